@@ -1,0 +1,1 @@
+"""The actions an operator can ask for: their steps, parameters and preconditions."""

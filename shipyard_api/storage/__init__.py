@@ -1,0 +1,1 @@
+"""All SQL of Shipyard: the tables and one module per noun."""
