@@ -1,0 +1,64 @@
+"""Actions and their steps: names, states, and how the words of the wire follow from them."""
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import NewType
+
+ActionId = NewType("ActionId", str)
+"""A ULID: 26 letters and digits, in order of time."""
+
+StepId = NewType("StepId", str)
+"""Step name as scripts know it, ``group.step`` (contract: shipyard-actions, age B)."""
+
+
+class ActionName(Enum):
+    """What an operator can ask for in this release."""
+
+    DEPLOY_SITE = "deploy_site"
+
+
+class RunState(Enum):
+    """State of an action; the values are ``dag_status`` on the wire (contract: shipyard-rest, 6.1)."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCESS = "success"
+    FAILED = "failed"
+
+
+ENDED = frozenset({RunState.SUCCESS, RunState.FAILED})
+
+_LIFECYCLES = {
+    RunState.QUEUED: "Pending",
+    RunState.RUNNING: "Processing",
+    RunState.SUCCESS: "Complete",
+    RunState.FAILED: "Failed",
+}
+
+
+def lifecycle(state: RunState) -> str:
+    """Return the word that wait loops in the field look for (contract: shipyard-rest, 6.2)."""
+    return _LIFECYCLES[state]
+
+
+class StepState(Enum):
+    """State of a step; a step that has not begun has none (null on the wire; contract: shipyard-rest, 7.3)."""
+
+    RUNNING = "running"
+    SUCCESS = "success"
+    FAILED = "failed"
+    UPSTREAM_FAILED = "upstream_failed"
+
+
+def group_state(members: Iterable[StepState | None]) -> StepState | None:
+    """Return the state of a bare group id, such as ``drydock_build``, from the states of its steps.
+
+    Field scripts compare the bare ids, although nothing runs under them (product, section 5).
+    """
+    states = list(members)
+    for decisive in (StepState.FAILED, StepState.RUNNING, StepState.UPSTREAM_FAILED):
+        if decisive in states:
+            return decisive
+    if all(state is None for state in states):
+        return None
+    return StepState.RUNNING if None in states else StepState.SUCCESS

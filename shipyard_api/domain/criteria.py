@@ -1,0 +1,59 @@
+"""When a phase of a group counts as successful (seed 000, Success Criteria)."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Criterion(Enum):
+    """The three thresholds; the values are the field names of the document."""
+
+    PERCENT = "percent_successful_nodes"
+    MINIMUM = "minimum_successful_nodes"
+    MAXIMUM_FAILED = "maximum_failed_nodes"
+
+
+@dataclass(frozen=True, slots=True)
+class SuccessCriteria:
+    """Thresholds of a group; each is None when it is not given. No threshold given: always successful."""
+
+    percent_successful_nodes: int | None = None
+    minimum_successful_nodes: int | None = None
+    maximum_failed_nodes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """One criterion that was missed. ``needed`` and ``actual`` are a percentage or a number of nodes, as it asks.
+
+    ``actual`` of a percentage is rounded down, so that it never reads as if the criterion had been met.
+    """
+
+    criterion: Criterion
+    needed: int
+    actual: int
+
+    def __str__(self) -> str:
+        at = "at most" if self.criterion is Criterion.MAXIMUM_FAILED else "at least"
+        unit = "%" if self.criterion is Criterion.PERCENT else ""
+        return f"{self.criterion.value} is {self.actual}{unit}, {at} {self.needed}{unit} needed"
+
+
+def shortfalls(criteria: SuccessCriteria, *, members: int, successful: int) -> tuple[Shortfall, ...]:
+    """Return every criterion that ``successful`` of ``members`` nodes miss; empty means success.
+
+    Each criterion is judged on its own. A group without members has 100 % success, but 0 successful nodes, so a
+    minimum above 0 fails it (seed 000, Selectors). The percentage is compared exactly, without rounding.
+    """
+    missed = []
+    percent, minimum, allowed = (
+        criteria.percent_successful_nodes,
+        criteria.minimum_successful_nodes,
+        criteria.maximum_failed_nodes,
+    )
+    if percent is not None and members and 100 * successful < percent * members:
+        missed.append(Shortfall(Criterion.PERCENT, percent, 100 * successful // members))
+    if minimum is not None and successful < minimum:
+        missed.append(Shortfall(Criterion.MINIMUM, minimum, successful))
+    if allowed is not None and members - successful > allowed:
+        missed.append(Shortfall(Criterion.MAXIMUM_FAILED, allowed, members - successful))
+    return tuple(missed)

@@ -1,0 +1,62 @@
+"""Machines of a design: what they are called, what selects them, and how far their deployment has come."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NewType
+
+NodeName = NewType("NodeName", str)
+"""The one identifier of a machine, everywhere: ``metadata.name`` of its BaremetalNode document."""
+
+
+class NodeStatus(Enum):
+    """How far a node has come in one action (seed 000, Process); the values are the words on the wire."""
+
+    NOT_STARTED = "not_started"
+    PREPARED = "prepared"
+    SUCCESS = "success"
+    FAILURE = "failure"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One machine of the design, with everything a selector can ask for."""
+
+    name: NodeName
+    rack: str = ""
+    tags: frozenset[str] = frozenset()
+    labels: frozenset[tuple[str, str]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """All machines of a design, indexed by what selectors ask for.
+
+    Building it costs time in proportion to nodes, tags and labels; selecting costs the size of the smallest criterion.
+    """
+
+    nodes: Mapping[NodeName, Node] = field(default_factory=dict)
+    by_rack: Mapping[str, tuple[NodeName, ...]] = field(default_factory=dict)
+    by_tag: Mapping[str, tuple[NodeName, ...]] = field(default_factory=dict)
+    by_label: Mapping[tuple[str, str], tuple[NodeName, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, nodes: Iterable[Node]) -> "Inventory":
+        """Index the nodes; of two nodes with one name the later counts."""
+        named = {node.name: node for node in nodes}
+        racks: defaultdict[str, list[NodeName]] = defaultdict(list)
+        tags: defaultdict[str, list[NodeName]] = defaultdict(list)
+        labels: defaultdict[tuple[str, str], list[NodeName]] = defaultdict(list)
+        for node in named.values():
+            racks[node.rack].append(node.name)
+            for tag in node.tags:
+                tags[tag].append(node.name)
+            for label in node.labels:
+                labels[label].append(node.name)
+        return cls(
+            named,
+            {key: tuple(names) for key, names in racks.items()},
+            {key: tuple(names) for key, names in tags.items()},
+            {key: tuple(names) for key, names in labels.items()},
+        )

@@ -1,0 +1,142 @@
+"""What Shipyard itself reads from a design: how patient to be, and in which groups to deploy.
+
+Contract: shipyard-rest, chapters 12.1 to 12.3; product, section 3. Used when a design is committed, when an action is
+created and when it validates: always all findings, and a design only if none of them is an error.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shipyard_api.domain import configdocs, deployment_configuration, selectors, strategy
+from shipyard_api.domain.configdocs import Document
+from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, Patience
+from shipyard_api.domain.findings import DocumentRef, Finding, error, errors, info, warning
+
+SchemaCheck = Callable[[str, object], tuple[Finding, ...]]
+"""Checks a value against one of the schemas that ship with Shipyard, by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteInputs:
+    """What a site action works from, frozen when it is created.
+
+    ``groups`` is the ``data`` of the strategy document as it was written; None when all nodes are deployed at once.
+    """
+
+    revision: int
+    configuration: DeploymentConfiguration
+    strategy_name: str | None
+    groups: Mapping[str, Any] | None
+
+    @property
+    def strategy(self) -> strategy.Strategy:
+        """The deployment strategy."""
+        return strategy.ALL_AT_ONCE if self.groups is None else strategy.parse_strategy(self.groups)
+
+    def scaled(self, factor: float) -> "SiteInputs":
+        """Return the inputs for a simulated site whose seconds last ``factor`` seconds."""
+        return SiteInputs(self.revision, self.configuration.scaled(factor), self.strategy_name, self.groups)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the stored form."""
+        times = {
+            name: [patience.interval, patience.timeout]
+            for name, patience in (
+                ("verify_site", self.configuration.verify_site),
+                ("prepare_site", self.configuration.prepare_site),
+                ("prepare_nodes", self.configuration.prepare_nodes),
+                ("deploy_nodes", self.configuration.deploy_nodes),
+            )
+        }
+        return {
+            "v": 1,
+            "revision": self.revision,
+            "times": times,
+            "queue_limit": self.configuration.queue_limit,
+            "strategy_name": self.strategy_name,
+            "groups": self.groups,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> "SiteInputs":
+        """Return the inputs from their stored form."""
+        times = {name: Patience(*pair) for name, pair in stored["times"].items()}
+        configuration = DeploymentConfiguration(
+            strategy_name=stored["strategy_name"], queue_limit=stored["queue_limit"], **times
+        )
+        return cls(stored["revision"], configuration, stored["strategy_name"], stored["groups"])
+
+
+def read_design(
+    revision: int, documents: Sequence[Document], check: SchemaCheck
+) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
+    """Return what an action on this design works from, and every finding; None if an error is among them."""
+    documents = configdocs.concrete(documents)
+    configuration, findings = _configuration(documents, check)
+    if any(document.schema.startswith("armada/") for document in documents):
+        findings.append(
+            info(
+                "ArmadaDocumentsIgnored",
+                "The design holds Armada documents. They are kept and served as they are; nothing is done with them.",
+            )
+        )
+    if configuration is None:
+        return None, tuple(findings)
+    used, wrong = _strategy(documents, configuration, check)
+    findings.extend(wrong)
+    if errors(findings):
+        return None, tuple(findings)
+    name, groups = (used.name, used.data) if used else (None, None)
+    inputs = SiteInputs(revision, configuration, name, groups)
+    findings.extend(_members(inputs, documents, used.ref if used else None))
+    return inputs, tuple(findings)
+
+
+def _configuration(
+    documents: Sequence[Document], check: SchemaCheck
+) -> tuple[DeploymentConfiguration | None, list[Finding]]:
+    schema, name = deployment_configuration.SCHEMA, deployment_configuration.NAME
+    document = configdocs.find(documents, schema, name)
+    if document is None:
+        return None, [_missing(schema, name)]
+    wrong = [finding.about(document.ref) for finding in check("deployment_configuration_v1", document.data)]
+    if wrong:
+        return None, wrong
+    return deployment_configuration.parse_configuration(document.data), []
+
+
+def _strategy(
+    documents: Sequence[Document], configuration: DeploymentConfiguration, check: SchemaCheck
+) -> tuple[Document | None, list[Finding]]:
+    """Return the strategy document that is used, None for all at once; a name that is given must exist."""
+    name = configuration.strategy_name or strategy.DEFAULT_STRATEGY_NAME
+    document = configdocs.find(documents, strategy.SCHEMA, name)
+    if document is None and configuration.strategy_name:
+        return None, [_missing(strategy.SCHEMA, name)]
+    if document is None:
+        message = (
+            "A deployment strategy document was not specified in the deployment configuration. Because of this, the "
+            "strategy used will be all-at-once."
+        )
+        return None, [info("DeploymentStrategyNotSpecified", message)]
+    wrong = (*check("deployment_strategy_v1", document.data), *strategy.check_groups(document.data))
+    return document, [finding.about(document.ref) for finding in wrong]
+
+
+def _members(inputs: SiteInputs, documents: Sequence[Document], ref: DocumentRef | None) -> list[Finding]:
+    inventory = configdocs.inventory(documents)
+    if not inventory.nodes:
+        return [warning("DesignWithoutNodes", f"The design has no {configdocs.BAREMETAL_NODE}: nothing to deploy.")]
+    used = inputs.strategy
+    members = {group.name: selectors.select(group.selectors, inventory) for group in used.groups}
+    found = strategy.check_members(used, members)
+    return [finding.about(ref) if ref else finding for finding in found]
+
+
+def _missing(schema: str, name: str) -> Finding:
+    return error(
+        "DocumentNotFoundError",
+        f"Missing required document {schema}",
+        diagnostic=f"The configuration documents must include a document with schema: {schema} and name: {name}",
+    ).about(DocumentRef(schema, name))

@@ -1,0 +1,282 @@
+"""The deployment strategy: groups of nodes, what they wait for and when they count as successful (seed 000)."""
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from heapq import nsmallest
+from typing import Any, NewType
+
+import networkx as nx
+
+from shipyard_api.domain.criteria import SuccessCriteria
+from shipyard_api.domain.findings import Finding, error, info, warning
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.selectors import Label, Selector
+
+GroupName = NewType("GroupName", str)
+"""Name of a deployment group, unique within its strategy."""
+
+DEFAULT_STRATEGY_NAME = "deployment-strategy"
+SCHEMA = "shipyard/DeploymentStrategy/v1"
+
+# A message shows the ends of a longer path; the diagnostic always has all of it, for whoever must untie the knot.
+_CYCLE_SHOWN = 40
+
+# Looking for the name that was meant costs a comparison with every group, so a document of nothing but unknown names
+# gets its suggestions only at the first few, and the check stays linear.
+_SUGGESTIONS = 10
+_SUGGESTED_FROM = 2_000
+_NAME_LIMIT = 128
+
+# Of the nodes that several groups hold, this many are named.
+_SHARED_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentGroup:
+    """One entry of the strategy."""
+
+    name: GroupName
+    critical: bool
+    depends_on: tuple[GroupName, ...] = ()
+    selectors: tuple[Selector, ...] = ()
+    success_criteria: SuccessCriteria = field(default_factory=SuccessCriteria)
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """Groups in the order of the document; names are unique, every ``depends_on`` exists and there is no cycle."""
+
+    groups: tuple[DeploymentGroup, ...]
+
+
+ALL_AT_ONCE = Strategy(
+    (DeploymentGroup(GroupName("default"), True, success_criteria=SuccessCriteria(percent_successful_nodes=100)),)
+)
+"""What is deployed when a site names no strategy and has none: one critical group of all nodes, all must succeed."""
+
+
+def parse_strategy(data: Mapping[str, Any]) -> Strategy:
+    """Return the strategy written in a document that passed its schema and ``check_groups``."""
+    return Strategy(tuple(_group(entry) for entry in data["groups"]))
+
+
+def check_groups(data: object) -> tuple[Finding, ...]:
+    """Return what the JSON Schema of the strategy cannot see, all of it at once.
+
+    Unknown ``depends_on``, groups that wait for themselves or for each other (with the path), names used twice, and
+    keys that look misspelt. Entries that are malformed are passed over here: the schema reports them.
+    """
+    entries = _well_formed(data)
+    first: dict[str, int] = {}
+    findings: list[Finding] = []
+    for index, entry in entries:
+        name = entry["name"]
+        if name in first:
+            findings.append(
+                error(
+                    "DuplicateDeploymentGroup",
+                    f"Two deployment groups are named '{name}' (groups {first[name]} and {index}); names are unique.",
+                    path=f"/groups/{index}/name",
+                )
+            )
+        else:
+            first[name] = index
+        findings.extend(_misspelt(entry, index))
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_nodes_from(first)
+    unknown = 0
+    for index, entry in entries:
+        for position, parent in _parents(entry):
+            path = f"/groups/{index}/depends_on/{position}"
+            if parent == entry["name"]:
+                findings.append(
+                    error(
+                        "DeploymentGroupCycleError",
+                        f"Deployment group '{parent}' depends on itself: {parent} -> {parent}",
+                        path=path,
+                    )
+                )
+            elif parent not in first:
+                candidates = first if unknown < _SUGGESTIONS and len(first) <= _SUGGESTED_FROM else ()
+                findings.append(_unknown_parent(entry["name"], parent, candidates, path))
+                unknown += 1
+            else:
+                graph.add_edge(entry["name"], parent)
+    findings.extend(_cycle_finding(cycle, first[cycle[0]]) for cycle in find_cycles(graph, list(first)))
+    return tuple(findings)
+
+
+def find_cycles(graph: "nx.DiGraph[str]", order: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Return a cycle for every set of groups that wait for each other; empty when there are none.
+
+    A set of n groups can hold exponentially many cycles; one of each set is what a person needs to mend it. Each is
+    a path that begins and ends with the same group, the first of the set in ``order``, and no shorter one leads back
+    to that group. A group that waits only for itself is not a set. Linear in groups and edges.
+    """
+    rank = {name: position for position, name in enumerate(order)}
+    knots = [knot for knot in nx.strongly_connected_components(graph) if len(knot) > 1]
+    starts = sorted((min(knot, key=rank.__getitem__), index) for index, knot in enumerate(knots))
+    cycles = [_shortest_cycle(graph, start, knots[index]) for start, index in starts]
+    return tuple(sorted(cycles, key=lambda cycle: rank[cycle[0]]))
+
+
+def check_members(strategy: Strategy, members: Mapping[GroupName, frozenset[NodeName]]) -> tuple[Finding, ...]:
+    """Return what an operator should know about which nodes the groups select. Nothing here blocks."""
+    findings: list[Finding] = []
+    seen: set[NodeName] = set()
+    shared: set[NodeName] = set()
+    for index, group in enumerate(strategy.groups):
+        selected = members[group.name]
+        minimum = group.success_criteria.minimum_successful_nodes
+        if not selected:
+            findings.append(
+                warning(
+                    "DeploymentGroupEmpty",
+                    f"Deployment group '{group.name}' selects no node.",
+                    path=f"/groups/{index}/selectors",
+                )
+            )
+        if minimum is not None and minimum > len(selected):
+            findings.append(
+                warning(
+                    "DeploymentGroupMinimumUnreachable",
+                    f"Deployment group '{group.name}' needs {minimum} successful nodes but selects only "
+                    f"{len(selected)}: it will fail.",
+                    path=f"/groups/{index}/success_criteria/minimum_successful_nodes",
+                )
+            )
+        shared |= selected & seen
+        seen |= selected
+    if shared:
+        named = nsmallest(_SHARED_SHOWN, shared)
+        holders = {node: [group.name for group in strategy.groups if node in members[group.name]] for node in named}
+        findings.append(_shared_nodes(len(shared), holders))
+    return tuple(findings)
+
+
+def _group(entry: Mapping[str, Any]) -> DeploymentGroup:
+    return DeploymentGroup(
+        name=GroupName(entry["name"]),
+        critical=entry["critical"],
+        depends_on=tuple(dict.fromkeys(GroupName(parent) for parent in entry["depends_on"])),
+        selectors=tuple(_selector(selector) for selector in entry["selectors"]),
+        success_criteria=_criteria(entry.get("success_criteria") or {}),
+    )
+
+
+def _criteria(entry: Mapping[str, float]) -> SuccessCriteria:
+    """Return the thresholds as whole numbers: JSON Schema counts 75.0 as an integer, too."""
+    return SuccessCriteria(**{criterion: int(threshold) for criterion, threshold in entry.items()})
+
+
+def _selector(entry: Mapping[str, Any]) -> Selector:
+    return Selector(
+        node_names=frozenset(NodeName(name) for name in entry.get("node_names") or ()),
+        node_tags=frozenset(entry.get("node_tags") or ()),
+        node_labels=frozenset(_label(label) for label in entry.get("node_labels") or ()),
+        rack_names=frozenset(entry.get("rack_names") or ()),
+    )
+
+
+def _label(written: str | Mapping[str, str]) -> Label:
+    """Return a label from either form: the text ``key: value`` (split at the first colon) or a one-key mapping."""
+    if isinstance(written, str):
+        key, _, value = written.partition(":")
+    else:
+        ((key, value),) = written.items()
+    return key.strip(), value.strip()
+
+
+def _well_formed(data: object) -> list[tuple[int, Mapping[str, Any]]]:
+    groups = data.get("groups") if isinstance(data, Mapping) else None
+    if not isinstance(groups, list):
+        return []
+    return [
+        (index, entry)
+        for index, entry in enumerate(groups)
+        if isinstance(entry, Mapping) and isinstance(entry.get("name"), str)
+    ]
+
+
+def _parents(entry: Mapping[str, Any]) -> list[tuple[int, str]]:
+    """Return the names that ``depends_on`` holds, each with its place in the list as it was written."""
+    parents = entry.get("depends_on")
+    if not isinstance(parents, list):
+        return []
+    return [(position, parent) for position, parent in enumerate(parents) if isinstance(parent, str)]
+
+
+_GROUP_KEYS = ("name", "critical", "depends_on", "selectors", "success_criteria")
+
+
+def _misspelt(entry: Mapping[str, Any], index: int) -> Iterable[Finding]:
+    for key in entry:
+        if key not in _GROUP_KEYS:
+            close = get_close_matches(str(key), _GROUP_KEYS, n=1)
+            hint = f" Did you mean '{close[0]}'?" if close else ""
+            yield warning(
+                "UnknownDeploymentGroupKey",
+                f"Deployment group '{entry['name']}' has the key '{key}', which means nothing here.{hint}",
+                path=f"/groups/{index}/{_pointer(str(key))}",
+            )
+
+
+def _pointer(key: str) -> str:
+    """Return the key as one segment of a JSON pointer (RFC 6901)."""
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def _unknown_parent(name: str, parent: str, candidates: Iterable[str], path: str) -> Finding:
+    close = get_close_matches(parent, candidates, n=1) if len(parent) <= _NAME_LIMIT else []
+    hint = f" Did you mean '{close[0]}'?" if close else ""
+    return error(
+        "UnknownDeploymentGroup",
+        f"Deployment group '{name}' depends on '{parent}', which is not a group of this strategy.{hint}",
+        path=path,
+    )
+
+
+def _shortest_cycle(graph: "nx.DiGraph[str]", start: str, knot: set[str]) -> tuple[str, ...]:
+    """Return the shortest path from ``start`` back to itself, breadth first and without leaving the knot."""
+    came_from: dict[str, str] = {}
+    queue = deque([start])
+    while queue:
+        here = queue.popleft()
+        for following in graph.successors(here):
+            if following == start:
+                path = [start, here]
+                while path[-1] != start:
+                    path.append(came_from[path[-1]])
+                return tuple(reversed(path))
+            if following in knot and following not in came_from:
+                came_from[following] = here
+                queue.append(following)
+    raise AssertionError(f"{start} is in a strongly connected component without a cycle")
+
+
+def _cycle_finding(cycle: tuple[str, ...], index: int) -> Finding:
+    shown = cycle
+    if len(cycle) > _CYCLE_SHOWN:
+        half = _CYCLE_SHOWN // 2
+        shown = (*cycle[:half], f"({len(cycle) - 2 * half} more, see the diagnostic)", *cycle[-half:])
+    return error(
+        "DeploymentGroupCycleError",
+        "The deployment groups specified in the Deployment Strategy have groups that form a cycle: "
+        + " -> ".join(shown),
+        path=f"/groups/{index}/depends_on",
+        diagnostic="The following are involved in a circular dependency: " + ", ".join(cycle[:-1]),
+    )
+
+
+def _shared_nodes(count: int, holders: Mapping[NodeName, Sequence[GroupName]]) -> Finding:
+    """Return one finding about all shared nodes; ``holders`` are the first few of them with their groups."""
+    examples = "; ".join(f"{node} ({', '.join(groups[:5])})" for node, groups in holders.items())
+    more = f" and {count - len(holders)} more" if count > len(holders) else ""
+    return info(
+        "NodesInSeveralDeploymentGroups",
+        f"{count} node(s) are in several deployment groups: {examples}{more}. Each is sent once, by the first of its "
+        "groups that runs, and counts for all of them.",
+        path="/groups",
+    )
