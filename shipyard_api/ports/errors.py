@@ -1,0 +1,34 @@
+"""How a peer can fail us; three outcomes that callers must keep apart.
+
+``Unavailable``: no usable answer, the work may or may not have been done. ``Refused``: the peer understood and said
+no, repeating the same request gives the same answer. ``Busy``: not now, ask again.
+"""
+
+
+class PeerError(Exception):
+    """Base of all failures of a peer. ``system`` and ``operation`` say whom we asked and for what."""
+
+    def __init__(self, system: str, operation: str, detail: str, *, marker: str = "") -> None:
+        super().__init__(f"{system} {operation}: {detail}")
+        self.system = system
+        self.operation = operation
+        self.detail = detail
+        self.marker = marker
+
+
+class Unavailable(PeerError):
+    """The peer could not be reached, hung up, timed out or broke; whether it did the work is unknown."""
+
+
+class Refused(PeerError):
+    """The peer will not do this request, now or later."""
+
+
+class Busy(PeerError):
+    """The peer asks us to come back; ``retry_after`` is in seconds, if it said so."""
+
+    def __init__(
+        self, system: str, operation: str, detail: str, *, marker: str = "", retry_after: float | None = None
+    ) -> None:
+        super().__init__(system, operation, detail, marker=marker)
+        self.retry_after = retry_after

@@ -1,0 +1,354 @@
+"""Our own state: what each use case and each turn needs of it. One transaction at a time, all or nothing."""
+
+from collections.abc import Collection as Some
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepId, StepState
+from shipyard_api.domain.configdocs import Collection, Document, Revision, RevisionTag
+from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.ports.provisioner import Marker
+
+Json = Mapping[str, Any]
+
+
+class StoreUnavailable(Exception):
+    """The database cannot be reached or hung up; nothing of the transaction was kept, or we cannot know."""
+
+
+class Fenced(Exception):
+    """A later turn of the action has begun: this one must stop at once and write nothing."""
+
+
+class SiteBusy(Exception):
+    """Another site action runs; ``running`` is its id."""
+
+    def __init__(self, running: ActionId, name: ActionName) -> None:
+        super().__init__(f"{name.value} {running} is running")
+        self.running = running
+        self.name = name
+
+
+class DocumentElsewhere(Exception):
+    """A document already belongs to another collection (contract: deckhand, C1 'conflict')."""
+
+    def __init__(self, document: Document, collection: Collection) -> None:
+        super().__init__(f"{document.schema} '{document.name}' belongs to collection '{collection}'")
+        self.document = document
+        self.collection = collection
+
+
+class LockHeld(Exception):
+    """Another request is changing the configdocs at this moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewAction:
+    """An action as it is created; ``steps`` in order."""
+
+    id: ActionId
+    name: ActionName
+    parameters: Json
+    user: str
+    context_marker: str
+    revision: Revision
+    allow_intermediate_commits: bool | None
+    inputs: Json
+    steps: Sequence[StepId]
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRecord:
+    """An action as it stands."""
+
+    id: ActionId
+    name: ActionName
+    parameters: Json
+    user: str
+    context_marker: str
+    revision: Revision
+    allow_intermediate_commits: bool | None
+    state: RunState
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """A step as it stands; ``detail`` is its one sentence, set when it has ended."""
+
+    action: ActionId
+    id: StepId
+    index: int
+    state: StepState | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRecord:
+    """One line of an action's command audit."""
+
+    id: str
+    action: ActionId
+    command: str
+    user: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseRecord:
+    """A phase of a group that was started, as it stands."""
+
+    phase: str
+    status: str
+    job: str
+    nodes: Sequence[str]
+    message: str
+    submitted_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRecord:
+    """A deployment group of an action, as it stands; ``nodes`` counts its members by status."""
+
+    index: int
+    name: str
+    critical: bool
+    depends_on: Sequence[str]
+    status: str
+    reason: str | None
+    detail: str
+    nodes: Mapping[NodeStatus, int]
+    phases: Sequence[PhaseRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRecord:
+    """A node of an action, as it stands; ``group`` sent it last, ``groups`` hold it."""
+
+    name: str
+    status: NodeStatus
+    reason: str | None
+    detail: str
+    group: str | None
+    groups: Sequence[str]
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """One thing that happened to an action, in the order in which it was written."""
+
+    id: int
+    epoch: int
+    step: StepId | None
+    kind: str
+    at: datetime
+    worker: str
+    facts: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """An effect that was intended and whose outcome is not recorded.
+
+    ``intended_at``: when it was written first. ``attempted_at``: when it was last tried. ``attempts``: how often.
+    """
+
+    marker: Marker
+    effect: Json
+    give_up_at: datetime
+    intended_at: datetime
+    attempted_at: datetime
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A turn that has begun: the action, the number that fences it, and the step it stands at (None: all ended)."""
+
+    action: ActionId
+    name: ActionName
+    epoch: int
+    inputs: Json
+    step: StepId | None
+    state: Json | None
+    intent: Intent | None
+    remaining: Sequence[StepId]
+    failed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionRecord:
+    """A revision without its documents."""
+
+    revision: Revision
+    created_at: datetime
+    tags: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRecord:
+    """An API token; its secret is not among what we know."""
+
+    id: str
+    name: str
+    role: str
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+
+
+class Turns(Protocol):
+    """The engine's own rows. Every write names the epoch of its turn and raises Fenced when that is over."""
+
+    def claim(self, action: ActionId, *, now: datetime, worker: str) -> Claim | None:
+        """Begin a turn: take the next epoch. None if the action has ended, does not exist, or is not due yet."""
+
+    def start_step(self, claim: Claim, state: Json, *, now: datetime) -> None:
+        """Record that the claim's step has begun, with its first state."""
+
+    def intend(self, claim: Claim, intent: Intent) -> None:
+        """Write an intent, or a further attempt at it."""
+
+    def record(
+        self, claim: Claim, state: Json, facts: Sequence[object], *, now: datetime, wake_at: datetime | None
+    ) -> None:
+        """Write the outcome of what the turn did: state, facts and the next wake-up; the intent is fulfilled."""
+
+    def sleep(self, claim: Claim, *, until: datetime) -> None:
+        """Write when the action wants to be looked at again, and nothing else."""
+
+    def end_step(
+        self, claim: Claim, state: StepState, detail: str, skipped: Sequence[StepId], *, now: datetime
+    ) -> None:
+        """End the claim's step; ``skipped`` are later steps that will not run because of it."""
+
+    def end_action(self, claim: Claim, state: RunState, *, now: datetime) -> None:
+        """End the action; the site is free for the next one."""
+
+    def overdue(self, *, grace: float) -> Sequence[ActionId]:
+        """Return actions that wanted to be looked at more than ``grace`` seconds ago (the database's clock)."""
+
+    def remind(self, action: ActionId) -> None:
+        """Queue a turn of the action unless one is queued or runs."""
+
+
+class Actions(Protocol):
+    """Actions, their steps, and what is shown of them."""
+
+    def create(self, action: NewAction) -> ActionRecord:
+        """Insert the action with its steps, its audit line and its first wake-up; raises SiteBusy."""
+
+    def running_site_action(self) -> tuple[ActionId, ActionName] | None:
+        """Return the site action that has not ended, if there is one."""
+
+    def get(self, action: ActionId) -> ActionRecord | None:
+        """Return the action."""
+
+    def all(self) -> Sequence[ActionRecord]:
+        """Return every action, in order of creation."""
+
+    def steps(self, actions: Some[ActionId]) -> Mapping[ActionId, Sequence[StepRecord]]:
+        """Return the steps of these actions, in order."""
+
+    def commands(self, action: ActionId) -> Sequence[CommandRecord]:
+        """Return the command audit, in order."""
+
+    def groups(
+        self, action: ActionId, *, status: Some[str], group: Some[str], after: int, limit: int
+    ) -> Sequence[GroupRecord]:
+        """Return deployment groups after the given index, in order; an empty filter lets all through."""
+
+    def nodes(
+        self, action: ActionId, *, status: Some[str], group: Some[str], after: str, limit: int
+    ) -> Sequence[NodeRecord]:
+        """Return nodes after the given name, in order of name; an empty filter lets all through."""
+
+    def journal(self, action: ActionId) -> Sequence[JournalEntry]:
+        """Return what happened, in order."""
+
+
+class Revisions(Protocol):
+    """Configdocs: immutable revisions of collections of documents, and the tags on them."""
+
+    def lock(self) -> None:
+        """Keep other writers out until the transaction ends; raises LockHeld at once if one is in."""
+
+    def head(self) -> Revision:
+        """Return the newest revision; 0 if there is none."""
+
+    def newest_tagged(self, tags: Some[RevisionTag]) -> Revision | None:
+        """Return the newest revision that carries one of the tags."""
+
+    def tagged(self, tag: RevisionTag) -> Sequence[Revision]:
+        """Return all revisions that carry the tag, in order."""
+
+    def exists(self, revision: Revision) -> bool:
+        """Return whether there is such a revision; 0 always is."""
+
+    def contents(self, revision: Revision) -> Mapping[Collection, frozenset[str]]:
+        """Return the hashes of the documents in each collection that holds any, for comparing revisions."""
+
+    def documents(self, revision: Revision, collection: Collection | None = None) -> tuple[Document, ...]:
+        """Return the documents as they were written, in the order in which their collections were loaded."""
+
+    def put(self, base: Revision, collection: Collection, documents: Iterable[Document]) -> Revision | None:
+        """Make a revision that is ``base`` with this collection replaced; None if nothing would change.
+
+        Raises DocumentElsewhere if another collection of ``base`` holds one of the documents.
+        """
+
+    def tag(self, revision: Revision, tag: RevisionTag, data: Json) -> None:
+        """Set a tag; setting it again updates its data."""
+
+
+class Tokens(Protocol):
+    """API tokens, by the hash of their secret."""
+
+    def create(self, name: str, role: str, digest: bytes, expires_at: datetime | None) -> TokenRecord:
+        """Store a token."""
+
+    def by_digest(self, digest: bytes) -> TokenRecord | None:
+        """Return the token with this digest that is neither expired nor revoked."""
+
+    def all(self) -> Sequence[TokenRecord]:
+        """Return every token, in order of creation."""
+
+    def revoke(self, token: str) -> bool:
+        """Revoke a token by its id; return whether it was there and valid."""
+
+
+class Transaction(Protocol):
+    """Everything that one transaction can touch."""
+
+    @property
+    def turns(self) -> Turns:
+        """The engine's own rows."""
+
+    @property
+    def actions(self) -> Actions:
+        """Actions and what is shown of them."""
+
+    @property
+    def revisions(self) -> Revisions:
+        """Configdocs."""
+
+    @property
+    def tokens(self) -> Tokens:
+        """API tokens."""
+
+
+class Store(Protocol):
+    """The database. Raises StoreUnavailable when it cannot be reached."""
+
+    def begin(self) -> AbstractContextManager[Transaction]:
+        """Open a transaction; it is kept when the block ends, and undone when the block raises."""

@@ -1,0 +1,30 @@
+"""Making sure that a worker looks at an action again, at a given time or at once.
+
+A wake-up is a statement for the caller's own transaction: state and wake-up are written together or not at all. It
+need not be delivered exactly once. Delivered twice, or too early, it does nothing; lost, the sweeper makes a new one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from shipyard_api.domain.actions import ActionId
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """SQL with named parameters (``:name``) and their values."""
+
+    sql: str
+    parameters: Mapping[str, object]
+
+
+class Wakeup(Protocol):
+    """The queue that wakes workers."""
+
+    def statement(self, action: ActionId, at: datetime | None) -> Statement:
+        """Return what must be executed so that a turn of the action is delivered at ``at`` (None: at once)."""
+
+    def reminder(self, action: ActionId) -> Statement:
+        """Return what queues a turn of the action at once, unless one is queued or runs."""

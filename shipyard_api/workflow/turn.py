@@ -1,0 +1,174 @@
+"""One pass of the engine over one action; whatever delivers it may do so twice, late, or never.
+
+A turn takes the next epoch, which fences every turn before it, and asks the current step what to do. To change the
+world it writes the intent with its marker, commits, performs, and writes the outcome together with the journal and the
+next wake-up. A crash anywhere leaves either nothing or an intent without outcome; the next turn asks the peer for the
+marker before it submits again.
+
+Two rules keep a submission from happening twice although no peer knows our epochs. A submission is only begun within
+half of ``settle`` seconds after its intent was committed; and an intent without outcome is only looked into ``settle``
+seconds after it was last tried. So when we look, whatever an earlier turn sent has arrived.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import Enum
+
+from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepState
+from shipyard_api.ports.clock import Clock
+from shipyard_api.ports.errors import Busy, PeerError, Refused
+from shipyard_api.ports.provisioner import Marker
+from shipyard_api.ports.store import Claim, Fenced, Intent, Store, Transaction
+from shipyard_api.workflow.definition import Definition
+from shipyard_api.workflow.step import Act, ActingStep, Done, Failed, Folded, Json, Look, Step, Trouble
+
+LOG = logging.getLogger(__name__)
+
+# The longest pause between two attempts at an effect, in seconds; the pauses double up to it.
+_LONGEST_PAUSE = 60.0
+
+
+class Again(Enum):
+    """What the caller of a turn does next."""
+
+    NOW = "now"
+    LATER = "later"
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """What tx 1 leaves for the world outside: an effect to try, and when its intent was committed."""
+
+    step: Step
+    state: Json
+    decision: Act | Look
+    intent: Intent | None
+
+
+class Engine:
+    """Runs the turns of all actions. Has no state of its own: any number may run on any number of hosts."""
+
+    def __init__(
+        self,
+        store: Store,
+        definitions: Mapping[ActionName, Definition],
+        clock: Clock,
+        new_marker: Callable[[], Marker],
+        *,
+        settle: float,
+        worker: str,
+    ) -> None:
+        self._store = store
+        self._definitions = definitions
+        self._clock = clock
+        self._new_marker = new_marker
+        self._settle = settle
+        self._worker = worker
+
+    def run(self, action: ActionId) -> None:
+        """Run turns of the action until it must wait, has ended, or another worker has taken over."""
+        try:
+            while self.turn(action) is Again.NOW:
+                pass
+        except Fenced:
+            LOG.warning("turn fenced", extra={"action": action, "worker": self._worker})
+
+    def sweep(self, *, grace: float) -> int:
+        """Queue a turn for every action that should be moving and is not; return how many there were."""
+        with self._store.begin() as tx:
+            overdue = tx.turns.overdue(grace=grace)
+            for action in overdue:
+                tx.turns.remind(action)
+        return len(overdue)
+
+    def turn(self, action: ActionId) -> Again:
+        """Run one turn; raises Fenced when a later one has begun."""
+        with self._store.begin() as tx:
+            claim = tx.turns.claim(action, now=self._clock.now(), worker=self._worker)
+            if claim is None:
+                return Again.LATER
+            attempt = self._decide(tx, claim)
+            committed_at = self._clock.monotonic()
+        if isinstance(attempt, Again):
+            return attempt
+        if attempt.intent is not None and self._clock.monotonic() - committed_at > self._settle / 2:
+            LOG.warning("intent too old to act on", extra={"action": action, "marker": attempt.intent.marker})
+            return Again.NOW
+        report = self._attempt(attempt)
+        with self._store.begin() as tx:
+            return self._record(tx, claim, attempt, report)
+
+    def _decide(self, tx: Transaction, claim: Claim) -> _Attempt | Again:
+        definition = self._definitions[claim.name]
+        now = self._clock.now()
+        if claim.step is None:
+            tx.turns.end_action(claim, RunState.FAILED if claim.failed else RunState.SUCCESS, now=now)
+            return Again.LATER
+        step = definition.step(claim.step)
+        state = claim.state
+        if state is None:
+            state = step.begin(claim.inputs)
+            tx.turns.start_step(claim, state, now=now)
+        if claim.intent is not None:
+            return self._resume(tx, claim, step, state, claim.intent, now)
+        match step.decide(state, now):
+            case Done(summary):
+                tx.turns.end_step(claim, StepState.SUCCESS, summary, (), now=now)
+                return Again.NOW
+            case Failed(reason):
+                skipped = definition.skipped_by_failure(claim.remaining)
+                tx.turns.end_step(claim, StepState.FAILED, reason, skipped, now=now)
+                return Again.NOW
+            case Look() as look:
+                return _Attempt(step, state, look, None)
+            case Act() as act:
+                intent = Intent(self._new_marker(), act.effect, act.give_up_at, now, now, 1)
+                tx.turns.intend(claim, intent)
+                return _Attempt(step, state, act, intent)
+
+    def _resume(
+        self, tx: Transaction, claim: Claim, step: Step, state: Json, intent: Intent, now: datetime
+    ) -> _Attempt | Again:
+        """Take up an intent whose outcome is unknown, once what was sent for it must have arrived."""
+        pause = min(self._settle * 2 ** (intent.attempts - 1), max(self._settle, _LONGEST_PAUSE))
+        due = intent.attempted_at + timedelta(seconds=pause)
+        if now < due:
+            tx.turns.sleep(claim, until=due)
+            return Again.LATER
+        again = replace(intent, attempted_at=now, attempts=intent.attempts + 1)
+        tx.turns.intend(claim, again)
+        return _Attempt(step, state, Act(intent.effect, intent.give_up_at), again)
+
+    def _attempt(self, attempt: _Attempt) -> object:
+        step, intent = attempt.step, attempt.intent
+        try:
+            if intent is None:
+                return step.look(attempt.decision.effect)
+            if not isinstance(step, ActingStep):
+                raise TypeError(f"{step.id} cannot act")
+            if intent.attempts == 1:
+                return step.perform(intent.effect, intent.marker)
+            return step.recover(intent.effect, intent.marker, intent.intended_at)
+        except PeerError as error:
+            return error
+
+    def _record(self, tx: Transaction, claim: Claim, attempt: _Attempt, report: object) -> Again:
+        now = self._clock.now()
+        if isinstance(report, PeerError):
+            LOG.warning("peer in trouble", extra={"action": claim.action, "step": claim.step, "trouble": str(report)})
+            if self._keep_trying(attempt.intent, report, now):
+                tx.turns.sleep(claim, until=now + timedelta(seconds=self._pause_after(report)))
+                return Again.LATER
+            report = Trouble.of(report)
+        folded: Folded = attempt.step.fold(attempt.state, attempt.decision.effect, report, now)
+        tx.turns.record(claim, folded.state, folded.facts, now=now, wake_at=folded.wait_until)
+        return Again.NOW if folded.wait_until is None else Again.LATER
+
+    def _keep_trying(self, intent: Intent | None, error: PeerError, now: datetime) -> bool:
+        """Return whether an effect stays intended: its outcome is unknown, and there is time left to find out."""
+        return intent is not None and not isinstance(error, Refused) and now < intent.give_up_at
+
+    def _pause_after(self, error: PeerError) -> float:
+        return max(self._settle, (error.retry_after or 0.0) if isinstance(error, Busy) else 0.0)
