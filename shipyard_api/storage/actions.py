@@ -1,0 +1,250 @@
+"""Actions, their steps, and the projections that readers are shown."""
+
+from collections import defaultdict
+from collections.abc import Collection as Some
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
+from ulid import ULID
+
+from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState, StepId, StepState
+from shipyard_api.domain.configdocs import Revision
+from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.ports.store import (
+    ActionRecord,
+    CommandRecord,
+    GroupRecord,
+    JournalEntry,
+    NewAction,
+    NodeRecord,
+    PhaseRecord,
+    SiteBusy,
+    StepRecord,
+)
+from shipyard_api.storage import tables as t
+from shipyard_api.storage.turns import SqlTurns
+
+Row = sa.Row[Any]
+
+
+class SqlActions:
+    """Fills ``ports.store.Actions``."""
+
+    def __init__(self, connection: sa.Connection, turns: SqlTurns) -> None:
+        self._connection = connection
+        self._turns = turns
+
+    def create(self, action: NewAction) -> ActionRecord:
+        """Insert the action; that no other site action runs is decided by a unique index, not by looking first."""
+        values = {
+            "id": action.id,
+            "name": action.name.value,
+            "parameters": dict(action.parameters),
+            "user_name": action.user,
+            "context_marker": action.context_marker,
+            "revision": action.revision,
+            "allow_intermediate_commits": action.allow_intermediate_commits,
+            "exclusive": True,
+            "inputs": dict(action.inputs),
+            "state": RunState.QUEUED.value,
+            "wake_at": sa.func.now(),
+        }
+        try:
+            with self._connection.begin_nested():
+                row = self._connection.execute(t.actions.insert().values(**values).returning(t.actions)).one()
+        except IntegrityError as error:
+            if error.orig is None or error.orig.diag.constraint_name != t.ONE_SITE_ACTION:  # type: ignore[attr-defined]  # psycopg2's own error
+                raise
+            running = self.running_site_action()
+            if running is None:
+                # It ended between the insert and this look: to the caller, the site was busy when they asked.
+                raise SiteBusy(ActionId("(just ended)"), action.name) from error
+            raise SiteBusy(*running) from error
+        self._connection.execute(
+            t.steps.insert(),
+            [
+                {"action_id": action.id, "position": index, "id": step}
+                for index, step in enumerate(action.steps, start=1)
+            ],
+        )
+        self._connection.execute(
+            t.command_audit.insert().values(
+                id=str(ULID()), action_id=action.id, command="invoke", user_name=action.user
+            )
+        )
+        self._turns.wake(action.id, None)
+        return _action(row)
+
+    def running_site_action(self) -> tuple[ActionId, ActionName] | None:
+        """Return the site action that has not ended."""
+        moving = [state.value for state in RunState if state not in ENDED]
+        row = self._connection.execute(
+            sa.select(t.actions.c.id, t.actions.c.name).where(t.actions.c.exclusive, t.actions.c.state.in_(moving))
+        ).one_or_none()
+        return (ActionId(row.id), ActionName(row.name)) if row else None
+
+    def get(self, action: ActionId) -> ActionRecord | None:
+        """Return the action."""
+        row = self._connection.execute(sa.select(t.actions).where(t.actions.c.id == action)).one_or_none()
+        return _action(row) if row else None
+
+    def all(self) -> Sequence[ActionRecord]:
+        """Return every action."""
+        return [_action(row) for row in self._connection.execute(sa.select(t.actions).order_by(t.actions.c.id))]
+
+    def steps(self, actions: Some[ActionId]) -> Mapping[ActionId, Sequence[StepRecord]]:
+        """Return the steps of these actions."""
+        steps = t.steps.c
+        columns = (
+            steps.action_id,
+            steps.id,
+            steps.position,
+            steps.state,
+            steps.started_at,
+            steps.ended_at,
+            steps.detail,
+        )
+        found: defaultdict[ActionId, list[StepRecord]] = defaultdict(list)
+        for row in self._connection.execute(
+            sa.select(*columns).where(steps.action_id.in_(actions)).order_by(steps.action_id, steps.position)
+        ):
+            found[ActionId(row.action_id)].append(
+                StepRecord(
+                    ActionId(row.action_id),
+                    StepId(row.id),
+                    row.position,
+                    StepState(row.state) if row.state else None,
+                    row.started_at,
+                    row.ended_at,
+                    row.detail,
+                )
+            )
+        return found
+
+    def commands(self, action: ActionId) -> Sequence[CommandRecord]:
+        """Return the command audit."""
+        audit = t.command_audit
+        return [
+            CommandRecord(row.id, ActionId(row.action_id), row.command, row.user_name, row.at)
+            for row in self._connection.execute(
+                sa.select(audit).where(audit.c.action_id == action).order_by(audit.c.id)
+            )
+        ]
+
+    def groups(
+        self, action: ActionId, *, status: Some[str], group: Some[str], after: int, limit: int
+    ) -> Sequence[GroupRecord]:
+        """Return a page of deployment groups with their phases and the count of their nodes by status."""
+        groups = t.deployment_groups
+        query = sa.select(groups).where(groups.c.action_id == action, groups.c.position > after)
+        if status:
+            query = query.where(groups.c.status.in_(status))
+        if group:
+            query = query.where(groups.c.name.in_(group))
+        rows = self._connection.execute(query.order_by(groups.c.position).limit(limit)).all()
+        names = [row.name for row in rows]
+        counts, phases = self._counts(action, names), self._phases(action, names)
+        return [
+            GroupRecord(
+                row.position,
+                row.name,
+                row.critical,
+                row.depends_on,
+                row.status,
+                row.reason,
+                row.detail,
+                counts[row.name],
+                phases[row.name],
+            )
+            for row in rows
+        ]
+
+    def nodes(
+        self, action: ActionId, *, status: Some[str], group: Some[str], after: str, limit: int
+    ) -> Sequence[NodeRecord]:
+        """Return a page of nodes."""
+        nodes = t.action_nodes
+        query = sa.select(nodes).where(nodes.c.action_id == action, nodes.c.name > after)
+        if status:
+            query = query.where(nodes.c.status.in_(status))
+        if group:
+            query = query.where(nodes.c.groups.overlap(sa.cast(list(group), nodes.c.groups.type)))
+        return [
+            NodeRecord(
+                row.name,
+                NodeStatus(row.status),
+                row.reason,
+                row.detail,
+                row.group_name,
+                row.groups,
+                row.updated_at,
+            )
+            for row in self._connection.execute(query.order_by(nodes.c.name).limit(limit))
+        ]
+
+    def journal(self, action: ActionId) -> Sequence[JournalEntry]:
+        """Return what happened."""
+        journal = t.journal
+        return [
+            JournalEntry(
+                row.id,
+                row.epoch,
+                StepId(row.step_id) if row.step_id else None,
+                row.kind,
+                row.at,
+                row.worker,
+                row.facts,
+            )
+            for row in self._connection.execute(
+                sa.select(journal).where(journal.c.action_id == action).order_by(journal.c.id)
+            )
+        ]
+
+    def _counts(self, action: ActionId, groups: Sequence[str]) -> Mapping[str, Mapping[NodeStatus, int]]:
+        nodes = t.action_nodes
+        held = (
+            sa.select(sa.func.unnest(nodes.c.groups).label("group"), nodes.c.status)
+            .where(nodes.c.action_id == action)
+            .subquery()
+        )
+        rows = self._connection.execute(
+            sa.select(held.c.group, held.c.status, sa.func.count())
+            .where(held.c.group.in_(groups))
+            .group_by(held.c.group, held.c.status)
+        )
+        counts: dict[str, dict[NodeStatus, int]] = {name: dict.fromkeys(NodeStatus, 0) for name in groups}
+        for name, status, number in rows:
+            counts[name][NodeStatus(status)] = number
+        return counts
+
+    def _phases(self, action: ActionId, groups: Sequence[str]) -> Mapping[str, Sequence[PhaseRecord]]:
+        phases = t.group_phases
+        found: defaultdict[str, list[PhaseRecord]] = defaultdict(list)
+        for row in self._connection.execute(
+            sa.select(phases)
+            .where(phases.c.action_id == action, phases.c.group_name.in_(groups))
+            .order_by(phases.c.submitted_at)
+        ):
+            found[row.group_name].append(
+                PhaseRecord(row.phase, row.status, row.job, row.nodes, row.message, row.submitted_at, row.ended_at)
+            )
+        return found
+
+
+def _action(row: Row) -> ActionRecord:
+    return ActionRecord(
+        ActionId(row.id),
+        ActionName(row.name),
+        row.parameters,
+        row.user_name,
+        row.context_marker,
+        Revision(row.revision),
+        row.allow_intermediate_commits,
+        RunState(row.state),
+        row.created_at,
+        row.started_at,
+        row.ended_at,
+        row.epoch,
+    )

@@ -1,0 +1,199 @@
+"""Facts of the domain as rows: a line in the journal each, and the projections that readers are shown."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import ARRAY, insert
+
+from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.findings import Finding
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.rollout import (
+    GroupChanged,
+    GroupStatus,
+    MembersKnown,
+    NodesChanged,
+    PhaseEnded,
+    PhaseStarted,
+    PhaseStatus,
+)
+from shipyard_api.storage import tables as t
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Where and when a fact was recorded."""
+
+    action: ActionId
+    epoch: int
+    step: str | None
+    at: datetime
+    worker: str
+
+
+def write(connection: sa.Connection, line: Line, kind: str, facts: Mapping[str, Any]) -> None:
+    """Add a line to the journal."""
+    connection.execute(
+        t.journal.insert().values(
+            action_id=line.action,
+            epoch=line.epoch,
+            step_id=line.step,
+            kind=kind,
+            at=line.at,
+            worker=line.worker,
+            facts=dict(facts),
+        )
+    )
+
+
+def record(connection: sa.Connection, line: Line, fact: object) -> None:
+    """Write a fact to the journal and bring the projections up to date."""
+    recorder = _RECORDERS.get(type(fact))
+    if recorder is None:
+        raise TypeError(f"no place for a fact of type {type(fact).__name__}")
+    kind, facts = recorder(connection, line, fact)
+    write(connection, line, kind, facts)
+
+
+Recorded = tuple[str, Mapping[str, Any]]
+
+
+def _members_known(connection: sa.Connection, line: Line, fact: MembersKnown) -> Recorded:
+    holders: dict[NodeName, list[str]] = {}
+    for group in fact.strategy.groups:
+        for node in fact.members[group.name]:
+            holders.setdefault(node, []).append(group.name)
+    groups = [
+        {
+            "action_id": line.action,
+            "position": index,
+            "name": group.name,
+            "critical": group.critical,
+            "depends_on": list(group.depends_on),
+            "status": GroupStatus.NOT_STARTED.value,
+        }
+        for index, group in enumerate(fact.strategy.groups)
+    ]
+    nodes = [
+        {
+            "action_id": line.action,
+            "name": node,
+            "status": NodeStatus.NOT_STARTED.value,
+            "groups": held,
+            "updated_at": line.at,
+        }
+        for node, held in sorted(holders.items())
+    ]
+    if groups:
+        connection.execute(t.deployment_groups.insert(), groups)
+    if nodes:
+        connection.execute(t.action_nodes.insert(), nodes)
+    return "members_known", {"groups": len(groups), "nodes": len(nodes)}
+
+
+def _phase_started(connection: sa.Connection, line: Line, fact: PhaseStarted) -> Recorded:
+    connection.execute(
+        t.group_phases.insert().values(
+            action_id=line.action,
+            group_name=fact.group,
+            phase=fact.phase.value,
+            status=PhaseStatus.RUNNING.value,
+            job=fact.job,
+            nodes=list(fact.nodes),
+            submitted_at=line.at,
+        )
+    )
+    return "phase_started", {
+        "group": fact.group,
+        "phase": fact.phase.value,
+        "job": fact.job,
+        "nodes": list(fact.nodes),
+    }
+
+
+def _phase_ended(connection: sa.Connection, line: Line, fact: PhaseEnded) -> Recorded:
+    ended = {"status": fact.status.value, "message": fact.message, "ended_at": line.at}
+    statement = insert(t.group_phases).values(
+        action_id=line.action,
+        group_name=fact.group,
+        phase=fact.phase.value,
+        job="",
+        nodes=[],
+        submitted_at=line.at,
+        **ended,
+    )
+    # A phase that could not be handed over has no row yet.
+    connection.execute(statement.on_conflict_do_update(index_elements=["action_id", "group_name", "phase"], set_=ended))
+    return "phase_ended", {
+        "group": fact.group,
+        "phase": fact.phase.value,
+        "status": fact.status.value,
+        "message": fact.message,
+    }
+
+
+def _group_changed(connection: sa.Connection, line: Line, fact: GroupChanged) -> Recorded:
+    reason = fact.reason.value if fact.reason else None
+    connection.execute(
+        t.deployment_groups.update()
+        .where(t.deployment_groups.c.action_id == line.action, t.deployment_groups.c.name == fact.group)
+        .values(status=fact.status.value, reason=reason, detail=fact.detail)
+    )
+    return "group_changed", {
+        "group": fact.group,
+        "status": fact.status.value,
+        "reason": reason,
+        "detail": fact.detail,
+    }
+
+
+def _nodes_changed(connection: sa.Connection, line: Line, fact: NodesChanged) -> Recorded:
+    failed = fact.status is NodeStatus.FAILURE
+    reason = ("timeout" if fact.timed_out else fact.phase.value) if failed else None
+    said = sa.func.unnest(
+        sa.cast(list(fact.nodes), ARRAY(sa.Text)),
+        sa.cast([fact.reasons.get(node, "") for node in fact.nodes], ARRAY(sa.Text)),
+    ).table_valued("name", "detail").render_derived(name="said")
+    connection.execute(
+        t.action_nodes.update()
+        .where(t.action_nodes.c.action_id == line.action, t.action_nodes.c.name == said.c.name)
+        .values(
+            status=fact.status.value,
+            reason=reason,
+            detail=said.c.detail,
+            group_name=fact.group,
+            updated_at=line.at,
+        )
+    )
+    return "nodes_changed", {
+        "group": fact.group,
+        "phase": fact.phase.value,
+        "status": fact.status.value,
+        "reason": reason,
+        "nodes": list(fact.nodes),
+        "details": dict(fact.reasons),
+    }
+
+
+def _finding(_connection: sa.Connection, _line: Line, fact: Finding) -> Recorded:
+    return "finding", {
+        "name": fact.name,
+        "level": fact.level.value,
+        "message": fact.message,
+        "path": fact.path,
+        "source": fact.source,
+        "documents": [{"schema": ref.schema, "name": ref.name} for ref in fact.documents],
+    }
+
+
+_RECORDERS: Mapping[type, Callable[[sa.Connection, Line, Any], Recorded]] = {
+    MembersKnown: _members_known,
+    PhaseStarted: _phase_started,
+    PhaseEnded: _phase_ended,
+    GroupChanged: _group_changed,
+    NodesChanged: _nodes_changed,
+    Finding: _finding,
+}

@@ -1,0 +1,32 @@
+"""Bringing a database to the schema of this release."""
+
+from pathlib import Path
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+
+def upgrade(engine: sa.Engine, directory: Path) -> None:
+    """Run every migration in ``directory`` that the database has not seen. Safe to run twice and at the same time."""
+    config = _config(directory)
+    with engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+
+def current(engine: sa.Engine) -> str | None:
+    """Return the migration that the database stands at; None if it has seen none."""
+    with engine.connect() as connection:
+        return MigrationContext.configure(connection).get_current_revision()
+
+
+def head(directory: Path) -> str | None:
+    """Return the newest migration of this release."""
+    return ScriptDirectory.from_config(_config(directory)).get_current_head()
+
+
+def _config(directory: Path) -> Config:
+    return Config(directory / "alembic.ini")

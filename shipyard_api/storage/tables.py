@@ -1,0 +1,196 @@
+"""The one schema. Migrations lead to exactly this; a test compares the two.
+
+Rules that must hold whatever the code does are constraints with names: the names are how a violation becomes an error
+of the domain.
+"""
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import ARRAY
+
+ONE_SITE_ACTION = "actions_one_site_action_at_a_time"
+
+metadata = sa.MetaData(
+    naming_convention={
+        "ix": "%(table_name)s_%(column_0_N_name)s_index",
+        "uq": "%(table_name)s_%(column_0_N_name)s_unique",
+        "ck": "%(table_name)s_%(constraint_name)s",
+        "fk": "%(table_name)s_%(column_0_N_name)s_fkey",
+        "pk": "%(table_name)s_pkey",
+    }
+)
+
+_MOMENT = sa.DateTime(timezone=True)
+_ACTION = sa.String(26)
+
+actions = sa.Table(
+    "actions",
+    metadata,
+    sa.Column("id", _ACTION, primary_key=True),
+    sa.Column("name", sa.String(50), nullable=False),
+    sa.Column("parameters", sa.JSON(none_as_null=True), nullable=False),
+    sa.Column("user_name", sa.Text, nullable=False),
+    sa.Column("context_marker", sa.String(36), nullable=False),
+    sa.Column("revision", sa.Integer, nullable=False),
+    sa.Column("allow_intermediate_commits", sa.Boolean),
+    # Whether it keeps every other site action out while it has not ended.
+    sa.Column("exclusive", sa.Boolean, nullable=False),
+    # What the action works from, frozen when it was created: later commits do not change a running action.
+    sa.Column("inputs", sa.JSON(none_as_null=True), nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),
+    # The number of the latest turn; a write of an earlier turn is refused.
+    sa.Column("epoch", sa.BigInteger, nullable=False, server_default="0"),
+    # When the action wants to be looked at; the sweeper compares it with the clock.
+    sa.Column("wake_at", _MOMENT),
+    sa.Column("created_at", _MOMENT, nullable=False, server_default=sa.func.now()),
+    sa.Column("started_at", _MOMENT),
+    sa.Column("ended_at", _MOMENT),
+    sa.CheckConstraint("state IN ('queued', 'running', 'success', 'failed')", name="state_known"),
+    sa.CheckConstraint("(ended_at IS NOT NULL) = (state IN ('success', 'failed'))", name="ended_has_end"),
+)
+sa.Index(
+    ONE_SITE_ACTION,
+    actions.c.exclusive,
+    unique=True,
+    postgresql_where=sa.text("exclusive AND state IN ('queued', 'running')"),
+)
+sa.Index("actions_wake_at_index", actions.c.wake_at, postgresql_where=sa.text("state IN ('queued', 'running')"))
+
+steps = sa.Table(
+    "steps",
+    metadata,
+    sa.Column("action_id", _ACTION, sa.ForeignKey("actions.id"), primary_key=True),
+    sa.Column("position", sa.Integer, primary_key=True),
+    sa.Column("id", sa.String(128), nullable=False),
+    sa.Column("state", sa.String(24)),
+    # The step's own state, versioned JSON; the tables of groups and nodes are projections of it.
+    sa.Column("memory", sa.JSON(none_as_null=True)),
+    sa.Column("intent", sa.JSON(none_as_null=True)),
+    sa.Column("started_at", _MOMENT),
+    sa.Column("ended_at", _MOMENT),
+    sa.Column("detail", sa.Text, nullable=False, server_default=""),
+    sa.UniqueConstraint("action_id", "id"),
+    sa.CheckConstraint("state IN ('running', 'success', 'failed', 'upstream_failed')", name="state_known"),
+)
+
+deployment_groups = sa.Table(
+    "deployment_groups",
+    metadata,
+    sa.Column("action_id", _ACTION, sa.ForeignKey("actions.id"), primary_key=True),
+    sa.Column("position", sa.Integer, primary_key=True),
+    sa.Column("name", sa.String(128), nullable=False),
+    sa.Column("critical", sa.Boolean, nullable=False),
+    sa.Column("depends_on", ARRAY(sa.Text), nullable=False),
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("reason", sa.String(16)),
+    sa.Column("detail", sa.Text, nullable=False, server_default=""),
+    sa.UniqueConstraint("action_id", "name"),
+    sa.CheckConstraint("status IN ('not_started', 'preparing', 'deploying', 'success', 'failed')", name="status_known"),
+    sa.CheckConstraint("(reason IS NOT NULL) = (status = 'failed')", name="failed_has_reason"),
+)
+
+group_phases = sa.Table(
+    "group_phases",
+    metadata,
+    sa.Column("action_id", _ACTION, primary_key=True),
+    sa.Column("group_name", sa.String(128), primary_key=True),
+    sa.Column("phase", sa.String(8), primary_key=True),
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("job", sa.Text, nullable=False),
+    sa.Column("nodes", ARRAY(sa.Text), nullable=False),
+    sa.Column("message", sa.Text, nullable=False, server_default=""),
+    sa.Column("submitted_at", _MOMENT, nullable=False),
+    sa.Column("ended_at", _MOMENT),
+    sa.ForeignKeyConstraint(["action_id", "group_name"], ["deployment_groups.action_id", "deployment_groups.name"]),
+    sa.CheckConstraint("phase IN ('prepare', 'deploy')", name="phase_known"),
+)
+
+action_nodes = sa.Table(
+    "action_nodes",
+    metadata,
+    sa.Column("action_id", _ACTION, sa.ForeignKey("actions.id"), primary_key=True),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("reason", sa.String(16)),
+    sa.Column("detail", sa.Text, nullable=False, server_default=""),
+    # The group that sent the node last, and all the groups that hold it.
+    sa.Column("group_name", sa.String(128)),
+    sa.Column("groups", ARRAY(sa.Text), nullable=False),
+    sa.Column("updated_at", _MOMENT, nullable=False),
+    sa.CheckConstraint("status IN ('not_started', 'prepared', 'success', 'failure')", name="status_known"),
+)
+
+journal = sa.Table(
+    "journal",
+    metadata,
+    sa.Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True),
+    sa.Column("action_id", _ACTION, sa.ForeignKey("actions.id"), nullable=False),
+    sa.Column("epoch", sa.BigInteger, nullable=False),
+    sa.Column("step_id", sa.String(128)),
+    sa.Column("kind", sa.String(40), nullable=False),
+    sa.Column("at", _MOMENT, nullable=False),
+    sa.Column("worker", sa.Text, nullable=False),
+    sa.Column("facts", sa.JSON(none_as_null=True), nullable=False),
+    sa.Index(None, "action_id", "id"),
+)
+
+command_audit = sa.Table(
+    "command_audit",
+    metadata,
+    sa.Column("id", sa.String(26), primary_key=True),
+    sa.Column("action_id", _ACTION, sa.ForeignKey("actions.id"), nullable=False, index=True),
+    sa.Column("command", sa.String(32), nullable=False),
+    sa.Column("user_name", sa.Text, nullable=False),
+    sa.Column("at", _MOMENT, nullable=False, server_default=sa.func.now()),
+)
+
+revisions = sa.Table(
+    "revisions",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("created_at", _MOMENT, nullable=False, server_default=sa.func.now()),
+)
+
+document_contents = sa.Table(
+    "document_contents",
+    metadata,
+    # sha256 of the canonical JSON text: equal documents are stored once, whatever revisions they are in.
+    sa.Column("hash", sa.String(64), primary_key=True),
+    # JSON as text: jsonb would lose the order of keys and refuse some legal texts.
+    sa.Column("metadata", sa.Text, nullable=False),
+    sa.Column("data", sa.Text, nullable=False),
+)
+
+revision_documents = sa.Table(
+    "revision_documents",
+    metadata,
+    sa.Column("revision", sa.Integer, sa.ForeignKey("revisions.id"), primary_key=True),
+    sa.Column("schema", sa.String(64), primary_key=True),
+    sa.Column("layer", sa.String(64), primary_key=True),
+    sa.Column("name", sa.String(64), primary_key=True),
+    sa.Column("collection", sa.String(36), nullable=False),
+    sa.Column("position", sa.Integer, nullable=False),
+    sa.Column("hash", sa.String(64), sa.ForeignKey("document_contents.hash"), nullable=False),
+)
+
+revision_tags = sa.Table(
+    "revision_tags",
+    metadata,
+    sa.Column("revision", sa.Integer, sa.ForeignKey("revisions.id"), primary_key=True),
+    sa.Column("tag", sa.String(64), primary_key=True),
+    sa.Column("data", sa.JSON(none_as_null=True), nullable=False),
+    sa.Column("set_at", _MOMENT, nullable=False, server_default=sa.func.now()),
+)
+
+api_tokens = sa.Table(
+    "api_tokens",
+    metadata,
+    sa.Column("id", sa.String(26), primary_key=True),
+    sa.Column("name", sa.String(128), nullable=False),
+    sa.Column("role", sa.String(16), nullable=False),
+    # sha256 of the secret. The secret is 256 random bits, so a slow hash would protect nothing more.
+    sa.Column("digest", sa.LargeBinary(32), nullable=False, unique=True),
+    sa.Column("created_at", _MOMENT, nullable=False, server_default=sa.func.now()),
+    sa.Column("expires_at", _MOMENT),
+    sa.Column("revoked_at", _MOMENT),
+    sa.CheckConstraint("role IN ('admin', 'viewer')", name="role_known"),
+)

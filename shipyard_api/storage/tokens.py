@@ -1,0 +1,55 @@
+"""API tokens. Only the digest of a secret is ever stored."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import sqlalchemy as sa
+from ulid import ULID
+
+from shipyard_api.ports.store import TokenRecord
+from shipyard_api.storage import tables as t
+
+
+class SqlTokens:
+    """Fills ``ports.store.Tokens``."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def create(self, name: str, role: str, digest: bytes, expires_at: datetime | None) -> TokenRecord:
+        """Store a token."""
+        row = self._connection.execute(
+            t.api_tokens.insert()
+            .values(id=str(ULID()), name=name, role=role, digest=digest, expires_at=expires_at)
+            .returning(t.api_tokens)
+        ).one()
+        return _token(row)
+
+    def by_digest(self, digest: bytes) -> TokenRecord | None:
+        """Return the valid token with this digest."""
+        tokens = t.api_tokens.c
+        row = self._connection.execute(
+            sa.select(t.api_tokens).where(
+                tokens.digest == digest,
+                tokens.revoked_at.is_(None),
+                sa.or_(tokens.expires_at.is_(None), tokens.expires_at > sa.func.now()),
+            )
+        ).one_or_none()
+        return _token(row) if row else None
+
+    def all(self) -> Sequence[TokenRecord]:
+        """Return every token."""
+        return [_token(row) for row in self._connection.execute(sa.select(t.api_tokens).order_by(t.api_tokens.c.id))]
+
+    def revoke(self, token: str) -> bool:
+        """Revoke a token."""
+        done = self._connection.execute(
+            t.api_tokens.update()
+            .where(t.api_tokens.c.id == token, t.api_tokens.c.revoked_at.is_(None))
+            .values(revoked_at=sa.func.now())
+        )
+        return done.rowcount == 1
+
+
+def _token(row: "sa.Row[tuple[object, ...]]") -> TokenRecord:
+    return TokenRecord(row.id, row.name, row.role, row.created_at, row.expires_at, row.revoked_at)

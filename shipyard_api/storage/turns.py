@@ -1,0 +1,183 @@
+"""The engine's rows: claiming a turn, intents, outcomes. Every write is fenced by the epoch of its turn."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+
+from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState, StepId, StepState
+from shipyard_api.ports.provisioner import Marker
+from shipyard_api.ports.store import Claim, Fenced, Intent, Json
+from shipyard_api.ports.wakeup import Wakeup
+from shipyard_api.storage import journal
+from shipyard_api.storage import tables as t
+
+# A wake-up may arrive this much early, since the queue and the worker read different clocks; sooner is not for us.
+_EARLY = timedelta(seconds=2)
+_MOVING = tuple(state.value for state in RunState if state not in ENDED)
+
+
+class SqlTurns:
+    """Fills ``ports.store.Turns``."""
+
+    def __init__(self, connection: sa.Connection, wakeup: Wakeup) -> None:
+        self._connection = connection
+        self._wakeup = wakeup
+        self._worker = ""
+
+    def claim(self, action: ActionId, *, now: datetime, worker: str) -> Claim | None:
+        """Begin a turn. The row lock makes concurrent claims take turns, and each gets an epoch of its own."""
+        actions = t.actions
+        row = self._connection.execute(
+            actions.update()
+            .where(
+                actions.c.id == action,
+                actions.c.state.in_(_MOVING),
+                sa.or_(actions.c.wake_at.is_(None), actions.c.wake_at <= now + _EARLY),
+            )
+            .values(
+                epoch=actions.c.epoch + 1,
+                state=RunState.RUNNING.value,
+                started_at=sa.func.coalesce(actions.c.started_at, now),
+            )
+            .returning(actions.c.name, actions.c.epoch, actions.c.inputs)
+        ).one_or_none()
+        if row is None:
+            return None
+        self._worker = worker
+        steps = self._connection.execute(
+            sa.select(t.steps).where(t.steps.c.action_id == action).order_by(t.steps.c.position)
+        ).all()
+        open_steps = [step for step in steps if step.state in (None, StepState.RUNNING.value)]
+        current = open_steps[0] if open_steps else None
+        return Claim(
+            action=action,
+            name=ActionName(row.name),
+            epoch=row.epoch,
+            inputs=row.inputs,
+            step=StepId(current.id) if current else None,
+            state=current.memory if current else None,
+            intent=_intent(current.intent) if current and current.intent else None,
+            remaining=tuple(StepId(step.id) for step in open_steps[1:]),
+            failed=any(step.state == StepState.FAILED.value for step in steps),
+        )
+
+    def start_step(self, claim: Claim, state: Json, *, now: datetime) -> None:
+        """Record that the claim's step has begun."""
+        self._update_step(claim, state=StepState.RUNNING.value, memory=dict(state), started_at=now)
+        self._write(claim, now, "step_started", {})
+
+    def intend(self, claim: Claim, intent: Intent) -> None:
+        """Write an intent, or a further attempt at it."""
+        self._update_step(claim, intent=_intent_json(intent))
+        self._plan(claim, intent.attempted_at)
+        self._write(
+            claim,
+            intent.attempted_at,
+            "intended",
+            {"marker": intent.marker, "attempt": intent.attempts, "effect": dict(intent.effect)},
+        )
+
+    def record(
+        self, claim: Claim, state: Json, facts: Sequence[object], *, now: datetime, wake_at: datetime | None
+    ) -> None:
+        """Write the outcome of what the turn did."""
+        self._plan(claim, wake_at or now)
+        values: dict[str, Any] = {"intent": None}
+        if state != claim.state:
+            values["memory"] = dict(state)
+        self._update_step(claim, **values)
+        for fact in facts:
+            journal.record(self._connection, self._line(claim, now), fact)
+        if wake_at is not None:
+            self.wake(claim.action, wake_at)
+
+    def sleep(self, claim: Claim, *, until: datetime) -> None:
+        """Write when the action wants to be looked at again."""
+        self._plan(claim, until)
+        self.wake(claim.action, until)
+
+    def end_step(
+        self, claim: Claim, state: StepState, detail: str, skipped: Sequence[StepId], *, now: datetime
+    ) -> None:
+        """End the claim's step."""
+        self._plan(claim, now)
+        self._update_step(claim, state=state.value, detail=detail, ended_at=now)
+        if skipped:
+            self._connection.execute(
+                t.steps.update()
+                .where(t.steps.c.action_id == claim.action, t.steps.c.id.in_(skipped))
+                .values(state=StepState.UPSTREAM_FAILED.value, ended_at=now)
+            )
+        self._write(claim, now, "step_ended", {"state": state.value, "detail": detail, "skipped": list(skipped)})
+
+    def end_action(self, claim: Claim, state: RunState, *, now: datetime) -> None:
+        """End the action."""
+        self._fenced(claim, state=state.value, ended_at=now, wake_at=None)
+        self._write(claim, now, "action_ended", {"state": state.value})
+
+    def overdue(self, *, grace: float) -> Sequence[ActionId]:
+        """Return actions that should have been looked at, by the clock of the database."""
+        limit = sa.func.clock_timestamp() - timedelta(seconds=grace)
+        found = self._connection.execute(
+            sa.select(t.actions.c.id)
+            .where(t.actions.c.state.in_(_MOVING), t.actions.c.wake_at < limit)
+            .order_by(t.actions.c.wake_at)
+        )
+        return [ActionId(row.id) for row in found]
+
+    def remind(self, action: ActionId) -> None:
+        """Queue a turn unless one is queued or runs."""
+        statement = self._wakeup.reminder(action)
+        self._connection.execute(sa.text(statement.sql), dict(statement.parameters))
+
+    def wake(self, action: ActionId, at: datetime | None) -> None:
+        """Queue a turn."""
+        statement = self._wakeup.statement(action, at)
+        self._connection.execute(sa.text(statement.sql), dict(statement.parameters))
+
+    def _plan(self, claim: Claim, at: datetime) -> None:
+        self._fenced(claim, wake_at=at)
+
+    def _fenced(self, claim: Claim, **values: Any) -> None:
+        """Write to the action's row, or raise Fenced: every other write of the turn follows this one."""
+        done = self._connection.execute(
+            t.actions.update().where(t.actions.c.id == claim.action, t.actions.c.epoch == claim.epoch).values(**values)
+        )
+        if done.rowcount != 1:
+            raise Fenced(f"{claim.action}: turn {claim.epoch} is over")
+
+    def _update_step(self, claim: Claim, **values: Any) -> None:
+        self._connection.execute(
+            t.steps.update().where(t.steps.c.action_id == claim.action, t.steps.c.id == claim.step).values(**values)
+        )
+
+    def _line(self, claim: Claim, at: datetime) -> journal.Line:
+        return journal.Line(claim.action, claim.epoch, claim.step, at, self._worker)
+
+    def _write(self, claim: Claim, at: datetime, kind: str, facts: Mapping[str, Any]) -> None:
+        journal.write(self._connection, self._line(claim, at), kind, facts)
+
+
+def _intent(stored: Mapping[str, Any]) -> Intent:
+    return Intent(
+        marker=Marker(stored["marker"]),
+        effect=stored["effect"],
+        give_up_at=datetime.fromisoformat(stored["give_up_at"]),
+        intended_at=datetime.fromisoformat(stored["intended_at"]),
+        attempted_at=datetime.fromisoformat(stored["attempted_at"]),
+        attempts=stored["attempts"],
+    )
+
+
+def _intent_json(intent: Intent) -> dict[str, Any]:
+    return {
+        "v": 1,
+        "marker": intent.marker,
+        "effect": dict(intent.effect),
+        "give_up_at": intent.give_up_at.isoformat(),
+        "intended_at": intent.intended_at.isoformat(),
+        "attempted_at": intent.attempted_at.isoformat(),
+        "attempts": intent.attempts,
+    }
