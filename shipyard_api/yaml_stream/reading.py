@@ -1,0 +1,94 @@
+"""From bytes to JSON values, without trusting a single one of the bytes.
+
+PyYAML's C loader is fast and must not be let near a stranger: 100,000 ``[`` kill the process, duplicate keys vanish,
+aliases grow without end. So only its parser is used, whose events come one by one and can be stopped.
+"""
+
+import codecs
+import re
+from typing import Any
+
+import yaml
+
+from shipyard_api.yaml_stream.faults import YamlFault, YamlFaults
+from shipyard_api.yaml_stream.scan import EnoughError, Limits, Place, Scan
+
+if not yaml.__with_libyaml__:
+    raise ImportError(
+        "PyYAML was built without libyaml, which is needed to read site definitions: "
+        "install PyYAML from a wheel, or build it where the headers of libyaml are"
+    )
+
+_DEFAULT = Limits()
+_TAG_DIRECTIVES = 1_000
+
+
+def read_documents(raw: bytes, limits: Limits = _DEFAULT) -> list[Any]:
+    """Return the documents of a stream, in order, as JSON values with text for keys; an empty document is None.
+
+    Dates stay the text they were written as. What an alias stands for becomes a copy of its own, so that changing one
+    place never changes another. Raises YamlFault (its ``faults`` are all that were found), and nothing else.
+    """
+    if len(raw) > limits.bytes_:
+        raise YamlFault(f"the stream has {len(raw):,} bytes; at most {limits.bytes_:,} are read")
+    raw = _checked(raw)
+    scan = Scan(limits)
+    event: yaml.Event | None = None
+    try:
+        try:
+            for event in yaml.parse(raw, yaml.CSafeLoader):
+                scan.take(event)
+        except yaml.YAMLError as exc:
+            scan.note(*_syntax_fault(exc, raw))
+        except UnicodeDecodeError:
+            # libyaml lets half a character through when it is escaped (%ED%A0%80) in a tag, and says not where.
+            mark = event.end_mark if event else None
+            scan.note("the next tag is not UTF-8", *((mark.line + 1, mark.column + 1) if mark else (1, 1)))
+    except EnoughError:
+        pass
+    if scan.faults:
+        raise scan.faults[0] if len(scan.faults) == 1 else YamlFaults(tuple(scan.faults))
+    return scan.documents()
+
+
+def _checked(raw: bytes) -> bytes:
+    """Return the stream without its byte order mark, if it is UTF-8 and no trap for libyaml itself."""
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise YamlFault("byte 1 begins a text in UTF-16; send UTF-8", line=1, column=1)
+    mark = codecs.BOM_UTF8 if raw.startswith(codecs.BOM_UTF8) else b""
+    raw = raw.removeprefix(mark)
+    try:
+        raw.decode()
+    except UnicodeDecodeError as exc:
+        line, column = _place_of(raw, exc.start)
+        message = f"byte {len(mark) + exc.start + 1} (0x{raw[exc.start]:02x}) is not UTF-8; send UTF-8"
+        raise YamlFault(message, line=line, column=column) from exc
+    # libyaml takes the "---" behind a second mark for text, and so two documents for one.
+    if codecs.BOM_UTF8 in raw and (second := re.search(rb"(?:\A|(?<=[\r\n]))" + codecs.BOM_UTF8, raw)):
+        line, column = _place_of(raw, second.start())
+        message = "a second byte order mark; take it out (were files joined?)"
+        raise YamlFault(message, line=line, column=column)
+    # libyaml compares each %TAG with all before it: 32 MiB of them would keep it busy for an hour.
+    if raw.count(b"%TAG") > _TAG_DIRECTIVES:
+        raise YamlFault(f"the stream has more than {_TAG_DIRECTIVES:,} %TAG directives; none is needed")
+    return raw
+
+
+def _syntax_fault(exc: yaml.YAMLError, raw: bytes) -> tuple[str, int, int] | tuple[str]:
+    if isinstance(exc, yaml.reader.ReaderError):
+        return f"the character U+{exc.character:04X} is not allowed in YAML", *_place_of(raw, exc.position)
+    if not isinstance(exc, yaml.MarkedYAMLError) or exc.problem_mark is None:
+        return (str(exc),)
+    message = exc.problem or "this is not YAML"
+    if exc.context and exc.context_mark:
+        message += f" ({exc.context} that begins at line {exc.context_mark.line + 1})"
+    if "Unicode character escape" in message:
+        message += "; write the character itself, or all of it as \\U0001F600, not two halves"
+    return message, exc.problem_mark.line + 1, exc.problem_mark.column + 1
+
+
+def _place_of(raw: bytes, offset: int) -> Place:
+    before = raw[:offset].decode()
+    ends = "\n\r\x85\u2028\u2029"  # what libyaml counts as the end of a line
+    line = 1 + sum(before.count(end) for end in ends) - before.count("\r\n")
+    return line, len(before) - max(before.rfind(end) for end in ends)

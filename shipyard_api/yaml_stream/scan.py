@@ -1,0 +1,253 @@
+"""The walk over the events of a stream: everything is counted first, and becomes JSON values on the way.
+
+Nothing deeper, larger or other than JSON is ever built, whatever the stream says.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import yaml
+
+from shipyard_api.yaml_stream import scalars
+from shipyard_api.yaml_stream.faults import YamlFault
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of a stream is read. What an alias stands for counts each time."""
+
+    bytes_: int = 32 * 1024 * 1024
+    depth: int = 64
+    nodes: int = 2_000_000
+    documents: int = 50_000
+    scalar: int = 8 * 1024 * 1024
+    """Characters of one scalar."""
+    text: int = 64 * 1024 * 1024
+    """Characters of all scalars: one long text behind a thousand aliases has few nodes, and gigabytes of JSON."""
+    faults: int = 20
+    """Reading goes on behind a fault until there are so many."""
+
+
+Place = tuple[int, int]  # line and column, from 1
+
+_EACH_TIME = "counting what aliases stand for each time"
+_NO_KEY: Any = object()  # a key comes next
+_MERGING: Any = object()  # the key was <<
+_BROKEN: Any = object()  # stands for what a fault was noted about
+
+
+class EnoughError(Exception):
+    """Ends the walk; what was wrong has been noted."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """A sequence or mapping whose end has not been reached; ``items`` is None for a mapping."""
+
+    place: Place
+    anchor: str | None
+    items: list[Any] | None
+    nodes_before: int
+    text_before: int
+    height: int  # levels of collections inside it so far
+    key: Any
+    own: dict[str, Any]
+    lines: dict[Any, int]  # where each key was first given
+    merged: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchor:
+    """What an alias stands for; without ``complete`` its node is still open."""
+
+    line: int
+    complete: bool = False
+    value: Any = None
+    nodes: int = 1
+    text: int = 0
+    height: int = 0
+
+
+class Scan:
+    """Takes the events of one stream in order. Aliases share their values until everything has been counted."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.faults: list[YamlFault] = []
+        self._limits = limits
+        self._documents: list[Any] = []
+        self._sharing: set[int] = set()  # documents in which an alias stands for a collection
+        self._stack: list[_Open] = []
+        self._anchors: dict[str, _Anchor] = {}
+        self._root: Any = None
+        self._nodes = 0
+        self._text = 0
+        self._takers: dict[type[yaml.Event], Callable[[Any, Place], None]] = {
+            yaml.DocumentStartEvent: self._document_start,
+            yaml.SequenceStartEvent: self._collection_start,
+            yaml.MappingStartEvent: self._collection_start,
+            yaml.ScalarEvent: self._scalar,
+            yaml.AliasEvent: self._alias,
+            yaml.SequenceEndEvent: self._collection_end,
+            yaml.MappingEndEvent: self._collection_end,
+            yaml.DocumentEndEvent: self._document_end,
+        }
+
+    def take(self, event: yaml.Event) -> None:
+        """Take the next event. Raises EnoughError when the rest must not be read."""
+        if (mark := event.start_mark) is not None and (taker := self._takers.get(type(event))) is not None:
+            taker(event, (mark.line + 1, mark.column + 1))
+
+    def documents(self) -> list[Any]:
+        """Return what was read, with a copy for every alias."""
+        for index in self._sharing:
+            self._documents[index] = _copy(self._documents[index])
+        return self._documents
+
+    def note(self, message: str, line: int | None = None, column: int | None = None) -> None:
+        """Add a fault at a place of the current document. Raises EnoughError when there are many."""
+        self.faults.append(YamlFault(message, line=line, column=column, document=len(self._documents)))
+        if len(self.faults) >= self._limits.faults:
+            raise EnoughError
+
+    def _stop(self, message: str, place: Place) -> NoReturn:
+        self.note(message, *place)
+        raise EnoughError
+
+    def _count(self, nodes: int, text: int, place: Place) -> None:
+        self._nodes += nodes
+        self._text += text
+        if self._nodes > self._limits.nodes:
+            self._stop(f"the stream has more than {self._limits.nodes:,} nodes, {_EACH_TIME}", place)
+        if self._text > self._limits.text:
+            self._stop(f"the stream has more than {self._limits.text:,} characters of text, {_EACH_TIME}", place)
+
+    def _document_start(self, _event: yaml.DocumentStartEvent, place: Place) -> None:
+        if len(self._documents) >= self._limits.documents:
+            self._stop(f"the stream has more than {self._limits.documents:,} documents", place)
+
+    def _document_end(self, _event: yaml.DocumentEndEvent, _place: Place) -> None:
+        self._documents.append(self._root)
+        self._anchors.clear()
+
+    def _collection_start(self, event: yaml.SequenceStartEvent | yaml.MappingStartEvent, place: Place) -> None:
+        if len(self._stack) >= self._limits.depth:
+            self._stop(f"nested deeper than {self._limits.depth} levels", place)
+        before = self._nodes, self._text
+        self._count(1, 0, place)
+        is_sequence = isinstance(event, yaml.SequenceStartEvent)
+        kind, tag = ("sequence", scalars.SEQ) if is_sequence else ("mapping", scalars.MAP)
+        if event.tag not in (None, "!", tag):
+            self.note(f"the tag {scalars.short_tag(event.tag)} is not one of a {kind} that JSON can hold", *place)
+        if self._at_key():
+            self.note(f"a {kind} cannot be a key in JSON; a key is one value", *place)
+        if event.anchor is not None:
+            self._declare(event.anchor, _Anchor(place[0]), place)
+        items: list[Any] | None = [] if is_sequence else None
+        self._stack.append(_Open(place, event.anchor, items, *before, 0, _NO_KEY, {}, {}))
+
+    def _collection_end(self, _event: yaml.SequenceEndEvent | yaml.MappingEndEvent, _place: Place) -> None:
+        done = self._stack.pop()
+        # PyYAML's order of keys: what was merged comes first, and keeps its place when overridden.
+        value = done.items if done.items is not None else {**done.merged, **done.own} if done.merged else done.own
+        height = done.height + 1
+        if done.anchor is not None:
+            size = self._nodes - done.nodes_before, self._text - done.text_before
+            self._anchors[done.anchor] = _Anchor(done.place[0], True, value, *size, height)
+        self._put(value, done.place, height)
+
+    def _scalar(self, event: yaml.ScalarEvent, place: Place) -> None:
+        text = event.value
+        self._count(1, len(text), place)
+        value: Any = _BROKEN
+        try:
+            if len(text) > self._limits.scalar:
+                self.note(f"a text of {len(text):,} characters; at most {self._limits.scalar:,} are read", *place)
+            else:
+                value = self._value(event)
+        except scalars.UnfitError as unfit:
+            self.note(str(unfit), *place)
+        if event.anchor is not None:
+            # "<<" behind an alias would change what a mapping far away means; there it is the mere text.
+            meant = text if value is _MERGING else value
+            self._declare(event.anchor, _Anchor(place[0], True, meant, 1, len(text)), place)
+        self._put(value, place, 0)
+
+    def _value(self, event: yaml.ScalarEvent) -> Any:
+        tag = event.tag
+        if tag is None or tag == "!":
+            tag = scalars.resolve(event.value) if event.implicit[0] else scalars.STR
+            if tag == scalars.MERGE and not self._at_key():
+                return event.value
+        return _MERGING if tag == scalars.MERGE and self._at_key() else scalars.value_of(event.value, tag)
+
+    def _declare(self, name: str, anchor: _Anchor, place: Place) -> None:
+        if first := self._anchors.get(name):
+            self.note(f"anchor {scalars.clip(name)} was already given at line {first.line}", *place)
+        self._anchors[name] = anchor
+
+    def _alias(self, event: yaml.AliasEvent, place: Place) -> None:
+        name = scalars.clip(event.anchor or "")
+        anchor = self._anchors.get(event.anchor or "")
+        if anchor is None:
+            self.note(f"alias {name}: no such anchor before it in this document", *place)
+            anchor = _Anchor(0, True, _BROKEN)
+        elif not anchor.complete:
+            self.note(f"alias {name} stands inside what it stands for, begun at line {anchor.line}", *place)
+            anchor = _Anchor(0, True, _BROKEN)
+        self._count(anchor.nodes, anchor.text, place)
+        if len(self._stack) + anchor.height > self._limits.depth:
+            self._stop(f"nested deeper than {self._limits.depth} levels by alias {name}", place)
+        if anchor.height:
+            self._sharing.add(len(self._documents))
+            if self._at_key():
+                self.note(f"alias {name} is not one value, and cannot be a key in JSON", *place)
+        self._put(anchor.value, place, anchor.height)
+
+    def _at_key(self) -> bool:
+        return bool(self._stack) and self._stack[-1].items is None and self._stack[-1].key is _NO_KEY
+
+    def _put(self, value: Any, place: Place, height: int) -> None:
+        """Put a finished value where the stream has it: into a sequence, as a key, or behind its key."""
+        if not self._stack:
+            self._root = value
+            return
+        top = self._stack[-1]
+        top.height = max(top.height, height)
+        if top.items is not None:
+            top.items.append(value)
+        elif top.key is _NO_KEY:
+            top.key = self._key(top, value, place)
+        else:
+            if top.key is _MERGING:
+                self._merge(top, value, place)
+            elif top.key is not _BROKEN:
+                top.own[top.key] = value
+            top.key = _NO_KEY
+
+    def _key(self, top: _Open, value: Any, place: Place) -> Any:
+        if value is _BROKEN or isinstance(value, dict | list):
+            return _BROKEN
+        # A quoted "<<" is a key like any other, and may stand beside the merge sign.
+        key = value if value is _MERGING else scalars.key_text(value)
+        if first := top.lines.get(key):
+            name = scalars.clip("<<" if key is _MERGING else key)
+            self.note(f"duplicate key {name}, first given at line {first}", *place)
+            return _BROKEN
+        top.lines[key] = place[0]
+        return key
+
+    def _merge(self, top: _Open, value: Any, place: Place) -> None:
+        if top.merged is None:
+            top.merged = {}
+        for part in reversed(value if isinstance(value, list) else [value]):  # in a list the first one wins
+            if isinstance(part, dict):
+                top.merged.update(part)
+            elif part is not _BROKEN:
+                self.note("a merge key (<<) takes a mapping or a list of mappings", *place)
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copy(item) for key, item in value.items()}
+    return [_copy(item) for item in value] if isinstance(value, list) else value
