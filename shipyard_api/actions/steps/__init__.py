@@ -1,0 +1,1 @@
+"""Steps that actions are composed of."""

@@ -1,0 +1,88 @@
+"""Steps that let the provisioner do something to the site as a whole: verify it, prepare it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from shipyard_api.actions.steps import job_watch
+from shipyard_api.domain.actions import StepId
+from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, Patience
+from shipyard_api.domain.site_design import SiteInputs
+from shipyard_api.ports.provisioner import Marker, Operation, Provisioner, Work
+from shipyard_api.workflow.step import Act, Decision, Done, Failed, Folded, Json, Look, Trouble
+
+
+@dataclass(frozen=True, slots=True)
+class SiteWork:
+    """One piece of site-wide work, submitted once and watched until it ends or its time is up."""
+
+    id: StepId
+    operation: Operation
+    patience: Callable[[DeploymentConfiguration], Patience]
+    provisioner: Provisioner
+    always: bool = False
+
+    def begin(self, inputs: Json) -> Json:
+        """Start with nothing submitted."""
+        configuration = SiteInputs.from_json(inputs).configuration
+        patience = self.patience(configuration)
+        return {
+            "v": 1,
+            "revision": inputs["revision"],
+            "interval": patience.interval,
+            "timeout": patience.timeout,
+            "queue_limit": configuration.queue_limit,
+            "job": None,
+            "failed": None,
+            "done": None,
+        }
+
+    def decide(self, state: Json, now: datetime) -> Decision:
+        """Submit, then watch, then end."""
+        if state["failed"] is not None:
+            return Failed(state["failed"])
+        if state["done"] is not None:
+            return Done(state["done"])
+        if state["job"] is None:
+            return Act({"revision": state["revision"]}, give_up_at=now + timedelta(seconds=state["timeout"]))
+        return Look(job_watch.Question(state["job"]["id"], self._work(state)))
+
+    def perform(self, effect: Json, marker: Marker) -> object:
+        """Submit the work."""
+        return self.provisioner.submit(marker, self._work(effect))
+
+    def recover(self, effect: Json, marker: Marker, intended_at: datetime) -> object:
+        """Find the job that may have been started, else submit the work."""
+        work = self._work(effect)
+        return self.provisioner.find(marker, work, intended_at=intended_at) or self.provisioner.submit(marker, work)
+
+    def look(self, effect: object) -> object:
+        """Ask how the job stands."""
+        return job_watch.ask(self.provisioner, effect)
+
+    def fold(self, state: Json, effect: object, report: object, now: datetime) -> Folded:
+        """Keep the job's id, or judge what it says."""
+        if state["job"] is None:
+            if isinstance(report, Trouble):
+                return Folded({**state, "failed": report.detail})
+            return Folded({**state, "job": job_watch.new(str(report), now)})
+        limits = job_watch.Limits(state["interval"], state["timeout"], state["queue_limit"])
+        watched = job_watch.judge(state["job"], job_watch.answer(report), limits, now)
+        job = state["job"]["id"]
+        state = {**state, "job": watched.job}
+        match watched.end:
+            case None:
+                return Folded(state, wait_until=watched.look_again_at)
+            case job_watch.End.TIME_UP:
+                told = f"{self.operation.value} did not end in time ({watched.why}); job {job} may still be working"
+                return Folded({**state, "failed": told})
+            case job_watch.End.ENDED if watched.report is not None and watched.report.ok:
+                return Folded({**state, "done": watched.report.message or "success"})
+            case _:
+                told = watched.report.message if watched.report and watched.report.message else watched.why
+                return Folded(
+                    {**state, "failed": f"{self.operation.value} failed (job {job}): {told or 'no reason given'}"}
+                )
+
+    def _work(self, effect: Json) -> Work:
+        return Work(self.operation, self.provisioner.design_reference(effect["revision"]))
