@@ -1,0 +1,68 @@
+"""The route table: which address is which resource. What a resource may be asked, and by whom, it says itself."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import falcon
+
+from shipyard_api.api import actions, configdocs, errors, health, nodes
+from shipyard_api.api.auth import Authentication
+from shipyard_api.api.request_context import RequestContext
+from shipyard_api.ports.schemas import Schemas
+from shipyard_api.usecases.commit_configdocs import CommitConfigdocs
+from shipyard_api.usecases.create_action import CreateAction
+from shipyard_api.usecases.describe_action import DescribeAction
+from shipyard_api.usecases.load_configdocs import LoadConfigdocs
+from shipyard_api.usecases.read_configdocs import ReadConfigdocs
+from shipyard_api.usecases.tokens import ApiTokens
+
+
+@dataclass(frozen=True, slots=True)
+class Collaborators:
+    """What the resources work with. The two limits are the largest bodies accepted, in bytes."""
+
+    tokens: ApiTokens
+    load_configdocs: LoadConfigdocs
+    commit_configdocs: CommitConfigdocs
+    read_configdocs: ReadConfigdocs
+    create_action: CreateAction
+    describe_action: DescribeAction
+    schemas: Schemas
+    openapi: Path
+    design_bytes: int
+    json_bytes: int
+
+
+def routes(own: Collaborators) -> dict[str, Any]:
+    """Return every address with its resource."""
+    v1 = "/api/v1.0"
+    describe, read = own.describe_action, own.read_configdocs
+    return {
+        "/versions": health.Versions(),
+        "/health": health.Readiness(describe),
+        "/openapi.json": health.OpenApi(own.openapi),
+        f"{v1}/health": health.Health(),
+        f"{v1}/configdocs": configdocs.ConfigdocsStatus(read),
+        f"{v1}/configdocs/{{collection_id}}": configdocs.Collection(own.load_configdocs, read, own.design_bytes),
+        f"{v1}/commitconfigdocs": configdocs.Commit(own.commit_configdocs),
+        f"{v1}/revisions/{{revision}}/rendered-documents": configdocs.RevisionDesign(read),
+        f"{v1}/actions": actions.Actions(own.create_action, describe, own.schemas, own.json_bytes),
+        f"{v1}/actions/{{action_id}}": actions.Action(describe),
+        f"{v1}/actions/{{action_id}}/steps/{{step_id}}": actions.Step(describe),
+        f"{v1}/actions/{{action_id}}/groups": nodes.Groups(describe),
+        f"{v1}/actions/{{action_id}}/nodes": nodes.Nodes(describe),
+    }
+
+
+def create_app(own: Collaborators) -> "falcon.App[Any, Any]":
+    """Return the WSGI application."""
+    middleware: list[Any] = [RequestContext(), Authentication(own.tokens)]
+    app: falcon.App[Any, Any] = falcon.App(middleware=middleware)
+    app.req_options.auto_parse_qs_csv = False
+    app.req_options.keep_blank_qs_values = False
+    app.resp_options.secure_cookies_by_default = True
+    errors.install(app)
+    for address, resource in routes(own).items():
+        app.add_route(address, resource)
+    return app

@@ -1,0 +1,112 @@
+"""The only place that knows status codes of errors: which class of error is which answer."""
+
+import logging
+from typing import Any
+
+import falcon
+
+from shipyard_api.api.statuses import error_status, message
+from shipyard_api.domain import errors
+from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+from shipyard_api.ports.store import StoreUnavailable
+
+LOG = logging.getLogger(__name__)
+
+
+class InvalidFormat(errors.Invalid):
+    """The body cannot be read as what it should be."""
+
+
+# Class of error -> code, errorType and whether asking again may help. The first class that fits counts; a test walks
+# all subclasses of our errors, so that a new one cannot be forgotten.
+TABLE: tuple[tuple[type[Exception], str, str, bool], ...] = (
+    (InvalidFormat, falcon.HTTP_400, "InvalidFormatError", False),
+    (errors.Invalid, falcon.HTTP_400, "ApiError", False),
+    (errors.Precondition, falcon.HTTP_400, "ApiError", False),
+    (errors.Unauthenticated, falcon.HTTP_401, "ApiError", False),
+    (errors.Forbidden, falcon.HTTP_403, "ApiError", False),
+    (errors.NotFound, falcon.HTTP_404, "ApiError", False),
+    (errors.Conflict, falcon.HTTP_409, "ApiError", False),
+    (errors.TooLarge, falcon.HTTP_413, "ApiError", False),
+    (Refused, falcon.HTTP_502, "PeerError", False),
+    (Busy, falcon.HTTP_503, "PeerError", True),
+    (Unavailable, falcon.HTTP_503, "PeerError", True),
+    (StoreUnavailable, falcon.HTTP_503, "DatabaseError", True),
+)
+
+
+def install(app: "falcon.App[Any, Any]") -> None:
+    """Let every error of ours, of the framework, and every bug end in a Status object."""
+    app.add_error_handler(Exception, _bug)
+    app.add_error_handler(falcon.HTTPError, _framework)
+    app.add_error_handler(StoreUnavailable, _store)
+    app.add_error_handler(PeerError, _peer)
+    app.add_error_handler(errors.ShipyardError, _ours)
+
+
+def lookup(kind: type[Exception]) -> tuple[str, str, bool]:
+    """Return code, errorType and retry hint of a class of error; raises KeyError if it has no line in the table."""
+    for known, code, error_type, retry in TABLE:
+        if issubclass(kind, known):
+            return code, error_type, retry
+    raise KeyError(kind.__name__)
+
+
+def _ours(req: falcon.Request, resp: falcon.Response, error: errors.ShipyardError, _params: Any) -> None:
+    code, error_type, retry = lookup(type(error))
+    if error_type == "ApiError":
+        error_type = getattr(req.context, "error_type", error_type)
+    findings = error.findings if isinstance(error, errors.Invalid) else ()
+    again = error.again if isinstance(error, errors.Conflict) else retry
+    messages = [message(finding) for finding in findings]
+    _answer(resp, code, error.title, error.reason, error_type, retry=again, messages=messages)
+    if code == falcon.HTTP_401:
+        resp.set_header("WWW-Authenticate", 'Token realm="Shipyard"')
+
+
+def _peer(_req: falcon.Request, resp: falcon.Response, error: PeerError, _params: Any) -> None:
+    code, error_type, retry = lookup(type(error))
+    LOG.error("peer in trouble", extra={"trouble": str(error)})
+    title = f"{error.system} does not answer as it should"
+    _answer(resp, code, title, f"{error.operation}: {error.detail}", error_type, retry=retry)
+
+
+def _store(_req: falcon.Request, resp: falcon.Response, error: StoreUnavailable, _params: Any) -> None:
+    code, error_type, retry = lookup(StoreUnavailable)
+    LOG.error("database out of reach", extra={"trouble": str(error)})
+    reason = "The database cannot be reached at this moment. Ask again."
+    _answer(resp, code, "No database connection", reason, error_type, retry=retry)
+
+
+def _framework(_req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, _params: Any) -> None:
+    """The framework's description is the message and its title the reason: existing clients expect it so."""
+    resp.set_headers(error.headers or {})
+    title = falcon.code_to_http_status(error.status) if not error.title else error.title
+    kind = type(error).__name__
+    _answer(resp, falcon.code_to_http_status(error.status), error.description, title, kind, retry=False)
+
+
+def _bug(_req: falcon.Request, resp: falcon.Response, error: Exception, _params: Any) -> None:
+    """Say that it is our fault and nothing else: the text of an unforeseen error may hold anything."""
+    LOG.exception("unhandled error", exc_info=error)
+    name = type(error).__name__
+    messages = [{"message": "An error occurred, but was not specified", "error": True}]
+    title = f"Unhandled Exception raised: {name}"
+    _answer(resp, falcon.HTTP_500, title, "", name, retry=True, messages=messages)
+
+
+def _answer(
+    resp: falcon.Response,
+    code: str,
+    title: str | None,
+    reason: str,
+    error_type: str,
+    *,
+    retry: bool,
+    messages: list[dict[str, Any]] | None = None,
+) -> None:
+    resp.status = code
+    resp.content_type = falcon.MEDIA_JSON
+    resp.media = error_status(
+        title=title, reason=reason, error_type=error_type, code=code, retry=retry, messages=messages or ()
+    )

@@ -1,0 +1,60 @@
+"""Versions, health, and the description of the API itself."""
+
+import json
+from pathlib import Path
+from typing import Any, ClassVar
+
+import falcon
+import yaml
+
+from shipyard_api.api.auth import Policy
+from shipyard_api.usecases.describe_action import DescribeAction
+
+
+class Versions:
+    """``/versions``."""
+
+    policy: ClassVar[Policy] = {"GET": None}
+
+    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer with the versions of the API."""
+        resp.media = {"v1.0": {"path": "/api/v1.0", "status": "stable"}}
+
+
+class Health:
+    """``/api/v1.0/health``: says that this process answers, and nothing else (contract: shipyard-rest, 11)."""
+
+    policy: ClassVar[Policy] = {"GET": None}
+
+    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer 204."""
+        resp.status = falcon.HTTP_204
+
+
+class Readiness:
+    """``/health``: says whether this process can work: its database answers."""
+
+    policy: ClassVar[Policy] = {"GET": None}
+
+    def __init__(self, describe: DescribeAction) -> None:
+        self._describe = describe
+
+    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer 204, or 503 with the error status."""
+        self._describe.ping()
+        resp.status = falcon.HTTP_204
+
+
+class OpenApi:
+    """``/openapi.json``: the description of this API, OpenAPI 3.1."""
+
+    policy: ClassVar[Policy] = {"GET": None}
+
+    def __init__(self, path: Path) -> None:
+        document: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+        self._text = json.dumps(document)
+
+    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer with the document."""
+        resp.content_type = falcon.MEDIA_JSON
+        resp.text = self._text

@@ -1,0 +1,106 @@
+"""The deployment groups and nodes of an action; ours, beside the contract. Long lists come in pages."""
+
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+
+import falcon
+
+from shipyard_api.api.auth import Policy
+from shipyard_api.api.reading import whole_number, words
+from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.domain.rollout import GroupStatus
+from shipyard_api.ports.store import GroupRecord, NodeRecord, PhaseRecord
+from shipyard_api.usecases.describe_action import DescribeAction, Page
+
+MOST = 1000
+
+
+class Groups:
+    """``/actions/{action_id}/groups``: deployment groups in the order of the strategy."""
+
+    policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:get_action"}
+
+    def __init__(self, describe: DescribeAction) -> None:
+        self._describe = describe
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
+        """Answer with a page of groups; ``next`` is the marker of the page after it."""
+        page = _page(req, [status.value for status in GroupStatus])
+        after = whole_number(req, "marker", -1, least=0, most=2**31 - 1)
+        groups = self._describe.groups(action_id, page, after)
+        last = str(groups[-1].index) if len(groups) == page.limit else None
+        resp.media = {"groups": [_group(group) for group in groups], "next": last}
+
+
+class Nodes:
+    """``/actions/{action_id}/nodes``: nodes in order of name."""
+
+    policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:get_action"}
+
+    def __init__(self, describe: DescribeAction) -> None:
+        self._describe = describe
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
+        """Answer with a page of nodes; ``next`` is the marker of the page after it."""
+        page = _page(req, [status.value for status in NodeStatus])
+        after = req.get_param("marker") or ""
+        if not after.isprintable() or len(after) > 1000:
+            raise falcon.HTTPInvalidParam("The value is the name of a node.", "marker")
+        nodes = self._describe.nodes(action_id, page, after)
+        last = nodes[-1].name if len(nodes) == page.limit else None
+        resp.media = {"nodes": [_node(node) for node in nodes], "next": last}
+
+
+def _page(req: falcon.Request, statuses: list[str]) -> Page:
+    groups = tuple(req.get_param_as_list("group") or ())
+    if any(not group.isprintable() for group in groups):
+        raise falcon.HTTPInvalidParam("The value is the name of a deployment group.", "group")
+    return Page(
+        status=words(req, "status", statuses),
+        group=groups,
+        limit=whole_number(req, "limit", 100, least=1, most=MOST),
+    )
+
+
+def _group(group: GroupRecord) -> dict[str, Any]:
+    return {
+        "name": group.name,
+        "critical": group.critical,
+        "status": group.status,
+        "reason": group.reason,
+        "detail": group.detail,
+        "depends_on": list(group.depends_on),
+        "nodes": {
+            "total": sum(group.nodes.values()),
+            **{status.value: number for status, number in group.nodes.items()},
+        },
+        "phases": [_phase(phase) for phase in group.phases],
+    }
+
+
+def _phase(phase: PhaseRecord) -> dict[str, Any]:
+    return {
+        "phase": phase.phase,
+        "status": phase.status,
+        "message": phase.message,
+        "job": phase.job,
+        "nodes": list(phase.nodes),
+        "submitted_at": _zulu(phase.submitted_at),
+        "ended_at": _zulu(phase.ended_at),
+    }
+
+
+def _node(node: NodeRecord) -> dict[str, Any]:
+    return {
+        "name": node.name,
+        "status": node.status.value,
+        "reason": node.reason,
+        "detail": node.detail,
+        "group": node.group,
+        "groups": list(node.groups),
+        "updated_at": _zulu(node.updated_at),
+    }
+
+
+def _zulu(moment: datetime | None) -> str | None:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ") if moment else None

@@ -1,0 +1,105 @@
+"""Reading what callers send: bodies within bounds, JSON without surprises, parameters with a type."""
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any, TypeVar
+
+import falcon
+
+from shipyard_api.api.errors import InvalidFormat
+from shipyard_api.domain.errors import Invalid, TooLarge
+
+E = TypeVar("E", bound=Enum)
+
+
+def read_body(req: falcon.Request, limit: int) -> bytes:
+    """Return the whole body; raises TooLarge before reading one that is too large, Invalid for one cut short."""
+    length = req.content_length or 0
+    if length > limit:
+        raise TooLarge("Body too large", f"The body has {length} bytes; at most {limit} are accepted")
+    body: bytes = req.bounded_stream.read(length) if length else b""
+    if len(body) != length:
+        raise Invalid("Body incomplete", f"Content-Length says {length} bytes, and {len(body)} arrived")
+    return body
+
+
+def read_json(req: falcon.Request, limit: int) -> dict[str, Any]:
+    """Return the JSON object of the body; raises InvalidFormat and says where it is wrong."""
+    path = req.path
+    if "application/json" not in (req.content_type or "").lower() or not req.content_length:
+        raise InvalidFormat("Json body is required", f"{path}: Bad input, no body provided")
+    body = read_body(req, limit)
+    try:
+        value = json.loads(
+            body.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite
+        )
+    except (ValueError, RecursionError) as error:
+        told = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise InvalidFormat("JSON could not be decoded", f"{path}: Invalid JSON in body: {told}") from error
+    if not isinstance(value, dict):
+        raise InvalidFormat("JSON validation failed: the body is not an object", "Failed validator: type : object")
+    return value
+
+
+def boolean(req: falcon.Request, name: str, default: bool | None) -> bool | None:
+    """Return a boolean parameter in any of the spellings that clients send; empty counts as absent."""
+    written = req.get_param(name)
+    if written is None:
+        return default
+    if written in ("true", "True", "t", "yes", "y", "1", "on"):
+        return True
+    if written in ("false", "False", "f", "no", "n", "0", "off"):
+        return False
+    raise falcon.HTTPInvalidParam('The value of the parameter must be "true" or "false".', name)
+
+
+def whole_number(req: falcon.Request, name: str, default: int, *, least: int, most: int) -> int:
+    """Return an integer parameter within bounds."""
+    written = req.get_param(name)
+    if written is None:
+        return default
+    if not (written.isascii() and written.isdigit() and len(written) <= 10 and least <= int(written) <= most):
+        raise falcon.HTTPInvalidParam(f"The value must be an integer from {least} to {most}.", name)
+    return int(written)
+
+
+def one_of(req: falcon.Request, name: str, kind: type[E], default: E, refuse: Callable[[str], Invalid]) -> E:
+    """Return a parameter that is one of the words of an enum, whatever its case."""
+    written = req.get_param(name)
+    if written is None:
+        return default
+    try:
+        return kind(written.lower())
+    except ValueError:
+        raise refuse(written) from None
+
+
+def words(req: falcon.Request, name: str, allowed: Sequence[str]) -> tuple[str, ...]:
+    """Return a repeatable parameter whose values are among the allowed words."""
+    given = tuple(req.get_param_as_list(name) or ())
+    unknown = [word for word in given if word not in allowed]
+    if unknown:
+        raise falcon.HTTPInvalidParam(f"'{unknown[0]}' is none of: {', '.join(allowed)}.", name)
+    return given
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]  # add() is None
+        raise ValueError(f"the key '{twice}' occurs twice in one object")
+    return value
+
+
+def _no_constant(word: str) -> Any:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _finite(written: str) -> float:
+    number = float(written)
+    if not math.isfinite(number):
+        raise ValueError(f"the number {written[:40]} is too large")
+    return number

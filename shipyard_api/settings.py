@@ -1,0 +1,186 @@
+"""Settings of the service: one file, the environment over it, all faults at once.
+
+The file is an INI file named by ``SHIPYARD_CONFIG`` (or ``/etc/shipyard/shipyard.conf`` if it is there). Each setting
+can be given as ``SHIPYARD_<SECTION>_<NAME>``; ``DATABASE_URL`` is the database's address.
+"""
+
+import configparser
+import sys
+import sysconfig
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+DEFAULT_FILE = Path("/etc/shipyard/shipyard.conf")
+
+
+class Secret(str):
+    """A text that does not show itself."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'***'"
+
+
+class SettingsError(Exception):
+    """Settings that cannot be used; ``faults`` names every one of them and where it was given."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = faults
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """``url``: a Postgres, as libpq writes it. ``pool_size``: connections that one process keeps open."""
+
+    url: Secret = Secret("")  # noqa: RUF009  # immutable
+    pool_size: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """``settle_seconds``: how long a request to a peer may be on its way; see workflow/turn.py.
+
+    ``time_scale``: how long a second of a site's limits lasts; anything but 1 is for simulated sites.
+    ``question_seconds``: how long a peer that does not answer is asked again, every ``question_pause_seconds``.
+    """
+
+    settle_seconds: float = 10.0
+    time_scale: float = 1.0
+    question_seconds: float = 300.0
+    question_pause_seconds: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """See adapters/procrastinate/worker.py, WorkerOptions."""
+
+    concurrency: int = 8
+    poll_seconds: float = 0.5
+    heartbeat_seconds: float = 2.0
+    stalled_seconds: float = 10.0
+    sweep_seconds: int = 5
+    overdue_seconds: float = 10.0
+    graceful_seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Drydock:
+    """``url``: Drydock's base, ending in ``/api/v1.0``. ``token``: sent as X-Auth-Token.
+
+    ``design_url``: where Drydock fetches a design, with ``{revision}`` in it (at most 128 characters).
+    ``nodefilter_pause_seconds``: the pause before a selection that failed is asked again.
+    """
+
+    url: str = ""
+    token: Secret = Secret("")  # noqa: RUF009  # immutable
+    design_url: str = ""
+    connect_timeout_seconds: float = 20.0
+    read_timeout_seconds: float = 300.0
+    nodefilter_pause_seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """``design_bytes``: the largest body of a load. ``json_bytes``: the largest body of any other request."""
+
+    design_bytes: int = 32 * 1024 * 1024
+    json_bytes: int = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """``level``: DEBUG, INFO, WARNING or ERROR."""
+
+    level: str = "INFO"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything, by section of the file."""
+
+    database: Database = field(default_factory=Database)
+    engine: Engine = field(default_factory=Engine)
+    worker: Worker = field(default_factory=Worker)
+    drydock: Drydock = field(default_factory=Drydock)
+    api: Api = field(default_factory=Api)
+    log: Log = field(default_factory=Log)
+
+
+def load(environ: Mapping[str, str]) -> Settings:
+    """Return the settings; raises SettingsError with every fault."""
+    faults: list[str] = []
+    given = _from_file(environ, faults)
+    sections: dict[str, Any] = {}
+    for section in fields(Settings):
+        kind = get_type_hints(Settings)[section.name]
+        values = given.pop(section.name, {})
+        for setting in fields(kind):
+            variable = f"SHIPYARD_{section.name}_{setting.name}".upper()
+            if variable in environ:
+                values[setting.name] = (environ[variable], variable)
+        if section.name == "database" and environ.get("DATABASE_URL"):
+            values["url"] = (environ["DATABASE_URL"], "DATABASE_URL")
+        sections[section.name] = _section(kind, section.name, values, faults)
+    faults.extend(f"there is no section [{name}]" for name in given)
+    if faults:
+        raise SettingsError(faults)
+    return Settings(**sections)
+
+
+def share_directory() -> Path:
+    """Return where schemas and migrations are: in the checkout, else where the installed wheel put its data."""
+    checkout = Path(__file__).resolve().parent.parent
+    candidates = [
+        checkout,
+        Path(sysconfig.get_path("data")) / "share" / "shipyard",
+        Path(sys.prefix) / "share" / "shipyard",
+        Path.home() / ".local" / "share" / "shipyard",
+    ]
+    for candidate in candidates:
+        if (candidate / "schemas" / "deployment_strategy_v1.yaml").is_file():
+            return candidate
+    looked = ", ".join(map(str, candidates))
+    raise SettingsError([f"the files that come with Shipyard are in none of {looked}; install it again"])
+
+
+Given = dict[str, dict[str, tuple[str, str]]]
+
+
+def _from_file(environ: Mapping[str, str], faults: list[str]) -> Given:
+    """Return texts by section and name, each with where it was given."""
+    named = environ.get("SHIPYARD_CONFIG")
+    path = Path(named) if named else DEFAULT_FILE
+    if not named and not path.is_file():
+        return {}
+    parser = configparser.ConfigParser(interpolation=None)
+    try:
+        parser.read_string(path.read_text(encoding="utf-8"), source=str(path))
+    except (OSError, UnicodeDecodeError, configparser.Error) as error:
+        faults.append(f"{path}: {error}")
+        return {}
+    return {
+        section: {name: (text, f"[{section}] {name} in {path}") for name, text in parser.items(section)}
+        for section in parser.sections()
+    }
+
+
+def _section(kind: Any, section: str, values: dict[str, tuple[str, str]], faults: list[str]) -> Any:
+    hints = get_type_hints(kind)
+    known: dict[str, Any] = {}
+    for name, (text, where) in values.items():
+        if name not in hints:
+            faults.append(f"{where}: there is no such setting in [{section}]")
+            continue
+        try:
+            known[name] = hints[name](text)
+        except ValueError:
+            wanted = {"int": "a whole number", "float": "a number"}.get(hints[name].__name__, "something else")
+            faults.append(f"{where}: {text!r} is not {wanted}")
+            continue
+        if hints[name] in (int, float) and not 0 < known[name] < float("inf"):
+            faults.append(f"{where}: {text} must be above 0")
+    return kind(**known)
