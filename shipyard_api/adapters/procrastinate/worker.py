@@ -1,0 +1,114 @@
+"""The worker process: delivers turns, and sweeps up what a crash left behind.
+
+Crash only: whatever the worker cannot cope with ends the process, and a supervisor starts it again. Nothing is lost
+by that, since the truth is in our tables and an unfinished job is taken up by the sweep.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import procrastinate
+from procrastinate import JobContext
+
+from shipyard_api.adapters.procrastinate.wakeup import QUEUE, TASK
+from shipyard_api.domain.actions import ActionId
+
+LOG = logging.getLogger(__name__)
+
+_SWEEP_QUEUE = "sweeps"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """How a worker works; all times in seconds.
+
+    ``stalled_seconds``: a worker that has not been heard of for that long is taken for dead, and its job for undone.
+    ``sweep_seconds``: how often dead workers and overdue actions are looked for (whole seconds, 1 to 59).
+    ``overdue_seconds``: how late an action may be before it is woken once more.
+    """
+
+    concurrency: int = 8
+    poll_seconds: float = 0.5
+    heartbeat_seconds: float = 2.0
+    stalled_seconds: float = 10.0
+    sweep_seconds: int = 5
+    overdue_seconds: float = 10.0
+    graceful_seconds: float = 30.0
+
+
+class TurnWorker:
+    """Runs turns that were queued in the Postgres at ``url``; ``run`` and ``sweep`` are the engine's."""
+
+    def __init__(
+        self,
+        url: str,
+        run: Callable[[ActionId], None],
+        sweep: Callable[[], int],
+        options: WorkerOptions,
+    ) -> None:
+        self._run = run
+        self._sweep = sweep
+        self._options = options
+        self._broken = False
+        self._app = procrastinate.App(
+            connector=procrastinate.PsycopgConnector(conninfo=url, min_size=1, max_size=4, timeout=10)
+        )
+        self._app.task(name=TASK, queue=QUEUE)(self._turn)
+        # Six fields: here the seconds come last.
+        cron = f"* * * * * */{options.sweep_seconds}"
+        sweeper = self._app.task(name="sweep", queue=_SWEEP_QUEUE, queueing_lock="sweep", pass_context=True)
+        self._app.periodic(cron=cron)(sweeper(self._sweep_up))
+
+    def run(self) -> int:
+        """Work until a signal asks to stop; return the exit code, 1 if the worker had to give up."""
+        asyncio.run(self._work())
+        return 1 if self._broken else 0
+
+    async def _work(self) -> None:
+        options = self._options
+        loop = asyncio.get_running_loop()
+        # Two more than jobs, so that a sweep never waits for a turn.
+        threads = ThreadPoolExecutor(max_workers=options.concurrency + 2, thread_name_prefix="turn")
+        loop.set_default_executor(threads)
+        async with self._app.open_async():
+            worker = asyncio.current_task()
+            loop.set_exception_handler(lambda _loop, context: self._give_up(worker, context))
+            try:
+                await self._app.run_worker_async(
+                    queues=[QUEUE, _SWEEP_QUEUE],
+                    concurrency=options.concurrency,
+                    fetch_job_polling_interval=options.poll_seconds,
+                    abort_job_polling_interval=60.0,
+                    update_heartbeat_interval=options.heartbeat_seconds,
+                    stalled_worker_timeout=options.stalled_seconds,
+                    shutdown_graceful_timeout=options.graceful_seconds,
+                    delete_jobs="successful",
+                )
+            except asyncio.CancelledError:
+                if not self._broken:
+                    raise
+
+    def _give_up(self, worker: "asyncio.Task[Any] | None", context: dict[str, Any]) -> None:
+        """End the process when a job's end could not be recorded: the queue would think that it runs for ever."""
+        error = context.get("exception")
+        LOG.error("worker gives up", extra={"trouble": f"{context.get('message')}: {error}"})
+        self._broken = True
+        if worker is not None:
+            worker.cancel()
+
+    def _turn(self, action: str) -> None:
+        self._run(ActionId(action))
+
+    async def _sweep_up(self, context: JobContext, timestamp: int) -> None:
+        """Hand the jobs of dead workers to the living, and wake actions that nobody looks at."""
+        manager = self._app.job_manager
+        for job in await manager.get_stalled_jobs(seconds_since_heartbeat=self._options.stalled_seconds):
+            LOG.warning("job of a dead worker taken up", extra={"action": job.lock, "job": job.id})
+            await manager.retry_job(job)
+        woken = await asyncio.to_thread(self._sweep)
+        if woken:
+            LOG.warning("overdue actions woken", extra={"actions": woken})

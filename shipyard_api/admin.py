@@ -1,0 +1,117 @@
+"""Looking after an installation: ``python -m shipyard_api.admin db|token|config …``.
+
+The command line starts this program for `shipyard db`, `shipyard token` and `shipyard config`: they work on the
+database itself, before there is any API to ask.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+
+import click
+
+from shipyard_api import bootstrap
+from shipyard_api.domain.errors import ShipyardError
+from shipyard_api.ports.store import StoreUnavailable
+from shipyard_api.settings import SettingsError, load, share_directory
+from shipyard_api.storage import migrations
+from shipyard_api.storage.unit_of_work import connect
+from shipyard_api.usecases.tokens import ROLES
+
+
+@click.group()
+def main() -> None:
+    """Look after a Shipyard installation."""
+
+
+@main.group()
+def db() -> None:
+    """The database's schema."""
+
+
+@db.command()
+def upgrade() -> None:
+    """Bring the database to the schema of this release."""
+    directory = share_directory() / "migrations"
+    migrations.upgrade(connect(_database(), pool_size=1), directory)
+    click.echo(f"database is at {migrations.head(directory)}")
+
+
+@db.command()
+def current() -> None:
+    """Show which migration the database stands at; exit 1 if it is not the newest."""
+    newest = migrations.head(share_directory() / "migrations")
+    stands = migrations.current(connect(_database(), pool_size=1))
+    click.echo(f"database is at {stands or 'nothing'}, this release needs {newest}")
+    if stands != newest:
+        raise SystemExit(1)
+
+
+@main.group()
+def token() -> None:
+    """API tokens."""
+
+
+@token.command()
+@click.option("--name", required=True, help="Who the token is for; shown as the user of what it does.")
+@click.option("--role", type=click.Choice(ROLES), default="viewer", show_default=True)
+@click.option("--days", type=click.IntRange(min=1, max=3650), help="Days until it expires; without it, never.")
+def create(name: str, role: str, days: int | None) -> None:
+    """Make a token and print its secret, which is not stored and cannot be shown again."""
+    lifetime = timedelta(days=days) if days else None
+    _made, secret = bootstrap.tokens(load(os.environ)).create(name, role, lifetime)
+    click.echo(secret)
+
+
+@token.command("list")
+def list_tokens() -> None:
+    """Show all tokens, without their secrets."""
+    for one in bootstrap.tokens(load(os.environ)).all():
+        state = "revoked" if one.revoked_at else f"expires {one.expires_at:%Y-%m-%d}" if one.expires_at else "valid"
+        click.echo(f"{one.id}  {one.role:<7}  {one.created_at:%Y-%m-%d %H:%M}  {state:<18}  {one.name}")
+
+
+@token.command()
+@click.argument("token_id")
+def revoke(token_id: str) -> None:
+    """Make a token worthless at once."""
+    bootstrap.tokens(load(os.environ)).revoke(token_id)
+    click.echo(f"{token_id} is revoked")
+
+
+@main.group()
+def config() -> None:
+    """The settings of this installation."""
+
+
+@config.command()
+def check() -> None:
+    """Read the settings as the service would, and say everything that is wrong with them."""
+    bootstrap.parts(load(os.environ))
+    click.echo("settings are fine")
+
+
+def _database() -> str:
+    url = load(os.environ).database.url
+    if not url:
+        raise SettingsError(["DATABASE_URL is not set"])
+    return url
+
+
+def run(command: Callable[[], None]) -> int:
+    """Run the command and turn what an operator can mend into one line each; bugs keep their traceback."""
+    try:
+        command()
+    except SettingsError as error:
+        for fault in error.faults:
+            click.echo(f"Error: {fault}", err=True)
+        return 2
+    except (ShipyardError, StoreUnavailable) as error:
+        click.echo(f"Error: {error}", err=True)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run(main))

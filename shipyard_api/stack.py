@@ -1,0 +1,349 @@
+"""The embedded stack in the foreground: Postgres, API, worker and a simulated provisioner, as one program.
+
+``python -m shipyard_api.stack up``; the command line starts it for `shipyard up` and `shipyard demo`. What dies is
+started again; what we started dies with us. Real installations run the same API and worker under their own
+supervisor (docs/howto/install.md).
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import click
+
+from shipyard_api import bootstrap
+from shipyard_api.adapters.embedded_postgres import server as embedded_postgres
+from shipyard_api.adapters.embedded_postgres.server import PostgresError
+from shipyard_api.settings import SettingsError, load, share_directory
+from shipyard_api.storage import migrations
+from shipyard_api.storage.unit_of_work import connect
+
+# Seconds that a child gets to end in order before it is killed.
+_PATIENCE = 5.0
+_READY_LIMIT = 60.0
+
+
+@dataclass(slots=True)
+class Child:
+    """A program of the stack; started again whenever it ends by itself, after a pause that grows with every time."""
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    log: IO[bytes]
+    pass_fds: tuple[int, ...] = ()
+    process: subprocess.Popen[bytes] | None = None
+    _restarts: int = 0
+    _again_at: float = 0.0
+
+    def start(self) -> None:
+        """Start the program."""
+        self.process = subprocess.Popen(
+            self.command,
+            env=dict(self.environment),
+            stdin=subprocess.DEVNULL,
+            stdout=self.log,
+            stderr=self.log,
+            pass_fds=self.pass_fds,
+            start_new_session=True,
+            preexec_fn=_die_with_parent,  # we have no threads when we start children
+        )
+
+    def tend(self) -> None:
+        """Start the program again if it has ended."""
+        if self.process is None or self.process.poll() is None:
+            return
+        now = time.monotonic()
+        if not self._again_at:
+            pause = min(0.2 * 2**self._restarts, 10.0)
+            _say(f"{self.name} ended with {self.process.returncode}; starting it again in {pause:g} s")
+            self._again_at = now + pause
+        elif now >= self._again_at:
+            self._restarts += 1
+            self._again_at = 0.0
+            self.start()
+
+    def stop(self) -> None:
+        """End the program and all of its own children."""
+        if self.process is None:
+            return
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(_PATIENCE)
+                return
+
+
+@dataclass(slots=True)
+class Stack:
+    """Everything that runs, in the order in which it was started."""
+
+    directory: Path
+    children: list[Child] = field(default_factory=list)
+
+    def add(self, name: str, command: Sequence[str], environment: Mapping[str, str], fds: tuple[int, ...] = ()) -> None:
+        """Start a program and keep it running."""
+        log = (self.directory / f"{name}.log").open("ab")
+        child = Child(name, command, {**os.environ, **environment}, log, fds)
+        child.start()
+        self.children.append(child)
+
+    def tend(self) -> None:
+        """Start again what has ended."""
+        for child in self.children:
+            child.tend()
+
+    def stop(self) -> None:
+        """Stop everything, last started first."""
+        while self.children:
+            child = self.children.pop()
+            child.stop()
+            child.log.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What `shipyard up` can be told."""
+
+    port: int
+    data_directory: Path | None
+    scenario: str
+    speed: float
+    ready_file: Path | None
+
+
+@click.group()
+def main() -> None:
+    """Run the embedded stack."""
+
+
+@main.command()
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the API; 0 picks a free one.")
+@click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Where the data is kept.")
+@click.option("--temporary", is_flag=True, help="Keep nothing: everything goes when the stack stops.")
+@click.option("--provisioner", type=click.Choice(["drydock"]), default="drydock", show_default=True)
+@click.option("--scenario", default="calm", show_default=True, help="Name or file of the simulated site's scenario.")
+@click.option("--speed", type=click.FloatRange(0.1, 10_000), default=100.0, show_default=True)
+@click.option("--ready-file", type=click.Path(path_type=Path, dir_okay=False))
+def up(
+    port: int,
+    data_dir: Path | None,
+    temporary: bool,
+    provisioner: str,
+    scenario: str,
+    speed: float,
+    ready_file: Path | None,
+) -> None:
+    """Start everything, serve until Ctrl-C, stop everything."""
+    if temporary and data_dir:
+        raise click.UsageError("--temporary keeps nothing, so it cannot be used with --data-dir")
+    directory = None if temporary else data_dir or _default_directory()
+    options = Options(port, directory, scenario, speed, ready_file)
+    signal.signal(signal.SIGTERM, _interrupt)
+    with contextlib.suppress(KeyboardInterrupt):
+        _run(options, provisioner)
+
+
+def _run(options: Options, provisioner: str) -> None:
+    with _place(options.data_directory) as directory, _database(directory, options) as url:
+        migrations.upgrade(connect(url, pool_size=1), share_directory() / "migrations")
+        token, design_token = _tokens(url, options.data_directory)
+        stack = Stack(directory)
+        try:
+            simulator = _start_simulator(stack, options, provisioner, design_token)
+            address = _start_service(stack, options, url, simulator)
+            _wait_until_healthy(stack, address)
+            ready = {
+                "url": address,
+                "token": token,
+                "database_url": url,
+                "pid": os.getpid(),
+                "simulators": {provisioner: simulator},
+            }
+            _announce(options, ready)
+            while True:
+                stack.tend()
+                time.sleep(0.1)
+        finally:
+            stack.stop()
+
+
+@contextlib.contextmanager
+def _place(kept: Path | None) -> Iterator[Path]:
+    """Give the directory for logs and files of this run."""
+    if kept is None:
+        with tempfile.TemporaryDirectory(prefix="shipyard-") as made:
+            yield Path(made)
+    else:
+        kept.mkdir(parents=True, exist_ok=True)
+        yield kept
+
+
+@contextlib.contextmanager
+def _database(directory: Path, options: Options) -> Iterator[str]:
+    """Give the address of the database: the one that is set, or one of our own."""
+    given = load(os.environ).database.url
+    if given:
+        yield given
+    elif options.data_directory is None:
+        # Nothing outlives the demo, so nothing needs to reach the disk.
+        with embedded_postgres.temporary({"fsync": "off", "synchronous_commit": "off"}) as server:
+            yield server.url
+    else:
+        with embedded_postgres.start(directory / "postgres") as server:
+            yield server.url
+
+
+def _tokens(url: str, kept: Path | None) -> tuple[str, str]:
+    """Return the secret of an admin token, kept between runs, and of one with which the simulator fetches designs."""
+    tokens = bootstrap.tokens(load({**os.environ, "DATABASE_URL": url}))
+    _, design_token = tokens.create("simulated drydock", "viewer")
+    file = kept / "admin.token" if kept else None
+    if file and file.is_file():
+        return file.read_text(encoding="utf-8").strip(), design_token
+    _, secret = tokens.create("admin", "admin")
+    if file:
+        file.touch(mode=0o600)
+        file.write_text(secret + "\n", encoding="utf-8")
+    return secret, design_token
+
+
+def _start_simulator(stack: Stack, options: Options, provisioner: str, design_token: str) -> str:
+    ready = stack.directory / f"{provisioner}-{secrets.token_hex(4)}.ready"
+    # A fixed port: started again after a crash, the simulator must be where the service looks for it.
+    port = _free_port()
+    command = [
+        *(sys.executable, "-m", f"shipyard_api.simulators.{provisioner}", "--port", str(port)),
+        *("--scenario", options.scenario, "--time-scale", f"{1 / options.speed:g}", "--ready-file", str(ready)),
+        *("--log-file", str(stack.directory / f"{provisioner}.jsonl")),
+    ]
+    stack.add(provisioner, command, {"SIMULATOR_DESIGN_TOKEN": design_token})
+    child = stack.children[-1]
+    deadline = time.monotonic() + _READY_LIMIT
+    while not ready.is_file():
+        if child.process is None or child.process.poll() is not None or time.monotonic() > deadline:
+            raise click.ClickException(f"the simulated {provisioner} did not start:\n{_tail(stack, provisioner)}")
+        time.sleep(0.02)
+    url: str = json.loads(ready.read_text(encoding="utf-8"))["url"]
+    ready.unlink()
+    return url
+
+
+def _start_service(stack: Stack, options: Options, url: str, simulator: str) -> str:
+    """Start API and worker; the socket is opened here, so that nobody can take the port while the API restarts."""
+    listener = socket.create_server(("127.0.0.1", options.port), backlog=256)
+    address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    base = f"{simulator}/api/v1.0"
+    scale = 1 / options.speed
+    environment = {
+        "DATABASE_URL": url,
+        "SHIPYARD_BIND": f"fd://{listener.fileno()}",
+        "SHIPYARD_API_WORKERS": "1",
+        "SHIPYARD_ENGINE_TIME_SCALE": f"{scale:g}",
+        "SHIPYARD_ENGINE_SETTLE_SECONDS": "1",
+        "SHIPYARD_ENGINE_QUESTION_PAUSE_SECONDS": "0.5",
+        "SHIPYARD_WORKER_CONCURRENCY": "4",
+        "SHIPYARD_WORKER_POLL_SECONDS": f"{min(0.5, max(0.05, 5 * scale)):g}",
+        "SHIPYARD_WORKER_HEARTBEAT_SECONDS": "1",
+        "SHIPYARD_WORKER_STALLED_SECONDS": "4",
+        "SHIPYARD_WORKER_SWEEP_SECONDS": "2",
+        "SHIPYARD_WORKER_OVERDUE_SECONDS": "4",
+        "SHIPYARD_WORKER_GRACEFUL_SECONDS": "2",
+        "SHIPYARD_DRYDOCK_URL": base,
+        "SHIPYARD_DRYDOCK_DESIGN_URL": f"deckhand+{address}/api/v1.0/revisions/{{revision}}/rendered-documents",
+        "SHIPYARD_DRYDOCK_NODEFILTER_PAUSE_SECONDS": "0.5",
+    }
+    configuration = share_directory() / "etc" / "gunicorn.conf.py"
+    gunicorn = [sys.executable, "-m", "gunicorn", "-c", str(configuration), "shipyard_api.wsgi:app"]
+    stack.add("api", gunicorn, environment, (listener.fileno(),))
+    stack.add("worker", [sys.executable, "-m", "shipyard_api.worker"], environment)
+    return address
+
+
+def _wait_until_healthy(stack: Stack, address: str) -> None:
+    deadline = time.monotonic() + _READY_LIMIT
+    api = next(child for child in stack.children if child.name == "api")
+    while True:
+        try:
+            with urllib.request.urlopen(f"{address}/health", timeout=5):  # noqa: S310  # our own loopback address
+                return
+        except (urllib.error.URLError, OSError) as error:
+            if (api.process and api.process.poll() is not None) or time.monotonic() > deadline:
+                raise click.ClickException(f"the API does not serve ({error}):\n{_tail(stack, 'api')}") from error
+            time.sleep(0.05)
+
+
+def _announce(options: Options, ready: Mapping[str, object]) -> None:
+    if options.ready_file:
+        # Written beside and renamed, so that nobody reads half of it; it holds a token, so it is for its owner only.
+        part = options.ready_file.with_name(f"{options.ready_file.name}.{os.getpid()}")
+        part.touch(mode=0o600)
+        part.write_text(json.dumps(ready), encoding="utf-8")
+        part.rename(options.ready_file)
+    _say(f"Shipyard serves at {ready['url']} with a simulated site; Ctrl-C stops it. In another terminal:")
+    _say(f"  export SHIPYARD_URL={ready['url']} SHIPYARD_TOKEN={ready['token']}")
+
+
+def _default_directory() -> Path:
+    if os.geteuid() == 0:
+        return Path("/var/lib/shipyard")
+    home = os.environ.get("XDG_DATA_HOME")
+    return (Path(home) if home else Path.home() / ".local" / "share") / "shipyard"
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _tail(stack: Stack, name: str) -> str:
+    lines = (stack.directory / f"{name}.log").read_text(encoding="utf-8", errors="replace").splitlines()
+    return "\n".join(lines[-15:])
+
+
+def _say(line: str) -> None:
+    click.echo(line)
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _die_with_parent() -> None:
+    """Let the kernel end a child when its parent is killed (Linux only; elsewhere a killed stack leaves children)."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+def run() -> int:
+    """Run the command; what an operator can mend is one line each."""
+    try:
+        main()
+    except SettingsError as error:
+        for fault in error.faults:
+            click.echo(f"Error: {fault}", err=True)
+        return 2
+    except (PostgresError, OSError) as error:
+        click.echo(f"Error: {error}", err=True)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run())
