@@ -1,0 +1,1 @@
+"""A Drydock that speaks the real wire protocol over a simulated site."""

@@ -1,0 +1,44 @@
+"""The route table of the Drydock simulator."""
+
+import falcon
+
+from shipyard_api.simulators.drydock import (
+    design_resources,
+    simulator_resources,
+    site_resources,
+    task_resources,
+    wire,
+)
+from shipyard_api.simulators.drydock.clock import Clock
+from shipyard_api.simulators.drydock.designs import Designs
+from shipyard_api.simulators.drydock.events import EventLog
+from shipyard_api.simulators.drydock.faults import Application, FaultyService
+from shipyard_api.simulators.drydock.orchestrator import Orchestrator
+from shipyard_api.simulators.drydock.task_views import API
+
+
+def create_app(
+    orchestrator: Orchestrator, designs: Designs, clock: Clock, log: EventLog, *, token: str | None = None
+) -> Application:
+    """Return the WSGI application; ``token``: what clients have to send, None lets everybody in."""
+    app = falcon.App()
+    app.add_middleware(wire.RequestIds())
+    if token:
+        app.add_middleware(wire.Tokens(token))
+    app.add_error_handler(wire.BodyRefused, wire.refuse_body)
+    app.set_error_serializer(wire.framework_error)
+    health = site_resources.Health(orchestrator)
+    app.add_route("/versions", site_resources.Versions())
+    app.add_route(f"{API}/health", health)
+    app.add_route(f"{API}/health/extended", health, suffix="extended")
+    app.add_route(f"{API}/tasks", task_resources.Tasks(orchestrator))
+    app.add_route(f"{API}/tasks/{{task_id}}", task_resources.OneTask(orchestrator))
+    app.add_route(f"{API}/tasks/{{task_id}}/builddata", task_resources.TaskBuildData(orchestrator))
+    app.add_route(f"{API}/nodefilter", design_resources.NodeFilter(orchestrator, designs))
+    app.add_route(f"{API}/validatedesign", design_resources.ValidateDesign(orchestrator, designs, clock))
+    app.add_route(f"{API}/nodes", site_resources.Nodes(orchestrator))
+    app.add_route(f"{API}/nodes/{{hostname}}/builddata", site_resources.NodeBuildData(orchestrator))
+    app.add_route("/simulator/log", simulator_resources.Log(orchestrator, log))
+    app.add_route("/simulator/tasks", simulator_resources.RequestedTasks(orchestrator))
+    app.add_route("/simulator/scenario", simulator_resources.CurrentScenario(orchestrator))
+    return FaultyService(app, lambda: orchestrator.scenario, clock, log)

@@ -1,0 +1,25 @@
+"""The simulator's time: it runs at the pace of the wall clock, and nominal durations are scaled down to it."""
+
+import time
+from datetime import UTC, datetime
+
+
+class Clock:
+    """Seconds since the epoch that never go back, and the scale of nominal durations."""
+
+    def __init__(self, time_scale: float) -> None:
+        self._scale = time_scale
+        self._wall, self._monotonic = time.time(), time.monotonic()
+
+    def now(self) -> float:
+        """Return the seconds since the epoch."""
+        return self._wall + (time.monotonic() - self._monotonic)
+
+    def scaled(self, nominal: float) -> float:
+        """Return how many seconds a nominal duration takes here."""
+        return nominal * self._scale
+
+
+def stamp(moment: float, *, offset: str = "") -> str:
+    """Return the moment as Drydock writes it: UTC, microseconds, and an offset only where it writes one."""
+    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M:%S.%f}{offset}"

@@ -1,0 +1,82 @@
+"""``/simulator``: what tests and demonstrations may see and change, and a real Drydock does not have."""
+
+from typing import Any
+
+import falcon
+
+from shipyard_api.simulators.drydock.clock import stamp
+from shipyard_api.simulators.drydock.events import EventLog
+from shipyard_api.simulators.drydock.orchestrator import Orchestrator, requested
+from shipyard_api.simulators.drydock.site import Site
+from shipyard_api.simulators.drydock.task_views import collected
+from shipyard_api.simulators.drydock.tasks import Task
+from shipyard_api.simulators.scenario import ScenarioInvalid, parse_scenario
+
+
+class Log:
+    """The events so far."""
+
+    def __init__(self, orchestrator: Orchestrator, log: EventLog) -> None:
+        self._orchestrator = orchestrator
+        self._log = log
+
+    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer all events in their order."""
+        # Looking writes what has fallen due, also when the orchestrator has not woken up for it yet.
+        resp.media = self._orchestrator.look(lambda _tasks, _site, _now: self._log.events())
+
+
+class RequestedTasks:
+    """The tasks that clients asked for, without everything below them."""
+
+    def __init__(self, orchestrator: Orchestrator) -> None:
+        self._orchestrator = orchestrator
+
+    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer them, oldest first."""
+
+        def read(tasks: dict[str, Task], _site: Site, now: float) -> list[dict[str, Any]]:
+            return [_summary(task, now) for task in requested(tasks.values())]
+
+        resp.media = self._orchestrator.look(read)
+
+
+class CurrentScenario:
+    """The scenario being played."""
+
+    def __init__(self, orchestrator: Orchestrator) -> None:
+        self._orchestrator = orchestrator
+
+    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer which one it is."""
+        scenario = self._orchestrator.scenario
+        resp.media = {"name": scenario.name, "description": scenario.description}
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Play the scenario of the body from now on; tasks under way go on as they were."""
+        try:
+            scenario = parse_scenario(req.bounded_stream.read().decode("utf-8", "replace"))
+        except ScenarioInvalid as cause:
+            resp.status = falcon.HTTP_400
+            resp.media = {"faults": list(cause.faults)}
+            return
+        self._orchestrator.play(scenario)
+        self.on_get(req, resp)
+
+
+def _summary(task: Task, now: float) -> dict[str, Any]:
+    status = task.status(now)
+    ended = status == "complete"
+    successes, failures = (task.successes, task.failures) if ended else collected(task, now)
+    return {
+        "task_id": task.task_id,
+        "action": task.action,
+        "status": status,
+        "result": task.outcome() if ended else "incomplete",
+        "node_filter": task.node_filter,
+        "successes": list(successes),
+        "failures": list(failures),
+        "created": stamp(task.created, offset="+00:00"),
+        "started": stamp(task.started, offset="+00:00") if status != "queued" else None,
+        "ended": stamp(task.ended, offset="+00:00") if ended else None,
+    }
