@@ -1,0 +1,220 @@
+"""Drydock's REST API: paths, headers, and what its answers mean in terms of ``ports.errors``."""
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from shipyard_api.http import Headers, HttpClient, Params, Response, retry_after, segment
+from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+from shipyard_api.ports.provisioner import JobId, Marker
+
+from .translate import SYSTEM, JsonObject, context_marker, without_password
+
+LARGEST_TASK_LIST = 256 * 1024 * 1024  # bytes: Drydock lists everything it ever ran
+LONGEST_DETAIL = 400  # characters of Drydock's text that go into ours
+
+
+class DrydockClient:
+    """One Drydock. Effects are sent once; reads are repeated by ``http``, questions asked by POST here.
+
+    ``base_url`` ends in ``/api/v1.0``. ``token`` is asked before every request; on 401 ``renew_token`` is called and
+    the request, which had no effect, sent once more. ``end_user`` is the person behind the calls, for Drydock's log.
+    Seconds: ``connect_timeout``; ``poll_timeout`` for a task and health; ``read_timeout`` for everything that makes
+    Drydock load a design, ask MAAS or list its past; ``read_pause`` before ``http`` first repeats a read;
+    ``retry_pause`` before a node filter answered with 500 is asked again, which happens ``filter_retries`` times (the
+    contract's Shipyard: twice, 30 s apart).
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        token: Callable[[], str],
+        renew_token: Callable[[], None] = lambda: None,
+        end_user: str = "shipyard",
+        connect_timeout: float = 20.0,
+        poll_timeout: float = 60.0,
+        read_timeout: float = 300.0,
+        read_pause: float = 0.2,
+        retry_pause: float = 30.0,
+        filter_retries: int = 2,
+        sleep: Callable[[float], None] = time.sleep,
+        verify: bool | str = True,
+    ) -> None:
+        def http(read_timeout: float) -> HttpClient:
+            return HttpClient(
+                base_url,
+                system=SYSTEM,
+                headers={"X-End-User": end_user},
+                credentials=lambda: {"X-Auth-Token": token()},
+                connect_timeout=connect_timeout,
+                read_timeout=read_timeout,
+                total_timeout=2 * read_timeout,
+                first_pause=read_pause,
+                max_body=LARGEST_TASK_LIST,
+                verify=verify,
+            )
+
+        self._quick = http(poll_timeout)
+        self._patient = http(read_timeout)
+        self._renew_token = renew_token
+        self._retry_pause = retry_pause
+        self._filter_retries = filter_retries
+        self._sleep = sleep
+
+    def check_health(self) -> None:
+        """Return if Drydock calls itself healthy. Every call leaves one finished ``noop`` task in Drydock's list."""
+        answer = self._send(self._quick, "GET", "health")
+        if answer.status == 503:
+            raise Unavailable(SYSTEM, "GET /health", "it calls itself unhealthy (503): it cannot use its database")
+        if not answer.ok:
+            raise _fault(answer)
+
+    def create_task(self, marker: Marker, body: JsonObject) -> JobId:
+        """Create a task, once.
+
+        Raises Refused when Drydock certainly created none; Unavailable when that is not known, which includes every
+        500 and an answer of success that cannot be read.
+        """
+        answer = self._send(self._patient, "POST", "tasks", body=body, marker=marker)
+        if answer.status >= 500:
+            hint = (
+                "whether the task was created is unknown (always so if the Drydock user's name exceeds 16 characters)"
+            )
+            raise Unavailable(SYSTEM, answer.operation, f"{_said(answer)}; {hint}", marker=marker)
+        if not answer.ok:
+            raise _fault(answer, marker)
+        job = _json_object(answer).get("task_id")
+        if not isinstance(job, str):
+            detail = f"answered {answer.status}, but with no task id that could be read"
+            raise Unavailable(SYSTEM, answer.operation, detail, marker=marker)
+        return JobId(job)
+
+    def task(self, job: JobId, *, with_subtask_errors: bool = False) -> JsonObject | None:
+        """Return the task, or None if Drydock itself says that there is none."""
+        params = {"subtaskerrors": "true"} if with_subtask_errors else {}
+        answer = self._send(self._quick, "GET", f"tasks/{segment(job)}", params=params)
+        if answer.status == 404:
+            if _json_object(answer).get("type") == "error":
+                return None
+            # Somebody else's 404 (a proxy, a wrong address) must not make a running task count as lost.
+            raise Unavailable(SYSTEM, answer.operation, "answered 404, but not in Drydock's words")
+        return _object(answer)
+
+    def tasks(self, marker: Marker) -> tuple[list[JsonObject], datetime | None]:
+        """Return everything Drydock ever ran, in no order, and the time on Drydock's clock (None: not told)."""
+        answer = self._send(self._patient, "GET", "tasks", marker=marker)
+        return _objects(answer), _date(answer)
+
+    def filter_nodes(self, design: str, node_filter: JsonObject | None) -> frozenset[str]:
+        """Return the names that a filter selects; empty also if Drydock cannot read the design."""
+        body = {"design_ref": design, "node_filter": node_filter}
+        answer = self._send(self._patient, "POST", "nodefilter", body=body)
+        for _ in range(self._filter_retries):
+            if answer.status != 500:
+                break
+            self._sleep(self._retry_pause)
+            answer = self._send(self._patient, "POST", "nodefilter", body=body)
+        names = _expected(answer).json()
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise _unexpected(answer)
+        return frozenset(names)
+
+    def machines(self) -> dict[str, str]:
+        """Return MAAS's status label of every machine, by host name. Slow on large sites."""
+        listed = _objects(self._send(self._patient, "GET", "nodes"))
+        return {str(one["hostname"]): str(one.get("status_name")) for one in listed if one.get("hostname")}
+
+    def validate_design(self, design: str) -> JsonObject:
+        """Return Drydock's Status object about a design. Raises Refused if Drydock could not fetch the design."""
+        body = {"rel": "design", "href": design, "type": "application/x-yaml"}
+        answer = self._send(self._patient, "POST", "validatedesign", body=body)
+        if answer.status == 400 and _json_object(answer).get("kind") == "Status":
+            return _json_object(answer)
+        if answer.status == 500 and "attribute" in str(_json_object(answer).get("message")):
+            # It goes on with nothing in hand and trips over that (contract drydock, section 10).
+            detail = f"Drydock could not fetch the design {without_password(design)} ({_said(answer)})"
+            raise Refused(SYSTEM, answer.operation, detail)
+        return _object(answer)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._quick.close()
+        self._patient.close()
+
+    def _send(
+        self,
+        http: HttpClient,
+        method: str,
+        path: str,
+        *,
+        params: Params = (),
+        body: JsonObject | None = None,
+        marker: str = "",
+    ) -> Response:
+        """Return the answer to a request, sent a second time only if the first was turned away for its token."""
+        headers: Headers = {"X-Context-Marker": logged} if (logged := context_marker(marker)) else {}
+        answer = http.send(method, path, params=params, json=body, headers=headers, marker=marker)
+        if answer.status == 401:
+            self._renew_token()
+            answer = http.send(method, path, params=params, json=body, headers=headers, marker=marker)
+        return answer
+
+
+def _expected(answer: Response) -> Response:
+    if not answer.ok:
+        raise _fault(answer)
+    return answer
+
+
+def _object(answer: Response) -> JsonObject:
+    value = _expected(answer).json()
+    if not isinstance(value, dict):
+        raise _unexpected(answer)
+    return value
+
+
+def _objects(answer: Response) -> list[JsonObject]:
+    value = _expected(answer).json()
+    if not isinstance(value, list):
+        raise _unexpected(answer)
+    return [one for one in value if isinstance(one, dict)]
+
+
+def _unexpected(answer: Response) -> Unavailable:
+    return Unavailable(SYSTEM, answer.operation, f"answered {answer.status} with JSON of another shape than agreed")
+
+
+def _fault(answer: Response, marker: str = "") -> PeerError:
+    """Return what an answer that is no success means: below 500 repeating is useless, from 500 on nobody knows."""
+    if answer.status == 429:
+        pause = retry_after(answer.headers, now=datetime.now(UTC))
+        return Busy(SYSTEM, answer.operation, _said(answer), marker=marker, retry_after=pause)
+    kind = Refused if answer.status < 500 and answer.status != 408 else Unavailable
+    return kind(SYSTEM, answer.operation, _said(answer), marker=marker)
+
+
+def _said(answer: Response) -> str:
+    """Return status and reason in one line, from any of Drydock's three error bodies."""
+    body = _json_object(answer)
+    text = str(body.get("message") or body.get("title") or "")
+    line = " ".join(text.split())[:LONGEST_DETAIL]
+    return f"answered {answer.status}: {line}" if line else f"answered {answer.status} without a reason"
+
+
+def _json_object(answer: Response) -> Mapping[str, Any]:
+    try:
+        body = answer.json()
+    except Unavailable:
+        return {}
+    return body if isinstance(body, dict) else {}
+
+
+def _date(answer: Response) -> datetime | None:
+    try:
+        told = parsedate_to_datetime(answer.headers.get("date", ""))
+    except ValueError:
+        return None
+    return told.replace(tzinfo=UTC) if told.tzinfo is None else told.astimezone(UTC)

@@ -1,0 +1,135 @@
+"""The provisioner port over Drydock's API."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from shipyard_api.domain.findings import Finding
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.selectors import Selector
+from shipyard_api.ports.errors import PeerError, Refused
+from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Work
+
+from . import results, translate
+from .client import DrydockClient
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class DrydockProvisioner:
+    """Drydock as the provisioner of a site.
+
+    **Exactly once, and what is missing.** Drydock keeps no key of ours with a task, so ``find`` recognises the task of
+    an intent by what it does: action, design, exact set of nodes, requested rather than a subtask, created (on
+    Drydock's clock) no earlier than the intent was written. Two gaps remain:
+
+    - A request still on its way while ``find`` looks: the task appears afterwards. The engine waits for a while
+      before it asks (``settle``), longer than a request takes to arrive or to die.
+    - The same task made by somebody else, by hand, or by an earlier action, within the inaccuracy of the clocks (2 s;
+      60 s if Drydock's answer has no ``Date``): it is taken for ours. Its outcome is then that of the same operation
+      on the same nodes from the same design. Our engine itself sends a node at most once per phase of an action.
+
+    And should a twin appear all the same: Drydock runs one task at a time, oldest first, so that the later one meets
+    nodes that are already prepared or deployed, which it leaves alone and calls successes. ``submit`` never posts
+    twice, except after a 401, which is decided before a task exists.
+
+    ``design_url``: where Drydock gets a design, with ``{revision}`` in it; raises ValueError if Drydock could not
+    follow or store it. ``threads``: how many selections are asked at once. ``verify_after_prepare``: ask MAAS, through
+    Drydock, whether nodes reported as prepared really are; without it failed commissioning passes as success.
+    """
+
+    name = translate.SYSTEM
+
+    def __init__(
+        self,
+        client: DrydockClient,
+        *,
+        design_url: str,
+        threads: int = 4,
+        verify_after_prepare: bool = True,
+        now: Callable[[], datetime] = _utc_now,
+    ) -> None:
+        translate.check_design_template(design_url)
+        self._client = client
+        self._design_url = design_url
+        self._threads = threads
+        self._verify_after_prepare = verify_after_prepare
+        self._now = now
+
+    def check_health(self) -> None:
+        """Return if Drydock answers that it is healthy: that its database answers, nothing is said of MAAS."""
+        self._client.check_health()
+
+    def design_reference(self, revision: int) -> str:
+        """Return the address under which Drydock fetches the design of this revision."""
+        return translate.design_reference(self._design_url, revision)
+
+    def validate_design(self, design: str) -> tuple[Finding, ...]:
+        """Return Drydock's findings, of which a valid design has some 18 (Info). May take minutes."""
+        return translate.findings(self._client.validate_design(design))
+
+    def select_nodes(self, design: str, groups: Sequence[tuple[Selector, ...]]) -> tuple[frozenset[NodeName], ...]:
+        """Return the nodes of each tuple of selectors, each distinct question asked once. May take minutes.
+
+        Drydock answers an empty list for a design it cannot read, so all nodes are asked for first.
+        """
+        everyone = self._names(design, None)
+        if not everyone:
+            reason = f"the design {translate.without_password(design)} names no node, or Drydock could not read it"
+            raise Refused(self.name, "select_nodes", reason)
+        filters = [translate.node_filter(selectors) for selectors in groups]
+        distinct = {repr(one): one for one in filters if one is not None}
+        with ThreadPoolExecutor(max_workers=self._threads, thread_name_prefix="drydock-nodefilter") as pool:
+            answers = pool.map(lambda one: self._names(design, one), distinct.values())
+            found = dict(zip(distinct, answers, strict=True))
+        return tuple(everyone if one is None else found[repr(one)] for one in filters)
+
+    def submit(self, marker: Marker, work: Work) -> JobId:
+        """Create the task; the marker goes into Drydock's log if it is a UUID of version 4.
+
+        Raises Refused without sending anything for work that Drydock would misread: no nodes where it needs some,
+        names longer than 32 characters, a design address longer than 128.
+        """
+        return self._client.create_task(marker, translate.task_body(marker, work))
+
+    def find(self, marker: Marker, work: Work, *, intended_at: datetime) -> JobId | None:
+        """Return the oldest task of this work that was created since the intent; the class says how sure that is."""
+        tasks, theirs = self._client.tasks(marker)
+        since = translate.earliest_creation(intended_at, ours=self._now(), theirs=theirs)
+        return translate.find_job(tasks, work, since=since)
+
+    def report(self, job: JobId, work: Work) -> JobReport:
+        """Return how the task stands; a prepare has ended only when MAAS, too, is done with the nodes."""
+        task = self._client.task(job)
+        if task is None:
+            return JobReport(job, JobState.LOST, ok=False, message=f"Drydock no longer knows task {job}")
+        report = results.read_report(job, work, task)
+        if self._verify_after_prepare and work.operation is Operation.PREPARE_NODES and report.succeeded:
+            report = self._verified(report)
+        if report.state is JobState.ENDED and not report.ok:
+            report = self._explained(report)
+        return report
+
+    def _names(self, design: str, node_filter: dict[str, Any] | None) -> frozenset[NodeName]:
+        return frozenset(NodeName(name) for name in self._client.filter_nodes(design, node_filter))
+
+    def _verified(self, report: JobReport) -> JobReport:
+        """Return the report with what MAAS says; when that cannot be learned, Drydock's word counts, and says so."""
+        try:
+            return results.settle(report, self._client.machines())
+        except PeerError as error:
+            if report.state is not JobState.ENDED:
+                return replace(report, succeeded=frozenset())
+            return results.noted(report, f"not confirmed by MAAS: {error}")
+
+    def _explained(self, report: JobReport) -> JobReport:
+        """Return the report with the reasons, which Drydock keeps in the subtasks; without them it still counts."""
+        try:
+            task = self._client.task(report.job, with_subtask_errors=True)
+        except PeerError as error:
+            return results.noted(report, f"the reasons could not be fetched: {error}")
+        return results.explain(report, task) if task is not None else report

@@ -1,0 +1,159 @@
+"""What a Drydock task says about its nodes, and what MAAS has to add; pure (contract drydock, sections 5 to 7)."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from enum import Enum
+from typing import Any
+
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.errors import Unavailable
+from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Work
+
+from .translate import SYSTEM, JsonObject
+
+MOST_MESSAGES = 5  # per node and per job: attempts repeat themselves
+
+_STATES = {
+    "requested": JobState.QUEUED,
+    "queued": JobState.QUEUED,
+    "running": JobState.RUNNING,
+    "terminating": JobState.RUNNING,
+    "complete": JobState.ENDED,
+    "terminated": JobState.ENDED,
+}
+
+
+class Machine(Enum):
+    """What MAAS's status of a machine means for a node that Drydock calls prepared."""
+
+    FIT = "fit"
+    SETTLING = "settling"
+    UNFIT = "unfit"
+    UNCLEAR = "unclear"
+
+
+def read_report(job: JobId, work: Work, task: JsonObject) -> JobReport:
+    """Return what the task says: succeeded = sent ∩ successes − failures, and when it has ended all others failed.
+
+    Before that only what its lists already say is certain. Work without nodes is ok on ``success`` alone: a site of
+    which a part could not be prepared is ``partial_success``. Raises Unavailable for what is no task object.
+    """
+    state = _STATES.get(str(task.get("status")))
+    result = task.get("result")
+    if state is None or not isinstance(result, Mapping):
+        detail = f"task {job} is not described in a way we understand (status {task.get('status')!r})"
+        raise Unavailable(SYSTEM, "report", detail)
+    ended = state is JobState.ENDED
+    notes = [str(result[key]) for key in ("message", "reason") if result.get(key)]
+    if task.get("status") == "terminated":
+        notes.append("the task was terminated in Drydock")
+    if work.nodes is None:
+        ok = task.get("status") == "complete" and result.get("status") == "success"
+        if ended and not ok:
+            notes.append(f"the task ended with {result.get('status')}")
+        return JobReport(job, state, ok, message="; ".join(notes))
+    sent = frozenset(work.nodes)
+    good, bad = _names(result.get("successes")), _names(result.get("failures"))
+    succeeded = (sent & good) - bad
+    failed = sent - succeeded if ended else sent & bad
+    if unknown := sorted((good | bad) - sent):
+        notes.append(f"Drydock also reports nodes that were not sent: {', '.join(unknown)}")
+    reasons: dict[NodeName, str] = {}
+    for node in failed if ended else ():
+        if node in good:
+            reasons[node] = "Drydock lists the node as succeeded and as failed"
+        elif node not in bad:
+            reasons[node] = "Drydock ended without a result for the node"
+    ok = ended and not failed
+    return JobReport(job, state, ok, succeeded, failed, reasons, "; ".join(notes))
+
+
+def explain(report: JobReport, task: JsonObject) -> JobReport:
+    """Return the report with the reasons found in the task's own messages and in its ``subtask_errors``.
+
+    Errors about a failed node explain the node, those about a node that got over them are left out, and all others
+    explain the job.
+    """
+    own = task.get("result")
+    subtasks = task.get("subtask_errors")
+    results = [own, *(subtasks.values() if isinstance(subtasks, Mapping) else ())]
+    by_node: defaultdict[NodeName, list[str]] = defaultdict(list)
+    others: list[str] = []
+    for message in sorted(_errors(results), key=lambda message: str(message.get("ts"))):
+        node = NodeName(str(message.get("context")) if message.get("context_type") == "node" else "")
+        about = by_node[node] if node in report.failed else others
+        text = str(message.get("message"))
+        if text not in about and node not in report.succeeded:
+            about.append(text)
+    reasons = dict(report.reasons)
+    for node, texts in by_node.items():
+        reasons[node] = "; ".join([*filter(None, [reasons.get(node)]), *texts[-MOST_MESSAGES:]])
+    return replace(
+        report, reasons=reasons, message="; ".join([*filter(None, [report.message]), *others[-MOST_MESSAGES:]])
+    )
+
+
+def noted(report: JobReport, note: str) -> JobReport:
+    """Return the report with one more remark about the job."""
+    return replace(report, message=f"{report.message}; {note}" if report.message else note)
+
+
+def machine(status_name: str) -> Machine:
+    """Return what MAAS's label of a machine's status means after prepare (contract drydock, 7, trap 5)."""
+    word = status_name.lower()
+    if word in {"ready", "allocated", "deploying", "deployed"}:
+        return Machine.FIT
+    if word in {"commissioning", "testing"}:
+        return Machine.SETTLING
+    if word == "broken" or word.startswith("failed") or word.endswith("failed"):
+        return Machine.UNFIT
+    return Machine.UNCLEAR
+
+
+def settle(report: JobReport, machines: Mapping[str, str]) -> JobReport:
+    """Return the report of a prepare, corrected by what MAAS says of the machines (host name to status label).
+
+    Drydock counts a node as prepared although it is still being commissioned, or failed that: the first keeps the job
+    running, the second fails the node. Nodes that MAAS lists under no such name, or with a status that says neither,
+    keep Drydock's word. While Drydock still runs, only nodes that MAAS calls fit are certain.
+    """
+    seen = {node: machine(machines[node]) if node in machines else Machine.UNCLEAR for node in report.succeeded}
+    fit = frozenset(node for node, what in seen.items() if what is Machine.FIT)
+    if report.state is not JobState.ENDED:
+        return replace(report, succeeded=fit)
+    notes = [report.message] if report.message else []
+    settling = sorted(node for node, what in seen.items() if what is Machine.SETTLING)
+    unclear = sorted(node for node, what in seen.items() if what is Machine.UNCLEAR)
+    unfit = {node: machines[node] for node, what in seen.items() if what is Machine.UNFIT}
+    reasons = {node: f"Drydock reports success, but in MAAS it is {status}" for node, status in unfit.items()}
+    if settling:
+        told = ", ".join(f"{node} ({machines[node]})" for node in settling)
+        notes.append(f"Drydock's task has ended, MAAS is not done with {told}")
+    if unclear:
+        told = ", ".join(f"{node} ({machines.get(node, 'not listed')})" for node in unclear)
+        notes.append(f"taken on Drydock's word, MAAS confirms nothing: {told}")
+    failed = report.failed.union(unfit)
+    return replace(
+        report,
+        state=JobState.RUNNING if settling else JobState.ENDED,
+        ok=not settling and not failed,
+        succeeded=report.succeeded.difference(unfit, settling),
+        failed=failed,
+        reasons={**report.reasons, **reasons},
+        message="; ".join(notes),
+    )
+
+
+def _names(listed: object) -> frozenset[NodeName]:
+    return frozenset(NodeName(str(name)) for name in listed) if isinstance(listed, list) else frozenset()
+
+
+def _errors(results: Iterable[Any]) -> Iterable[JsonObject]:
+    """Yield the messages of these result objects that report an error."""
+    for result in results:
+        details = result.get("details") if isinstance(result, Mapping) else None
+        messages = details.get("messageList") if isinstance(details, Mapping) else None
+        for message in messages or ():
+            if isinstance(message, Mapping) and message.get("error"):
+                yield message

@@ -1,0 +1,204 @@
+"""Our words into Drydock's requests, and its tasks and findings back; pure (contract drydock, sections 4, 7, 8, 10)."""
+
+import re
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from shipyard_api.domain.findings import DocumentRef, Finding, Level
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.selectors import Selector, selects_every_node
+from shipyard_api.ports.errors import Refused
+from shipyard_api.ports.provisioner import JobId, Marker, Operation, Work
+
+SYSTEM = "Drydock"
+LONGEST_DESIGN_REFERENCE = 128  # characters; a longer one makes the creation of a task fail with 500
+LONGEST_NODE_NAME = 32  # characters; longer names are cut in a task's results, so success could not be told
+LARGEST_REVISION = 2**31 - 1
+READABLE_SCHEMES = frozenset({"deckhand+http", "promenade+http", "http", "https", "file"})
+
+CLOCK_SLACK = timedelta(seconds=2)  # the Date header has whole seconds and is older than its arrival
+UNKNOWN_CLOCK_SLACK = timedelta(seconds=60)  # how far two clocks may differ when the peer does not tell its time
+
+NODE_OPERATIONS = frozenset({Operation.PREPARE_NODES, Operation.DEPLOY_NODES})
+
+JsonObject = Mapping[str, Any]
+
+
+def check_design_template(template: str) -> None:
+    """Raise ValueError unless Drydock can follow, and store, the design address of every revision."""
+    scheme, separator, _ = template.partition("://")
+    shown = without_password(template)
+    if not separator or scheme not in READABLE_SCHEMES:
+        allowed = ", ".join(sorted(READABLE_SCHEMES))
+        raise ValueError(f"Drydock cannot follow the design address {shown!r}; its scheme must be one of {allowed}")
+    if "{revision}" not in template:
+        raise ValueError(f"the design address {shown!r} has no place for the revision: write {{revision}} into it")
+    longest = len(design_reference(template, LARGEST_REVISION))
+    if longest > LONGEST_DESIGN_REFERENCE:
+        raise ValueError(
+            f"the design address {shown!r} can reach {longest} characters; Drydock stores {LONGEST_DESIGN_REFERENCE}"
+        )
+
+
+def design_reference(template: str, revision: int) -> str:
+    """Return the address of this revision of the design."""
+    return template.replace("{revision}", str(revision))
+
+
+def without_password(design: str) -> str:
+    """Return the address as it may be shown: plain http(s) addresses carry the user and password for the design."""
+    return re.sub(r"//[^/@]*@", "//…@", design)
+
+
+def node_filter(selectors: Sequence[Selector]) -> dict[str, Any] | None:
+    """Return the filter that selects what the selectors do; None, Drydock's word for every node, if they mean ALL.
+
+    A union of intersections, in the selectors' order, values sorted, so that equal selectors give equal filters. A
+    selector with several labels becomes one filter per label: any of them is to match, two with one key do not fit
+    into one mapping, and Drydock's page (all must match) and program (any) disagree on what a larger mapping means.
+    No filter is ever without criteria: Drydock answers those with 500, and a task that holds one never ends.
+    """
+    if selects_every_node(selectors):
+        return None
+    filters: list[dict[str, Any]] = []
+    for selector in selectors:
+        criteria: dict[str, Any] = {
+            "node_names": sorted(selector.node_names),
+            "node_tags": sorted(selector.node_tags),
+            "rack_names": sorted(selector.rack_names),
+        }
+        common = {"filter_type": "intersection"} | {key: values for key, values in criteria.items() if values}
+        labelled = [common | {"node_labels": {key: value}} for key, value in sorted(selector.node_labels)]
+        filters.extend(one for one in labelled or [common] if one not in filters)
+    return {"filter_set_type": "union", "filter_set": filters}
+
+
+def names_filter(names: Iterable[NodeName]) -> dict[str, Any]:
+    """Return the filter that selects exactly the named nodes, of which there is at least one."""
+    return {
+        "filter_set_type": "union",
+        "filter_set": [{"filter_type": "union", "node_names": sorted(set(names))}],
+    }
+
+
+def task_body(marker: Marker, work: Work) -> dict[str, Any]:
+    """Return the body that asks for the work.
+
+    Raises Refused for what Drydock would answer with 500, do to the wrong nodes, or never end: no design address or
+    one that is too long, nodes missing where they are needed, names too long to be recognised in the results.
+    """
+
+    def refuse(why: str) -> Refused:
+        return Refused(SYSTEM, work.operation.value, why, marker=marker)
+
+    if not 0 < len(work.design) <= LONGEST_DESIGN_REFERENCE:
+        raise refuse(f"the design address has {len(work.design)} characters, allowed are 1 to 128")
+    body: dict[str, Any] = {"action": work.operation.value, "design_ref": work.design, "node_filter": None}
+    if work.operation not in NODE_OPERATIONS:
+        if work.nodes is not None:
+            raise refuse("the operation is about the whole site and takes no nodes")
+        return body
+    if not work.nodes:
+        raise refuse("no node is named; Drydock would take that for every node, or for none and report success")
+    if long := sorted(name for name in set(work.nodes) if len(name) > LONGEST_NODE_NAME):
+        raise refuse(f"Drydock reports names of at most {LONGEST_NODE_NAME} characters; longer: {', '.join(long)}")
+    return body | {"node_filter": names_filter(work.nodes)}
+
+
+def context_marker(marker: str) -> str | None:
+    """Return the marker in the only form Drydock logs, a UUID of version 4, or None if it is not one."""
+    try:
+        value = uuid.UUID(marker)
+    except ValueError:
+        return None
+    return str(value) if value.version == 4 else None
+
+
+def earliest_creation(intended_at: datetime, *, ours: datetime, theirs: datetime | None) -> datetime:
+    """Return, on Drydock's clock, the earliest time at which work intended at ``intended_at`` can have been created.
+
+    ``theirs`` is the ``Date`` of an answer (None: not told), ``ours`` the time at which that answer arrived here.
+    """
+    if theirs is None:
+        return intended_at - UNKNOWN_CLOCK_SLACK
+    return intended_at + (theirs - ours) - CLOCK_SLACK
+
+
+def find_job(tasks: Iterable[JsonObject], work: Work, *, since: datetime) -> JobId | None:
+    """Return the oldest requested task of this very work that was created at or after ``since``.
+
+    The oldest: it is the one Drydock starts first, every later twin meets nodes that are already done; and the choice
+    stays the same however many twins appear afterwards.
+    """
+    matching = [
+        (created, str(task.get("task_id")))
+        for task in tasks
+        if is_of(task, work) and (created := created_at(task)) is not None and created >= since
+    ]
+    return JobId(min(matching)[1]) if matching else None
+
+
+def is_of(task: JsonObject, work: Work) -> bool:
+    """Return whether the task was requested (no subtask) for this operation, design and set of nodes."""
+    if task.get("parent_task_id") is not None or not isinstance(task.get("task_id"), str):
+        return False
+    if task.get("action") != work.operation.value or task.get("design_ref") != work.design:
+        return False
+    wanted = None if work.nodes is None else frozenset(work.nodes)
+    return _named(task.get("node_filter")) == wanted
+
+
+def created_at(task: JsonObject) -> datetime | None:
+    """Return when the task was created; Drydock leaves the offset out except in the answer to POST, and means UTC."""
+    try:
+        created = datetime.fromisoformat(str(task.get("created")))
+    except ValueError:
+        return None
+    return created.replace(tzinfo=UTC) if created.tzinfo is None else created.astimezone(UTC)
+
+
+def findings(status: JsonObject) -> tuple[Finding, ...]:
+    """Return what a Status object says of a design; a failure without a failing message gets one from its summary."""
+    details = status.get("details")
+    messages = details.get("messageList") if isinstance(details, Mapping) else None
+    found = tuple(_finding(message) for message in messages or () if isinstance(message, Mapping))
+    failed = str(status.get("status")).lower() != "success"
+    if failed and not any(finding.level is Level.ERROR for finding in found):
+        text = " ".join(str(status[key]) for key in ("message", "reason") if status.get(key))
+        found += (Finding(SYSTEM, Level.ERROR, text or "The design failed validation.", source=SYSTEM),)
+    return found
+
+
+def _finding(message: JsonObject) -> Finding:
+    word = str(message.get("level") or ("error" if message.get("error") else "info")).capitalize()
+    level = Level(word) if word in {level.value for level in Level} else Level.WARNING
+    documents = tuple(
+        DocumentRef(str(document.get("schema") or ""), str(document.get("name") or ""))
+        for document in message.get("documents") or ()
+        if isinstance(document, Mapping)
+    )
+    name, text, diagnostic = (str(message.get(key) or "") for key in ("name", "message", "diagnostic"))
+    return Finding(
+        name or SYSTEM,
+        Level.ERROR if message.get("error") else level,
+        text or diagnostic or "no message",
+        documents=documents,
+        diagnostic=diagnostic,
+        source=SYSTEM,
+    )
+
+
+_NO_NAMES: frozenset[NodeName] = frozenset()
+
+
+def _named(node_filter: object) -> frozenset[NodeName] | None:
+    """Return the names in a filter as ``names_filter`` makes it, None for no filter, no name for any other form."""
+    if node_filter is None:
+        return None
+    match node_filter:
+        case {"filter_set_type": "union", "filter_set": [{"filter_type": "union", "node_names": [*names], **others}]}:
+            return _NO_NAMES if any(others.values()) else frozenset(NodeName(str(name)) for name in names)
+        case _:
+            return _NO_NAMES

@@ -1,0 +1,300 @@
+"""The one HTTP client: what adapters and the command line share, and nothing about any particular peer.
+
+Reads (GET, HEAD) that fail quickly are tried again here; writes never are: whether to repeat an effect is the
+engine's decision. An answer is read whole, up to a bound, before anyone sees it, so a truncated one is never used.
+"""
+
+import json
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from urllib.parse import quote, urlsplit
+
+from shipyard_api.ports.errors import Busy, PeerError, Unavailable
+
+if TYPE_CHECKING:
+    import requests
+
+MAX_BODY = 64 * 1024 * 1024
+
+_READS = frozenset({"GET", "HEAD"})
+_NO_ANSWER = frozenset({502, 503, 504})
+_PIECE = 64 * 1024
+
+Headers = Mapping[str, str]
+Params = Mapping[str, str] | Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer, whole. ``headers`` has lower-case names; ``system`` and ``operation`` are for error texts."""
+
+    status: int
+    headers: Headers
+    body: bytes
+    system: str = ""
+    operation: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Say whether the status is one of success (2xx); redirects are not followed, so they are none."""
+        return 200 <= self.status < 300
+
+    @property
+    def text(self) -> str:
+        """Return the body as UTF-8 text. Raises Unavailable if it is not."""
+        try:
+            return self.body.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise Unavailable(self.system, self.operation, f"answered {self.status}, not in UTF-8") from error
+
+    def json(self) -> Any:
+        """Return the body as parsed JSON. Raises Unavailable if it is not JSON."""
+        try:
+            return json.loads(self.text)
+        except (ValueError, RecursionError) as error:
+            raise Unavailable(self.system, self.operation, f"answered {self.status}, not in JSON") from error
+
+
+class Options(TypedDict, total=False):
+    """What a request may carry: ``json`` or ``body``, not both; ``marker`` only goes into errors."""
+
+    params: Params
+    json: object
+    body: bytes
+    headers: Headers
+    marker: str
+
+
+class HttpClient:
+    """Requests to one peer under one base URL; may be shared by threads (each gets its own connections).
+
+    ``connect_timeout``, ``read_timeout``: seconds for the connection, and between two pieces of an answer; the body
+    as a whole must arrive within ``total_timeout``. ``credentials`` is asked before every request for the headers
+    that prove who we are; their values never appear in an error. Environment proxies and .netrc are ignored and
+    redirects are not followed. ``first_pause``: seconds before a second attempt, doubled for each further one.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        system: str,
+        headers: Headers | None = None,
+        credentials: Callable[[], Headers] | None = None,
+        connect_timeout: float = 5.0,
+        read_timeout: float = 30.0,
+        total_timeout: float = 300.0,
+        max_body: int = MAX_BODY,
+        read_attempts: int = 3,
+        first_pause: float = 0.2,
+        verify: bool | str = True,
+    ) -> None:
+        self.base_url = _checked_base(base_url)
+        self.system = system
+        self._headers = _checked_headers({"accept-encoding": "identity"} | dict(headers or {}))
+        self._credentials = credentials
+        self._timeout = (connect_timeout, read_timeout)
+        self._total_timeout = total_timeout
+        self._max_body = max_body
+        self._pauses = [first_pause * 2**attempt for attempt in range(read_attempts - 1)]
+        self._verify = verify
+        self._local = threading.local()
+        self._sessions: weakref.WeakSet[requests.Session] = weakref.WeakSet()
+        self._lock = threading.Lock()
+
+    def get(self, path: str, **options: Unpack[Options]) -> Response:
+        """Read ``path``; repeatable, and repeated a few times if it fails quickly. Raises as ``request``."""
+        return self.request("GET", path, **options)
+
+    def post(self, path: str, **options: Unpack[Options]) -> Response:
+        """Write, once. Raises as ``request``; after Unavailable it is unknown whether the peer acted."""
+        return self.request("POST", path, **options)
+
+    def request(self, method: str, path: str, **options: Unpack[Options]) -> Response:
+        """Return the peer's answer, unless it amounts to "not now".
+
+        Raises Busy for 429 and for 503 with Retry-After, Unavailable for other 502, 503 and 504 and wherever ``send``
+        does. Statuses such as 400 or 404 are returned: what they mean is the adapter's to say.
+        """
+        answer = self.send(method, path, **options)
+        marker, detail = options.get("marker", ""), f"answered {answer.status}"
+        if answer.status == 429 or (answer.status == 503 and "retry-after" in answer.headers):
+            after = retry_after(answer.headers, now=datetime.now(UTC))
+            raise Busy(self.system, answer.operation, detail, marker=marker, retry_after=after)
+        if answer.status in _NO_ANSWER:
+            raise Unavailable(self.system, answer.operation, detail, marker=marker)
+        return answer
+
+    def send(self, method: str, path: str, **options: Unpack[Options]) -> Response:
+        """Return the peer's answer whatever its status.
+
+        Raises Unavailable if no whole answer came: no connection, a timeout, a connection cut short, an answer
+        larger than ``max_body``.
+        """
+        path = path.lstrip("/")
+        headers = self._headers | _checked_headers(options.get("headers", {}))
+        if self._credentials:
+            headers |= _checked_headers(self._credentials())
+        call = _Call(method.upper(), f"{self.base_url}/{path}", f"{method.upper()} /{path}", headers, options)
+        for pause in self._pauses if call.method in _READS else ():
+            try:
+                answer = self._attempt(call)
+            except _Final:
+                raise
+            except Unavailable:
+                time.sleep(pause)
+                continue
+            if answer.status not in _NO_ANSWER or "retry-after" in answer.headers:
+                return answer
+            time.sleep(pause)
+        return self._attempt(call)
+
+    def close(self) -> None:
+        """Close the connections of all threads; the client may be used again."""
+        with self._lock:
+            sessions = list(self._sessions)
+        for session in sessions:
+            session.close()
+
+    def _session(self) -> "requests.Session":
+        if not hasattr(self._local, "session"):
+            from requests import Session  # the largest part of a command's start: only when it is needed
+
+            session = Session()
+            session.trust_env = False
+            session.verify = self._verify
+            # Even without following a redirect, requests would read its body, however long.
+            session.get_redirect_target = lambda resp: None  # type: ignore[method-assign]
+            self._local.session = session
+            with self._lock:
+                self._sessions.add(session)
+        current: requests.Session = self._local.session
+        return current
+
+    def _attempt(self, call: "_Call") -> Response:
+        from requests import RequestException
+        from urllib3.exceptions import HTTPError
+
+        deadline = time.monotonic() + self._total_timeout
+        try:
+            with self._session().request(
+                call.method,
+                call.url,
+                params=call.options.get("params", ()),
+                headers=call.headers,
+                json=call.options.get("json"),
+                data=call.options.get("body"),
+                timeout=self._timeout,
+                stream=True,
+            ) as raw:
+                headers = {name.lower(): value for name, value in raw.headers.items()}
+                body = b"".join(self._pieces(call, raw, headers, deadline))
+                return Response(raw.status_code, headers, body, self.system, call.operation)
+        except (RequestException, HTTPError, OSError) as error:
+            raise self._explain(call, error) from error
+
+    def _pieces(self, call: "_Call", raw: "requests.Response", headers: Headers, deadline: float) -> Iterator[bytes]:
+        """Yield the body as it comes, and stop a peer that sends too much or too slowly."""
+        announced = headers.get("content-length", "")
+        size = int(announced) if announced.isdecimal() and call.method != "HEAD" else 0
+        received = 0
+        # One receive at a time: read() would wait for a full piece, and so outlive any deadline.
+        while size <= self._max_body and (piece := raw.raw.read1(_PIECE, decode_content=True)):
+            received += len(piece)
+            size = max(size, received)
+            if time.monotonic() > deadline:
+                raise self._final(call, f"the answer took longer than {self._total_timeout:g} s")
+            yield piece
+        if size > self._max_body:
+            raise self._final(call, f"the answer is larger than {self._max_body} bytes")
+
+    def _final(self, call: "_Call", detail: str) -> "_Final":
+        return _Final(self.system, call.operation, detail, marker=call.marker)
+
+    def _explain(self, call: "_Call", error: Exception) -> PeerError:
+        """Return a failure below HTTP in our words: the library's texts quote whole URLs."""
+        from requests import exceptions
+        from urllib3.exceptions import NewConnectionError, ReadTimeoutError
+
+        connect, read = self._timeout
+        where = urlsplit(self.base_url).netloc
+        if isinstance(error, exceptions.ConnectTimeout):
+            return self._final(call, f"no connection to {where} within {connect:g} s")
+        if isinstance(error, exceptions.ReadTimeout | ReadTimeoutError | TimeoutError):
+            return self._final(call, f"no answer from {where} within {read:g} s")
+        inner = _innermost(error)
+        if isinstance(inner, NewConnectionError):
+            detail = f"no connection to {where}: {getattr(inner.__cause__, 'strerror', '')}"
+        elif isinstance(error, exceptions.SSLError):
+            detail = f"no trusted connection to {where}: {inner}"
+        else:
+            detail = f"the answer of {where} was cut short or broken ({type(inner).__name__})"
+        return Unavailable(self.system, call.operation, detail, marker=call.marker)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One request, ready to be sent once or several times."""
+
+    method: str
+    url: str
+    operation: str
+    headers: Headers
+    options: Options
+
+    @property
+    def marker(self) -> str:
+        return self.options.get("marker", "")
+
+
+class _Final(Unavailable):
+    """No usable answer, and asking again at once would only cost as much time again."""
+
+
+def segment(text: str) -> str:
+    """Return the text as one segment of a path, whatever it holds."""
+    return quote(text, safe="")
+
+
+def retry_after(headers: Headers, *, now: datetime) -> float | None:
+    """Return the seconds a peer asks us to stay away (a number or a date), or None if it does not say."""
+    value = headers.get("retry-after", "").strip()
+    if value.isascii() and value.isdigit():
+        return float(value)
+    try:
+        when = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    when = when if when.tzinfo else when.replace(tzinfo=UTC)
+    return max(0.0, (when - now).total_seconds())
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """Return the error that the libraries wrapped, in ``args`` and in ``reason``."""
+    for inner in (getattr(error, "reason", None), *error.args):
+        if isinstance(inner, BaseException):
+            return _innermost(inner)
+    return error
+
+
+def _checked_base(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("a base URL must start with http:// or https:// and name a host")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise ValueError("a base URL must not hold a user, a query or a fragment")
+    return url.rstrip("/")
+
+
+def _checked_headers(headers: Headers) -> dict[str, str]:
+    """Return the headers with lower-case names. An error names the header, never its value."""
+    for name, value in headers.items():
+        if not (value.isascii() and value.isprintable()):
+            raise ValueError(f"the header {name} holds characters that HTTP does not allow")
+    return {name.lower(): value for name, value in headers.items()}

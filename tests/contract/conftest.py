@@ -1,0 +1,23 @@
+"""What the suites of the ports run over."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.contract.provisioner_sites import SITES, DrydockSite, Plot, StartSite
+
+
+@pytest.fixture(params=SITES)
+def start_site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StartSite]:
+    """Return what starts a site of each provisioner; everything is stopped after the test."""
+    with ExitStack() as cleanup:
+        yield lambda plot: SITES[request.param](plot, cleanup, tmp_path)
+
+
+@pytest.fixture
+def start_drydock(tmp_path: Path) -> Iterator[Callable[..., DrydockSite]]:
+    """Return what starts a Drydock that plays the given sections of a scenario."""
+    with ExitStack() as cleanup:
+        yield lambda **scenario: DrydockSite(Plot(), cleanup, tmp_path, **scenario)

@@ -1,0 +1,238 @@
+"""The sites that the suite of the provisioner port runs over: the fake, and each adapter with its simulator.
+
+All have the same nodes. A provisioner joins by a class like ``FakeSite`` and a line in ``SITES``.
+"""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import yaml
+
+from shipyard_api.adapters.drydock.client import DrydockClient
+from shipyard_api.adapters.drydock.provisioner import DrydockProvisioner
+from shipyard_api.domain.findings import Finding, Level
+from shipyard_api.domain.nodes import Node, NodeName
+from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Provisioner, Work
+from tests.fakes import provisioner as fakes
+
+PATIENCE = 20.0  # seconds; nothing takes that long, it only ends a test that would hang
+TIME_SCALE = "0.002"  # a prepare takes 0.12 s
+DESIGN_TOKEN = "design-token"
+
+
+def _node(name: str, rack: str, tags: str, **labels: str) -> Node:
+    return Node(NodeName(name), rack, frozenset(tags.split()), frozenset(labels.items()))
+
+
+NODES = (
+    _node("n1", "r1", "control", role="ctl", gen="a"),
+    _node("n2", "r1", "control storage", role="ctl", gen="b"),
+    _node("n3", "r2", "compute", role="cmp", gen="a"),
+    _node("n4", "r2", "compute storage", role="cmp", gen="b"),
+    _node("n5", "r3", ""),
+)
+
+
+class Fate(Enum):
+    """What becomes of a node that does anything but succeed."""
+
+    FAILS_PREPARE = "fails prepare"
+    FAILS_DEPLOY = "fails deploy"
+    HANGS_PREPARE = "hangs in prepare"
+
+
+class Slip(Enum):
+    """How the first submission fails without saying whether it had an effect."""
+
+    BROKEN = "it had none"
+    ANSWER_LOST = "it had, but no answer arrives"
+
+
+class Site:
+    """A provisioner with a site behind it."""
+
+    provisioner: Provisioner
+
+    @property
+    def design(self) -> str:
+        """The address of the design that names ``NODES``."""
+        return self.provisioner.design_reference(1)
+
+    def make_unreadable(self) -> str:
+        """Return the address of a design that cannot be read."""
+        raise NotImplementedError
+
+    def jobs(self, operation: Operation) -> list[JobId]:
+        """Return the jobs of this operation that exist behind the provisioner, oldest first."""
+        raise NotImplementedError
+
+    def work(self, operation: Operation, *names: str, nodes: tuple[NodeName, ...] | None = None) -> Work:
+        """Return work on the named nodes, or on the site if no node is named."""
+        return Work(operation, self.design, tuple(map(NodeName, names)) or nodes)
+
+    def run(self, work: Work, *, marker: Marker | None = None) -> JobReport:
+        """Do the work and return how it ended."""
+        return self.watch(self.provisioner.submit(marker or Marker(str(uuid.uuid4())), work), work)
+
+    def watch(self, job: JobId, work: Work, *, seconds: float = PATIENCE) -> JobReport:
+        """Return the last report when the job has ended or the time is over."""
+        deadline = time.monotonic() + seconds
+        while (report := self.provisioner.report(job, work)).state not in (JobState.ENDED, JobState.LOST):
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.02)
+        return report
+
+
+@dataclass(frozen=True)
+class Plot:
+    """What is to go wrong on a site: with its design, its health, an operation, the first submission, its nodes."""
+
+    invalid: bool = False
+    unhealthy: bool = False
+    failing: Operation | None = None
+    first_submit: Slip | None = None
+    fates: Mapping[str, Fate] = field(default_factory=dict)
+
+
+StartSite = Callable[[Plot], Site]
+
+
+class FakeSite(Site):
+    """The provisioner in memory."""
+
+    def __init__(self, plot: Plot, _cleanup: ExitStack, _directory: Path) -> None:
+        self.provisioner = self.fake = fakes.FakeProvisioner(NODES, running_reports=2)
+        self.fake.fates = {NodeName(name): fakes.Fate[fate.name] for name, fate in plot.fates.items()}
+        if plot.failing:
+            self.fake.site_failures[plot.failing] = "as scripted"
+        if plot.invalid:
+            self.fake.findings = (Finding("F1", Level.ERROR, "as scripted", source=self.fake.name),)
+        if plot.unhealthy:
+            self.fake.break_next("check_health")
+        if plot.first_submit:
+            lost = plot.first_submit is Slip.ANSWER_LOST
+            self.fake.break_next("submit", fakes.Breakage.AFTER_EFFECT if lost else fakes.Breakage.BEFORE_EFFECT)
+
+    def make_unreadable(self) -> str:
+        self.fake.readable = False
+        return self.design
+
+    def jobs(self, operation: Operation) -> list[JobId]:
+        return [one.job for one in self.fake.submissions if one.work.operation is operation]
+
+
+class DrydockSite(Site):
+    """Drydock's adapter, over HTTP, before the simulator, which fetches its designs over HTTP from here."""
+
+    provisioner: DrydockProvisioner
+    _fates: ClassVar = {
+        Fate.FAILS_PREPARE: {"prepare": "fail", "reason": "no PXE boot"},
+        Fate.FAILS_DEPLOY: {"deploy": "fail", "reason": "no disk"},
+        Fate.HANGS_PREPARE: {"prepare": "never"},
+    }
+    _slips: ClassVar = {Slip.BROKEN: "error", Slip.ANSWER_LOST: "drop_after_effect"}
+
+    def __init__(self, plot: Plot, cleanup: ExitStack, directory: Path, **scenario: Any) -> None:
+        """Start a simulator that plays the plot and ``scenario``, the sections of a scenario file."""
+        faults = scenario.setdefault("service", [])
+        scenario.setdefault("nodes", {}).update({name: self._fates[fate] for name, fate in plot.fates.items()})
+        if plot.failing:
+            scenario["tasks"] = {plot.failing.value: "fail"}
+        if plot.unhealthy:
+            faults.append({"method": "GET", "path": "/health", "action": "error", "status": 503})
+        if plot.first_submit:
+            action = self._slips[plot.first_submit]
+            faults.append({"method": "POST", "path": "/tasks", "action": action, "first": 1})
+        designs = cleanup.enter_context(_design_store(_documents(valid=not plot.invalid)))
+        self.log = directory / "drydock.log"
+        self.url = cleanup.enter_context(_simulator(directory, self.log, scenario))
+        client = DrydockClient(self.url, token=lambda: "any", read_pause=0.0, retry_pause=0.0)
+        cleanup.callback(client.close)
+        template = f"deckhand+{designs}/revisions/{{revision}}/rendered-documents"
+        self.provisioner = DrydockProvisioner(client, design_url=template)
+
+    def make_unreadable(self) -> str:
+        return self.provisioner.design_reference(404)
+
+    def tasks(self, operation: Operation) -> list[dict[str, Any]]:
+        """Return the requested tasks of this operation that the simulator has, oldest first."""
+        request = urllib.request.Request(f"{self.url}/tasks", headers={"X-Auth-Token": "any"})
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            tasks = json.load(answer)
+        found = [one for one in tasks if one["action"] == operation.value and one["parent_task_id"] is None]
+        return sorted(found, key=lambda one: str(one["created"]))
+
+    def jobs(self, operation: Operation) -> list[JobId]:
+        return [JobId(one["task_id"]) for one in self.tasks(operation)]
+
+
+@contextmanager
+def _design_store(documents: list[dict[str, Any]]) -> Iterator[str]:
+    """Serve the documents as every revision but 404, to whoever has the token, and yield the address."""
+    text = yaml.safe_dump_all(documents).encode()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            known = "/revisions/404/" not in self.path
+            allowed = self.headers["X-Auth-Token"] == DESIGN_TOKEN
+            self.send_response((200 if known else 404) if allowed else 401)
+            self.end_headers()
+            self.wfile.write(text if known and allowed else b"")
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/api/v1.0"
+        server.shutdown()
+        thread.join()
+
+
+def _documents(*, valid: bool) -> list[dict[str, Any]]:
+    documents: list[dict[str, Any]] = [
+        {
+            "schema": "drydock/BaremetalNode/v1",
+            "metadata": {"name": node.name},
+            "data": {"metadata": {"tags": sorted(node.tags), "rack": node.rack, "owner_data": dict(node.labels)}},
+        }
+        for node in NODES
+    ]
+    if not valid:
+        documents.append({"schema": "drydock/BaremetalNode/v1", "metadata": {"name": "n6"}, "data": "no mapping"})
+    return documents
+
+
+@contextmanager
+def _simulator(directory: Path, log: Path, scenario: dict[str, Any]) -> Iterator[str]:
+    """Run a Drydock simulator as a process and yield its address."""
+    ready, played = directory / "ready.json", directory / "scenario.yaml"
+    played.write_text(yaml.safe_dump(scenario))
+    command = [sys.executable, "-m", "shipyard_api.simulators.drydock", "--port", "0", "--time-scale", TIME_SCALE]
+    command += ["--scenario", str(played), "--ready-file", str(ready), "--log-file", str(log)]
+    command += ["--design-token", DESIGN_TOKEN]
+    with subprocess.Popen(command, cwd=Path(__file__).parents[2]) as process:
+        try:
+            deadline = time.monotonic() + PATIENCE
+            while not ready.exists() and process.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.01)
+            yield f"{json.loads(ready.read_text())['url'].rstrip('/')}/api/v1.0"
+        finally:
+            process.terminate()
+
+
+SITES: dict[str, Callable[[Plot, ExitStack, Path], Site]] = {"fake": FakeSite, "drydock": DrydockSite}

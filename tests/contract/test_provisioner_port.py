@@ -1,0 +1,375 @@
+"""What every provisioner promises, asked of each one (ports/provisioner.py)."""
+
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from shipyard_api.domain.findings import Level, errors
+from shipyard_api.domain.nodes import Inventory, NodeName
+from shipyard_api.domain.selectors import Selector, select
+from shipyard_api.ports.errors import Refused, Unavailable
+from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Work
+from tests.contract.provisioner_sites import NODES, DrydockSite, Fate, Plot, Site, Slip, StartSite
+
+ALL_NAMES = frozenset(node.name for node in NODES)
+
+
+def names(text: str) -> frozenset[NodeName]:
+    return frozenset(map(NodeName, text.split()))
+
+
+def marker() -> Marker:
+    return Marker(str(uuid.uuid4()))
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+@pytest.fixture
+def site(start_site: StartSite) -> Site:
+    """A site where everything succeeds."""
+    return start_site(Plot())
+
+
+# Selecting
+
+CTL, CMP = ("role", "ctl"), ("role", "cmp")
+SELECTIONS = {
+    "no selectors": ((), "n1 n2 n3 n4 n5"),
+    "a blank selector": ((Selector(),), "n1 n2 n3 n4 n5"),
+    "a blank selector beside another": ((Selector(names("n1")), Selector()), "n1 n2 n3 n4 n5"),
+    "any of several names": ((Selector(names("n1 n5")),), "n1 n5"),
+    "an unknown name": ((Selector(names("n9")),), ""),
+    "a known and an unknown name": ((Selector(names("n1 n9")),), "n1"),
+    "any of several tags": ((Selector(node_tags=frozenset({"control", "storage"})),), "n1 n2 n4"),
+    "a label": ((Selector(node_labels=frozenset({CTL})),), "n1 n2"),
+    "a label of no node": ((Selector(node_labels=frozenset({("role", "none")})),), ""),
+    "any of several labels with one key": ((Selector(node_labels=frozenset({CTL, CMP})),), "n1 n2 n3 n4"),
+    "any of several labels with two keys": ((Selector(node_labels=frozenset({CTL, ("gen", "a")})),), "n1 n2 n3"),
+    "any of several racks": ((Selector(rack_names=frozenset({"r2", "r3"})),), "n3 n4 n5"),
+    "all criteria of a selector": (
+        (Selector(node_tags=frozenset({"storage"}), rack_names=frozenset({"r2"})),),
+        "n4",
+    ),
+    "labels and a rack": (
+        (Selector(node_labels=frozenset({CTL, CMP, ("gen", "b")}), rack_names=frozenset({"r1"})),),
+        "n1 n2",
+    ),
+    "any of several selectors": (
+        (Selector(node_tags=frozenset({"compute"})), Selector(rack_names=frozenset({"r3"}))),
+        "n3 n4 n5",
+    ),
+}
+
+
+def test_selectors_select_what_the_design_says(site: Site) -> None:
+    groups = [selectors for selectors, _ in SELECTIONS.values()]
+    selected = site.provisioner.select_nodes(site.design, groups)
+    found = dict(zip(SELECTIONS, selected, strict=True))
+    assert found == {title: names(expected) for title, (_, expected) in SELECTIONS.items()}
+
+
+def test_the_table_of_selections_agrees_with_the_domain() -> None:
+    inventory = Inventory.of(NODES)
+    for title, (selectors, expected) in SELECTIONS.items():
+        assert select(selectors, inventory) == names(expected), title
+
+
+def test_many_groups_are_answered_in_their_order(site: Site) -> None:
+    groups = [(Selector(frozenset({node.name})),) for node in NODES] * 8
+    selected = site.provisioner.select_nodes(site.design, groups)
+    assert selected == tuple(frozenset({node.name}) for node in NODES) * 8
+
+
+def test_no_groups_are_answered_with_nothing(site: Site) -> None:
+    assert site.provisioner.select_nodes(site.design, []) == ()
+
+
+def test_a_design_that_cannot_be_read_is_refused(site: Site) -> None:
+    unreadable = site.make_unreadable()
+    with pytest.raises(Refused):
+        site.provisioner.select_nodes(unreadable, [(Selector(names("n1")),)])
+
+
+# Designs
+
+
+def test_a_design_has_an_address(site: Site) -> None:
+    assert site.provisioner.design_reference(1) == site.design
+    assert site.provisioner.design_reference(2) != site.design
+
+
+def test_a_good_design_has_no_errors(site: Site) -> None:
+    assert errors(site.provisioner.validate_design(site.design)) == ()
+
+
+def test_a_bad_design_has_errors_that_name_their_source(start_site: StartSite) -> None:
+    site = start_site(Plot(invalid=True))
+    found = errors(site.provisioner.validate_design(site.design))
+    assert found
+    assert all(one.source == site.provisioner.name and one.message for one in found)
+    assert all(one.level is Level.ERROR for one in found)
+
+
+def test_judging_a_design_that_cannot_be_read_is_refused(site: Site) -> None:
+    unreadable = site.make_unreadable()
+    with pytest.raises(Refused):
+        site.provisioner.validate_design(unreadable)
+
+
+# Health
+
+
+def test_a_healthy_provisioner_says_nothing(site: Site) -> None:
+    site.provisioner.check_health()
+
+
+def test_an_unhealthy_provisioner_is_unavailable(start_site: StartSite) -> None:
+    site = start_site(Plot(unhealthy=True))
+    with pytest.raises(Unavailable):
+        site.provisioner.check_health()
+
+
+# Work
+
+
+@pytest.mark.parametrize("operation", [Operation.VERIFY_SITE, Operation.PREPARE_SITE])
+def test_work_on_the_site_ends_well(site: Site, operation: Operation) -> None:
+    report = site.run(site.work(operation))
+    assert (report.state, report.ok) == (JobState.ENDED, True)
+    assert report.succeeded == report.failed == frozenset()
+
+
+@pytest.mark.parametrize("operation", [Operation.VERIFY_SITE, Operation.PREPARE_SITE])
+def test_work_on_the_site_that_fails_is_not_ok(start_site: StartSite, operation: Operation) -> None:
+    site = start_site(Plot(failing=operation))
+    report = site.run(site.work(operation))
+    assert (report.state, report.ok) == (JobState.ENDED, False)
+    assert report.message
+
+
+def test_nodes_are_prepared_and_then_deployed(site: Site) -> None:
+    prepared = site.run(site.work(Operation.PREPARE_NODES, "n1", "n3"))
+    assert (prepared.state, prepared.ok, prepared.succeeded) == (JobState.ENDED, True, names("n1 n3"))
+    deployed = site.run(site.work(Operation.DEPLOY_NODES, "n1", "n3"))
+    assert (deployed.state, deployed.ok, deployed.succeeded) == (JobState.ENDED, True, names("n1 n3"))
+
+
+def test_nodes_that_fail_to_prepare_are_told_with_a_reason(start_site: StartSite) -> None:
+    site = start_site(Plot(fates={"n2": Fate.FAILS_PREPARE}))
+    report = site.run(site.work(Operation.PREPARE_NODES, "n1", "n2"))
+    assert (report.state, report.ok) == (JobState.ENDED, False)
+    assert (report.succeeded, report.failed) == (names("n1"), names("n2"))
+    assert report.reasons.keys() == names("n2")
+    assert "n2" in report.reasons[NodeName("n2")]
+
+
+def test_nodes_that_fail_to_deploy_are_told_with_a_reason(start_site: StartSite) -> None:
+    site = start_site(Plot(fates={"n2": Fate.FAILS_DEPLOY}))
+    assert site.run(site.work(Operation.PREPARE_NODES, "n1", "n2")).ok
+    report = site.run(site.work(Operation.DEPLOY_NODES, "n1", "n2"))
+    assert (report.succeeded, report.failed) == (names("n1"), names("n2"))
+    assert "n2" in report.reasons[NodeName("n2")]
+
+
+def test_a_node_that_is_not_in_the_design_fails(site: Site) -> None:
+    report = site.run(site.work(Operation.PREPARE_NODES, "n1", "n9"))
+    assert (report.state, report.succeeded, report.failed) == (JobState.ENDED, names("n1"), names("n9"))
+
+
+def test_work_that_never_ends_is_never_reported_as_ended(start_site: StartSite) -> None:
+    site = start_site(Plot(fates={"n2": Fate.HANGS_PREPARE}))
+    work = site.work(Operation.PREPARE_NODES, "n1", "n2")
+    job = site.provisioner.submit(marker(), work)
+    report = site.watch(job, work, seconds=1.0)
+    assert report.state is JobState.RUNNING
+    assert not report.ok
+    assert report.succeeded <= names("n1")
+    assert report.failed == frozenset()
+
+
+def test_an_empty_set_of_nodes_is_refused_and_nothing_is_started(site: Site) -> None:
+    with pytest.raises(Refused):
+        site.provisioner.submit(marker(), site.work(Operation.PREPARE_NODES, nodes=()))
+    assert site.jobs(Operation.PREPARE_NODES) == []
+
+
+def test_a_job_that_nobody_knows_is_lost(site: Site) -> None:
+    report = site.provisioner.report(JobId(str(uuid.uuid4())), site.work(Operation.VERIFY_SITE))
+    assert (report.state, report.ok) == (JobState.LOST, False)
+
+
+# Finding again
+
+
+def test_work_that_was_never_submitted_is_not_found(site: Site) -> None:
+    work = site.work(Operation.PREPARE_NODES, "n1")
+    assert site.provisioner.find(marker(), work, intended_at=now()) is None
+
+
+def test_submitted_work_is_found_before_and_after_its_end(site: Site) -> None:
+    mine, work, intended_at = marker(), site.work(Operation.PREPARE_NODES, "n2", "n1"), now()
+    job = site.provisioner.submit(mine, work)
+    assert site.provisioner.find(mine, work, intended_at=intended_at) == job
+    site.watch(job, work)
+    assert site.provisioner.find(mine, work, intended_at=intended_at) == job
+
+
+def test_work_on_the_site_is_found_too(site: Site) -> None:
+    mine, work, intended_at = marker(), site.work(Operation.VERIFY_SITE), now()
+    job = site.provisioner.submit(mine, work)
+    assert site.provisioner.find(mine, work, intended_at=intended_at) == job
+
+
+@pytest.mark.parametrize("nodes", ["n1", "n1 n2 n3", "n3"])
+def test_work_on_other_nodes_is_not_taken_for_ours(site: Site, nodes: str) -> None:
+    site.provisioner.submit(marker(), site.work(Operation.PREPARE_NODES, "n1", "n2"))
+    work = site.work(Operation.PREPARE_NODES, *nodes.split())
+    assert site.provisioner.find(marker(), work, intended_at=now()) is None
+
+
+def test_another_operation_on_the_same_nodes_is_not_taken_for_ours(site: Site) -> None:
+    mine = marker()
+    site.run(site.work(Operation.PREPARE_NODES, "n1"), marker=mine)
+    assert site.provisioner.find(mine, site.work(Operation.DEPLOY_NODES, "n1"), intended_at=now()) is None
+
+
+def test_the_same_work_of_long_ago_is_not_taken_for_ours(site: Site) -> None:
+    work = site.work(Operation.PREPARE_NODES, "n1")
+    site.run(work)
+    assert site.provisioner.find(marker(), work, intended_at=now() + timedelta(minutes=5)) is None
+
+
+def test_work_whose_answer_was_lost_is_found_and_was_started_once(start_site: StartSite) -> None:
+    site = start_site(Plot(first_submit=Slip.ANSWER_LOST))
+    mine, work, intended_at = marker(), site.work(Operation.PREPARE_NODES, "n1", "n2"), now()
+    with pytest.raises(Unavailable):
+        site.provisioner.submit(mine, work)
+    job = site.provisioner.find(mine, work, intended_at=intended_at)
+    assert site.jobs(Operation.PREPARE_NODES) == [job]
+    assert job is not None
+    assert site.watch(job, work).succeeded == names("n1 n2")
+
+
+def test_work_that_never_arrived_is_not_found_and_can_be_submitted_again(start_site: StartSite) -> None:
+    site = start_site(Plot(first_submit=Slip.BROKEN))
+    mine, work, intended_at = marker(), site.work(Operation.PREPARE_NODES, "n1"), now()
+    with pytest.raises(Unavailable):
+        site.provisioner.submit(mine, work)
+    assert site.provisioner.find(mine, work, intended_at=intended_at) is None
+    job = site.provisioner.submit(mine, work)
+    assert site.jobs(Operation.PREPARE_NODES) == [job]
+
+
+# Drydock's own traps (contract drydock, section 7)
+
+StartDrydock = Callable[..., DrydockSite]
+
+
+@pytest.mark.parametrize("trap", ["both_lists", "neither_list"])
+@pytest.mark.parametrize("operation", [Operation.PREPARE_NODES, Operation.DEPLOY_NODES])
+def test_a_node_in_both_lists_or_in_neither_has_failed(
+    start_drydock: StartDrydock, trap: str, operation: Operation
+) -> None:
+    phase = operation.value.partition("_")[0]
+    known = {"n1": "Ready", "n2": "Ready"} if operation is Operation.DEPLOY_NODES else {}
+    site = start_drydock(nodes={"n2": {phase: trap}}, machines=known)
+    report = site.run(site.work(operation, "n1", "n2"))
+    assert (report.state, report.succeeded, report.failed) == (JobState.ENDED, names("n1"), names("n2"))
+    assert report.reasons[NodeName("n2")]
+
+
+def test_a_node_that_fails_commissioning_unnoticed_by_drydock_has_failed(start_drydock: StartDrydock) -> None:
+    site = start_drydock(nodes={"n2": {"prepare": "false_success"}})
+    work = site.work(Operation.PREPARE_NODES, "n1", "n2")
+    report = site.run(work)
+    [task] = site.tasks(Operation.PREPARE_NODES)
+    assert set(task["result"]["successes"]) == {"n1", "n2"}
+    assert (report.state, report.succeeded, report.failed) == (JobState.ENDED, names("n1"), names("n2"))
+    assert "Failed commissioning" in report.reasons[NodeName("n2")]
+
+
+def test_prepare_site_that_succeeds_in_part_has_failed(start_drydock: StartDrydock) -> None:
+    site = start_drydock(tasks={"prepare_site": "partial"})
+    report = site.run(site.work(Operation.PREPARE_SITE))
+    assert (report.state, report.ok) == (JobState.ENDED, False)
+    assert "partial_success" in report.message
+
+
+def test_a_task_on_a_design_that_cannot_be_read_never_ends(start_drydock: StartDrydock) -> None:
+    site = start_drydock()
+    work = Work(Operation.PREPARE_NODES, site.make_unreadable(), (NodeName("n1"),))
+    job = site.provisioner.submit(marker(), work)
+    assert site.watch(job, work, seconds=0.5).state is JobState.RUNNING
+
+
+def test_a_task_behind_another_one_is_queued(start_drydock: StartDrydock) -> None:
+    site = start_drydock(nodes={"n1": {"prepare": "never"}})
+    site.provisioner.submit(marker(), site.work(Operation.PREPARE_NODES, "n1"))
+    work = site.work(Operation.PREPARE_NODES, "n2")
+    job = site.provisioner.submit(marker(), work)
+    assert site.watch(job, work, seconds=0.5).state is JobState.QUEUED
+
+
+def test_a_subtask_that_drydock_made_itself_is_not_taken_for_ours(start_drydock: StartDrydock) -> None:
+    """Preparing several nodes makes Drydock prepare each in a subtask of the same action and design."""
+    site = start_drydock()
+    intended_at = now()
+    site.run(site.work(Operation.PREPARE_NODES, "n1", "n2"))
+    assert site.provisioner.find(marker(), site.work(Operation.PREPARE_NODES, "n1"), intended_at=intended_at) is None
+
+
+def test_of_twins_the_first_is_found(start_drydock: StartDrydock) -> None:
+    site, intended_at = start_drydock(), now()
+    work = site.work(Operation.PREPARE_NODES, "n1")
+    first = site.provisioner.submit(marker(), work)
+    site.provisioner.submit(marker(), work)
+    assert site.provisioner.find(marker(), work, intended_at=intended_at) == first
+
+
+@pytest.mark.parametrize("action", ["error_after_effect", "drop_after_effect"])
+def test_a_submission_that_breaks_after_its_effect_leaves_one_task(start_drydock: StartDrydock, action: str) -> None:
+    site = start_drydock(service=[{"method": "POST", "path": "/tasks", "action": action, "first": 1}])
+    mine, work, intended_at = marker(), site.work(Operation.PREPARE_NODES, "n1"), now()
+    with pytest.raises(Unavailable):
+        site.provisioner.submit(mine, work)
+    job = site.provisioner.find(mine, work, intended_at=intended_at)
+    assert [job] == site.jobs(Operation.PREPARE_NODES)
+
+
+@pytest.mark.parametrize("action", ["error", "drop"])
+def test_reading_goes_on_after_a_passing_fault(start_drydock: StartDrydock, action: str) -> None:
+    site = start_drydock(
+        service=[
+            {"method": "POST", "path": "/nodefilter", "action": "error", "first": 2},
+            {
+                "method": "GET",
+                "path": "/tasks/*",
+                "action": action,
+                "first": 1,
+                **({"status": 503} if action == "error" else {}),
+            },
+        ]
+    )
+    assert site.provisioner.select_nodes(site.design, [()]) == (ALL_NAMES,)
+    assert site.run(site.work(Operation.PREPARE_NODES, "n1")).ok
+
+
+@pytest.mark.parametrize("action", ["error", "drop"])
+def test_a_drydock_that_stays_broken_is_unavailable(start_drydock: StartDrydock, action: str) -> None:
+    site = start_drydock(service=[{"action": action}])
+    port, work = site.provisioner, site.work(Operation.VERIFY_SITE)
+    calls: list[Callable[[], object]] = [
+        port.check_health,
+        lambda: port.validate_design(site.design),
+        lambda: port.select_nodes(site.design, [()]),
+        lambda: port.submit(marker(), work),
+        lambda: port.find(marker(), work, intended_at=now()),
+        lambda: port.report(JobId(str(uuid.uuid4())), work),
+    ]
+    for call in calls:
+        with pytest.raises(Unavailable):
+            call()

@@ -1,0 +1,162 @@
+"""A provisioner in memory, for steps and use cases: scripted fates, a record of what was asked, failures on demand."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import Enum
+
+from shipyard_api.domain.findings import Finding
+from shipyard_api.domain.nodes import Inventory, Node, NodeName
+from shipyard_api.domain.selectors import Selector, select
+from shipyard_api.ports.errors import PeerError, Refused, Unavailable
+from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Work
+
+
+class Fate(Enum):
+    """What becomes of a node, or of an operation on the whole site; the values are the operation it happens in."""
+
+    FAILS_PREPARE = Operation.PREPARE_NODES.value
+    FAILS_DEPLOY = Operation.DEPLOY_NODES.value
+    HANGS_PREPARE = f"{Operation.PREPARE_NODES.value}: hangs"
+    HANGS_DEPLOY = f"{Operation.DEPLOY_NODES.value}: hangs"
+
+
+class Breakage(Enum):
+    """When a call breaks: before it had any effect, or after, so that only the answer is lost."""
+
+    BEFORE_EFFECT = "before"
+    AFTER_EFFECT = "after"
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One piece of work that was accepted."""
+
+    job: JobId
+    marker: Marker
+    work: Work
+    created: datetime
+
+
+@dataclass
+class FakeProvisioner:
+    """A provisioner that does what its attributes say; every one may be changed at any time.
+
+    ``fates``: nodes that do not succeed. ``site_failures``: operations on the whole site that fail, with the message.
+    ``running_reports``: how often a job is reported as queued, then running, before it has ended. ``findings``: what
+    ``validate_design`` returns. ``readable``: whether the design can be read. ``failing``: raised by the next calls,
+    first in first out, by name of the method. ``submissions`` is everything accepted, in order.
+    """
+
+    nodes: Iterable[Node] = ()
+    fates: dict[NodeName, Fate] = field(default_factory=dict)
+    site_failures: dict[Operation, str] = field(default_factory=dict)
+    running_reports: int = 0
+    findings: tuple[Finding, ...] = ()
+    readable: bool = True
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    name: str = "Fake"
+    submissions: list[Submission] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._inventory = Inventory.of(self.nodes)
+        self._failing: dict[str, list[tuple[PeerError, Breakage]]] = {}
+        self._reports: dict[JobId, int] = {}
+        self._lost: set[JobId] = set()
+
+    # What tests do.
+
+    def break_next(self, method: str, breakage: Breakage = Breakage.BEFORE_EFFECT, *, times: int = 1) -> None:
+        """Let the next calls of the method raise Unavailable."""
+        self.fail_next(method, Unavailable(self.name, method, "broken on purpose"), breakage, times=times)
+
+    def fail_next(
+        self, method: str, error: PeerError, breakage: Breakage = Breakage.BEFORE_EFFECT, *, times: int = 1
+    ) -> None:
+        """Let the next calls of the method raise this error."""
+        self._failing.setdefault(method, []).extend([(error, breakage)] * times)
+
+    def lose(self, job: JobId) -> None:
+        """Forget a job, as a purged Drydock does."""
+        self._lost.add(job)
+
+    def sent(self, operation: Operation) -> list[NodeName]:
+        """Return every node that was sent to this operation, as often as it was sent."""
+        return [node for one in self.submissions if one.work.operation is operation for node in one.work.nodes or ()]
+
+    # The port.
+
+    def check_health(self) -> None:
+        self._call("check_health")
+
+    def design_reference(self, revision: int) -> str:
+        return f"fake://design/{revision}"
+
+    def validate_design(self, design: str) -> tuple[Finding, ...]:
+        self._call("validate_design")
+        self._read(design, "validate_design")
+        return self.findings
+
+    def select_nodes(self, design: str, groups: Sequence[tuple[Selector, ...]]) -> tuple[frozenset[NodeName], ...]:
+        self._call("select_nodes")
+        self._read(design, "select_nodes")
+        if not self._inventory.nodes:
+            raise Refused(self.name, "select_nodes", "the design names no node")
+        return tuple(select(selectors, self._inventory) for selectors in groups)
+
+    def submit(self, marker: Marker, work: Work) -> JobId:
+        lost_answer = self._call("submit")
+        if work.nodes is not None and not work.nodes:
+            raise Refused(self.name, "submit", "no node is named", marker=marker)
+        job = JobId(f"job-{len(self.submissions) + 1}")
+        self.submissions.append(Submission(job, marker, work, self.now()))
+        if lost_answer is not None:
+            raise lost_answer
+        return job
+
+    def find(self, marker: Marker, work: Work, *, intended_at: datetime) -> JobId | None:
+        self._call("find")
+        jobs = (
+            one.job
+            for one in self.submissions
+            if one.marker == marker and one.work == work and one.created >= intended_at and one.job not in self._lost
+        )
+        return next(jobs, None)
+
+    def report(self, job: JobId, work: Work) -> JobReport:
+        self._call("report")
+        if job in self._lost or all(job != one.job for one in self.submissions):
+            return JobReport(job, JobState.LOST, ok=False, message="no such job")
+        seen = self._reports[job] = self._reports.get(job, 0) + 1
+        if seen <= self.running_reports:
+            return JobReport(job, JobState.QUEUED if seen == 1 else JobState.RUNNING, ok=False)
+        if work.nodes is None:
+            failure = self.site_failures.get(work.operation, "")
+            return JobReport(job, JobState.ENDED, ok=not failure, message=failure)
+        return self._nodes_report(job, work, frozenset(work.nodes))
+
+    def _nodes_report(self, job: JobId, work: Work, sent: frozenset[NodeName]) -> JobReport:
+        word = work.operation.value
+        unknown = sent - self._inventory.nodes.keys()
+        fates: Mapping[NodeName, Fate] = {node: self.fates[node] for node in sent if node in self.fates}
+        failed = unknown | {node for node, fate in fates.items() if fate.value == word}
+        hanging = {node for node, fate in fates.items() if fate.value == f"{word}: hangs"}
+        if hanging:
+            return JobReport(job, JobState.RUNNING, ok=False, succeeded=sent - failed - hanging, failed=failed)
+        reasons = {node: f"{node} failed to {word.partition('_')[0]}, as scripted" for node in failed}
+        return JobReport(job, JobState.ENDED, ok=not failed, succeeded=sent - failed, failed=failed, reasons=reasons)
+
+    def _read(self, design: str, operation: str) -> None:
+        if not self.readable:
+            raise Refused(self.name, operation, f"the design {design} cannot be read")
+
+    def _call(self, method: str) -> PeerError | None:
+        """Record the call; raise what is scripted for before the effect, return what is for after it."""
+        self.calls.append(method)
+        if not self._failing.get(method):
+            return None
+        error, breakage = self._failing[method].pop(0)
+        if breakage is Breakage.BEFORE_EFFECT or method != "submit":
+            raise error
+        return error

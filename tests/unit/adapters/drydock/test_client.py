@@ -1,0 +1,261 @@
+"""What goes over the wire, and what each kind of answer means."""
+
+import socket
+from collections.abc import Callable
+
+import pytest
+
+from shipyard_api.adapters.drydock.client import DrydockClient
+from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+from shipyard_api.ports.provisioner import JobId, Marker
+from tests.unit.adapters.drydock.peer import Answer, Peer
+
+JOB = JobId("1326eedd-e830-4a00-a9a9-abb518c5f016")
+MARKER = Marker("7f4d4d0e-3a2f-4d57-9d1b-0a51d5c0a6f3")
+NO_MARKER = Marker("")
+BODY = {"action": "verify_site", "design_ref": "http://d/3", "node_filter": None}
+CREATED = Answer(201, {"task_id": JOB})
+
+
+def said(message: str, status: int) -> Answer:
+    return Answer(status, {"type": "error", "message": message, "retry": False})
+
+
+BROKEN = Answer(500, {"title": "500 Internal Server Error"})
+
+
+class Tokens:
+    """Tokens that get a new number whenever a new one is asked for."""
+
+    number = 1
+
+    def __call__(self) -> str:
+        return f"token-{self.number}"
+
+    def renew(self) -> None:
+        self.number += 1
+
+
+def client(url: str, **options: object) -> DrydockClient:
+    tokens = Tokens()
+    settings: dict[str, object] = {"token": tokens, "renew_token": tokens.renew, "read_pause": 0.0, "retry_pause": 0.0}
+    return DrydockClient(url, **(settings | options))  # type: ignore[arg-type]
+
+
+def test_a_task_is_created_with_the_headers_drydock_wants(peer: Peer) -> None:
+    peer.on("POST /tasks", CREATED)
+    assert client(peer.url, end_user="alice").create_task(MARKER, BODY) == JOB
+    [request] = peer.requests
+    assert request.body == BODY
+    assert request.headers["content-type"] == "application/json"
+    assert request.headers["x-auth-token"] == "token-1"
+    assert request.headers["x-context-marker"] == MARKER
+    assert request.headers["x-end-user"] == "alice"
+    assert int(request.headers["content-length"]) > 0
+
+
+def test_a_marker_that_drydock_would_drop_is_not_sent(peer: Peer) -> None:
+    peer.on("POST /tasks", CREATED)
+    client(peer.url).create_task(Marker("deploy:a"), BODY)
+    assert "x-context-marker" not in peer.requests[0].headers
+
+
+def test_a_refused_token_is_renewed_and_the_request_sent_once_more(peer: Peer) -> None:
+    peer.on("POST /tasks", said("Unauthenticated", 401), CREATED)
+    assert client(peer.url).create_task(MARKER, BODY) == JOB
+    assert [one.headers["x-auth-token"] for one in peer.requests] == ["token-1", "token-2"]
+
+
+def test_a_second_refusal_of_the_token_is_final(peer: Peer) -> None:
+    peer.on("POST /tasks", said("Unauthenticated", 401))
+    with pytest.raises(Refused, match="answered 401: Unauthenticated"):
+        client(peer.url).create_task(MARKER, BODY)
+    assert len(peer.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "told"),
+    [
+        pytest.param(said("Unsupported action deploy_node", 400), Refused, "Unsupported action", id="400"),
+        pytest.param(said("Forbidden", 403), Refused, "answered 403: Forbidden", id="403"),
+        pytest.param(Answer(404, {"title": "404 Not Found"}), Refused, "404 Not Found", id="404: wrong address"),
+        pytest.param(Answer(405, b""), Refused, "answered 405 without a reason", id="405: no body"),
+        pytest.param(Answer(302, b"<html>"), Refused, "answered 302", id="302: a login page"),
+        pytest.param(Answer(408, b""), Unavailable, "answered 408", id="408: a proxy gave up"),
+        pytest.param(Answer(429, b"", {"Retry-After": "7"}), Busy, "answered 429", id="429"),
+        pytest.param(said("Unknown error", 500), Unavailable, "whether the task was created is unknown", id="500"),
+        pytest.param(BROKEN, Unavailable, "500 Internal Server Error", id="500: of the framework"),
+        pytest.param(Answer(502, b"<html>"), Unavailable, "answered 502", id="502"),
+        pytest.param(Answer(503, b"", {"Retry-After": "7"}), Unavailable, "unknown", id="503: even with Retry-After"),
+        pytest.param(Answer(504, b""), Unavailable, "answered 504", id="504"),
+        pytest.param(Answer(201, b"{"), Unavailable, "no task id", id="201: not JSON"),
+        pytest.param(Answer(201, []), Unavailable, "no task id", id="201: a list"),
+        pytest.param(Answer(201, {"task_id": None}), Unavailable, "no task id", id="201: no id"),
+        pytest.param(Answer(201, {"task_id": JOB}, cut=5), Unavailable, "POST /tasks", id="201: cut short"),
+    ],
+)
+def test_a_task_is_posted_once_whatever_comes_back(
+    peer: Peer, answer: Answer, error: type[PeerError], told: str
+) -> None:
+    peer.on("POST /tasks", answer)
+    with pytest.raises(error, match=told) as caught:
+        client(peer.url).create_task(MARKER, BODY)
+    assert type(caught.value) is error
+    assert caught.value.system == "Drydock"
+    assert caught.value.marker == MARKER
+    assert len(peer.requests) == 1
+
+
+Call = Callable[[DrydockClient], object]
+CALLS: dict[str, tuple[str, Call]] = {
+    "health": ("GET /health", lambda drydock: drydock.check_health()),
+    "create": ("POST /tasks", lambda drydock: drydock.create_task(MARKER, BODY)),
+    "task": (f"GET /tasks/{JOB}", lambda drydock: drydock.task(JOB)),
+    "tasks": ("GET /tasks", lambda drydock: drydock.tasks(NO_MARKER)),
+    "filter": ("POST /nodefilter", lambda drydock: drydock.filter_nodes("http://d/3", None)),
+    "machines": ("GET /nodes", lambda drydock: drydock.machines()),
+    "validate": ("POST /validatedesign", lambda drydock: drydock.validate_design("http://d/3")),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_refused_connection_is_unavailable(name: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(Unavailable, match="no connection"):
+        CALLS[name][1](client(f"http://127.0.0.1:{port}/api/v1.0"))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_peer_that_hangs_up_is_unavailable(peer: Peer, name: str) -> None:
+    with pytest.raises(Unavailable):
+        CALLS[name][1](client(peer.url))
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name != "health"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(Answer(200, ["n1"], cut=2), id="cut short"),
+        pytest.param(Answer(200, b"<html>"), id="not JSON"),
+        pytest.param(Answer(200, 7), id="another shape"),
+        pytest.param(BROKEN, id="500"),
+    ],
+)
+def test_an_answer_that_cannot_be_used_is_unavailable(peer: Peer, name: str, answer: Answer) -> None:
+    peer.on(CALLS[name][0], answer)
+    with pytest.raises(Unavailable):
+        CALLS[name][1](client(peer.url))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_forbidden_call_is_refused(peer: Peer, name: str) -> None:
+    peer.on(CALLS[name][0], said("Forbidden", 403))
+    with pytest.raises(Refused, match="answered 403: Forbidden"):
+        CALLS[name][1](client(peer.url))
+    assert len(peer.requests) == 1
+
+
+def test_an_unhealthy_drydock_is_unavailable(peer: Peer) -> None:
+    peer.on("GET /health", Answer(503, b""))
+    with pytest.raises(Unavailable, match="unhealthy"):
+        client(peer.url).check_health()
+
+
+def test_a_health_of_204_is_enough(peer: Peer) -> None:
+    peer.on("GET /health", Answer(204, b""))
+    client(peer.url).check_health()
+
+
+def test_a_broken_node_filter_is_asked_again_after_a_pause(peer: Peer) -> None:
+    pauses: list[float] = []
+    peer.on("POST /nodefilter", BROKEN, BROKEN, Answer(200, ["n2", "n1"]))
+    drydock = client(peer.url, retry_pause=30.0, sleep=pauses.append)
+    assert drydock.filter_nodes("http://d/3", None) == {"n1", "n2"}
+    assert pauses == [30.0, 30.0]
+    assert [one.body for one in peer.requests] == [{"design_ref": "http://d/3", "node_filter": None}] * 3
+
+
+def test_a_node_filter_that_stays_broken_is_given_up(peer: Peer) -> None:
+    peer.on("POST /nodefilter", BROKEN)
+    with pytest.raises(Unavailable, match="500 Internal Server Error"):
+        client(peer.url).filter_nodes("http://d/3", None)
+    assert len(peer.requests) == 3
+
+
+def test_only_drydocks_own_404_says_that_a_task_is_gone(peer: Peer) -> None:
+    route = f"GET /tasks/{JOB}"
+    peer.on(route, said("Task not found", 404), Answer(404, {"title": "404 Not Found"}), Answer(404, b"<html>"))
+    drydock = client(peer.url)
+    assert drydock.task(JOB) is None
+    for _ in range(2):
+        with pytest.raises(Unavailable, match="not in Drydock's words"):
+            drydock.task(JOB)
+
+
+def test_a_task_is_polled_without_options_and_its_errors_asked_for_by_one(peer: Peer) -> None:
+    peer.on(f"GET /tasks/{JOB}", Answer(200, {"task_id": JOB}))
+    drydock = client(peer.url)
+    drydock.task(JOB)
+    drydock.task(JOB, with_subtask_errors=True)
+    assert [one.path for one in peer.requests] == [f"/tasks/{JOB}", f"/tasks/{JOB}?subtaskerrors=true"]
+
+
+def test_the_id_of_a_job_is_one_segment_of_the_path(peer: Peer) -> None:
+    peer.on("GET /tasks/..%2Fnodes%3Fx", said("no", 404))
+    assert client(peer.url).task(JobId("../nodes?x")) is None
+
+
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        pytest.param({"Date": "Mon, 02 Mar 2026 12:00:00 GMT"}, "2026-03-02T12:00:00+00:00", id="a date"),
+        pytest.param({"Date": "Mon, 02 Mar 2026 12:00:00 -0000"}, "2026-03-02T12:00:00+00:00", id="a zone unknown"),
+        pytest.param({"Date": "yesterday"}, "None", id="nonsense"),
+        pytest.param({}, "None", id="none"),
+    ],
+)
+def test_the_list_of_tasks_tells_drydocks_time(peer: Peer, header: dict[str, str], told: str) -> None:
+    peer.on("GET /tasks", Answer(200, [{"task_id": JOB}, "noise"], header))
+    tasks, clock = client(peer.url).tasks(NO_MARKER)
+    assert tasks == [{"task_id": JOB}]
+    assert (clock.isoformat() if clock else "None") == told
+
+
+def test_machines_are_known_by_host_name(peer: Peer) -> None:
+    machines = [{"hostname": "n1", "status_name": "Ready"}, {"hostname": None}, {"status_name": "New"}]
+    peer.on("GET /nodes", Answer(200, machines))
+    assert client(peer.url).machines() == {"n1": "Ready"}
+
+
+def test_an_invalid_design_is_an_answer_and_not_an_error(peer: Peer) -> None:
+    status = {"kind": "Status", "status": "Failure", "details": {"messageList": []}}
+    peer.on("POST /validatedesign", Answer(400, status))
+    assert client(peer.url).validate_design("http://d/3") == status
+    assert peer.requests[0].body == {"rel": "design", "href": "http://d/3", "type": "application/x-yaml"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "told"),
+    [
+        pytest.param(said("bad body", 400), Refused, "bad body", id="400 in the usual shape"),
+        pytest.param(
+            said("'NoneType' object has no attribute 'x'", 500), Refused, "could not fetch", id="500: not fetchable"
+        ),
+        pytest.param(said("Unknown error", 500), Unavailable, "Unknown error", id="500: broken"),
+    ],
+)
+def test_a_design_that_cannot_be_judged_is_an_error(
+    peer: Peer, answer: Answer, error: type[PeerError], told: str
+) -> None:
+    peer.on("POST /validatedesign", answer)
+    with pytest.raises(error, match=told):
+        client(peer.url).validate_design("http://d/3")
+
+
+def test_long_and_broken_texts_of_drydock_become_one_short_line(peer: Peer) -> None:
+    peer.on("GET /nodes", said("line one\n  line two " + "x" * 1000, 400))
+    with pytest.raises(Refused) as caught:
+        client(peer.url).machines()
+    assert "line one line two x" in caught.value.detail
+    assert len(caught.value.detail) < 450

@@ -1,0 +1,243 @@
+"""Which nodes succeeded, which failed and why, and what MAAS adds."""
+
+from typing import Any
+
+import pytest
+
+from shipyard_api.adapters.drydock import results
+from shipyard_api.adapters.drydock.results import Machine
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.errors import Unavailable
+from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Operation, Work
+
+JOB = JobId("t1")
+PREPARE = Work(Operation.PREPARE_NODES, "http://d/3", (NodeName("n1"), NodeName("n2")))
+
+
+def task(
+    status: str = "complete",
+    *,
+    result: str = "partial_success",
+    successes: object = (),
+    failures: object = (),
+    messages: tuple[object, ...] = (),
+    **more: object,
+) -> dict[str, Any]:
+    lists = {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in {"successes": successes, "failures": failures}.items()
+    }
+    return {
+        "task_id": JOB,
+        "status": status,
+        "result": {"status": result, "message": None, "reason": None, "details": {"messageList": list(messages)}}
+        | lists,
+    } | more
+
+
+def error(text: str, node: str = "", **changes: object) -> dict[str, object]:
+    kind = "node" if node else "task"
+    return {"message": text, "error": True, "context_type": kind, "context": node or JOB, "ts": "1"} | changes
+
+
+@pytest.mark.parametrize(
+    ("answer", "succeeded", "reasons"),
+    [
+        pytest.param(task(successes=("n1", "n2")), "n1 n2", {}, id="all succeeded"),
+        pytest.param(task(successes=("n1",), failures=("n2",)), "n1", {}, id="one each"),
+        pytest.param(
+            task(successes=("n1", "n2"), failures=("n2",)),
+            "n1",
+            {"n2": "Drydock lists the node as succeeded and as failed"},
+            id="in both lists: failed",
+        ),
+        pytest.param(
+            task(successes=("n1",)),
+            "n1",
+            {"n2": "Drydock ended without a result for the node"},
+            id="in neither list: failed",
+        ),
+        pytest.param(
+            task(result="success"),
+            "",
+            dict.fromkeys(("n1", "n2"), "Drydock ended without a result for the node"),
+            id="success of nothing: failed",
+        ),
+        pytest.param(task("terminated", successes=("n1",), failures=("n2",)), "n1", {}, id="terminated is an end"),
+        pytest.param(
+            task(successes=None, failures="n1"),
+            "",
+            dict.fromkeys(("n1", "n2"), "Drydock ended without a result for the node"),
+            id="lists that are none",
+        ),
+    ],
+)
+def test_succeeded_is_sent_and_in_successes_and_not_in_failures(
+    answer: dict[str, Any], succeeded: str, reasons: dict[str, str]
+) -> None:
+    report = results.read_report(JOB, PREPARE, answer)
+    assert report.state is JobState.ENDED
+    assert report.succeeded == set(succeeded.split())
+    assert report.failed == {"n1", "n2"} - report.succeeded
+    assert report.reasons == reasons
+    assert report.ok is (report.succeeded == {"n1", "n2"})
+
+
+def test_names_that_were_not_sent_are_left_out_and_mentioned() -> None:
+    report = results.read_report(JOB, PREPARE, task(successes=("n1", "n2", "x9"), failures=("x8",)))
+    assert report.succeeded == {"n1", "n2"}
+    assert report.message == "Drydock also reports nodes that were not sent: x8, x9"
+
+
+@pytest.mark.parametrize(
+    ("word", "state"),
+    [
+        ("requested", JobState.QUEUED),
+        ("queued", JobState.QUEUED),
+        ("running", JobState.RUNNING),
+        ("terminating", JobState.RUNNING),
+    ],
+)
+def test_before_the_end_only_what_the_lists_say_is_certain(word: str, state: JobState) -> None:
+    report = results.read_report(JOB, PREPARE, task(word, successes=("n1",)))
+    assert report == JobReport(JOB, state, ok=False, succeeded=frozenset({NodeName("n1")}))
+
+
+@pytest.mark.parametrize(
+    ("status", "result", "ok"),
+    [
+        ("complete", "success", True),
+        ("complete", "partial_success", False),
+        ("complete", "failure", False),
+        ("terminated", "success", False),
+        ("running", "incomplete", False),
+    ],
+)
+def test_work_on_the_site_is_ok_only_when_complete_with_success(status: str, result: str, ok: bool) -> None:
+    work = Work(Operation.PREPARE_SITE, "http://d/3")
+    assert results.read_report(JOB, work, task(status, result=result)).ok is ok
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param({}, id="nothing"),
+        pytest.param(task("paused"), id="an unknown status"),
+        pytest.param(task() | {"result": None}, id="no result"),
+    ],
+)
+def test_what_is_no_task_is_no_answer(answer: dict[str, Any]) -> None:
+    with pytest.raises(Unavailable, match="task t1"):
+        results.read_report(JOB, PREPARE, answer)
+
+
+# Reasons
+
+
+def explained(answer: dict[str, Any], work: Work = PREPARE) -> JobReport:
+    return results.explain(results.read_report(JOB, work, answer), answer)
+
+
+def subtasks(*messages: object) -> dict[str, object]:
+    return {f"s{number}": {"details": {"messageList": [one]}} for number, one in enumerate(messages)}
+
+
+def test_reasons_come_from_the_error_messages_about_a_failed_node_in_the_order_of_time() -> None:
+    messages = (
+        error("second", "n2", ts="2026-03-02 09:41:22"),
+        error("first", "n2", ts="2026-03-02 09:41:21"),
+        error("second", "n2", ts="2026-03-02 09:41:23"),
+        error("only told", "n2", error=False),
+        error("got over it", "n1"),
+        "noise",
+    )
+    report = explained(task(successes=("n1",), failures=("n2",), subtask_errors=subtasks(*messages)))
+    assert report.reasons == {"n2": "first; second"}
+    assert report.message == ""
+
+
+def test_the_tasks_own_errors_count_too() -> None:
+    report = explained(task(successes=("n1",), failures=("n2",), messages=(error("no power", "n2"),)))
+    assert report.reasons == {"n2": "no power"}
+
+
+def test_what_the_lists_tell_stands_before_the_messages() -> None:
+    answer = task(successes=("n1", "n2"), failures=("n2",), subtask_errors=subtasks(error("not found in MAAS", "n2")))
+    assert explained(answer).reasons == {"n2": "Drydock lists the node as succeeded and as failed; not found in MAAS"}
+
+
+def test_errors_about_anything_else_explain_the_job() -> None:
+    site = Work(Operation.PREPARE_SITE, "http://d/3")
+    messages = (error("no network", ts="1"), error("rack sick", "rack1", ts="2"))
+    report = explained(task(result="partial_success", subtask_errors=subtasks(*messages)), site)
+    assert report.message == "the task ended with partial_success; no network; rack sick"
+
+
+def test_many_attempts_are_told_by_their_last_messages() -> None:
+    messages = [error(f"try {number}", "n2", ts=str(number)) for number in range(9)]
+    report = explained(task(successes=("n1",), failures=("n2",), subtask_errors=subtasks(*messages)))
+    assert report.reasons == {"n2": "try 4; try 5; try 6; try 7; try 8"}
+
+
+# What MAAS says after a prepare
+
+
+@pytest.mark.parametrize(
+    ("label", "meaning"),
+    [
+        ("Ready", Machine.FIT),
+        ("Allocated", Machine.FIT),
+        ("Deploying", Machine.FIT),
+        ("Deployed", Machine.FIT),
+        ("Commissioning", Machine.SETTLING),
+        ("Testing", Machine.SETTLING),
+        ("Failed commissioning", Machine.UNFIT),
+        ("Failed testing", Machine.UNFIT),
+        ("Releasing failed", Machine.UNFIT),
+        ("Broken", Machine.UNFIT),
+        ("New", Machine.UNCLEAR),
+        ("Rescue mode", Machine.UNCLEAR),
+    ],
+)
+def test_every_status_of_a_machine_has_a_meaning(label: str, meaning: Machine) -> None:
+    assert results.machine(label) is meaning
+
+
+def prepared(*successes: str, status: str = "complete") -> JobReport:
+    failures = tuple({"n1", "n2"} - set(successes)) if status == "complete" else ()
+    return results.read_report(JOB, PREPARE, task(status, successes=successes, failures=failures))
+
+
+def test_nodes_that_maas_calls_fit_stay_prepared() -> None:
+    report = prepared("n1", "n2")
+    assert results.settle(report, {"n1": "Ready", "n2": "Deployed"}) == report
+
+
+def test_a_node_still_commissioning_keeps_the_job_running() -> None:
+    report = results.settle(prepared("n1", "n2"), {"n1": "Ready", "n2": "Commissioning"})
+    assert (report.state, report.ok) == (JobState.RUNNING, False)
+    assert (report.succeeded, report.failed) == ({"n1"}, set())
+    assert report.message == "Drydock's task has ended, MAAS is not done with n2 (Commissioning)"
+
+
+def test_a_node_that_failed_commissioning_has_failed() -> None:
+    report = results.settle(prepared("n1", "n2"), {"n1": "Ready", "n2": "Failed commissioning"})
+    assert (report.state, report.ok) == (JobState.ENDED, False)
+    assert (report.succeeded, report.failed) == ({"n1"}, {"n2"})
+    assert report.reasons == {"n2": "Drydock reports success, but in MAAS it is Failed commissioning"}
+
+
+def test_a_node_that_maas_says_nothing_of_keeps_drydocks_word() -> None:
+    report = results.settle(prepared("n1", "n2"), {"n2": "New"})
+    assert (report.state, report.ok, report.succeeded) == (JobState.ENDED, True, {"n1", "n2"})
+    assert report.message == "taken on Drydock's word, MAAS confirms nothing: n1 (not listed), n2 (New)"
+
+
+def test_a_failed_node_stays_failed_whatever_maas_says() -> None:
+    report = results.settle(prepared("n1"), {"n1": "Ready", "n2": "Ready"})
+    assert (report.succeeded, report.failed) == ({"n1"}, {"n2"})
+
+
+def test_while_drydock_runs_only_nodes_that_maas_calls_fit_are_certain() -> None:
+    report = results.settle(prepared("n1", "n2", status="running"), {"n1": "Ready", "n2": "Failed commissioning"})
+    assert (report.state, report.succeeded, report.failed) == (JobState.RUNNING, {"n1"}, set())

@@ -1,0 +1,331 @@
+"""Our words into Drydock's: filters, task bodies, recognising a task, findings."""
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from shipyard_api.adapters.drydock import translate
+from shipyard_api.domain.findings import DocumentRef, Finding, Level
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.selectors import Selector
+from shipyard_api.ports.errors import Refused
+from shipyard_api.ports.provisioner import JobId, Marker, Operation, Work
+
+DESIGN = "deckhand+http://127.0.0.1:9000/api/v1.0/revisions/3/rendered-documents"
+MARKER = Marker("7f4d4d0e-3a2f-4d57-9d1b-0a51d5c0a6f3")
+NOON = datetime(2026, 3, 2, 12, 0, 0, tzinfo=UTC)
+
+
+def names(*values: str) -> frozenset[NodeName]:
+    return frozenset(map(NodeName, values))
+
+
+def labels(*pairs: str) -> frozenset[tuple[str, str]]:
+    return frozenset((key, value) for key, _, value in (pair.partition("=") for pair in pairs))
+
+
+def intersection(**criteria: Any) -> dict[str, Any]:
+    return {"filter_type": "intersection"} | criteria
+
+
+# Selectors
+
+
+@pytest.mark.parametrize(
+    ("selectors", "filters"),
+    [
+        pytest.param((), None, id="no selectors mean every node"),
+        pytest.param((Selector(),), None, id="a blank selector means every node"),
+        pytest.param(
+            (Selector(node_names=names("n1")), Selector()), None, id="a blank selector beside others means every node"
+        ),
+        pytest.param(
+            (Selector(node_names=names("n2", "n1")),),
+            [intersection(node_names=["n1", "n2"])],
+            id="values are sorted and empty criteria left out",
+        ),
+        pytest.param(
+            (Selector(names("n1"), frozenset({"control"}), labels("a=b"), frozenset({"rack03"})),),
+            [intersection(node_names=["n1"], node_tags=["control"], node_labels={"a": "b"}, rack_names=["rack03"])],
+            id="the criteria of one selector stand in one filter",
+        ),
+        pytest.param(
+            (Selector(rack_names=frozenset({"r2"})), Selector(node_tags=frozenset({"t"}))),
+            [intersection(rack_names=["r2"]), intersection(node_tags=["t"])],
+            id="one filter per selector, in order",
+        ),
+        pytest.param(
+            (Selector(node_labels=labels("role=b", "role=a"), rack_names=frozenset({"r1"})),),
+            [
+                intersection(rack_names=["r1"], node_labels={"role": "a"}),
+                intersection(rack_names=["r1"], node_labels={"role": "b"}),
+            ],
+            id="two labels with one key: one filter per value, other criteria in each",
+        ),
+        pytest.param(
+            (Selector(node_labels=labels("b=2", "a=1")),),
+            [intersection(node_labels={"a": "1"}), intersection(node_labels={"b": "2"})],
+            id="labels with different keys: one filter each, so that any of them matches",
+        ),
+        pytest.param(
+            (Selector(node_tags=frozenset({"t"})), Selector(node_tags=frozenset({"t"}))),
+            [intersection(node_tags=["t"])],
+            id="equal selectors are asked once",
+        ),
+    ],
+)
+def test_selectors_become_a_union_of_intersections(
+    selectors: tuple[Selector, ...], filters: list[dict[str, Any]] | None
+) -> None:
+    expected = None if filters is None else {"filter_set_type": "union", "filter_set": filters}
+    assert translate.node_filter(selectors) == expected
+
+
+# Work
+
+
+def test_named_nodes_are_sent_as_a_union_of_names() -> None:
+    work = Work(Operation.DEPLOY_NODES, DESIGN, (NodeName("n2"), NodeName("n1"), NodeName("n2")))
+    assert translate.task_body(MARKER, work) == {
+        "action": "deploy_nodes",
+        "design_ref": DESIGN,
+        "node_filter": {
+            "filter_set_type": "union",
+            "filter_set": [{"filter_type": "union", "node_names": ["n1", "n2"]}],
+        },
+    }
+
+
+def test_work_on_the_site_has_no_filter() -> None:
+    body = translate.task_body(MARKER, Work(Operation.PREPARE_SITE, DESIGN))
+    assert body == {"action": "prepare_site", "design_ref": DESIGN, "node_filter": None}
+
+
+@pytest.mark.parametrize(
+    ("work", "told"),
+    [
+        pytest.param(Work(Operation.PREPARE_NODES, DESIGN, ()), "no node is named", id="an empty set of nodes"),
+        pytest.param(Work(Operation.DEPLOY_NODES, DESIGN), "no node is named", id="no set of nodes, which is all"),
+        pytest.param(Work(Operation.VERIFY_SITE, DESIGN, (NodeName("n1"),)), "takes no nodes", id="nodes for the site"),
+        pytest.param(Work(Operation.VERIFY_SITE, ""), "0 characters", id="no design address"),
+        pytest.param(Work(Operation.VERIFY_SITE, "http://h/" + "d" * 120), "129 characters", id="a long address"),
+        pytest.param(
+            Work(Operation.PREPARE_NODES, DESIGN, (NodeName("n1"), NodeName("m" * 33))), "m" * 33, id="a long name"
+        ),
+    ],
+)
+def test_work_that_drydock_would_misread_is_refused(work: Work, told: str) -> None:
+    with pytest.raises(Refused, match=told) as caught:
+        translate.task_body(MARKER, work)
+    assert (caught.value.system, caught.value.operation) == ("Drydock", work.operation.value)
+    assert caught.value.marker == MARKER
+
+
+def test_the_longest_allowed_name_and_address_are_accepted() -> None:
+    work = Work(Operation.PREPARE_NODES, "http://h/" + "d" * 119, (NodeName("m" * 32),))
+    assert translate.task_body(MARKER, work)["design_ref"] == work.design
+
+
+@pytest.mark.parametrize(
+    ("marker", "sent"),
+    [
+        pytest.param(MARKER, MARKER, id="version 4"),
+        pytest.param(MARKER.upper(), MARKER, id="version 4 in capitals"),
+        pytest.param("6ba7b810-9dad-11d1-80b4-00c04fd430c8", None, id="version 1"),
+        pytest.param("deploy:group-a:prepare", None, id="no uuid"),
+        pytest.param("", None, id="nothing"),
+    ],
+)
+def test_only_a_uuid_of_version_4_goes_into_the_context_marker(marker: str, sent: str | None) -> None:
+    assert translate.context_marker(marker) == sent
+
+
+# Design addresses
+
+
+@pytest.mark.parametrize(
+    ("template", "told"),
+    [
+        pytest.param("deckhand+https://dh/{revision}", "scheme", id="deckhand over https"),
+        pytest.param("ftp://dh/{revision}", "scheme", id="another scheme"),
+        pytest.param("dh/{revision}", "scheme", id="no scheme"),
+        pytest.param("deckhand+http://dh/revisions/3", r"\{revision\}", id="no place for the revision"),
+        pytest.param("http://dh/{revision}/" + "d" * 108, "129 characters", id="too long with the largest revision"),
+    ],
+)
+def test_an_address_that_drydock_cannot_use_is_refused_at_once(template: str, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        translate.check_design_template(template)
+
+
+def test_an_address_is_accepted_up_to_128_characters() -> None:
+    template = "http://dh/{revision}/" + "d" * 107
+    translate.check_design_template(template)
+    assert len(translate.design_reference(template, translate.LARGEST_REVISION)) == 128
+
+
+def test_a_password_in_an_address_is_not_told() -> None:
+    template = "ftp://reader:s3cret@dh/{revision}"
+    with pytest.raises(ValueError, match=r"ftp://…@dh/") as caught:
+        translate.check_design_template(template)
+    assert "s3cret" not in str(caught.value)
+
+
+# Finding a task again
+
+WORK = Work(Operation.PREPARE_NODES, DESIGN, (NodeName("n1"), NodeName("n2")))
+
+
+def task(**changes: Any) -> dict[str, Any]:
+    filters = [{"filter_type": "union", "node_names": ["n2", "n1"]}]
+    return {
+        "task_id": "t1",
+        "action": "prepare_nodes",
+        "parent_task_id": None,
+        "design_ref": DESIGN,
+        "node_filter": {"filter_set_type": "union", "filter_set": filters},
+        "created": "2026-03-02 12:00:01.5",
+    } | changes
+
+
+def one_filter(**changes: Any) -> dict[str, Any]:
+    filters = [{"filter_type": "union", "node_names": ["n1", "n2"]} | changes]
+    return {"filter_set_type": "union", "filter_set": filters}
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        pytest.param({}, True, id="the same in another order"),
+        pytest.param({"node_filter": one_filter(node_tags=None, rack_names=[])}, True, id="empty criteria written out"),
+        pytest.param({"created": "2026-03-02 12:00:01.500000+00:00"}, True, id="created with an offset"),
+        pytest.param({"created": "2026-03-02 12:00:00"}, True, id="created at that very moment, without a fraction"),
+        pytest.param({"created": "2026-03-02 11:59:59.999"}, False, id="created before"),
+        pytest.param({"created": "2026-03-02 13:00:00+02:00"}, False, id="created before, in another zone"),
+        pytest.param({"created": None}, False, id="created nobody knows when"),
+        pytest.param({"parent_task_id": "t0"}, False, id="a subtask"),
+        pytest.param({"task_id": None}, False, id="without an id"),
+        pytest.param({"action": "deploy_nodes"}, False, id="another action"),
+        pytest.param({"design_ref": DESIGN + "?v=2"}, False, id="another design"),
+        pytest.param({"node_filter": None}, False, id="every node"),
+        pytest.param({"node_filter": one_filter(node_names=["n1"])}, False, id="fewer nodes"),
+        pytest.param({"node_filter": one_filter(node_names=["n1", "n2", "n3"])}, False, id="more nodes"),
+        pytest.param({"node_filter": one_filter(filter_type="intersection")}, False, id="another type of filter"),
+        pytest.param({"node_filter": one_filter(node_tags=["t"])}, False, id="a second criterion"),
+        pytest.param(
+            {"node_filter": {"filter_set_type": "union", "filter_set": [*one_filter()["filter_set"] * 2]}},
+            False,
+            id="two filters",
+        ),
+        pytest.param({"node_filter": "n1,n2"}, False, id="a text"),
+        pytest.param({"node_filter": {}}, False, id="an empty object"),
+    ],
+)
+def test_a_task_is_ours_if_it_does_exactly_this_work_since_the_intent(changes: dict[str, Any], found: bool) -> None:
+    job = translate.find_job([task(task_id="other", action="noop"), task(**changes)], WORK, since=NOON)
+    assert job == (JobId("t1") if found else None)
+
+
+def test_of_several_tasks_the_oldest_since_the_intent_is_ours() -> None:
+    created = {"late": "2026-03-02 12:00:09", "ours": "2026-03-02 12:00:02", "before": "2026-03-02 11:00:00"}
+    tasks = [task(task_id=name, created=when) for name, when in created.items()]
+    assert translate.find_job(tasks, WORK, since=NOON) == "ours"
+
+
+def test_work_on_the_site_is_found_by_the_absence_of_a_filter() -> None:
+    work = Work(Operation.VERIFY_SITE, DESIGN)
+    with_nodes = task(task_id="t0", action="verify_site")
+    assert translate.find_job([with_nodes], work, since=NOON) is None
+    assert translate.find_job([with_nodes, task(action="verify_site", node_filter=None)], work, since=NOON) == "t1"
+
+
+@pytest.mark.parametrize(
+    ("theirs", "earliest"),
+    [
+        pytest.param(NOON + timedelta(seconds=5), NOON - timedelta(seconds=2), id="clocks agree"),
+        pytest.param(NOON + timedelta(hours=1, seconds=5), NOON + timedelta(seconds=3598), id="theirs is ahead"),
+        pytest.param(NOON - timedelta(hours=1) + timedelta(seconds=5), NOON - timedelta(seconds=3602), id="behind"),
+        pytest.param(None, NOON - timedelta(seconds=60), id="theirs is not told"),
+    ],
+)
+def test_the_time_of_the_intent_is_translated_into_drydocks_clock(theirs: datetime | None, earliest: datetime) -> None:
+    assert translate.earliest_creation(NOON, ours=NOON + timedelta(seconds=5), theirs=theirs) == earliest
+
+
+def test_creation_times_are_utc_unless_they_say_otherwise() -> None:
+    assert translate.created_at({"created": "2026-03-02 09:14:51.674255"}) == datetime(
+        2026, 3, 2, 9, 14, 51, 674255, tzinfo=UTC
+    )
+    elsewhere = timezone(timedelta(hours=2))
+    assert translate.created_at({"created": "2026-03-02 11:14:51+02:00"}) == datetime(
+        2026, 3, 2, 11, 14, 51, tzinfo=elsewhere
+    )
+    assert translate.created_at({}) is None
+
+
+# Findings
+
+
+def status(word: str, *messages: object, **more: object) -> dict[str, object]:
+    return {"kind": "Status", "status": word, "message": None, "details": {"messageList": list(messages)}} | more
+
+
+def message(level: str = "Info", **changes: object) -> dict[str, object]:
+    error = level.lower() == "error"
+    return {"kind": "ValidationMessage", "name": "DD3001", "level": level, "error": error, "message": "text"} | changes
+
+
+def test_a_finding_keeps_rule_level_text_diagnostic_and_documents() -> None:
+    documents = [{"schema": "drydock/BaremetalNode/v1", "name": "ctl01"}, "noise"]
+    told = message("Error", diagnostic="Select a valid image from: jammy", documents=documents)
+    assert translate.findings(status("Failure", told)) == (
+        Finding(
+            "DD3001",
+            Level.ERROR,
+            "text",
+            documents=(DocumentRef("drydock/BaremetalNode/v1", "ctl01"),),
+            diagnostic="Select a valid image from: jammy",
+            source="Drydock",
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        pytest.param(status("Success"), [], id="valid and silent"),
+        pytest.param(status("SUCCESS", message()), [("DD3001", Level.INFO, "text")], id="the status in capitals"),
+        pytest.param(
+            status("failure", message("Error", name="DD001", message=None, diagnostic="why")),
+            [("DD001", Level.ERROR, "why")],
+            id="a schema error in lower case without a text",
+        ),
+        pytest.param(
+            status("Failure", message("warning"), message="Site design failed validation.", reason="See messages."),
+            [
+                ("DD3001", Level.WARNING, "text"),
+                ("Drydock", Level.ERROR, "Site design failed validation. See messages."),
+            ],
+            id="a failure that no message explains",
+        ),
+        pytest.param(
+            status("failure"), [("Drydock", Level.ERROR, "The design failed validation.")], id="a silent failure"
+        ),
+        pytest.param(
+            status("Success", message("Warning", error=True)), [("DD3001", Level.ERROR, "text")], id="error true"
+        ),
+        pytest.param(
+            status("Success", {"message": "simple", "error": False}),
+            [("Drydock", Level.INFO, "simple")],
+            id="a message without rule or level",
+        ),
+        pytest.param(status("Success", message("Fatal")), [("DD3001", Level.WARNING, "text")], id="an unknown level"),
+        pytest.param(status("Success", None, "noise"), [], id="messages that are none"),
+        pytest.param({"status": "Success", "details": None}, [], id="no details"),
+    ],
+)
+def test_every_form_of_status_gives_findings(answer: dict[str, object], found: list[tuple[str, Level, str]]) -> None:
+    findings = translate.findings(answer)
+    assert [(one.name, one.level, one.message) for one in findings] == found
+    assert all(one.source == "Drydock" for one in findings)

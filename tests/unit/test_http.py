@@ -1,0 +1,309 @@
+"""The HTTP client against a small server that misbehaves on purpose."""
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import pytest
+
+from shipyard_api.http import HttpClient, retry_after, segment
+from shipyard_api.ports.errors import Busy, PeerError, Unavailable
+
+Answer = Callable[[socket.socket], None]
+TOKEN = "s3cret-token-of-the-operator"
+
+
+def raw(text: str | bytes) -> Answer:
+    """Send these bytes and hang up."""
+    data = text.encode() if isinstance(text, str) else text
+    return lambda connection: connection.sendall(data)
+
+
+def answer(status: str, body: str = "", *headers: str) -> Answer:
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body.encode())}", *headers]
+    return raw("\r\n".join(lines) + "\r\n\r\n" + body)
+
+
+def reset(connection: socket.socket) -> None:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
+
+
+def silence(connection: socket.socket) -> None:
+    connection.settimeout(5)
+    with contextlib.suppress(OSError):
+        connection.recv(1)  # returns when the client gives up
+
+
+def drip(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+    with contextlib.suppress(OSError):
+        for _ in range(100):
+            connection.sendall(b".")
+            time.sleep(0.02)
+
+
+def flood(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    with contextlib.suppress(OSError):
+        for _ in range(10_000):
+            connection.sendall(b"400\r\n" + b"x" * 0x400 + b"\r\n")
+
+
+@dataclass
+class Peer:
+    """A server that gives its answers in turn, one per request, and remembers the requests."""
+
+    listener: socket.socket
+    answers: list[Answer]
+    requests: list[bytes] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.listener.getsockname()[1]}/api"
+
+    def serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            with connection, contextlib.suppress(OSError):
+                self.requests.append(self._read(connection))
+                self.answers.pop(0)(connection)
+
+    @staticmethod
+    def _read(connection: socket.socket) -> bytes:
+        data = b""
+        while b"\r\n\r\n" not in data:
+            data += connection.recv(65536)
+        return data
+
+
+@pytest.fixture
+def peer() -> Iterator[Callable[..., Peer]]:
+    peers: list[tuple[Peer, threading.Thread]] = []
+
+    def start(*answers: Answer) -> Peer:
+        new = Peer(socket.create_server(("127.0.0.1", 0)), list(answers))
+        thread = threading.Thread(target=new.serve)
+        thread.start()
+        peers.append((new, thread))
+        return new
+
+    yield start
+    for one, thread in peers:
+        one.listener.shutdown(socket.SHUT_RDWR)
+        one.listener.close()
+        thread.join(10)
+
+
+def client(peer: Peer, **settings: object) -> HttpClient:
+    defaults: dict[str, object] = {"read_timeout": 0.3, "first_pause": 0.001}
+    return HttpClient(
+        peer.url,
+        system="Drydock",
+        credentials=lambda: {"X-Auth-Token": TOKEN},
+        **(defaults | settings),  # type: ignore[arg-type]  # a table of settings
+    )
+
+
+def test_an_answer_is_whole_with_lower_case_headers(peer):
+    server = peer(answer("200 OK", '{"a": [1, "ü"]}', "X-Shipyard-Req: 7"))
+    got = client(server).get("/nodes", params={"verbosity": "1"})
+    assert (got.status, got.ok, got.json(), got.headers["x-shipyard-req"]) == (200, True, {"a": [1, "ü"]}, "7")
+    request = server.requests[0].decode().lower()
+    assert request.startswith("get /api/nodes?verbosity=1 http/1.1\r\n")
+    assert f"x-auth-token: {TOKEN}" in request
+    assert "accept-encoding: identity" in request
+
+
+TRUNCATED = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this"
+HALF_CHUNK = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n400\r\nonly this"
+NO_LAST_CHUNK = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nonly\r\n"
+BROKEN = {
+    "reset": reset,
+    "hangs up": raw(""),
+    "not HTTP": raw("SSH-2.0-OpenSSH_9.9\r\n"),
+    "truncated": raw(TRUNCATED),
+    "half a chunk": raw(HALF_CHUNK),
+    "no last chunk": raw(NO_LAST_CHUNK),
+    "not gzip": answer("200 OK", "plain", "Content-Encoding: gzip"),
+    "bad gateway": answer("502 Bad Gateway", "oops"),
+    "unavailable": answer("503 Service Unavailable", "oops"),
+    "gateway timeout": answer("504 Gateway Timeout", "oops"),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN.keys())
+def test_a_read_without_a_usable_answer_is_tried_again(peer, broken):
+    server = peer(broken, broken, answer("200 OK", "good"))
+    assert client(server).get("health").text == "good"
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN.keys())
+def test_a_read_is_given_up_after_a_few_attempts(peer, broken):
+    server = peer(*[broken] * 5)
+    with pytest.raises(Unavailable) as error:
+        client(server).get("health")
+    assert (error.value.system, error.value.operation) == ("Drydock", "GET /health")
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN.keys())
+def test_a_write_is_never_tried_again(peer, broken):
+    server = peer(broken, answer("201 Created", "second"))
+    with pytest.raises(Unavailable) as error:
+        client(server).post("tasks", json={"action": "deploy_nodes"}, marker="m-1")
+    assert error.value.marker == "m-1"
+    assert len(server.requests) == 1
+
+
+ENDLESS = {
+    "silent": (silence, "no answer from"),
+    "dripping": (drip, "took longer than"),
+    "flooding": (flood, "larger than 5000 bytes"),
+    "announced huge": (answer("200 OK", "", "Content-Length: 5001"), "larger than 5000 bytes"),
+}
+
+
+@pytest.mark.parametrize(("broken", "text"), ENDLESS.values(), ids=ENDLESS.keys())
+def test_a_slow_or_huge_answer_is_given_up_at_once(peer, broken, text):
+    if text.startswith("larger") and broken is not flood:
+        broken = raw("HTTP/1.1 200 OK\r\nContent-Length: 5001\r\n\r\n")
+    server = peer(broken, answer("200 OK", "second"))
+    with pytest.raises(Unavailable, match=text):
+        client(server, max_body=5000, total_timeout=0.2).get("nodes")
+    assert len(server.requests) == 1
+
+
+def test_nobody_listening_says_so():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    with pytest.raises(Unavailable, match=r"GET /x: no connection to 127.0.0.1:\d+: Connection refused"):
+        HttpClient(url, system="Shipyard", first_pause=0.001).get("x")
+
+
+BUSY = {
+    "too many": (answer("429 Too Many Requests", "", "Retry-After: 7"), 7.0),
+    "too many, no hint": (answer("429 Too Many Requests"), None),
+    "later": (answer("503 Service Unavailable", "", "Retry-After: 2"), 2.0),
+}
+
+
+@pytest.mark.parametrize(("busy", "after"), BUSY.values(), ids=BUSY.keys())
+def test_a_busy_peer_is_left_alone(peer, busy, after):
+    server = peer(busy, answer("200 OK", "second"))
+    with pytest.raises(Busy) as error:
+        client(server).get("nodes", marker="m-2")
+    assert (error.value.retry_after, error.value.marker, len(server.requests)) == (after, "m-2", 1)
+
+
+@pytest.mark.parametrize("status", ["400 Bad Request", "404 Not Found", "409 Conflict", "500 Oops", "302 Found"])
+def test_every_other_status_is_the_callers_to_judge(peer, status):
+    server = peer(answer(status, "why", "Location: http://127.0.0.1:1/", "Retry-After: 1"))
+    got = client(server).post("actions", body=b"x")
+    assert (f"{got.status}", got.text, got.ok) == (status[:3], "why", False)
+
+
+def test_send_returns_the_peers_own_words_even_with_503(peer):
+    server = peer(*[answer("503 Service Unavailable", "closed for today")] * 3)
+    assert client(server).send("GET", "health").text == "closed for today"
+    assert len(server.requests) == 3
+
+
+UNDECODABLE = {
+    "half a document": b'{"nodes": [',
+    "not UTF-8": b'"\xff"',
+    "empty": b"",
+    "deep": b"[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("body", UNDECODABLE.values(), ids=UNDECODABLE.keys())
+def test_a_body_that_is_not_json_is_no_answer(peer, body):
+    server = peer(raw(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body))
+    with pytest.raises(Unavailable, match="answered 200, not in"):
+        client(server).get("nodes").json()
+
+
+@pytest.mark.parametrize("broken", [*BROKEN.values(), silence], ids=[*BROKEN, "silent"])
+def test_errors_never_hold_the_token(peer, broken):
+    with pytest.raises(PeerError) as error:
+        client(peer(*[broken] * 3)).get("nodes", params={"q": "a"})
+    chain, current = "", error.value
+    while current is not None:
+        chain, current = f"{chain}{current!r} {current}", current.__cause__ or current.__context__
+    assert TOKEN not in chain
+
+
+@pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "a\x00", "é", "a\n"], ids=repr)
+def test_a_header_that_http_forbids_is_refused_without_showing_it(value):
+    sender = HttpClient("http://127.0.0.1:1", system="x", credentials=lambda: {"X-Auth-Token": value})
+    with pytest.raises(ValueError, match="the header X-Auth-Token holds") as error:
+        sender.get("nodes")
+    assert value not in str(error.value)
+
+
+BAD_BASES = ["", "localhost:9000", "ftp://a/", "http://", "http://u:p@host/", "http://host/?a=1", "http://host/#x"]
+
+
+@pytest.mark.parametrize("url", BAD_BASES)
+def test_a_base_url_that_cannot_work_is_refused(url):
+    with pytest.raises(ValueError, match="a base URL must"):
+        HttpClient(url, system="x")
+
+
+def test_proxies_of_the_environment_are_ignored(peer, monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1/")
+    monkeypatch.setenv("no_proxy", "")
+    assert client(peer(answer("200 OK", "direct"))).get("x").text == "direct"
+
+
+def test_threads_share_a_client_but_no_connection(peer):
+    one = client(peer(*[answer("200 OK", "good", "Connection: close")] * 8), read_timeout=5)
+    texts: list[str] = []
+    threads = [threading.Thread(target=lambda: texts.append(one.get("x").text)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    one.close()
+    assert texts == ["good"] * 8
+
+
+def test_a_connection_is_kept_between_requests(peer):
+    def twice(connection: socket.socket) -> None:
+        answer("200 OK", "first")(connection)
+        Peer._read(connection)
+        answer("200 OK", "second")(connection)
+
+    server = peer(twice)
+    one = client(server)
+    assert [one.get("x").text, one.get("x").text] == ["first", "second"]
+    assert len(server.requests) == 1
+    one.close()
+
+
+NOW = datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC)
+HINTS = [
+    ("30", 30.0),
+    ("Sat, 21 Nov 2026 10:01:00 GMT", 60.0),
+    ("Sat, 21 Nov 2026 09:00:00 GMT", 0.0),
+    ("soon", None),
+    ("-5", None),
+    ("", None),
+]
+
+
+@pytest.mark.parametrize(("value", "seconds"), HINTS, ids=[value for value, _ in HINTS])
+def test_retry_after_is_read_as_seconds_or_date(value, seconds):
+    assert retry_after({"retry-after": value}, now=NOW) == seconds
+
+
+def test_a_segment_keeps_what_it_holds_out_of_the_path():
+    assert segment("a/b?c#d é") == "a%2Fb%3Fc%23d%20%C3%A9"
