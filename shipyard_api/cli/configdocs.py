@@ -1,0 +1,174 @@
+"""Commands about documents: load them into the buffer, commit the buffer, look at both."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from shipyard_api.cli import render
+from shipyard_api.cli.settings import Settings
+
+VERSIONS = ("buffer", "committed", "last_site_action", "successful_site_action")
+_SUFFIXES = (".yaml", ".yml")
+
+
+@click.command("configdocs", short_help="Load documents into the buffer, as one collection.")
+@click.argument("collection")
+@click.option("--append", is_flag=True, help="Add the collection to what the buffer holds.")
+@click.option("--replace", is_flag=True, help="Empty the buffer first.")
+@click.option("--filename", "filenames", multiple=True, type=click.Path(exists=True), help="A YAML file. (repeatable)")
+@click.option(
+    "--directory",
+    "directories",
+    multiple=True,
+    type=click.Path(exists=True),
+    help="A directory of YAML files. (repeatable)",
+)
+@click.option("--recurse", is_flag=True, help="Look into the directories below, too.")
+@click.option("--empty-collection", is_flag=True, help="Load no document: the next commit deletes the collection.")
+@click.pass_obj
+def create(
+    settings: Settings,
+    /,
+    collection: str,
+    append: bool,
+    replace: bool,
+    filenames: tuple[str, ...],
+    directories: tuple[str, ...],
+    recurse: bool,
+    empty_collection: bool,
+) -> None:
+    """Load YAML documents into the buffer, as the whole content of COLLECTION.
+
+    Without --append or --replace the buffer must be empty. Nothing is in force before `shipyard commit configdocs`.
+    """
+    if append and replace:
+        raise click.UsageError("Either append or replace may be selected but not both")
+    query = [("buffermode", "append" if append else "replace")] if append or replace else []
+    if empty_collection:
+        query.append(("empty-collection", "True"))
+        body = b""
+    else:
+        body = read_documents(_files(filenames, directories, recurse=recurse))
+    from shipyard_api.cli.client import segment, show
+
+    show(
+        settings,
+        lambda api: api.post(f"configdocs/{segment(collection)}", query, yaml=body),
+        expected=201,
+        cli=lambda text: f"Configuration documents added.\n{render.status(text, word='Status')}",
+    )
+
+
+def _files(filenames: tuple[str, ...], directories: tuple[str, ...], *, recurse: bool) -> list[Path]:
+    if bool(filenames) == bool(directories):
+        raise click.UsageError(
+            'Please specify one or more filenames using --filename="<filename>" OR one or more directories using '
+            '--directory="<directory>"'
+        )
+    if filenames:
+        for name in filenames:
+            if not name.endswith(_SUFFIXES):
+                raise click.UsageError(f"The file {name} is not a YAML file.  Please enter only YAML files.")
+        return [Path(name) for name in filenames]
+    found = [
+        path
+        for directory in directories
+        for path in sorted(Path(directory).glob("**/*" if recurse else "*"))
+        if path.name.endswith(_SUFFIXES) and path.is_file()
+    ]
+    if not found:
+        raise click.UsageError(
+            "The directory does not contain any YAML files. Please enter one or more YAML files or a directory that "
+            "contains one or more YAML files."
+        )
+    return found
+
+
+def read_documents(files: Iterable[Path]) -> bytes:
+    """Return the files as one YAML stream, comments and all. A file that is not YAML is a usage error."""
+    stream = ""
+    for path in files:
+        text = _checked(path)
+        if stream:
+            # A stream may go on after "...", but only with a document that says where it starts.
+            stream += "...\n" if _says_where_it_starts(text) else "...\n---\n"
+        stream += text if text.endswith("\n") else f"{text}\n"
+    return stream.encode()
+
+
+def _checked(path: Path) -> str:
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        text = path.read_text("utf-8-sig")
+        for _ in yaml.load_all(text, loader):
+            pass
+    except (yaml.YAMLError, ValueError, OSError, RecursionError) as error:
+        raise click.UsageError(f"YAML file {path} is invalid because {error}") from error
+    return text
+
+
+def _says_where_it_starts(text: str) -> bool:
+    for line in text.splitlines():
+        if line.strip() and not line.lstrip().startswith("#"):
+            return line.startswith(("---", "%"))
+    return False
+
+
+@click.command("configdocs", short_help="Validate the buffer and commit it.")
+@click.option("--force", "-f", is_flag=True, help="Commit even if validation fails.")
+@click.option("--dryrun", is_flag=True, help="Only validate.")
+@click.pass_obj
+def commit(settings: Settings, /, force: bool, dryrun: bool) -> None:
+    """Validate everything in the buffer, and put it in force if no error was found."""
+    if force and dryrun:
+        raise click.UsageError("Either force or dryrun may be selected but not both.")
+    title = "Configuration documents committed."
+    if dryrun:
+        title = "Configuration documents were not committed. Currently in dryrun mode."
+    from shipyard_api.cli.client import show
+
+    show(
+        settings,
+        lambda api: api.post("commitconfigdocs", [("force", str(force)), ("dryrun", str(dryrun))]),
+        expected=200,
+        cli=lambda text: f"{title}\n{render.status(text, word='Status')}",
+    )
+
+
+@click.command("configdocs", short_help="Compare two versions of the documents, or print a collection.")
+@click.option("--collection", help="Print the documents of this collection instead of comparing.")
+@click.option("--committed", "-c", is_flag=True, help="The documents in force.")
+@click.option("--buffer", "-b", is_flag=True, help="The documents loaded since the last commit.")
+@click.option("--last-site-action", "-l", is_flag=True, help="The documents of the last site action.")
+@click.option("--successful-site-action", "-s", is_flag=True, help="The documents of the last good site action.")
+@click.option("--cleartext-secrets", is_flag=True, help="Show secrets; needs a right of its own.")
+@click.pass_obj
+def get(settings: Settings, /, collection: str | None, cleartext_secrets: bool, **flags: bool) -> None:
+    """Compare two versions of all collections, or print one version of one collection.
+
+    Without options the committed documents are compared with the buffer; a collection is printed from the buffer.
+    """
+    chosen = [version for version in VERSIONS if flags[version]]
+    from shipyard_api.cli.client import segment, show
+
+    if collection:
+        if len(chosen) > 1:
+            raise click.UsageError(
+                "You may only choose one of the following options: --buffer, --committed, --last-site-action, "
+                "--successful-site-action"
+            )
+        query = [("version", chosen[0] if chosen else "buffer")]
+        if cleartext_secrets:
+            query.append(("cleartext-secrets", "true"))
+        show(settings, lambda api: api.get(f"configdocs/{segment(collection)}", query), expected=200, cli=str)
+        return
+    if len(chosen) not in (0, 2):
+        raise click.UsageError(
+            "Invalid input. Choose none of --buffer, --committed, --last-site-action and --successful-site-action, "
+            "which compares committed with buffer, or exactly two of them"
+        )
+    query = [("versions", version) for version in chosen or ("committed", "buffer")]
+    show(settings, lambda api: api.get("configdocs", query), expected=200, cli=render.collections)

@@ -1,0 +1,102 @@
+"""The embedded stack as a child process: started, waited for, and stopped whatever happens."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+PROGRAM = (sys.executable, "-m", "shipyard_api.stack")
+START_LIMIT = 120.0  # seconds until it serves
+STOP_LIMIT = 30.0  # seconds between asking it to stop and ending it
+_LAST_LINES = 30
+
+
+class StackError(Exception):
+    """The stack did not start, or died; the text holds the end of its log."""
+
+
+@contextlib.contextmanager
+def running(scenario: Path, speed: float) -> Iterator[Mapping[str, Any]]:
+    """Run ``shipyard_api.stack`` in a temporary place and give what it says of itself when it serves.
+
+    The child is stopped when the block is left, also by Ctrl-C and by SIGTERM. Raises StackError.
+    """
+    with tempfile.TemporaryDirectory(prefix="shipyard-demo-") as folder, _terminable():
+        ready, log = Path(folder, "ready.json"), Path(folder, "log")
+        words = ["up", "--temporary", "--ready-file", str(ready), "--scenario", str(scenario), "--speed", f"{speed:g}"]
+        with log.open("wb") as output:
+            # Its own session: Ctrl-C reaches only us, and we stop the child in our own order.
+            child = subprocess.Popen(
+                [*PROGRAM, *words],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        try:
+            told = _told(child, ready, log)
+            try:
+                yield told
+            except Exception as error:
+                if child.poll() is None:
+                    raise
+                # Whatever went wrong for us, a child that is gone is the reason that people need to see.
+                raise _died(child, log) from error
+        finally:
+            stop(child)
+
+
+def stop(child: "subprocess.Popen[bytes]") -> None:
+    """Ask the child to stop and wait for it; end its whole process group if it does not, or on another Ctrl-C."""
+    if child.poll() is None:
+        child.terminate()
+        try:
+            child.wait(STOP_LIMIT)
+        except (subprocess.TimeoutExpired, KeyboardInterrupt):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+
+
+def _told(child: "subprocess.Popen[bytes]", ready: Path, log: Path) -> Mapping[str, Any]:
+    limit = time.monotonic() + START_LIMIT
+    while time.monotonic() < limit:
+        with contextlib.suppress(FileNotFoundError, ValueError):  # not there, or not complete yet
+            told = json.loads(ready.read_text("utf-8"))
+            if isinstance(told, dict) and {"url", "token"} <= told.keys():
+                return told
+        if child.poll() is not None:
+            raise _died(child, log)
+        time.sleep(0.05)
+    raise StackError(f"Error: the embedded stack did not serve within {START_LIMIT:g} s\n{_end(log)}")
+
+
+def _died(child: "subprocess.Popen[bytes]", log: Path) -> StackError:
+    return StackError(f"Error: the embedded stack ended with exit code {child.returncode}\n{_end(log)}")
+
+
+def _end(log: Path) -> str:
+    lines = log.read_text("utf-8", errors="replace").splitlines()[-_LAST_LINES:]
+    return "\n".join(f"  {line}" for line in lines) or "  (it printed nothing)"
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """Turn SIGTERM into an exit that runs every ``finally`` on its way."""
+
+    def leave(number: int, _frame: FrameType | None) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,412 @@
+"""Each command: what it sends, what it prints, how it exits; and what it refuses before it sends anything."""
+
+import json
+import os
+import socket
+import sys
+
+import click
+import pytest
+
+from shipyard_api.cli import server
+from tests.unit.cli import samples
+from tests.unit.cli.fake_api import TOKEN, Reply
+from tests.unit.cli.samples import ID
+
+STATUS = {"kind": "Status", "status": "Success", "message": "Validations succeeded", "reason": "Validation"}
+
+
+@pytest.fixture
+def design(tmp_path):
+    (tmp_path / "a.yaml").write_text("# why\nschema: a/A/v1\n")
+    (tmp_path / "b.yml").write_text("---\nschema: b/B/v1\n---\nschema: c/C/v1")
+    (tmp_path / "readme.txt").write_text("no: {")
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "d.yaml").write_text("schema: d/D/v1\n")
+    return tmp_path
+
+
+def test_every_request_carries_the_global_options(api, run):
+    api.replies["GET /actions"] = Reply(200, [])
+    result = run("--context-marker", samples.MARKER, "-v", "5", "get", "actions")
+    assert result.exit_code == 0
+    (request,) = api.requests
+    assert (request.method, request.path, request.query) == ("GET", "/api/v1.0/actions", [("verbosity", "5")])
+    assert request.headers["x-auth-token"] == TOKEN
+    assert request.headers["x-context-marker"] == samples.MARKER
+
+
+def test_no_token_and_no_marker_are_not_sent(api, run):
+    api.replies["GET /actions"] = Reply(200, [])
+    run("get", "actions", SHIPYARD_TOKEN="")
+    assert not {"x-auth-token", "x-context-marker"} & api.requests[0].headers.keys()
+
+
+@pytest.mark.parametrize("end", ["", "/", "/api/v1.0", "/api/v1.0/"])
+def test_the_address_may_end_in_the_version_or_not(api, run, end):
+    api.replies["GET /actions"] = Reply(200, [])
+    assert run("--url", api.url + end, "get", "actions").exit_code == 0
+    assert api.requests[0].path == "/api/v1.0/actions"
+
+
+def test_options_beat_the_environment(api, run):
+    api.replies["GET /actions"] = Reply(200, [])
+    run("--token", "other", "--url", api.url, "get", "actions", SHIPYARD_URL="http://127.0.0.1:1")
+    assert api.requests[0].headers["x-auth-token"] == "other"
+
+
+def test_debug_says_what_was_asked_without_the_token(api, run):
+    api.replies["GET /actions"] = Reply(200, [])
+    result = run("--debug", "get", "actions")
+    assert "GET /actions 200 2 bytes" in result.stderr
+    assert "request request-1" in result.stderr
+    assert TOKEN not in result.output
+
+
+def test_create_configdocs_sends_the_files_as_one_stream(api, run, design):
+    api.replies["POST /configdocs/design"] = Reply(201, STATUS)
+    result = run("create", "configdocs", "design", "--append", f"--directory={design}")
+    assert (result.exit_code, result.stdout) == (
+        0,
+        "Configuration documents added.\nStatus: Validations succeeded\nReason: Validation\n",
+    )
+    (request,) = api.requests
+    assert request.query == [("buffermode", "append"), ("verbosity", "1")]
+    assert request.headers["content-type"] == "application/x-yaml"
+    assert request.body == b"# why\nschema: a/A/v1\n...\n---\nschema: b/B/v1\n---\nschema: c/C/v1\n"
+
+
+FILES = {
+    "one file": (["--filename={}/a.yaml"], ["a"], []),
+    "two files": (["--filename={}/b.yml", "--filename={}/a.yaml"], ["b", "c", "a"], []),
+    "recurse": (["--directory={}", "--recurse", "--replace"], ["a", "b", "c", "d"], [("buffermode", "replace")]),
+    "two directories": (["--directory={}/deep", "--directory={}"], ["d", "a", "b", "c"], []),
+    "empty": (["--empty-collection", "--filename={}/a.yaml"], [], [("empty-collection", "True")]),
+}
+
+
+@pytest.mark.parametrize(("options", "documents", "query"), FILES.values(), ids=FILES.keys())
+def test_create_configdocs_takes_files_or_directories(api, run, design, options, documents, query):
+    import yaml
+
+    api.replies["POST /configdocs/design"] = Reply(201, STATUS)
+    assert run("create", "configdocs", "design", *(o.format(design) for o in options)).exit_code == 0
+    (request,) = api.requests
+    assert request.query == [*query, ("verbosity", "1")]
+    assert [one["schema"][0] for one in yaml.safe_load_all(request.body)] == documents
+
+
+def test_a_collection_is_one_segment_whatever_its_name(api, run, design):
+    run("create", "configdocs", "a/b?c", f"--filename={design}/a.yaml")
+    assert api.requests[0].path == "/api/v1.0/configdocs/a%2Fb%3Fc"
+
+
+COMMITS = {
+    "plain": ([], "False", "False", "Configuration documents committed."),
+    "force": (["-f"], "True", "False", "Configuration documents committed."),
+    "dryrun": (
+        ["--dryrun"],
+        "False",
+        "True",
+        "Configuration documents were not committed. Currently in dryrun mode.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("options", "force", "dryrun", "title"), COMMITS.values(), ids=COMMITS.keys())
+def test_commit_configdocs(api, run, options, force, dryrun, title):
+    api.replies["POST /commitconfigdocs"] = Reply(200, STATUS)
+    result = run("commit", "configdocs", *options)
+    assert (result.exit_code, result.stdout) == (0, f"{title}\nStatus: Validations succeeded\nReason: Validation\n")
+    (request,) = api.requests
+    assert request.query == [("force", force), ("dryrun", dryrun), ("verbosity", "1")]
+    assert (request.headers["content-type"], request.headers["content-length"]) == ("application/x-yaml", "0")
+
+
+@pytest.mark.parametrize("form", ["cli", "format", "raw"])
+def test_a_refused_commit_prints_every_finding_and_exits_1(api, run, form):
+    api.replies["POST /commitconfigdocs"] = Reply(400, samples.REFUSED)
+    result = run("--output-format", form, "commit", "configdocs")
+    assert (result.exit_code, result.stdout, result.stderr) == (1, samples.REFUSED_TEXT, "")
+
+
+CREATED = {"id": ID, "name": "deploy_site", "dag_execution_date": "2026-11-21T01:23:55.745506Z"}
+
+
+def test_create_action_sends_parameters_as_strings(api, run):
+    api.replies["POST /actions"] = Reply(201, CREATED)
+    options = ["--param", "a=b=c", "--param", "n=1", "--param", "n=2", "--param", "e="]
+    result = run("create", "action", "deploy_site", "--allow-intermediate-commits", *options)
+    assert result.exit_code == 0
+    assert f"action/{ID}" in result.stdout
+    (request,) = api.requests
+    assert request.query == [("allow-intermediate-commits", "True"), ("verbosity", "1")]
+    assert json.loads(request.body) == {"name": "deploy_site", "parameters": {"a": "b=c", "n": "2", "e": ""}}
+    assert "application/json" in request.headers["content-type"]
+
+
+DEFAULT = [("versions", "committed"), ("versions", "buffer")]
+VERSIONS = {
+    "default": ([], DEFAULT),
+    "always in one order": (["-c", "-b"], [("versions", "buffer"), ("versions", "committed")]),
+    "long": (
+        ["--successful-site-action", "--last-site-action"],
+        [("versions", "last_site_action"), ("versions", "successful_site_action")],
+    ),
+    "cleartext is ignored": (["--cleartext-secrets"], DEFAULT),
+}
+
+
+@pytest.mark.parametrize(("options", "query"), VERSIONS.values(), ids=VERSIONS.keys())
+def test_get_configdocs_compares_versions(api, run, options, query):
+    api.replies["GET /configdocs"] = Reply(200, [])
+    assert run("get", "configdocs", *options).exit_code == 0
+    assert api.requests[0].query == [*query, ("verbosity", "1")]
+
+
+COLLECTIONS = {
+    "default": ([], [("version", "buffer")]),
+    "successful": (["-s"], [("version", "successful_site_action")]),
+    "cleartext": (["-c", "--cleartext-secrets"], [("version", "committed"), ("cleartext-secrets", "true")]),
+}
+
+
+@pytest.mark.parametrize(("options", "query"), COLLECTIONS.values(), ids=COLLECTIONS.keys())
+def test_get_configdocs_prints_a_collection_as_received(api, run, options, query):
+    text = b"# kept\nschema:   a/A/v1\n"
+    api.replies["GET /configdocs/design"] = Reply(200, text, "application/x-yaml")
+    result = run("get", "configdocs", "--collection", "design", *options)
+    assert (result.exit_code, result.stdout) == (0, text.decode() + "\n")
+    assert api.requests[0].query == [*query, ("verbosity", "1")]
+
+
+DESCRIPTIONS = {
+    "action": (["action", ID], f"/actions/{ID}"),
+    "action/": ([f"action/{ID}"], f"/actions/{ID}"),
+    "step": (["step", "drydock_build.verify_site", "-a", ID], f"/actions/{ID}/steps/drydock_build.verify_site"),
+    "step/": ([f"step/{ID}/preflight"], f"/actions/{ID}/steps/preflight"),
+}
+
+
+@pytest.mark.parametrize(("words", "path"), DESCRIPTIONS.values(), ids=DESCRIPTIONS.keys())
+def test_describe(api, run, words, path):
+    api.replies[f"GET {path}"] = Reply(200, samples.action(task_id="preflight"))
+    result = run("describe", *words)
+    assert (result.exit_code, api.requests[0].path) == (0, f"/api/v1.0{path}")
+    assert ID in result.stdout
+
+
+FAILURES = {
+    "401": (Reply(401, {}), "Error: Command requires authentication. Check credential values\n"),
+    "403": (Reply(403, {}), "Error: Unauthorized to perform this action.\n"),
+    "404": (
+        Reply(404, {"message": "Action not found", "reason": f"Unknown Action: {ID}"}),
+        f"Error: Action not found\nReason: Unknown Action: {ID}\n",
+    ),
+    "500": (Reply(500, b"<html>\xff", "text/html"), "Error: Unable to decode response. Value: <html>\ufffd\n"),
+    "503": (Reply(503, {"message": "Later", "reason": "Starting"}), "Error: Later\nReason: Starting\n"),
+    "redirect": (Reply(302, b""), "Error: Not specified\nReason: status 302\n"),
+}
+
+
+@pytest.mark.parametrize(("reply", "text"), FAILURES.values(), ids=FAILURES.keys())
+def test_an_error_answer_is_text_on_stdout_and_exit_code_1(api, run, reply, text):
+    api.replies[f"GET /actions/{ID}"] = reply
+    result = run("describe", "action", ID)
+    assert (result.exit_code, result.stdout, result.stderr) == (1, text, "")
+
+
+def test_no_connection_is_a_client_error(run):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    result = run("get", "actions", url=url)
+    assert result.exit_code == 1
+    assert result.stdout.startswith("Error: Client Error: Shipyard GET /actions: no connection to 127.0.0.1:")
+
+
+ADDRESSES = {
+    "none": ("", "Error: Missing the address of the server: set SHIPYARD_URL or give --url\n"),
+    "no scheme": (
+        "localhost:9000",
+        "Error: Client Error: a base URL must start with http:// or https:// and name a host\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("address", "text"), ADDRESSES.values(), ids=ADDRESSES.keys())
+def test_an_address_that_cannot_work_is_said(run, address, text):
+    result = run("get", "actions", SHIPYARD_URL=address)
+    assert (result.exit_code, result.stdout) == (1, text)
+
+
+def test_a_token_that_http_forbids_is_refused_without_showing_it(run):
+    result = run("get", "actions", SHIPYARD_TOKEN="sécret\n")
+    assert result.exit_code == 1
+    assert "the header X-Auth-Token holds characters" in result.stdout
+    assert "cret" not in result.stdout.replace("secret", "")
+
+
+FILES_OR_DIRECTORIES = (
+    'Please specify one or more filenames using --filename="<filename>" OR one or more directories using '
+    '--directory="<directory>"'
+)
+USAGE = {
+    "both modes": (
+        "create configdocs d --append --replace",
+        "Either append or replace may be selected but not both",
+    ),
+    "no file": ("create configdocs d", FILES_OR_DIRECTORIES),
+    "file and directory": ("create configdocs d --filename={d}/a.yaml --directory={d}", FILES_OR_DIRECTORIES),
+    "no such file": (
+        "create configdocs d --filename={d}/none.yaml",
+        "Invalid value for '--filename': Path '{d}/none.yaml' does not exist.",
+    ),
+    "empty directory": (
+        "create configdocs d --directory={d}/empty",
+        "The directory does not contain any YAML files. Please enter one or more YAML files or a directory that "
+        "contains one or more YAML files.",
+    ),
+    "no YAML name": (
+        "create configdocs d --filename={d}/readme.txt",
+        "The file {d}/readme.txt is not a YAML file.  Please enter only YAML files.",
+    ),
+    "no YAML": (
+        "create configdocs d --filename={d}/empty/../bad.yml",
+        "YAML file {d}/empty/../bad.yml is invalid because ",
+    ),
+    "not UTF-8": ("create configdocs d --filename={d}/latin.yml", "YAML file {d}/latin.yml is invalid because "),
+    "force and dryrun": (
+        "commit configdocs --force --dryrun",
+        "Either force or dryrun may be selected but not both.",
+    ),
+    "unknown action": (
+        "create action deploy_sites",
+        "Invalid action command.  The action commands available are  deploy_site, update_site, update_software, "
+        "redeploy_server, relabel_nodes, test_site",
+    ),
+    "redeploy without a parameter": (
+        "create action redeploy_server",
+        'At least one parameter must be specified using --param="<parameter>" with action redeploy_server',
+    ),
+    "parameter without =": (
+        "create action deploy_site --param=verbose",
+        "Invalid parameter or parameter format for verbose.  Please utilize the format: "
+        "<parameter name>=<parameter value>",
+    ),
+    "parameter without name": ("create action deploy_site --param==1", "Invalid parameter or parameter format for =1."),
+    "step without action": ("describe step preflight", "Invalid ID. None is not a valid action ID."),
+    "bad step id": ("describe step preflight -a X", "Invalid ID. ID can only be 26 characters."),
+    "namespace": ("describe validation/1/2", "Invalid namespace item. Please utilize one of the following formats"),
+    "namespace too short": (f"describe step/{ID}", "Invalid namespace item. Please utilize one of the following"),
+    "unknown word": ("describe nothing", "Invalid namespace item. Please utilize one of the following formats"),
+    "one version": ("get configdocs -c", "Invalid input. "),
+    "three versions": ("get configdocs -c -b -l", "Invalid input. "),
+    "two versions of a collection": (
+        "get configdocs --collection=d -c -b",
+        "You may only choose one of the following options: ",
+    ),
+    "output format": ("--output-format=xml get actions", "Invalid value for '--output-format': "),
+    "verbosity": ("-v 6 get actions", "Invalid value for '--verbosity' / '-v': 6 is not in the range 0<=x<=5."),
+    "marker": ("--context-marker=x get actions", "Invalid value for '--context-marker': 'x' is not a valid UUID."),
+    "global option behind": ("get actions --debug", "No such option '--debug'."),
+    "watch": ("watch X", "Invalid ID. ID can only be 26 characters."),
+    "watch interval": (f"watch {ID} --interval=0", "Invalid value for '--interval': "),
+    "demo speed": ("demo --speed=0", "Invalid value for '--speed': "),
+    "up port": ("up --port=70000", "Invalid value for '--port': "),
+} | {
+    f"id {name}": (f"describe action {bad}", f"Invalid ID. ID can only {text}")
+    for name, (bad, text) in {
+        "short": ("X", "be 26 characters."),
+        "signs": ("_" * 26, "contain letters and numbers."),
+        "not ASCII": ("é" * 26, "contain letters and numbers."),
+    }.items()
+}
+
+
+@pytest.mark.parametrize(("line", "text"), USAGE.values(), ids=USAGE.keys())
+def test_a_wrong_command_line_is_exit_code_2_and_never_reaches_the_server(api, run, design, line, text):
+    (design / "empty").mkdir()
+    (design / "bad.yml").write_text("a: [")
+    (design / "latin.yml").write_bytes(b"a: \xe9\n")
+    result = run(*line.format(d=design).split())
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    usage, _, rest = result.stderr.partition("\n")
+    assert usage.startswith("Usage: shipyard")
+    assert "--help' for help.\n\nError: " in rest
+    assert text.format(d=design) in rest.replace("\n", " ") or text.format(d=design) in rest
+    assert api.requests == []
+
+
+def test_shipyard_alone_prints_its_help_and_exits_2(run):
+    result = run()
+    assert result.exit_code == 2
+    assert "Usage: shipyard [OPTIONS] COMMAND [ARGS]..." in result.output
+
+
+@pytest.fixture
+def started(monkeypatch) -> list[list[str]]:
+    """Command lines that this process would have become."""
+    lines: list[list[str]] = []
+
+    def execv(program: str, arguments: list[str]) -> None:
+        assert program == arguments[0] == sys.executable
+        lines.append(arguments[1:])
+        raise SystemExit(0)
+
+    monkeypatch.setattr(os, "execv", execv)
+    return lines
+
+
+ADMIN, DRYDOCK = ["-m", "shipyard_api.admin"], ["-m", "shipyard_api.simulators.drydock"]
+UP = ["-m", "shipyard_api.stack", "up"]
+STARTED = {
+    "worker": ("worker --once", ["-m", "shipyard_api.worker", "--once"]),
+    "db upgrade": ("db upgrade", [*ADMIN, "db", "upgrade"]),
+    "db current": ("db current", [*ADMIN, "db", "current"]),
+    "token create": ("token create ops --role admin", [*ADMIN, "token", "create", "ops", "--role", "admin"]),
+    "token list": ("token list", [*ADMIN, "token", "list"]),
+    "token revoke": ("token revoke ops", [*ADMIN, "token", "revoke", "ops"]),
+    "help of a program": ("token create --help", [*ADMIN, "token", "create", "--help"]),
+    "simulate": ("simulate drydock --port 0 -x", [*DRYDOCK, "--port", "0", "-x"]),
+    "up": ("up", UP),
+    "up where": (
+        "up --port 0 --data-dir D --ready-file F",
+        [*UP, "--port", "0", "--data-dir", "D", "--ready-file", "F"],
+    ),
+    "up what": (
+        "up --provisioner drydock --scenario S --speed 50",
+        [*UP, "--provisioner", "drydock", "--scenario", "S", "--speed", "50"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("line", "arguments"), STARTED.values(), ids=STARTED.keys())
+def test_server_commands_become_the_program(run, started, line, arguments):
+    assert run(*line.split()).exit_code == 0
+    assert started == [arguments]
+
+
+def test_serve_becomes_gunicorn_with_our_configuration(run, started, monkeypatch, tmp_path):
+    configuration = tmp_path / "gunicorn.conf.py"
+    monkeypatch.setattr(server, "share", lambda *parts: tmp_path.joinpath(parts[-1]))
+    assert run("serve", "--bind", "0.0.0.0:9000").exit_code == 0
+    expected = ["-m", "gunicorn", "--no-control-socket", "-c", str(configuration), "--bind", "0.0.0.0:9000"]
+    assert started == [[*expected, "shipyard_api.wsgi:app"]]
+
+
+def test_a_shared_file_is_looked_for_under_the_prefix(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    with pytest.raises(click.ClickException, match=r"etc/no-such-file is neither in .* nor in "):
+        server.share("etc", "no-such-file")
+    shipped = tmp_path / "share" / "shipyard" / "etc" / "no-such-file"
+    shipped.parent.mkdir(parents=True)
+    shipped.touch()
+    assert server.share("etc", "no-such-file") == shipped
+
+
+def test_a_program_that_cannot_be_started_is_an_error(run, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    result = run("worker")
+    assert result.exit_code == 1
+    assert "Error: cannot start shipyard_api.worker with /no/such/python: No such file or directory" in result.stderr
