@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,6 +56,21 @@ def empty_database_url(postgres: RunningPostgres) -> Iterator[str]:
     _execute(postgres.url, f"CREATE DATABASE {name}")
     yield _url(postgres.url, name)
     _execute(postgres.url, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@contextmanager
+def cloned_database(server: RunningPostgres) -> Iterator[Callable[[], str]]:
+    """Give a function that makes one migrated database after another; all of them go at the end."""
+    names: list[str] = []
+
+    def clone() -> str:
+        names.append(f"clone_{os.getpid()}_{next(_numbers)}")
+        _execute(server.url, f"CREATE DATABASE {names[-1]} TEMPLATE migrated")
+        return _url(server.url, names[-1])
+
+    yield clone
+    for name in names:
+        _execute(server.url, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def site_file(name: str) -> Path:

@@ -11,6 +11,7 @@ from shipyard_api.api.auth import Policy
 from shipyard_api.api.errors import InvalidFormat
 from shipyard_api.api.reading import boolean, read_json
 from shipyard_api.domain.actions import ENDED, RunState, StepState, group_state, lifecycle
+from shipyard_api.domain.errors import NotFound
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.store import ActionRecord, CommandRecord, StepRecord
 from shipyard_api.usecases.create_action import ActionRequest, CreateAction
@@ -97,7 +98,9 @@ class Step:
     def on_get(self, _req: falcon.Request, resp: falcon.Response, action_id: str, step_id: str) -> None:
         """Answer with the step's record; the fields are the ones that clients of the engine's record read."""
         action, record = self._describe.step(action_id, step_id)
-        shown = next(step for step in _steps(action.steps) if step.id == step_id)
+        shown = next((step for step in _steps(action.steps) if step.id == step_id), None)
+        if shown is None:
+            raise NotFound("Step not found", f"Unknown step {step_id}")
         resp.media = {
             "task_id": shown.id,
             "index": shown.index,

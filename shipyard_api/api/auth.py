@@ -52,7 +52,8 @@ class Authentication:
         self, req: falcon.Request, _resp: falcon.Response, resource: object, _params: dict[str, str]
     ) -> None:
         """Know the caller, or refuse. A method that the resource does not have is left to become a 405."""
-        if req.method == "OPTIONS" or not hasattr(resource, f"on_{req.method.lower()}"):
+        # A word that only resembles a method ("get") is none: the framework refuses it.
+        if req.method == "OPTIONS" or not req.method.isupper() or not hasattr(resource, f"on_{req.method.lower()}"):
             return
         if not isinstance(resource, Guarded):
             raise TypeError(f"{type(resource).__name__} names no policy")

@@ -1,12 +1,14 @@
 """The only place that knows status codes of errors: which class of error is which answer."""
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import falcon
 
 from shipyard_api.api.statuses import error_status, message
 from shipyard_api.domain import errors
+from shipyard_api.domain.findings import Finding
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.store import StoreUnavailable
 
@@ -56,46 +58,49 @@ def _ours(req: falcon.Request, resp: falcon.Response, error: errors.ShipyardErro
     code, error_type, retry = lookup(type(error))
     if error_type == "ApiError":
         error_type = getattr(req.context, "error_type", error_type)
-    findings = error.findings if isinstance(error, errors.Invalid) else ()
+    findings: Sequence[Finding] = getattr(error, "findings", ())
     again = error.again if isinstance(error, errors.Conflict) else retry
     messages = [message(finding) for finding in findings]
-    _answer(resp, code, error.title, error.reason, error_type, retry=again, messages=messages)
+    _answer(req, resp, code, error.title, error.reason, error_type, retry=again, messages=messages)
     if code == falcon.HTTP_401:
         resp.set_header("WWW-Authenticate", 'Token realm="Shipyard"')
 
 
-def _peer(_req: falcon.Request, resp: falcon.Response, error: PeerError, _params: Any) -> None:
+def _peer(req: falcon.Request, resp: falcon.Response, error: PeerError, _params: Any) -> None:
     code, error_type, retry = lookup(type(error))
     LOG.error("peer in trouble", extra={"trouble": str(error)})
     title = f"{error.system} does not answer as it should"
-    _answer(resp, code, title, f"{error.operation}: {error.detail}", error_type, retry=retry)
+    _answer(req, resp, code, title, f"{error.operation}: {error.detail}", error_type, retry=retry)
 
 
-def _store(_req: falcon.Request, resp: falcon.Response, error: StoreUnavailable, _params: Any) -> None:
+def _store(req: falcon.Request, resp: falcon.Response, error: StoreUnavailable, _params: Any) -> None:
     code, error_type, retry = lookup(StoreUnavailable)
     LOG.error("database out of reach", extra={"trouble": str(error)})
     reason = "The database cannot be reached at this moment. Ask again."
-    _answer(resp, code, "No database connection", reason, error_type, retry=retry)
+    _answer(req, resp, code, "No database connection", reason, error_type, retry=retry)
 
 
-def _framework(_req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, _params: Any) -> None:
+def _framework(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, _params: Any) -> None:
     """The framework's description is the message and its title the reason: existing clients expect it so."""
     resp.set_headers(error.headers or {})
     title = falcon.code_to_http_status(error.status) if not error.title else error.title
     kind = type(error).__name__
-    _answer(resp, falcon.code_to_http_status(error.status), error.description, title, kind, retry=False)
+    code = falcon.code_to_http_status(error.status)
+    messages = [{"message": error.description or title, "error": True}]
+    _answer(req, resp, code, error.description, title, kind, retry=False, messages=messages)
 
 
-def _bug(_req: falcon.Request, resp: falcon.Response, error: Exception, _params: Any) -> None:
+def _bug(req: falcon.Request, resp: falcon.Response, error: Exception, _params: Any) -> None:
     """Say that it is our fault and nothing else: the text of an unforeseen error may hold anything."""
     LOG.exception("unhandled error", exc_info=error)
     name = type(error).__name__
     messages = [{"message": "An error occurred, but was not specified", "error": True}]
     title = f"Unhandled Exception raised: {name}"
-    _answer(resp, falcon.HTTP_500, title, "", name, retry=True, messages=messages)
+    _answer(req, resp, falcon.HTTP_500, title, "", name, retry=True, messages=messages)
 
 
 def _answer(
+    req: falcon.Request,
     resp: falcon.Response,
     code: str,
     title: str | None,
@@ -108,5 +113,11 @@ def _answer(
     resp.status = code
     resp.content_type = falcon.MEDIA_JSON
     resp.media = error_status(
-        title=title, reason=reason, error_type=error_type, code=code, retry=retry, messages=messages or ()
+        path=req.path,
+        title=title,
+        reason=reason,
+        error_type=error_type,
+        code=code,
+        retry=retry,
+        messages=messages or (),
     )

@@ -13,6 +13,11 @@ from shipyard_api.domain.errors import Invalid, TooLarge
 
 E = TypeVar("E", bound=Enum)
 
+# As deep as a YAML document may be. Every later reader of the value is left room, whatever the depth of its own stack.
+_DEEPEST = 64
+# Python writes no longer ones.
+_DIGITS = 4300
+
 
 def read_body(req: falcon.Request, limit: int) -> bytes:
     """Return the whole body; raises TooLarge before reading one that is too large, Invalid for one cut short."""
@@ -33,8 +38,13 @@ def read_json(req: falcon.Request, limit: int) -> dict[str, Any]:
     body = read_body(req, limit)
     try:
         value = json.loads(
-            body.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite
+            body.decode("utf-8"),
+            object_pairs_hook=_unique,
+            parse_constant=_no_constant,
+            parse_float=_finite,
+            parse_int=_readable,
         )
+        _check_storable(value)
     except (ValueError, RecursionError) as error:
         told = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise InvalidFormat("JSON could not be decoded", f"{path}: Invalid JSON in body: {told}") from error
@@ -90,8 +100,42 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(value) != len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]  # add() is None
-        raise ValueError(f"the key '{twice}' occurs twice in one object")
+        raise ValueError(f"the key {twice[:60]!r} occurs twice in one object")
     return value
+
+
+def _check_storable(value: Any) -> None:
+    """Refuse what JSON can write and we could not store or show again: half characters, NUL, a nest without a floor."""
+    level: list[Any] = [value]
+    for _ in range(_DEEPEST):
+        inner: list[Any] = []
+        for item in level:
+            if isinstance(item, str):
+                _check_text(item)
+            elif isinstance(item, dict):
+                inner += item
+                inner += item.values()
+            elif isinstance(item, list):
+                inner += item
+        if not inner:
+            return
+        level = inner
+    raise ValueError(f"nested deeper than {_DEEPEST} levels")
+
+
+def _check_text(text: str) -> None:
+    if "\0" in text:
+        raise ValueError("the character NUL cannot be stored")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("half of a surrogate pair is not a character; write both halves") from None
+
+
+def _readable(written: str) -> int:
+    if len(written) > _DIGITS:
+        raise ValueError(f"a number of {len(written)} digits; at most {_DIGITS} are read")
+    return int(written)
 
 
 def _no_constant(word: str) -> Any:

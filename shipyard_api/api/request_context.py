@@ -17,6 +17,8 @@ class RequestContext:
         """Give the request its id and marker, and check the one parameter that every resource takes."""
         req.context.request_id = str(uuid.uuid4())
         req.context.marker = _uuid(req.get_header("X-Context-Marker")) or req.context.request_id
+        if "\0" in req.path:
+            raise Invalid("Invalid address", "An address cannot hold the character NUL (%00)")
         verbosity = req.get_param("verbosity")
         if verbosity is not None and not (len(verbosity) == 1 and verbosity in "012345"):
             raise Invalid(
@@ -24,8 +26,11 @@ class RequestContext:
             )
 
     def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
-        """Name the request in every answer."""
+        """Name the request in every answer, and let the answer to OPTIONS list that method, too."""
         resp.set_header(REQUEST_ID_HEADER, getattr(req.context, "request_id", str(uuid.uuid4())))
+        allowed = resp.get_header("Allow")
+        if req.method == "OPTIONS" and allowed and "OPTIONS" not in allowed:
+            resp.set_header("Allow", ", ".join(sorted([*allowed.split(", "), "OPTIONS"])))
 
 
 def _uuid(written: str | None) -> str | None:

@@ -7,13 +7,20 @@ from shipyard_api.domain.findings import Finding, errors
 
 
 def error_status(
-    *, title: str | None, reason: str, error_type: str, code: str, retry: bool, messages: Sequence[dict[str, Any]] = ()
+    *,
+    path: str,
+    title: str | None,
+    reason: str,
+    error_type: str,
+    code: str,
+    retry: bool,
+    messages: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Return the error form; without messages of its own the reason is repeated once."""
+    """Return the error form; ``path`` is the request's. Without messages of its own the reason is repeated once."""
     listed = list(messages) or [{"message": reason, "error": True}]
     return {
         "kind": "status",
-        "apiVersion": "v1.0",
+        "apiVersion": "v1.0" if path.startswith("/api/v1.0") else "N/A",
         "metadata": {},
         "status": "Failure",
         "message": title,

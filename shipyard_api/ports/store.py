@@ -178,6 +178,7 @@ class Claim:
     action: ActionId
     name: ActionName
     epoch: int
+    worker: str
     inputs: Json
     step: StepId | None
     state: Json | None

@@ -153,10 +153,14 @@ def _group_changed(connection: sa.Connection, line: Line, fact: GroupChanged) ->
 def _nodes_changed(connection: sa.Connection, line: Line, fact: NodesChanged) -> Recorded:
     failed = fact.status is NodeStatus.FAILURE
     reason = ("timeout" if fact.timed_out else fact.phase.value) if failed else None
-    said = sa.func.unnest(
-        sa.cast(list(fact.nodes), ARRAY(sa.Text)),
-        sa.cast([fact.reasons.get(node, "") for node in fact.nodes], ARRAY(sa.Text)),
-    ).table_valued("name", "detail").render_derived(name="said")
+    said = (
+        sa.func.unnest(
+            sa.cast(list(fact.nodes), ARRAY(sa.Text)),
+            sa.cast([fact.reasons.get(node, "") for node in fact.nodes], ARRAY(sa.Text)),
+        )
+        .table_valued("name", "detail")
+        .render_derived(name="said")
+    )
     connection.execute(
         t.action_nodes.update()
         .where(t.action_nodes.c.action_id == line.action, t.action_nodes.c.name == said.c.name)

@@ -24,7 +24,6 @@ class SqlTurns:
     def __init__(self, connection: sa.Connection, wakeup: Wakeup) -> None:
         self._connection = connection
         self._wakeup = wakeup
-        self._worker = ""
 
     def claim(self, action: ActionId, *, now: datetime, worker: str) -> Claim | None:
         """Begin a turn. The row lock makes concurrent claims take turns, and each gets an epoch of its own."""
@@ -45,7 +44,6 @@ class SqlTurns:
         ).one_or_none()
         if row is None:
             return None
-        self._worker = worker
         steps = self._connection.execute(
             sa.select(t.steps).where(t.steps.c.action_id == action).order_by(t.steps.c.position)
         ).all()
@@ -55,6 +53,7 @@ class SqlTurns:
             action=action,
             name=ActionName(row.name),
             epoch=row.epoch,
+            worker=worker,
             inputs=row.inputs,
             step=StepId(current.id) if current else None,
             state=current.memory if current else None,
@@ -154,7 +153,7 @@ class SqlTurns:
         )
 
     def _line(self, claim: Claim, at: datetime) -> journal.Line:
-        return journal.Line(claim.action, claim.epoch, claim.step, at, self._worker)
+        return journal.Line(claim.action, claim.epoch, claim.step, at, claim.worker)
 
     def _write(self, claim: Claim, at: datetime, kind: str, facts: Mapping[str, Any]) -> None:
         journal.write(self._connection, self._line(claim, at), kind, facts)

@@ -9,7 +9,7 @@ from shipyard_api.domain.findings import Finding, errors
 from shipyard_api.domain.site_design import read_design
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.store import LockHeld, Store
-from shipyard_api.usecases.load_configdocs import BLOCKED
+from shipyard_api.usecases.load_configdocs import Blocked
 from shipyard_api.usecases.versions import read_versions
 
 
@@ -59,5 +59,5 @@ class CommitConfigdocs:
                 if committed:
                     tx.revisions.tag(buffer, RevisionTag.COMMITTED, {})
         except LockHeld:
-            raise BLOCKED from None
+            raise Blocked from None
         return Committed(buffer, findings, committed)

@@ -12,16 +12,35 @@ from shipyard_api.domain.configdocs import (
     parse_documents,
 )
 from shipyard_api.domain.errors import Conflict, Invalid
-from shipyard_api.domain.findings import errors
+from shipyard_api.domain.findings import error, errors
 from shipyard_api.ports.store import DocumentElsewhere, LockHeld, Revisions, Store
 from shipyard_api.usecases.versions import changes, read_versions
 
-BLOCKED = Conflict(
-    "Blocked by another process",
-    "Another process is currently blocking this request with a lock for configdocs_update. Lock expires in not more "
-    "than 60 seconds",
-    again=True,
-)
+
+class Blocked(Conflict):
+    """Another request is changing the configdocs at this moment."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Blocked by another process",
+            "Another process is currently blocking this request with a lock for configdocs_update. Lock expires in "
+            "not more than 60 seconds",
+            again=True,
+        )
+
+
+class BufferOccupied(Conflict):
+    """The buffer holds something that this load may not touch."""
+
+    def __init__(self, mode: BufferMode) -> None:
+        super().__init__("Invalid collection specified for buffer", f"Buffermode : {mode.value}")
+        self.findings = (
+            error(
+                "BufferOccupied",
+                "Buffer is either not empty or the collection already exists in buffer. Setting a different buffermode "
+                "may provide the desired functionality",
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +69,7 @@ class LoadConfigdocs:
                 base = _base(tx.revisions, name, mode)
                 revision = _put(tx.revisions, base, name, documents)
         except LockHeld:
-            raise BLOCKED from None
+            raise Blocked from None
         if revision is None:
             raise Invalid(
                 f"Collection {name} not added to Shipyard buffer",
@@ -60,10 +79,10 @@ class LoadConfigdocs:
 
 
 def _collection(name: str) -> Collection:
-    if not 0 < len(name) <= COLLECTION_LIMIT or not name.isprintable():
+    if not 0 < len(name) <= COLLECTION_LIMIT or not name.isprintable() or name in (".", ".."):
         raise Invalid(
             "Invalid collection name",
-            f"The name of a collection has 1 to {COLLECTION_LIMIT} printable characters",
+            f"The name of a collection has 1 to {COLLECTION_LIMIT} printable characters, and is not . or ..",
         )
     return Collection(name)
 
@@ -76,10 +95,7 @@ def _base(revisions: Revisions, name: Collection, mode: BufferMode) -> Revision:
         return committed
     if mode is BufferMode.APPEND and name not in changes(revisions, committed, versions.buffer):
         return versions.buffer
-    raise Conflict(
-        "Invalid collection specified for buffer",
-        f"Buffermode : {mode.value}",
-    )
+    raise BufferOccupied(mode)
 
 
 def _put(revisions: Revisions, base: Revision, name: Collection, documents: Sequence[Document]) -> Revision | None:

@@ -151,7 +151,7 @@ class BaremetalNodes:
         timed_out = watched.end is job_watch.End.TIME_UP
         why = f"{watched.why}; job {job} may still be working" if timed_out else watched.why
         outcome = Outcome(
-            succeeded=heard.succeeded if heard else frozenset(),
+            succeeded=watched.succeeded,
             timed_out=timed_out,
             reasons={
                 **(dict.fromkeys(move.nodes, why) if why else {}),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Provisioner, Work
 from shipyard_api.workflow.step import Json, Trouble
 
@@ -53,29 +54,34 @@ class End(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What one look at a job means. ``end`` is None while it goes on; ``report`` is the last that was heard."""
+    """What one look at a job means. ``end`` is None while it goes on; ``report`` is what was heard this time, if anything.
+
+    ``succeeded`` are the nodes that are known to be done, from this or an earlier look.
+    """
 
     job: Json
     end: End | None
     report: JobReport | None
+    succeeded: frozenset[NodeName]
     why: str
     look_again_at: datetime
 
 
 def new(job: str, now: datetime) -> Json:
     """Return the stored form of a job that was just submitted."""
-    return {"id": job, "submitted_at": now.isoformat(), "running_since": None}
+    return {"id": job, "submitted_at": now.isoformat(), "running_since": None, "succeeded": []}
 
 
 def judge(job: Json, report: JobReport | Trouble, limits: Limits, now: datetime) -> Watched:
     """Return what a report, or none, means for the job. A peer that does not answer only costs time."""
     heard = report if isinstance(report, JobReport) else None
-    if heard is not None and heard.state is JobState.RUNNING and job["running_since"] is None:
-        job = {**job, "running_since": now.isoformat()}
+    if heard is not None and heard.state is JobState.RUNNING:
+        job = {**job, "running_since": job["running_since"] or now.isoformat(), "succeeded": sorted(heard.succeeded)}
+    done = frozenset(NodeName(node) for node in job["succeeded"])
     if heard is not None and heard.state is JobState.ENDED:
-        return Watched(job, End.ENDED, heard, "", now)
+        return Watched(job, End.ENDED, heard, heard.succeeded, "", now)
     if heard is not None and heard.state is JobState.LOST:
-        return Watched(job, End.LOST, heard, "the provisioner no longer knows the job", now)
+        return Watched(job, End.LOST, heard, done, "the provisioner no longer knows the job", now)
     if job["running_since"] is not None:
         deadline = datetime.fromisoformat(job["running_since"]) + timedelta(seconds=limits.timeout)
         why = f"limit {limits.timeout:g} s since it started"
@@ -85,5 +91,5 @@ def judge(job: Json, report: JobReport | Trouble, limits: Limits, now: datetime)
     if now >= deadline:
         if isinstance(report, Trouble):
             why = f"{why}; last answer: {report.detail}"
-        return Watched(job, End.TIME_UP, heard, why, now)
-    return Watched(job, None, heard, "", min(deadline, now + timedelta(seconds=limits.interval)))
+        return Watched(job, End.TIME_UP, heard, done, why, now)
+    return Watched(job, None, heard, done, "", min(deadline, now + timedelta(seconds=limits.interval)))

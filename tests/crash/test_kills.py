@@ -1,0 +1,222 @@
+"""A site is deployed while its worker is killed, its database restarted and its Drydock breaks: as if nothing were.
+
+The proof is the simulator's own log: no node is worked on twice in a phase, whatever was repeated on our side.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from shipyard_api.adapters.embedded_postgres.server import RunningPostgres, temporary
+from shipyard_api.storage import migrations
+from shipyard_api.storage.unit_of_work import connect
+from tests.conftest import ROOT
+from tests.stand import Stand
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How large the site is and how much goes wrong."""
+
+    groups: int
+    nodes: int
+    kills: int
+    restarts: int
+    workers: int
+    seed: int
+    scale: float
+    seconds: float
+
+
+SMALL = Trial(groups=5, nodes=40, kills=6, restarts=1, workers=1, seed=7, scale=0.01, seconds=120)
+LARGE = [
+    Trial(groups=12, nodes=200, kills=25, restarts=2, workers=1, seed=11, scale=0.05, seconds=600),
+    Trial(groups=12, nodes=200, kills=30, restarts=2, workers=2, seed=12, scale=0.1, seconds=600),
+]
+
+FAULTS = {
+    "name": "now-and-then",
+    "seed": 5,
+    "service": [
+        {"method": "POST", "path": "/tasks", "action": "drop_after_effect", "probability": 0.15},
+        {"method": "POST", "path": "/tasks", "action": "error_after_effect", "status": 500, "probability": 0.1},
+        {"method": "POST", "path": "/tasks", "action": "drop", "probability": 0.1},
+        {"method": "POST", "path": "/tasks", "action": "hang", "seconds": 700, "probability": 0.03},
+        {"method": "GET", "path": "/tasks/*", "action": "drop", "probability": 0.05},
+        {"method": "GET", "path": "/tasks", "status": 500, "probability": 0.1},
+        {"method": "GET", "path": "/tasks/*", "status": 500, "probability": 0.1},
+        {"method": "POST", "path": "/nodefilter", "status": 500, "probability": 0.1},
+        {"method": "GET", "path": "/nodes", "status": 500, "probability": 0.1},
+    ],
+}
+
+
+@pytest.fixture
+def server() -> Iterator[RunningPostgres]:
+    """A server of this test alone, since it is restarted."""
+    with temporary({"synchronous_commit": "on"}) as running:
+        engine = connect(running.url)
+        migrations.upgrade(engine, ROOT / "migrations")
+        engine.dispose()
+        yield running
+
+
+def design(trial: Trial) -> bytes:
+    """A site of groups that partly overlap and partly depend on each other; one node in twenty fails."""
+    pick = random.Random(trial.seed)
+    documents: list[dict[str, Any]] = []
+    names = []
+    for number in range(trial.nodes):
+        fate = {0: "-fails-prepare", 1: "-fails-deploy"}.get(number % 40, "")
+        names.append(f"n{number:03}{fate}")
+        metadata = {"tags": [f"group-{number % trial.groups}"], "rack": f"rack{number % 3}"}
+        documents.append(_document("drydock/BaremetalNode/v1", names[-1], {"metadata": metadata}))
+    groups = [
+        {
+            "name": f"group-{index}",
+            "critical": index % 4 == 0,
+            "depends_on": sorted({f"group-{pick.randrange(index)}" for _ in range(2)}) if index > 2 else [],
+            "selectors": [{"node_tags": [f"group-{index}"]}, {"node_names": pick.sample(names, 3)}],
+            "success_criteria": {"percent_successful_nodes": pick.choice([50, 80, 100])},
+        }
+        for index in range(trial.groups)
+    ]
+    documents.append(_document("shipyard/DeploymentStrategy/v1", "deployment-strategy", {"groups": groups}))
+    configuration = {"armada": {"manifest": "full-site"}, "physical_provisioner": {"verify_timeout": 30_000}}
+    for phase in ("deploy", "prepare_node", "prepare_site"):
+        # Long limits: this trial is about repeating and losing, and a slow machine must not turn it into timeouts.
+        configuration["physical_provisioner"][f"{phase}_timeout"] = 30_000
+    documents.append(_document("shipyard/DeploymentConfiguration/v1", "deployment-configuration", configuration))
+    documents.append(_document("drydock/Region/v1", "region", {}))
+    return yaml.safe_dump_all(documents).encode()
+
+
+def _document(schema: str, name: str, data: dict[str, Any]) -> dict[str, Any]:
+    metadata = {
+        "schema": "metadata/Document/v1",
+        "name": name,
+        "storagePolicy": "cleartext",
+        "layeringDefinition": {"layer": "site", "abstract": False},
+    }
+    return {"schema": schema, "metadata": metadata, "data": data}
+
+
+Ending = tuple[str, dict[str, tuple[str, str]], dict[str, tuple[str, str]]]
+
+
+def ending(stand: Stand, action: str) -> Ending:
+    """How an action ended: verdict, groups and nodes with status and reason."""
+    groups = {one["name"]: (one["status"], one["reason"]) for one in stand.listing(action, "groups")}
+    nodes = {one["name"]: (one["status"], one["reason"]) for one in stand.listing(action, "nodes")}
+    return stand.action(action)["verdict"], groups, nodes
+
+
+def calm_run(directory: Path, database_url: str, trial: Trial) -> Ending:
+    """How the same site ends when nothing goes wrong but its own nodes."""
+    with Stand(directory, database_url, scale=0.002) as stand:
+        stand.commit(design(trial))
+        stand.start("worker")
+        action = stand.deploy_site()
+        stand.wait(action, trial.seconds)
+        return ending(stand, action)
+
+
+def troubled_run(directory: Path, server: RunningPostgres, url: str, trial: Trial) -> tuple[Ending, Stand]:
+    """The same site while workers are killed at random instants and the database is restarted."""
+    scenario = directory / "faults.yaml"
+    scenario.write_text(yaml.safe_dump(FAULTS))
+    pick = random.Random(trial.seed)
+    with Stand(directory, url, scenario=scenario, scale=trial.scale) as stand:
+        stand.commit(design(trial))
+        workers = [f"worker-{number}" for number in range(trial.workers)]
+        for name in workers:
+            stand.start(name)
+        action = stand.deploy_site()
+        restarts = set(pick.sample(range(1, trial.kills), trial.restarts))
+        for kill in range(trial.kills):
+            time.sleep(pick.uniform(0.3, 4.0))
+            name = pick.choice(workers)
+            stand.kill(name, signal.SIGKILL)
+            if kill in restarts:
+                if kill % 2:
+                    os.kill(server.pid, signal.SIGKILL)
+                server.restart()
+            stand.start(name)
+            for other in workers:
+                # A worker that lost its database ends itself; its supervisor, here the test, starts it again.
+                if stand.processes[other].poll() is not None:
+                    stand.kill(other)
+                    stand.start(other)
+        ended_early = stand.action(action)["verdict"] is not None
+        _tend_until_ended(stand, action, workers, trial.seconds)
+        assert not ended_early, "the action ended before all the kills: the trial is too short to mean anything"
+        return ending(stand, action), stand
+
+
+def _tend_until_ended(stand: Stand, action: str, workers: list[str], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while stand.action(action)["verdict"] is None:
+        assert time.monotonic() < deadline, "\n".join(stand.log(name)[-3000:] for name in workers)
+        for name in workers:
+            if stand.processes[name].poll() is not None:
+                stand.kill(name)
+                stand.start(name)
+        time.sleep(0.2)
+
+
+def check(tmp_path: Path, server: RunningPostgres, trial: Trial) -> None:
+    head, _, _name = server.url.rpartition("/")
+    calm, troubled = tmp_path / "calm", tmp_path / "troubled"
+    calm.mkdir()
+    troubled.mkdir()
+    _clone(server.url, "calm_run")
+    _clone(server.url, "troubled_run")
+    expected = calm_run(calm, f"{head}/calm_run", trial)
+    found, stand = troubled_run(troubled, server, f"{head}/troubled_run", trial)
+
+    assert found == expected
+    worked_on = Counter((event["phase"], event["node"]) for event in stand.events() if event["event"] == "node_started")
+    assert {what: times for what, times in worked_on.items() if times > 1} == {}
+    requested = Counter(
+        (event["action"], name)
+        for event in stand.events()
+        if event["event"] == "task_requested" and event["node_filter"]
+        for name in event["node_filter"]["filter_set"][0]["node_names"]
+    )
+    assert {what: times for what, times in requested.items() if times > 1} == {}
+    assert {name for _action, name in requested} == {
+        name for name, (status, _reason) in found[2].items() if status != "not_started"
+    }
+
+
+def _clone(url: str, name: str) -> None:
+    import psycopg2
+
+    head, _, source = url.rpartition("/")
+    connection = psycopg2.connect(f"{head}/postgres")
+    connection.autocommit = True
+    connection.cursor().execute(f"CREATE DATABASE {name} TEMPLATE {source}")
+    connection.close()
+
+
+def test_a_killed_worker_a_restarted_database_and_a_failing_drydock_change_nothing(
+    tmp_path: Path, server: RunningPostgres
+) -> None:
+    check(tmp_path, server, SMALL)
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("trial", LARGE, ids=lambda trial: f"{trial.workers}-workers-{trial.kills}-kills")
+def test_at_full_size(tmp_path: Path, server: RunningPostgres, trial: Trial) -> None:
+    check(tmp_path, server, trial)

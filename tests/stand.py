@@ -1,0 +1,195 @@
+"""Shipyard as it is run: API, workers and a simulated Drydock as processes, on the Postgres of a test.
+
+Every process belongs to the stand that started it and ends with it. Times are short, so that a crash costs seconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from shipyard_api import bootstrap
+from shipyard_api.settings import load, share_directory
+
+DESIGN = "application/x-yaml"
+
+
+@dataclass
+class Stand:
+    """One Shipyard with one simulated site; ``scale`` is how long a simulated second lasts."""
+
+    directory: Path
+    database_url: str
+    scenario: str | Path = "calm"
+    scale: float = 0.002
+    settings: Mapping[str, str] = field(default_factory=dict)
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def __enter__(self) -> Stand:
+        """Start everything but the worker: a test says when, and how many."""
+        try:
+            self._begin()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name in list(self.processes):
+            self.kill(name)
+        with contextlib.suppress(AttributeError):
+            self.listener.close()
+
+    def _begin(self) -> None:
+        tokens = bootstrap.tokens(load({"DATABASE_URL": self.database_url}))
+        _, self.token = tokens.create("tester", "admin")
+        _, design_token = tokens.create("simulator", "viewer")
+        self.drydock = self._start_drydock(design_token)
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.start("api")
+        self._wait_for_api()
+
+    def _start_drydock(self, design_token: str) -> str:
+        ready = self.directory / "drydock.ready"
+        command = [
+            *("-m", "shipyard_api.simulators.drydock", "--port", "0", "--scenario", str(self.scenario)),
+            *("--time-scale", str(self.scale), "--ready-file", str(ready), "--die-with-parent"),
+            *("--log-file", str(self.directory / "drydock.jsonl")),
+        ]
+        self._spawn("drydock", command, {"SIMULATOR_DESIGN_TOKEN": design_token})
+        deadline = time.monotonic() + 30
+        while not ready.is_file():
+            assert self.processes["drydock"].poll() is None, self.log("drydock")
+            assert time.monotonic() < deadline, "the simulator did not start"
+            time.sleep(0.02)
+        return str(json.loads(ready.read_text())["url"])
+
+    def start(self, name: str) -> None:
+        """Start the API, or a worker under any other name."""
+        if name == "api":
+            configuration = share_directory() / "etc" / "gunicorn.conf.py"
+            self._spawn(name, ["-m", "gunicorn", "-c", str(configuration), "shipyard_api.wsgi:app"], self._service())
+        else:
+            self._spawn(name, ["-m", "shipyard_api.worker"], self._service())
+
+    def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:
+        """End a process and its children at once."""
+        process = self.processes.pop(name)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        process.wait(20)
+
+    def log(self, name: str) -> str:
+        """What a process wrote."""
+        return (self.directory / f"{name}.log").read_text(errors="replace")
+
+    def events(self) -> list[dict[str, Any]]:
+        """The simulator's own log."""
+        text = (self.directory / "drydock.jsonl").read_text()
+        return [json.loads(line) for line in text.splitlines()]
+
+    def request(self, method: str, path: str, **options: Any) -> requests.Response:
+        """Ask the API."""
+        headers = {"X-Auth-Token": self.token, **options.pop("headers", {})}
+        return requests.request(method, f"{self.url}/api/v1.0{path}", headers=headers, timeout=60, **options)
+
+    def commit(self, design: bytes) -> None:
+        """Load a design and put it into force."""
+        loaded = self.request("POST", "/configdocs/design", data=design, headers={"Content-Type": DESIGN})
+        assert loaded.status_code == 201, loaded.text
+        committed = self.request("POST", "/commitconfigdocs")
+        assert committed.status_code == 200, committed.text
+
+    def deploy_site(self, **parameters: Any) -> str:
+        """Create the action and return its id."""
+        answer = self.request("POST", "/actions", json={"name": "deploy_site", "parameters": parameters})
+        assert answer.status_code == 201, answer.text
+        return str(answer.json()["id"])
+
+    def action(self, action: str) -> dict[str, Any]:
+        """The action as it stands."""
+        answer = self.request("GET", f"/actions/{action}")
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json())
+
+    def wait(self, action: str, seconds: float) -> dict[str, Any]:
+        """Wait until the action has ended; the API may be out of reach meanwhile."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            with contextlib.suppress(requests.ConnectionError):
+                answer = self.request("GET", f"/actions/{action}")
+                if answer.status_code == 200 and answer.json()["verdict"]:
+                    return dict(answer.json())
+            time.sleep(0.1)
+        workers = "\n".join(self.log(name)[-3000:] for name in self.processes if name not in ("api", "drydock"))
+        raise AssertionError(f"{action} has not ended after {seconds} s\n{workers}")
+
+    def listing(self, action: str, what: str) -> list[dict[str, Any]]:
+        """All groups or nodes of an action, page by page."""
+        found: list[dict[str, Any]] = []
+        marker: dict[str, str] = {}
+        while True:
+            page = self.request("GET", f"/actions/{action}/{what}", params={"limit": "1000", **marker}).json()
+            found += page[what]
+            if page["next"] is None:
+                return found
+            marker = {"marker": page["next"]}
+
+    def _spawn(self, name: str, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+        with (self.directory / f"{name}.log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(
+                [sys.executable, *arguments],
+                env={**os.environ, **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=(self.listener.fileno(),) if hasattr(self, "listener") else (),
+                start_new_session=True,
+            )
+
+    def _service(self) -> dict[str, str]:
+        return {
+            "DATABASE_URL": self.database_url,
+            "SHIPYARD_BIND": f"fd://{self.listener.fileno()}",
+            "SHIPYARD_API_WORKERS": "1",
+            "SHIPYARD_ENGINE_TIME_SCALE": str(self.scale),
+            "SHIPYARD_ENGINE_SETTLE_SECONDS": "0.5",
+            "SHIPYARD_ENGINE_QUESTION_PAUSE_SECONDS": "0.2",
+            "SHIPYARD_ENGINE_QUESTION_SECONDS": "120",
+            "SHIPYARD_WORKER_CONCURRENCY": "4",
+            "SHIPYARD_WORKER_POLL_SECONDS": "0.05",
+            "SHIPYARD_WORKER_HEARTBEAT_SECONDS": "0.3",
+            "SHIPYARD_WORKER_STALLED_SECONDS": "1.5",
+            "SHIPYARD_WORKER_SWEEP_SECONDS": "1",
+            "SHIPYARD_WORKER_OVERDUE_SECONDS": "1.5",
+            "SHIPYARD_WORKER_GRACEFUL_SECONDS": "1",
+            "SHIPYARD_DRYDOCK_URL": f"{self.drydock}/api/v1.0",
+            "SHIPYARD_DRYDOCK_DESIGN_URL": (f"deckhand+{self.url}/api/v1.0/revisions/{{revision}}/rendered-documents"),
+            "SHIPYARD_DRYDOCK_READ_TIMEOUT_SECONDS": "5",
+            "SHIPYARD_DRYDOCK_CONNECT_TIMEOUT_SECONDS": "2",
+            "SHIPYARD_DRYDOCK_NODEFILTER_PAUSE_SECONDS": "0.1",
+            **self.settings,
+        }
+
+    def _wait_for_api(self) -> None:
+        deadline = time.monotonic() + 60
+        while True:
+            with contextlib.suppress(requests.RequestException):
+                if requests.get(f"{self.url}/health", timeout=5).status_code == 204:
+                    return
+            assert self.processes["api"].poll() is None, self.log("api")
+            assert time.monotonic() < deadline, self.log("api")
+            time.sleep(0.05)
