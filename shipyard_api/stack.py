@@ -9,7 +9,6 @@ import contextlib
 import ctypes
 import json
 import os
-import secrets
 import signal
 import socket
 import subprocess
@@ -125,6 +124,7 @@ class Options:
     scenario: str
     speed: float
     ready_file: Path | None
+    with_parent: bool
 
 
 @click.group()
@@ -140,6 +140,7 @@ def main() -> None:
 @click.option("--scenario", default="calm", show_default=True, help="Name or file of the simulated site's scenario.")
 @click.option("--speed", type=click.FloatRange(0.1, 10_000), default=100.0, show_default=True)
 @click.option("--ready-file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--with-parent", is_flag=True, help="Stop when the program that started this one is gone.")
 def up(
     port: int,
     data_dir: Path | None,
@@ -148,12 +149,13 @@ def up(
     scenario: str,
     speed: float,
     ready_file: Path | None,
+    with_parent: bool,
 ) -> None:
     """Start everything, serve until Ctrl-C, stop everything."""
     if temporary and data_dir:
         raise click.UsageError("--temporary keeps nothing, so it cannot be used with --data-dir")
     directory = None if temporary else data_dir or _default_directory()
-    options = Options(port, directory, scenario, speed, ready_file)
+    options = Options(port, directory, scenario, speed, ready_file, with_parent)
     signal.signal(signal.SIGTERM, _interrupt)
     with contextlib.suppress(KeyboardInterrupt):
         _run(options, provisioner)
@@ -161,13 +163,18 @@ def up(
 
 def _run(options: Options, provisioner: str) -> None:
     with _place(options.data_directory) as directory, _database(directory, options) as url:
-        migrations.upgrade(connect(url, pool_size=1), share_directory() / "migrations")
+        parent = os.getppid()
+        engine = connect(url, pool_size=1)
+        migrations.upgrade(engine, share_directory() / "migrations")
+        engine.dispose()
         token, design_token = _tokens(url, options.data_directory)
         stack = Stack(directory)
         try:
+            # All of them at once: each takes a second or two until it serves, and none needs another one before that.
             simulator = _start_simulator(stack, options, provisioner, design_token)
             address = _start_service(stack, options, url, simulator)
-            _wait_until_healthy(stack, address)
+            _wait_until_it_answers(stack, provisioner, f"{simulator}/versions")
+            _wait_until_it_answers(stack, "api", f"{address}/health")
             ready = {
                 "url": address,
                 "token": token,
@@ -176,7 +183,7 @@ def _run(options: Options, provisioner: str) -> None:
                 "simulators": {provisioner: simulator},
             }
             _announce(options, ready)
-            while True:
+            while not (options.with_parent and os.getppid() != parent):
                 stack.tend()
                 time.sleep(0.1)
         finally:
@@ -224,24 +231,15 @@ def _tokens(url: str, kept: Path | None) -> tuple[str, str]:
 
 
 def _start_simulator(stack: Stack, options: Options, provisioner: str, design_token: str) -> str:
-    ready = stack.directory / f"{provisioner}-{secrets.token_hex(4)}.ready"
     # A fixed port: started again after a crash, the simulator must be where the service looks for it.
     port = _free_port()
     command = [
         *(sys.executable, "-m", f"shipyard_api.simulators.{provisioner}", "--port", str(port)),
-        *("--scenario", options.scenario, "--time-scale", f"{1 / options.speed:g}", "--ready-file", str(ready)),
+        *("--scenario", options.scenario, "--time-scale", f"{1 / options.speed:g}"),
         *("--log-file", str(stack.directory / f"{provisioner}.jsonl")),
     ]
     stack.add(provisioner, command, {"SIMULATOR_DESIGN_TOKEN": design_token})
-    child = stack.children[-1]
-    deadline = time.monotonic() + _READY_LIMIT
-    while not ready.is_file():
-        if child.process is None or child.process.poll() is not None or time.monotonic() > deadline:
-            raise click.ClickException(f"the simulated {provisioner} did not start:\n{_tail(stack, provisioner)}")
-        time.sleep(0.02)
-    url: str = json.loads(ready.read_text(encoding="utf-8"))["url"]
-    ready.unlink()
-    return url
+    return f"http://127.0.0.1:{port}"
 
 
 def _start_service(stack: Stack, options: Options, url: str, simulator: str) -> str:
@@ -275,17 +273,17 @@ def _start_service(stack: Stack, options: Options, url: str, simulator: str) -> 
     return address
 
 
-def _wait_until_healthy(stack: Stack, address: str) -> None:
+def _wait_until_it_answers(stack: Stack, name: str, address: str) -> None:
     deadline = time.monotonic() + _READY_LIMIT
-    api = next(child for child in stack.children if child.name == "api")
+    child = next(child for child in stack.children if child.name == name)
     while True:
         try:
-            with urllib.request.urlopen(f"{address}/health", timeout=5):  # noqa: S310  # our own loopback address
+            with urllib.request.urlopen(address, timeout=5):  # noqa: S310  # our own loopback address
                 return
         except (urllib.error.URLError, OSError) as error:
-            if (api.process and api.process.poll() is not None) or time.monotonic() > deadline:
-                raise click.ClickException(f"the API does not serve ({error}):\n{_tail(stack, 'api')}") from error
-            time.sleep(0.05)
+            if (child.process and child.process.poll() is not None) or time.monotonic() > deadline:
+                raise click.ClickException(f"{name} does not serve ({error}):\n{_tail(stack, name)}") from error
+            time.sleep(0.02)
 
 
 def _announce(options: Options, ready: Mapping[str, object]) -> None:

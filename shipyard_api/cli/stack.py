@@ -31,7 +31,17 @@ def running(scenario: Path, speed: float) -> Iterator[Mapping[str, Any]]:
     """
     with tempfile.TemporaryDirectory(prefix="shipyard-demo-") as folder, _terminable():
         ready, log = Path(folder, "ready.json"), Path(folder, "log")
-        words = ["up", "--temporary", "--ready-file", str(ready), "--scenario", str(scenario), "--speed", f"{speed:g}"]
+        words = [
+            "up",
+            "--temporary",
+            "--with-parent",
+            "--ready-file",
+            str(ready),
+            "--scenario",
+            str(scenario),
+            "--speed",
+            f"{speed:g}",
+        ]
         with log.open("wb") as output:
             # Its own session: Ctrl-C reaches only us, and we stop the child in our own order.
             child = subprocess.Popen(

@@ -228,6 +228,9 @@ class Turns(Protocol):
     def sleep(self, claim: Claim, *, until: datetime) -> None:
         """Write when the action wants to be looked at again, and nothing else."""
 
+    def broke(self, claim: Claim, detail: str, *, now: datetime) -> int:
+        """Write down that a turn of the claim's step ended in a bug; return how often in a row that has happened."""
+
     def end_step(
         self, claim: Claim, state: StepState, detail: str, skipped: Sequence[StepId], *, now: datetime
     ) -> None:

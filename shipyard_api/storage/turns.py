@@ -97,6 +97,19 @@ class SqlTurns:
         self._plan(claim, until)
         self.wake(claim.action, until)
 
+    def broke(self, claim: Claim, detail: str, *, now: datetime) -> int:
+        """Write down that a turn ended in a bug."""
+        lines = t.journal.c
+        last = self._connection.execute(
+            sa.select(lines.kind, lines.facts)
+            .where(lines.action_id == claim.action, lines.step_id == claim.step)
+            .order_by(lines.id.desc())
+            .limit(1)
+        ).one_or_none()
+        in_a_row = 1 + (last.facts["in_a_row"] if last is not None and last.kind == "broke" else 0)
+        self._write(claim, now, "broke", {"detail": detail, "in_a_row": in_a_row})
+        return in_a_row
+
     def end_step(
         self, claim: Claim, state: StepState, detail: str, skipped: Sequence[StepId], *, now: datetime
     ) -> None:

@@ -20,7 +20,7 @@ from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepStat
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.errors import Busy, PeerError, Refused
 from shipyard_api.ports.provisioner import Marker
-from shipyard_api.ports.store import Claim, Fenced, Intent, Store, Transaction
+from shipyard_api.ports.store import Claim, Fenced, Intent, Store, StoreUnavailable, Transaction
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.step import Act, ActingStep, Done, Failed, Folded, Json, Look, Step, Trouble
 
@@ -28,6 +28,8 @@ LOG = logging.getLogger(__name__)
 
 # The longest pause between two attempts at an effect, in seconds; the pauses double up to it.
 _LONGEST_PAUSE = 60.0
+# How often in a row a turn may break before its step is given up.
+_BROKEN_TURNS = 5
 
 
 class Again(Enum):
@@ -74,6 +76,12 @@ class Engine:
                 pass
         except Fenced:
             LOG.warning("turn fenced", extra={"action": action, "worker": self._worker})
+        except StoreUnavailable:
+            # The sweeper wakes the action once the database is back; nothing can be written before that.
+            LOG.exception("turn lost its database", extra={"action": action})
+        except Exception as bug:
+            LOG.exception("turn broke", extra={"action": action})
+            self._broke(action, bug)
 
     def sweep(self, *, grace: float) -> int:
         """Queue a turn for every action that should be moving and is not; return how many there were."""
@@ -99,6 +107,22 @@ class Engine:
         report = self._attempt(attempt)
         with self._store.begin() as tx:
             return self._record(tx, claim, attempt, report)
+
+    def _broke(self, action: ActionId, bug: Exception) -> None:
+        """Write down that a turn broke; after some in a row the step fails, so that nobody waits for ever."""
+        with self._store.begin() as tx:
+            claim = tx.turns.claim(action, now=self._clock.now(), worker=self._worker)
+            if claim is None or claim.step is None:
+                return
+            now = self._clock.now()
+            told = f"{type(bug).__name__}; the worker's log has the rest"
+            in_a_row = tx.turns.broke(claim, told, now=now)
+            if in_a_row < _BROKEN_TURNS:
+                tx.turns.sleep(claim, until=now + timedelta(seconds=self._settle * in_a_row))
+                return
+            skipped = self._definitions[claim.name].skipped_by_failure(claim.remaining)
+            tx.turns.end_step(claim, StepState.FAILED, f"internal error: {told}", skipped, now=now)
+            tx.turns.sleep(claim, until=now)
 
     def _decide(self, tx: Transaction, claim: Claim) -> _Attempt | Again:
         definition = self._definitions[claim.name]

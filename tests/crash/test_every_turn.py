@@ -347,3 +347,24 @@ def test_the_journal_shows_every_turn_once(worlds: Callable[[], World]) -> None:
     assert [entry.epoch for entry in entries] == sorted(entry.epoch for entry in entries)
     started = [entry.step for entry in entries if entry.kind == "step_started"]
     assert len(started) == len(set(started))
+
+
+def test_a_turn_that_always_breaks_fails_its_step_and_the_action_ends(
+    worlds: Callable[[], World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = worlds()
+
+    def bug(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(world.provisioner, "report", bug)
+    world.run(world.worker())
+    state, steps, *_rest = world.ending()
+    assert state.value == "failed"
+    states = {step: state.value for step, state in steps}
+    assert states["drydock_build.verify_site"] == "failed"
+    assert states["drydock_build.prepare_site"] == "upstream_failed"
+    assert states["create_action_tag"] == "success"
+    with world.store().begin() as tx:
+        details = [step.detail for step in tx.actions.steps([world.action])[world.action]]
+    assert "internal error: ZeroDivisionError; the worker's log has the rest" in details

@@ -54,7 +54,7 @@ class End(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What one look at a job means. ``end`` is None while it goes on; ``report`` is what was heard this time, if anything.
+    """What one look at a job means. ``end`` is None while it goes on; ``report`` is what was heard this time.
 
     ``succeeded`` are the nodes that are known to be done, from this or an earlier look.
     """
