@@ -56,9 +56,9 @@ def definition(store: Store, provisioner: Provisioner, schemas: Schemas, patienc
             question(CONFIGURATION, questions.what_is_configured),
             question(VALIDATE_DOCUMENTS, questions.are_documents_sound),
             question(VALIDATE_PROVISIONER, questions.does_provisioner_accept),
-            SiteWork(VERIFY_SITE, Operation.VERIFY_SITE, lambda c: c.verify_site, provisioner),
-            SiteWork(PREPARE_SITE, Operation.PREPARE_SITE, lambda c: c.prepare_site, provisioner),
-            BaremetalNodes(PREPARE_AND_DEPLOY_NODES, provisioner, patience.questions, patience.pause),
+            SiteWork(VERIFY_SITE, Operation.VERIFY_SITE, lambda c: c.verify_site, store, provisioner),
+            SiteWork(PREPARE_SITE, Operation.PREPARE_SITE, lambda c: c.prepare_site, store, provisioner),
+            BaremetalNodes(PREPARE_AND_DEPLOY_NODES, store, provisioner, patience.questions, patience.pause),
             MarkRevision(TAG, store, LOOKING, patience.questions),
         ),
     )

@@ -44,7 +44,7 @@ class Nodes:
         """Answer with a page of nodes; ``next`` is the marker of the page after it."""
         page = _page(req, [status.value for status in NodeStatus])
         after = req.get_param("marker") or ""
-        if not after.isprintable() or len(after) > 1000:
+        if "\0" in after or len(after) > 1000:
             raise falcon.HTTPInvalidParam("The value is the name of a node.", "marker")
         nodes = self._describe.nodes(action_id, page, after)
         last = nodes[-1].name if len(nodes) == page.limit else None
@@ -53,7 +53,7 @@ class Nodes:
 
 def _page(req: falcon.Request, statuses: list[str]) -> Page:
     groups = tuple(req.get_param_as_list("group") or ())
-    if any(not group.isprintable() for group in groups):
+    if any("\0" in group for group in groups):
         raise falcon.HTTPInvalidParam("The value is the name of a deployment group.", "group")
     return Page(
         status=words(req, "status", statuses),

@@ -131,6 +131,14 @@ class PhaseEnded:
     message: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class JobStarted:
+    """Fact: the provisioner accepted work on the site as a whole, and calls it ``job``."""
+
+    operation: str
+    job: str
+
+
 Fact = GroupChanged | NodesChanged | MembersKnown | PhaseStarted | PhaseEnded
 
 

@@ -4,7 +4,7 @@ Work is started by ``submit`` and found again by ``find``, looked at with ``repo
 cannot answer raises one of ``ports.errors``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -53,8 +53,8 @@ class JobReport:
     """What the provisioner says of a job.
 
     ``succeeded`` and ``failed`` are disjoint and name only nodes of the work; while the job runs they hold what is
-    already certain. After ``ENDED`` every node that is not in ``succeeded`` has failed. ``ok`` is the verdict on work
-    without nodes. ``reasons`` explains failed nodes where the peer gave a reason; ``message`` the job as a whole.
+    already certain. After ``ENDED`` every node that is not in ``succeeded`` has failed. ``ok``: it has ended, nothing
+    failed. ``reasons`` explains failed nodes where the peer gave a reason; ``message`` the job as a whole.
     """
 
     job: JobId
@@ -92,10 +92,11 @@ class Provisioner(Protocol):
     def submit(self, marker: Marker, work: Work) -> JobId:
         """Start the work and return the job. Not repeatable: after an unknown outcome, ask ``find`` first."""
 
-    def find(self, marker: Marker, work: Work, *, intended_at: datetime) -> JobId | None:
+    def find(self, marker: Marker, work: Work, *, intended_at: datetime, known: Collection[JobId] = ()) -> JobId | None:
         """Return the job that an earlier ``submit`` of this marker started, or None if there is none.
 
-        ``intended_at``: when (our clock, UTC) the intent was written, before the first ``submit``.
+        ``intended_at``: when (our clock, UTC) the intent was written, before the first ``submit``. ``known``: jobs that
+        belong to other intents of ours; a peer without markers would take the same work of an earlier action for this.
         """
 
     def report(self, job: JobId, work: Work) -> JobReport:

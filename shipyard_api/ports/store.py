@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepId, StepState
 from shipyard_api.domain.configdocs import Collection, Document, Revision, RevisionTag
 from shipyard_api.domain.nodes import NodeStatus
-from shipyard_api.ports.provisioner import Marker
+from shipyard_api.ports.provisioner import JobId, Marker
 
 Json = Mapping[str, Any]
 
@@ -276,6 +276,9 @@ class Actions(Protocol):
         self, action: ActionId, *, status: Some[str], group: Some[str], after: str, limit: int
     ) -> Sequence[NodeRecord]:
         """Return nodes after the given name, in order of name; an empty filter lets all through."""
+
+    def jobs_since(self, moment: datetime) -> frozenset[JobId]:
+        """Return every job of the provisioner that an action of ours has recorded since then."""
 
     def journal(self, action: ActionId) -> Sequence[JournalEntry]:
         """Return what happened, in order."""

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection as Some
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,6 +13,7 @@ from ulid import ULID
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState, StepId, StepState
 from shipyard_api.domain.configdocs import Revision
 from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.ports.provisioner import JobId
 from shipyard_api.ports.store import (
     ActionRecord,
     CommandRecord,
@@ -183,6 +185,14 @@ class SqlActions:
             )
             for row in self._connection.execute(query.order_by(nodes.c.name).limit(limit))
         ]
+
+    def jobs_since(self, moment: datetime) -> frozenset[JobId]:
+        """Return the jobs that were recorded since then."""
+        lines = t.journal.c
+        rows = self._connection.execute(
+            sa.select(lines.facts["job"].as_string()).where(t.STARTED_A_JOB, lines.at >= moment)
+        )
+        return frozenset(JobId(row[0]) for row in rows)
 
     def journal(self, action: ActionId) -> Sequence[JournalEntry]:
         """Return what happened."""

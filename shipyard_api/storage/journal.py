@@ -14,6 +14,7 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout import (
     GroupChanged,
     GroupStatus,
+    JobStarted,
     MembersKnown,
     NodesChanged,
     PhaseEnded,
@@ -182,6 +183,10 @@ def _nodes_changed(connection: sa.Connection, line: Line, fact: NodesChanged) ->
     }
 
 
+def _job_started(_connection: sa.Connection, _line: Line, fact: JobStarted) -> Recorded:
+    return "job_started", {"operation": fact.operation, "job": fact.job}
+
+
 def _finding(_connection: sa.Connection, _line: Line, fact: Finding) -> Recorded:
     return "finding", {
         "name": fact.name,
@@ -199,5 +204,6 @@ _RECORDERS: Mapping[type, Callable[[sa.Connection, Line, Any], Recorded]] = {
     PhaseEnded: _phase_ended,
     GroupChanged: _group_changed,
     NodesChanged: _nodes_changed,
+    JobStarted: _job_started,
     Finding: _finding,
 }

@@ -133,6 +133,14 @@ journal = sa.Table(
     sa.Index(None, "action_id", "id"),
 )
 
+# Every line that names a job of the provisioner: what `find` must not take for the job of another intent.
+STARTED_A_JOB = journal.c.kind.in_(["phase_started", "job_started"])
+sa.Index(
+    "journal_jobs_index",
+    journal.c.at,
+    postgresql_where=sa.text("kind IN ('phase_started', 'job_started')"),
+)
+
 command_audit = sa.Table(
     "command_audit",
     metadata,

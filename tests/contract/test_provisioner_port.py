@@ -218,6 +218,12 @@ def test_submitted_work_is_found_before_and_after_its_end(site: Site) -> None:
     assert site.provisioner.find(mine, work, intended_at=intended_at) == job
 
 
+def test_a_job_of_another_intent_of_ours_is_not_found(site: Site) -> None:
+    work, intended_at, mine = site.work(Operation.PREPARE_NODES, "n1"), now(), marker()
+    job = site.provisioner.submit(mine, work)
+    assert site.provisioner.find(mine, work, intended_at=intended_at, known={job}) is None
+
+
 def test_work_on_the_site_is_found_too(site: Site) -> None:
     mine, work, intended_at = marker(), site.work(Operation.VERIFY_SITE), now()
     job = site.provisioner.submit(mine, work)

@@ -1,6 +1,6 @@
 """A provisioner in memory, for steps and use cases: scripted fates, a record of what was asked, failures on demand."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
@@ -115,12 +115,16 @@ class FakeProvisioner:
             raise lost_answer
         return job
 
-    def find(self, marker: Marker, work: Work, *, intended_at: datetime) -> JobId | None:
+    def find(self, marker: Marker, work: Work, *, intended_at: datetime, known: Collection[JobId] = ()) -> JobId | None:
         self._call("find")
         jobs = (
             one.job
             for one in self.submissions
-            if one.marker == marker and one.work == work and one.created >= intended_at and one.job not in self._lost
+            if one.marker == marker
+            and one.work == work
+            and one.created >= intended_at
+            and one.job not in self._lost
+            and one.job not in known
         )
         return next(jobs, None)
 

@@ -25,6 +25,7 @@ from shipyard_api.domain.rollout import (
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy import GroupName
 from shipyard_api.ports.provisioner import JobReport, Marker, Operation, Provisioner, Work
+from shipyard_api.ports.store import Store
 from shipyard_api.workflow.step import Act, Decision, Done, Failed, Folded, Json, Look, Trouble
 
 _OPERATIONS = {Phase.PREPARE: Operation.PREPARE_NODES, Phase.DEPLOY: Operation.DEPLOY_NODES}
@@ -43,6 +44,7 @@ class BaremetalNodes:
     """The step. Learning the members is tried for ``patience`` seconds, every ``pause`` seconds."""
 
     id: StepId
+    store: Store
     provisioner: Provisioner
     patience: float
     pause: float
@@ -78,7 +80,7 @@ class BaremetalNodes:
     def recover(self, effect: Json, marker: Marker, intended_at: datetime) -> object:
         """Find the job that may have been started, else hand the nodes over."""
         work = self._work(_move(effect), effect["revision"])
-        return self.provisioner.find(marker, work, intended_at=intended_at) or self.provisioner.submit(marker, work)
+        return job_watch.find_or_submit(self.store, self.provisioner, marker, work, intended_at)
 
     def look(self, effect: object) -> object:
         """Ask for the members, or how the job stands."""

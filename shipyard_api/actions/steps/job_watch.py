@@ -9,8 +9,12 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Provisioner, Work
+from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Provisioner, Work
+from shipyard_api.ports.store import Store
 from shipyard_api.workflow.step import Json, Trouble
+
+# A peer's clock may be this far from ours: jobs that were recorded longer before an intent cannot be mistaken for it.
+_KNOWN_BEFORE = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,14 @@ def answer(report: object) -> JobReport | Trouble:
     if isinstance(report, JobReport | Trouble):
         return report
     raise TypeError(f"a job was reported on with {type(report).__name__}")
+
+
+def find_or_submit(store: Store, provisioner: Provisioner, marker: Marker, work: Work, intended_at: datetime) -> JobId:
+    """Return the job of an intent whose outcome is unknown, starting one only if there is none."""
+    with store.begin() as tx:
+        known = tx.actions.jobs_since(intended_at - _KNOWN_BEFORE)
+    found = provisioner.find(marker, work, intended_at=intended_at, known=known)
+    return found or provisioner.submit(marker, work)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,10 @@ from datetime import datetime, timedelta
 from shipyard_api.actions.steps import job_watch
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, Patience
+from shipyard_api.domain.rollout import JobStarted
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.ports.provisioner import Marker, Operation, Provisioner, Work
+from shipyard_api.ports.store import Store
 from shipyard_api.workflow.step import Act, Decision, Done, Failed, Folded, Json, Look, Trouble
 
 
@@ -19,6 +21,7 @@ class SiteWork:
     id: StepId
     operation: Operation
     patience: Callable[[DeploymentConfiguration], Patience]
+    store: Store
     provisioner: Provisioner
     always: bool = False
 
@@ -54,7 +57,7 @@ class SiteWork:
     def recover(self, effect: Json, marker: Marker, intended_at: datetime) -> object:
         """Find the job that may have been started, else submit the work."""
         work = self._work(effect)
-        return self.provisioner.find(marker, work, intended_at=intended_at) or self.provisioner.submit(marker, work)
+        return job_watch.find_or_submit(self.store, self.provisioner, marker, work, intended_at)
 
     def look(self, effect: object) -> object:
         """Ask how the job stands."""
@@ -65,7 +68,8 @@ class SiteWork:
         if state["job"] is None:
             if isinstance(report, Trouble):
                 return Folded({**state, "failed": report.detail})
-            return Folded({**state, "job": job_watch.new(str(report), now)})
+            job = str(report)
+            return Folded({**state, "job": job_watch.new(job, now)}, (JobStarted(self.operation.value, job),))
         limits = job_watch.Limits(state["interval"], state["timeout"], state["queue_limit"])
         watched = job_watch.judge(state["job"], job_watch.answer(report), limits, now)
         job = state["job"]["id"]

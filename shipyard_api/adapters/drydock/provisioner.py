@@ -1,6 +1,6 @@
 """The provisioner port over Drydock's API."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -29,9 +29,10 @@ class DrydockProvisioner:
 
     - A request still on its way while ``find`` looks: the task appears afterwards. The engine waits for a while
       before it asks (``settle``), longer than a request takes to arrive or to die.
-    - The same task made by somebody else, by hand, or by an earlier action, within the inaccuracy of the clocks (2 s;
-      60 s if Drydock's answer has no ``Date``): it is taken for ours. Its outcome is then that of the same operation
-      on the same nodes from the same design. Our engine itself sends a node at most once per phase of an action.
+    - The same task made by somebody else or by hand, within the inaccuracy of the clocks (2 s; 60 s if Drydock's answer
+      has no ``Date``): it is taken for ours. Its outcome is then that of the same operation on the same nodes from the
+      same design. Tasks of our own earlier actions are ``known`` and passed over, and our engine sends a node at most
+      once per phase of an action.
 
     And should a twin appear all the same: Drydock runs one task at a time, oldest first, so that the later one meets
     nodes that are already prepared or deployed, which it leaves alone and calls successes. ``submit`` never posts
@@ -96,11 +97,11 @@ class DrydockProvisioner:
         """
         return self._client.create_task(marker, translate.task_body(marker, work))
 
-    def find(self, marker: Marker, work: Work, *, intended_at: datetime) -> JobId | None:
+    def find(self, marker: Marker, work: Work, *, intended_at: datetime, known: Collection[JobId] = ()) -> JobId | None:
         """Return the oldest task of this work that was created since the intent; the class says how sure that is."""
         tasks, theirs = self._client.tasks(marker)
         since = translate.earliest_creation(intended_at, ours=self._now(), theirs=theirs)
-        return translate.find_job(tasks, work, since=since)
+        return translate.find_job(tasks, work, since=since, known=known)
 
     def report(self, job: JobId, work: Work) -> JobReport:
         """Return how the task stands; a prepare has ended only when MAAS, too, is done with the nodes."""

@@ -2,7 +2,7 @@
 
 import re
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -126,8 +126,10 @@ def earliest_creation(intended_at: datetime, *, ours: datetime, theirs: datetime
     return intended_at + (theirs - ours) - CLOCK_SLACK
 
 
-def find_job(tasks: Iterable[JsonObject], work: Work, *, since: datetime) -> JobId | None:
-    """Return the oldest requested task of this very work that was created at or after ``since``.
+def find_job(
+    tasks: Iterable[JsonObject], work: Work, *, since: datetime, known: Collection[JobId] = ()
+) -> JobId | None:
+    """Return the oldest requested task of this very work, created at or after ``since``, that is not ``known``.
 
     The oldest: it is the one Drydock starts first, every later twin meets nodes that are already done; and the choice
     stays the same however many twins appear afterwards.
@@ -135,7 +137,10 @@ def find_job(tasks: Iterable[JsonObject], work: Work, *, since: datetime) -> Job
     matching = [
         (created, str(task.get("task_id")))
         for task in tasks
-        if is_of(task, work) and (created := created_at(task)) is not None and created >= since
+        if is_of(task, work)
+        and task["task_id"] not in known
+        and (created := created_at(task)) is not None
+        and created >= since
     ]
     return JobId(min(matching)[1]) if matching else None
 
