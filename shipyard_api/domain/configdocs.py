@@ -28,7 +28,7 @@ HOST_PROFILE = "drydock/HostProfile/v1"
 COLLECTION_LIMIT = 36
 NAME_LIMIT = 64
 # The words that Deckhand allows in a schema, and the digits that some of its own documents carry.
-_SCHEMA = re.compile(r"[A-Za-z]+/[A-Za-z]+/v\d+(\.\d+)?")
+_SCHEMA = re.compile(r"[A-Za-z]+/[A-Za-z]+/v[0-9]+(\.[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +162,8 @@ def _shape_faults(entry: object, position: int) -> Iterable[Finding]:
         yield fault(
             f"'schema' must be text of the form word/Word/v1 with at most {NAME_LIMIT} characters{known}", "/schema"
         )
-    if not isinstance(name, str) or not name or len(name) > NAME_LIMIT:
-        yield fault(f"'metadata.name' must be text of 1 to {NAME_LIMIT} characters{known}", "/metadata/name")
+    if not isinstance(name, str) or not name or len(name) > NAME_LIMIT or not name.isprintable():
+        yield fault(f"'metadata.name' must be text of 1 to {NAME_LIMIT} printable characters{known}", "/metadata/name")
     kind = metadata.get("schema")
     if kind == DOCUMENT:
         yield from _document_faults(metadata, fault, known)

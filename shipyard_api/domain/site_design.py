@@ -130,7 +130,18 @@ def _members(inputs: SiteInputs, documents: Sequence[Document], ref: DocumentRef
         return [warning("DesignWithoutNodes", f"The design has no {configdocs.BAREMETAL_NODE}: nothing to deploy.")]
     used = inputs.strategy
     members = {group.name: selectors.select(group.selectors, inventory) for group in used.groups}
-    found = strategy.check_members(used, members)
+    found = list(strategy.check_members(used, members))
+    left_out = inventory.nodes.keys() - frozenset().union(*members.values())
+    if left_out:
+        examples = ", ".join(sorted(left_out)[:10])
+        found.append(
+            info(
+                "NodesInNoDeploymentGroup",
+                f"{len(left_out)} node(s) are in no deployment group and will not be deployed: {examples}"
+                f"{', …' if len(left_out) > 10 else ''}.",
+                path="/groups",
+            )
+        )
     return [finding.about(ref) if ref else finding for finding in found]
 
 

@@ -125,6 +125,14 @@ def find_cycles(graph: "nx.DiGraph[str]", order: Sequence[str]) -> tuple[tuple[s
 def check_members(strategy: Strategy, members: Mapping[GroupName, frozenset[NodeName]]) -> tuple[Finding, ...]:
     """Return what an operator should know about which nodes the groups select. Nothing here blocks."""
     findings: list[Finding] = []
+    if not strategy.groups:
+        findings.append(
+            warning(
+                "DeploymentStrategyEmpty",
+                "The deployment strategy has no groups: a site action succeeds without deploying anything.",
+                path="/groups",
+            )
+        )
     seen: set[NodeName] = set()
     shared: set[NodeName] = set()
     for index, group in enumerate(strategy.groups):

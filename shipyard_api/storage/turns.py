@@ -64,13 +64,14 @@ class SqlTurns:
 
     def start_step(self, claim: Claim, state: Json, *, now: datetime) -> None:
         """Record that the claim's step has begun."""
+        self._plan(claim, now)
         self._update_step(claim, state=StepState.RUNNING.value, memory=dict(state), started_at=now)
         self._write(claim, now, "step_started", {})
 
     def intend(self, claim: Claim, intent: Intent) -> None:
         """Write an intent, or a further attempt at it."""
-        self._update_step(claim, intent=_intent_json(intent))
         self._plan(claim, intent.attempted_at)
+        self._update_step(claim, intent=_intent_json(intent))
         self._write(
             claim,
             intent.attempted_at,

@@ -1,0 +1,56 @@
+"""Starting the programs as a user does, and finding what they leave behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+SHIPYARD = [sys.executable, "-c", "from shipyard_api.cli.main import main; main()"]
+STACK = [sys.executable, "-m", "shipyard_api.stack"]
+_MARK = "SHIPYARD_TEST_MARK"
+
+
+def marked() -> tuple[str, dict[str, str]]:
+    """Return a mark and an environment that carries it to every process that is started from there."""
+    mark = uuid.uuid4().hex
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("SHIPYARD_", "DATABASE_URL"))}
+    return mark, {**kept, _MARK: mark}
+
+
+def run(words: Sequence[str], environment: Mapping[str, str], seconds: float = 150) -> subprocess.CompletedProcess[str]:
+    """Run a command of shipyard to its end."""
+    return subprocess.run(
+        [*SHIPYARD, *words], env=dict(environment), capture_output=True, text=True, timeout=seconds, check=False
+    )
+
+
+def left_running(mark: str) -> list[str]:
+    """Return the command lines of processes that carry the mark; waits a moment for those on their way out."""
+    found: list[str] = []
+    for _ in range(50):
+        found = [line for _pid, line in processes(mark)]
+        if not found:
+            return []
+        time.sleep(0.1)
+    return found
+
+
+def processes(mark: str) -> list[tuple[int, str]]:
+    """Return pid and command line of every process that carries the mark."""
+    wanted = f"{_MARK}={mark}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                found.append((int(entry.name), line))
+        except OSError:
+            continue  # it ended while we looked, or it is not ours to look at
+    return found

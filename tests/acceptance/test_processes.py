@@ -1,0 +1,138 @@
+"""What several workers, and a machine that loses its power, do to an action."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
+from shipyard_api.domain.actions import ActionId
+from shipyard_api.storage.unit_of_work import SqlStore, connect
+from tests.acceptance.programs import STACK, left_running, marked, processes
+from tests.conftest import ROOT
+from tests.stand import Stand
+
+SITE = ROOT / "shipyard_api" / "simulators" / "sites" / "five-groups.yaml"
+
+
+def test_two_workers_share_an_action_and_no_turn_runs_twice(tmp_path: Path, database_url: str) -> None:
+    with Stand(tmp_path, database_url, scale=0.01) as stand:
+        stand.commit(SITE.read_bytes())
+        stand.start("worker-1")
+        stand.start("worker-2")
+        action = stand.deploy_site()
+        assert stand.wait(action, 120)["verdict"] == "success"
+        events = stand.events()
+    engine = connect(database_url, pool_size=1)
+    with SqlStore(engine, ProcrastinateWakeup()).begin() as tx:
+        journal = tx.actions.journal(ActionId(action))
+    engine.dispose()
+    owners: defaultdict[int, set[str]] = defaultdict(set)
+    for entry in journal:
+        owners[entry.epoch].add(entry.worker)
+    assert all(len(workers) == 1 for workers in owners.values())
+    assert len({worker for workers in owners.values() for worker in workers}) == 2, "only one worker took part"
+    intents = Counter(entry.facts["marker"] for entry in journal if entry.kind == "intended")
+    assert set(intents.values()) == {1}
+    started = Counter((event["phase"], event["node"]) for event in events if event["event"] == "node_started")
+    assert set(started.values()) == {1}
+
+
+def test_two_deploy_site_at_once_are_one_action_and_one_refusal(tmp_path: Path, database_url: str) -> None:
+    with Stand(tmp_path, database_url) as stand:
+        stand.commit(SITE.read_bytes())
+        first = stand.request("POST", "/actions", json={"name": "deploy_site"})
+        second = stand.request("POST", "/actions", json={"name": "deploy_site"})
+        assert (first.status_code, second.status_code) == (201, 409)
+        assert first.json()["id"] in second.json()["reason"]
+        stand.start("worker")
+        assert stand.wait(first.json()["id"], 120)["verdict"] == "success"
+        assert stand.request("POST", "/actions", json={"name": "deploy_site"}).status_code == 201
+
+
+def test_a_phase_that_ends_too_late_fails_its_group_with_the_reason_timeout(tmp_path: Path, database_url: str) -> None:
+    scenario = tmp_path / "late.yaml"
+    scenario.write_text("name: late\nnodes:\n  mon02: {deploy: slow, seconds: 4000}\n")
+    with Stand(tmp_path, database_url, scenario=scenario, scale=0.002) as stand:
+        stand.commit(SITE.read_bytes())
+        stand.start("worker")
+        action = stand.deploy_site()
+        stand.wait(action, 120)
+        groups = {group["name"]: group for group in stand.listing(action, "groups")}
+        nodes = {node["name"]: node for node in stand.listing(action, "nodes")}
+    monitoring = groups["monitoring-nodes"]
+    assert (monitoring["status"], monitoring["reason"]) == ("failed", "timeout")
+    assert monitoring["phases"][-1]["status"] == "timeout"
+    assert (nodes["mon02"]["status"], nodes["mon02"]["reason"]) == ("failure", "timeout")
+    assert "may still be working" in nodes["mon02"]["detail"]
+
+
+def _up(directory: Path, environment: dict[str, str]) -> tuple[subprocess.Popen[bytes], dict[str, Any]]:
+    ready = directory / "ready.json"
+    ready.unlink(missing_ok=True)
+    with (directory / "up.log").open("ab") as log:
+        command = [*STACK, "up", "--data-dir", str(directory / "data"), "--ready-file", str(ready)]
+        child = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+    deadline = time.monotonic() + 90
+    while not ready.is_file():
+        assert child.poll() is None, (directory / "up.log").read_text()
+        assert time.monotonic() < deadline, (directory / "up.log").read_text()
+        time.sleep(0.05)
+    return child, json.loads(ready.read_text())
+
+
+def _get(told: dict[str, Any], path: str) -> Any:
+    answer = requests.get(f"{told['url']}/api/v1.0{path}", headers={"X-Auth-Token": told["token"]}, timeout=30)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+@pytest.fixture
+def reachable() -> Iterator[Path]:
+    """A directory that the account of the database can reach, also when we are root."""
+    with tempfile.TemporaryDirectory(prefix="shipyard-test-") as made:
+        directory = Path(made)
+        directory.chmod(0o755)
+        yield directory
+
+
+def test_up_comes_back_after_everything_was_killed_and_has_kept_everything(reachable: Path) -> None:
+    mark, environment = marked()
+    child, told = _up(reachable, environment)
+    try:
+        headers = {"X-Auth-Token": told["token"]}
+        base = f"{told['url']}/api/v1.0"
+        assert requests.post(f"{base}/configdocs/design", data=SITE.read_bytes(), headers=headers, timeout=60).ok
+        assert requests.post(f"{base}/commitconfigdocs", headers=headers, timeout=60).ok
+        action = requests.post(f"{base}/actions", json={"name": "deploy_site"}, headers=headers, timeout=60).json()[
+            "id"
+        ]
+        for pid, _line in processes(mark):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        child.wait(20)
+
+        child, again = _up(reachable, environment)
+        assert again["token"] == told["token"]
+        assert [entry["collection_name"] for entry in _get(again, "/configdocs")] == ["design"]
+        deadline = time.monotonic() + 90
+        # The simulated Drydock has forgotten its tasks; what matters is that the action goes on and comes to an end.
+        while _get(again, f"/actions/{action}")["verdict"] is None:
+            assert time.monotonic() < deadline, (reachable / "up.log").read_text()
+            time.sleep(0.2)
+    finally:
+        child.terminate()
+        child.wait(30)
+    assert left_running(mark) == []

@@ -1,0 +1,111 @@
+"""The three worked examples of seed 000 and a real site, played by one command as an operator would."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.acceptance.programs import left_running, marked, run
+from tests.conftest import site_file
+
+CONTROL, COMPUTE_1, COMPUTE_2, MONITORING, NTP = (
+    "control-nodes",
+    "compute-nodes-1",
+    "compute-nodes-2",
+    "monitoring-nodes",
+    "ntp-node",
+)
+
+
+def demo(*words: str) -> dict[str, Any]:
+    """Run the demo; it must end as its scenario says, print one JSON document and leave nothing behind."""
+    mark, environment = marked()
+    ended = run(["demo", *words, "--json", "--speed", "200"], environment)
+    assert ended.returncode == 0, ended.stderr
+    assert left_running(mark) == []
+    return dict(json.loads(ended.stdout))
+
+
+def groups(report: dict[str, Any]) -> dict[str, tuple[str, str | None]]:
+    return {group["name"]: (group["status"], group["reason"]) for group in report["groups"]}
+
+
+def phases(report: dict[str, Any]) -> list[tuple[str, str, str]]:
+    return [(task["group"], task["phase"], task["status"]) for task in report["provisioner_tasks"]]
+
+
+def test_first_example_everything_succeeds() -> None:
+    report = demo()
+    assert report["verdict"] == "success"
+    assert set(groups(report).values()) == {("success", None)}
+    assert {node["status"] for node in report["nodes"]} == {"success"}
+    order = [group for group, phase, _status in phases(report) if phase == "prepare"]
+    assert sorted(order) == sorted([CONTROL, COMPUTE_1, COMPUTE_2, MONITORING, NTP])
+    assert order.index(NTP) < order.index(CONTROL) < min(order.index(COMPUTE_1), order.index(COMPUTE_2))
+    # A group is prepared and then deployed before another one is taken.
+    assert phases(report)[::2] == [(group, "prepare", "success") for group in order]
+    assert phases(report)[1::2] == [(group, "deploy", "success") for group in order]
+
+
+def test_second_example_a_critical_group_fails_in_prepare() -> None:
+    report = demo("--scenario", "ntp-prepare-fails")
+    assert report["verdict"] == "failed"
+    assert report["action"]["action_lifecycle"] == "Failed"
+    assert groups(report) == {
+        NTP: ("failed", "prepare"),
+        CONTROL: ("failed", "dependency"),
+        COMPUTE_1: ("failed", "dependency"),
+        COMPUTE_2: ("failed", "dependency"),
+        MONITORING: ("success", None),
+    }
+    assert {group for group, _phase, _status in phases(report)} == {NTP, MONITORING}
+    assert (NTP, "deploy") not in [(group, phase) for group, phase, _status in phases(report)]
+    untouched = {node["name"] for node in report["nodes"] if node["status"] == "not_started"}
+    assert untouched == {node["name"] for node in report["nodes"] if node["name"].startswith(("ctl", "cmp"))}
+
+
+def test_third_example_a_group_that_is_not_critical_fails_in_deploy() -> None:
+    report = demo("--scenario", "compute-2-deploy-fails")
+    assert report["verdict"] == "success"
+    assert groups(report) == {
+        NTP: ("success", None),
+        CONTROL: ("success", None),
+        COMPUTE_1: ("success", None),
+        COMPUTE_2: ("failed", "deploy"),
+        MONITORING: ("success", None),
+    }
+    failed = {(node["group"], node["reason"]) for node in report["nodes"] if node["status"] == "failure"}
+    assert failed == {(COMPUTE_2, "deploy")}
+
+
+def test_a_real_site_is_deployed_from_its_own_documents() -> None:
+    site = site_file("seaworthy.yaml")
+    report = demo("--site", str(site), "--collection", "design")
+    assert report["verdict"] == "success"
+    order = [(task["phase"], task["group"], len(task["nodes"])) for task in report["provisioner_tasks"]]
+    assert order == [
+        ("prepare", "masters", 2),
+        ("deploy", "masters", 2),
+        ("prepare", "workers", 3),
+        ("deploy", "workers", 3),
+    ]
+    assert [node["status"] for node in report["nodes"]] == ["success"] * 5
+
+
+def test_the_report_has_exactly_the_documented_keys() -> None:
+    report = demo()
+    assert list(report) == ["scenario", "action", "verdict", "groups", "nodes", "provisioner_tasks", "seconds"]
+    assert all(list(group) == ["name", "critical", "status", "reason"] for group in report["groups"])
+    assert all(list(node) == ["name", "status", "reason", "group"] for node in report["nodes"])
+    assert all(list(task) == ["phase", "group", "nodes", "status"] for task in report["provisioner_tasks"])
+
+
+@pytest.mark.parametrize("words", [["--scenario", "no-such"], ["--site", "/no/such/file.yaml", "--collection", "x"]])
+def test_what_cannot_be_played_is_refused_before_anything_starts(words: list[str]) -> None:
+    mark, environment = marked()
+    ended = run(["demo", *words, "--json"], environment)
+    assert ended.returncode != 0
+    assert words[1] in ended.stderr
+    assert left_running(mark) == []

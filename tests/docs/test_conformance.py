@@ -1,0 +1,91 @@
+"""Every sentence of a design is tied to a test that exists, or to a reason why there is none yet."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "design" / "conformance.md"
+HEADER = ["seed", "sentence", "where", "test"]
+OPEN = re.compile(r"engine: \S.*|later \(issue: [^)]+\): \S.*")
+TEST = re.compile(r"tests/[\w/]+\.py::test_\w+")
+
+
+class Row(NamedTuple):
+    line: int
+    seed: str
+    sentence: str
+    where: str
+    test: str
+
+
+def rows() -> list[Row]:
+    found = []
+    inside = False
+    for number, line in enumerate(PAGE.read_text("utf-8").splitlines(), start=1):
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")] if line.startswith("|") else []
+        if cells == HEADER:
+            inside = True
+        elif not cells:
+            inside = False
+        elif inside and not set(line) <= set("|- "):
+            assert len(cells) == len(HEADER), f"line {number} has {len(cells)} columns instead of {len(HEADER)}"
+            found.append(Row(number, *cells))
+    return found
+
+
+@cache
+def names_in(path: str) -> frozenset[str]:
+    file = ROOT / path
+    if not file.is_file():
+        return frozenset()
+    tree = ast.parse(file.read_text("utf-8"))
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return frozenset(node.name for node in tree.body if isinstance(node, kinds))
+
+
+def test_the_page_has_rows_for_every_section_of_the_grouping_design() -> None:
+    sections = {row.seed.removeprefix("000 ").split()[0] for row in rows() if row.seed.startswith("000 ")}
+
+    assert sections == {
+        "API",
+        "Criticality",
+        "Dependencies",
+        "Deployment",
+        "Documentation",
+        "Drydock",
+        "Example",
+        "Groups",
+        "Needed",
+        "Notes",
+        "Overview",
+        "Process",
+        "Schemas",
+        "Selectors",
+        "Strategy",
+        "Success",
+        "Workflow",
+    }
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: f"line {row.line}")
+def test_every_row_names_tests_that_exist_or_says_why_there_are_none(row: Row) -> None:
+    assert row.seed[:3].isdigit(), "the first column begins with the number of the design"
+    assert row.sentence
+    assert row.where
+    if OPEN.fullmatch(row.test):
+        return
+    for test in row.test.split("<br>"):
+        assert TEST.fullmatch(test), f"'{test}' is no test, nor 'engine: …', nor 'later (issue: …): …'"
+        path, _, name = test.partition("::")
+        assert name in names_in(path), f"{path} has no test {name}"
+
+
+def test_no_sentence_stands_twice_in_one_section() -> None:
+    said = [(row.seed, row.sentence) for row in rows()]
+
+    assert len(said) == len(set(said))

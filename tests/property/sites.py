@@ -1,0 +1,117 @@
+"""Random strategies with what will happen to their nodes, for the properties of a rollout."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from hypothesis import strategies as st
+
+from shipyard_api.domain.criteria import SuccessCriteria
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout import Fact, Move, Outcome, Phase, Rollout
+from shipyard_api.domain.strategy import DeploymentGroup, GroupName, Strategy
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What happens to nodes and groups: which nodes fail where, which phases run out of time, who is slow then."""
+
+    fails: frozenset[tuple[Phase, NodeName]] = frozenset()
+    times_out: frozenset[tuple[Phase, GroupName]] = frozenset()
+    slow: frozenset[NodeName] = frozenset()
+
+    def outcome(self, move: Move) -> Outcome:
+        """Return how the move ends; the same move always ends alike."""
+        timed_out = (move.phase, move.group) in self.times_out
+        late = self.slow if timed_out else frozenset()
+        good = {node for node in move.nodes if (move.phase, node) not in self.fails and node not in late}
+        return Outcome(frozenset(good), timed_out)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A strategy, the nodes its groups hold, and the fate of all."""
+
+    strategy: Strategy
+    members: dict[GroupName, frozenset[NodeName]]
+    fate: Fate
+
+    def rollout(self) -> Rollout:
+        """Return the rollout before its first move."""
+        return Rollout(self.strategy, self.members)
+
+    def with_fate(self, fate: Fate) -> "Site":
+        """Return the same site with another fate."""
+        return replace(self, fate=fate)
+
+
+def run(site: Site, rollout: Rollout | None = None) -> tuple[Rollout, list[Move], list[Fact]]:
+    """Play a rollout to its end; begin anew or go on with the one that is given."""
+    rollout = rollout or site.rollout()
+    moves: list[Move] = []
+    facts: list[Fact] = []
+    if rollout.running is not None:
+        facts += rollout.finish(site.fate.outcome(rollout.running))
+    while (move := rollout.next_move()) is not None:
+        moves.append(move)
+        facts += rollout.start(move)
+        facts += rollout.finish(site.fate.outcome(move))
+    return rollout, moves, facts
+
+
+NODES = [NodeName(f"n{number}") for number in range(10)]
+GROUPS = [GroupName(f"g{number}") for number in range(7)]
+
+
+def some(values: Sequence[T]) -> st.SearchStrategy[frozenset[T]]:
+    """Draw about half of the values, in one draw: sets of sampled values would take most of the time of a test."""
+    masks = st.integers(0, 2 ** len(values) - 1)
+    return masks.map(lambda mask: frozenset(value for place, value in enumerate(values) if mask >> place & 1))
+
+
+def few(values: Sequence[T]) -> st.SearchStrategy[frozenset[T]]:
+    """Draw about one in eight of the values, often none."""
+    return st.builds(lambda *drawn: frozenset.intersection(*drawn), *[some(values)] * 3)
+
+
+criteria = st.one_of(
+    st.just(SuccessCriteria()),
+    st.builds(SuccessCriteria, percent_successful_nodes=st.integers(0, 100)),
+    st.builds(SuccessCriteria, minimum_successful_nodes=st.integers(0, 4)),
+    st.builds(SuccessCriteria, maximum_failed_nodes=st.integers(0, 3)),
+    st.builds(SuccessCriteria, st.integers(0, 100), st.integers(0, 4), st.integers(0, 3)),
+)
+
+
+# Made once: making a strategy costs more than drawing from it.
+SIZES = range(len(GROUPS) + 1)
+booleans = st.booleans()
+sizes = st.integers(0, len(GROUPS))
+parents_of = [few(GROUPS[:size]) | some(GROUPS[:size]) for size in SIZES]
+orders_of = [st.permutations(range(size)) for size in SIZES]
+held = few(NODES) | some(NODES)
+slow_nodes = some(NODES)
+faults_of = {Phase.PREPARE: few(NODES), Phase.DEPLOY: held}
+too_slow_of = [few(GROUPS[:size]) for size in SIZES]
+neither = st.just(frozenset[GroupName]())
+
+
+@st.composite
+def sites(draw: st.DrawFn, *, timeouts: bool = True) -> Site:
+    """Draw up to 7 groups over up to 10 nodes: any acyclic graph in any order of writing, groups that share nodes or
+    have none, nodes that fail in either phase, and phases whose time is up with some of their nodes done.
+    """
+    size = draw(sizes)
+    groups = []
+    members = {}
+    for position, name in enumerate(GROUPS[:size]):
+        parents = tuple(sorted(draw(parents_of[position])))
+        groups.append(DeploymentGroup(name, draw(booleans), parents, (), draw(criteria)))
+        members[name] = draw(held)
+    fails = frozenset((phase, node) for phase in Phase for node in draw(faults_of[phase]))
+    limits = too_slow_of[size] if timeouts else neither
+    times_out = frozenset((phase, name) for phase in Phase for name in draw(limits))
+    fate = Fate(fails, times_out, draw(slow_nodes) if times_out else frozenset())
+    return Site(Strategy(tuple(groups[place] for place in draw(orders_of[size]))), members, fate)

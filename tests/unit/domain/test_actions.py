@@ -1,0 +1,57 @@
+"""Names and states of actions and steps."""
+
+import pytest
+
+from shipyard_api.domain.actions import ENDED, RunState, StepState, group_state, lifecycle
+
+RUNNING, SUCCESS, FAILED, UPSTREAM = (
+    StepState.RUNNING,
+    StepState.SUCCESS,
+    StepState.FAILED,
+    StepState.UPSTREAM_FAILED,
+)
+
+
+@pytest.mark.parametrize(
+    ("state", "word"),
+    [
+        (RunState.QUEUED, "Pending"),
+        (RunState.RUNNING, "Processing"),
+        (RunState.SUCCESS, "Complete"),
+        (RunState.FAILED, "Failed"),
+    ],
+    ids=lambda value: value.value if isinstance(value, RunState) else value,
+)
+def test_every_state_of_an_action_has_its_word(state: RunState, word: str) -> None:
+    assert lifecycle(state) == word
+
+
+def test_an_action_that_failed_is_never_complete() -> None:
+    assert {lifecycle(state) for state in ENDED} == {"Complete", "Failed"}
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        pytest.param([None, None], None, id="nothing has begun"),
+        pytest.param([RUNNING, None], RUNNING, id="the first step runs"),
+        pytest.param([SUCCESS, None], RUNNING, id="between two steps"),
+        pytest.param([SUCCESS, SUCCESS], SUCCESS, id="all succeeded"),
+        pytest.param([SUCCESS, FAILED], FAILED, id="the last step failed"),
+        pytest.param([FAILED, UPSTREAM], FAILED, id="a step failed and the next was not tried"),
+        pytest.param([UPSTREAM, UPSTREAM], UPSTREAM, id="something before the group failed"),
+        pytest.param([SUCCESS, UPSTREAM], UPSTREAM, id="something beside the group failed while it was under way"),
+        pytest.param([RUNNING, UPSTREAM], RUNNING, id="a step still runs"),
+        pytest.param([], None, id="a group without steps"),
+    ],
+)
+def test_the_state_of_a_bare_group_id_follows_from_its_steps(
+    steps: list[StepState | None], expected: StepState | None
+) -> None:
+    assert group_state(steps) is expected
+
+
+def test_a_group_whose_steps_have_all_ended_is_never_running() -> None:
+    ended = [SUCCESS, FAILED, UPSTREAM]
+
+    assert RUNNING not in {group_state([first, second]) for first in ended for second in ended}

@@ -1,0 +1,695 @@
+"""Deploying group by group (design: Process, Example Processing, Criticality, Dependencies, Notes)."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from shipyard_api.domain.criteria import Criterion, Shortfall
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.rollout import (
+    Fact,
+    GroupChanged,
+    GroupStatus,
+    Move,
+    NodesChanged,
+    Outcome,
+    Phase,
+    Reason,
+    Rollout,
+    Verdict,
+)
+from shipyard_api.domain.selectors import select
+from shipyard_api.domain.strategy import GroupName, check_groups
+from tests.factories import (
+    five_groups_data,
+    five_groups_inventory,
+    five_groups_strategy,
+    group,
+    group_entry,
+    play,
+    rollout,
+    strategy,
+)
+
+PREPARE, DEPLOY = Phase.PREPARE, Phase.DEPLOY
+
+
+def move(name: str, phase: Phase, nodes: str = "") -> Move:
+    return Move(GroupName(name), phase, tuple(NodeName(node) for node in nodes.split()))
+
+
+def nodes(subject: Rollout) -> dict[str, str]:
+    return {name: subject.nodes[name].value for name in sorted(subject.nodes)}
+
+
+def groups(subject: Rollout) -> dict[str, str]:
+    return {name: status.value for name, status in subject.groups.items()}
+
+
+def reasons(subject: Rollout) -> dict[str, str]:
+    return {name: reason.value for name, reason in subject.reasons.items()}
+
+
+def order(moves: Iterable[Move]) -> list[str]:
+    return [f"{one.phase.value} {one.group}" for one in moves]
+
+
+# --- The worked examples ----------------------------------------------------------------------------------------------
+
+
+def example() -> Rollout:
+    site, plan = five_groups_inventory(), five_groups_strategy()
+    return Rollout(plan, {entry.name: select(entry.selectors, site) for entry in plan.groups})
+
+
+CONTROL = "control01 control02 control03 control04"
+COMPUTE_1 = "compute11 compute12 compute13 compute14"
+COMPUTE_2 = "compute21 compute22 compute23 compute24"
+MONITORING = "monitoring01 monitoring02 monitoring03"
+
+
+def test_the_selectors_of_the_example_combine_tags_racks_and_names() -> None:
+    assert {name: " ".join(sorted(found)) for name, found in example().members.items()} == {
+        "control-nodes": CONTROL,
+        "compute-nodes-1": COMPUTE_1,
+        "compute-nodes-2": COMPUTE_2,
+        "monitoring-nodes": MONITORING,
+        "ntp-node": "ntp01",
+    }
+
+
+def test_first_worked_example_everything_succeeds() -> None:
+    subject = example()
+
+    moves, _ = play(subject)
+
+    assert sorted(order(moves)) == sorted(
+        f"{phase} {name}" for name in subject.groups for phase in ("prepare", "deploy")
+    )
+    assert set(groups(subject).values()) == {"success"}
+    assert set(nodes(subject).values()) == {"success"}
+    assert subject.verdict() is Verdict.SUCCESS
+
+
+def test_second_worked_example_a_failed_prepare_of_ntp_fails_all_that_depend_on_it() -> None:
+    subject = example()
+
+    moves, _ = play(subject, fail="prepare:ntp01")
+
+    assert sorted(order(moves)) == ["deploy monitoring-nodes", "prepare monitoring-nodes", "prepare ntp-node"]
+    assert groups(subject) == {
+        "control-nodes": "failed",
+        "compute-nodes-1": "failed",
+        "compute-nodes-2": "failed",
+        "monitoring-nodes": "success",
+        "ntp-node": "failed",
+    }
+    assert reasons(subject) == {
+        "ntp-node": "prepare",
+        "control-nodes": "dependency",
+        "compute-nodes-1": "dependency",
+        "compute-nodes-2": "dependency",
+    }
+    assert nodes(subject) == {
+        "ntp01": "failure",
+        **dict.fromkeys(MONITORING.split(), "success"),
+        **dict.fromkeys(f"{CONTROL} {COMPUTE_1} {COMPUTE_2}".split(), "not_started"),
+    }
+    assert subject.verdict() is Verdict.FAILED
+
+
+def test_third_worked_example_a_failed_deploy_of_compute_2_leaves_the_rest_and_the_verdict_alone() -> None:
+    subject = example()
+
+    moves, _ = play(subject, fail=" ".join(f"deploy:{name}" for name in COMPUTE_2.split()))
+
+    assert len(moves) == 10
+    assert groups(subject) == {
+        "control-nodes": "success",
+        "compute-nodes-1": "success",
+        "compute-nodes-2": "failed",
+        "monitoring-nodes": "success",
+        "ntp-node": "success",
+    }
+    assert reasons(subject) == {"compute-nodes-2": "deploy"}
+    assert [name for name, status in nodes(subject).items() if status == "failure"] == COMPUTE_2.split()
+    assert subject.verdict() is Verdict.SUCCESS
+
+
+def test_the_order_of_the_example_is_one_the_design_allows() -> None:
+    moves, _ = play(example())
+    place = {one.group: position for position, one in enumerate(moves)}
+
+    assert place[GroupName("ntp-node")] < place[GroupName("control-nodes")]
+    assert place[GroupName("control-nodes")] < place[GroupName("compute-nodes-1")]
+    assert place[GroupName("control-nodes")] < place[GroupName("compute-nodes-2")]
+    assert set(place) == {entry.name for entry in five_groups_strategy().groups}
+
+
+def test_every_criterion_of_the_control_group_of_the_example_must_hold() -> None:
+    subject = example()
+
+    _, facts = play(subject, fail="deploy:control01")
+
+    (failed,) = [fact for fact in facts if isinstance(fact, GroupChanged) and fact.reason is Reason.DEPLOY]
+    assert failed.group == "control-nodes"
+    assert failed.shortfalls == (Shortfall(Criterion.PERCENT, needed=90, actual=75),)
+    assert subject.verdict() is Verdict.FAILED
+
+
+# --- Order ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_group_is_processed_after_all_the_groups_it_depends_on() -> None:
+    subject = rollout(
+        (group("last", after=["left", "right"]), "n4"),
+        (group("left", after=["first"]), "n2"),
+        (group("right", after=["first"]), "n3"),
+        (group("first"), "n1"),
+    )
+
+    moves, _ = play(subject)
+
+    assert [one.group for one in moves[::2]] == ["first", "left", "right", "last"]
+
+
+def test_a_group_is_prepared_and_then_deployed_before_another_is_selected() -> None:
+    moves, _ = play(rollout((group("a"), "n1"), (group("b"), "n2")))
+
+    assert order(moves) == ["prepare a", "deploy a", "prepare b", "deploy b"]
+
+
+def test_two_groups_never_run_at_the_same_time() -> None:
+    subject = rollout((group("a"), "n1"), (group("b"), "n2"))
+    subject.start(move("a", PREPARE, "n1"))
+
+    assert subject.next_move() is None
+    assert not subject.done
+    with pytest.raises(ValueError, match="prepare of b is not the next move"):
+        subject.start(move("b", PREPARE, "n2"))
+
+
+def test_of_the_groups_that_are_ready_the_first_of_the_document_goes_first() -> None:
+    moves, _ = play(rollout((group("b"), ""), (group("a"), ""), (group("c"), "")))
+
+    assert [one.group for one in moves[::2]] == ["b", "a", "c"]
+
+
+def test_a_group_that_becomes_ready_goes_before_later_ones_that_have_waited_longer() -> None:
+    moves, _ = play(rollout((group("child", after=["parent"]), ""), (group("parent"), ""), (group("other"), "")))
+
+    assert [one.group for one in moves[::2]] == ["parent", "child", "other"]
+
+
+def test_a_chain_of_20_000_groups_runs_from_end_to_end() -> None:
+    chain = [group_entry(f"g{n}", depends_on=[f"g{n - 1}"] if n else []) for n in range(20_000)]
+    assert check_groups({"groups": chain}) == ()
+    plan = strategy(*(group(entry["name"], after=entry["depends_on"]) for entry in reversed(chain)))
+    subject = Rollout(plan, {entry.name: [NodeName(f"n-{entry.name}")] for entry in plan.groups})
+
+    moves, _ = play(subject)
+
+    assert [one.group for one in moves[::2]] == [f"g{n}" for n in range(20_000)]
+    assert set(subject.groups.values()) == {GroupStatus.SUCCESS}
+
+
+def test_a_failure_at_the_head_of_a_chain_of_20_000_groups_fails_them_all() -> None:
+    plan = strategy(*(group(f"g{n}", after=[f"g{n - 1}"] if n else [], minimum=1) for n in range(20_000)))
+    subject = Rollout(plan, {entry.name: [] for entry in plan.groups})
+
+    moves, facts = play(subject)
+
+    assert order(moves) == ["prepare g0"]
+    assert set(subject.groups.values()) == {GroupStatus.FAILED}
+    assert len([fact for fact in facts if isinstance(fact, GroupChanged) and fact.reason]) == 20_000
+
+
+def diamond(layers: int, width: int) -> list[tuple[str, list[str]]]:
+    """Return names and parents of a graph whose every layer waits for all of the layer before."""
+    return [
+        (f"{layer}.{column}", [f"{layer - 1}.{above}" for above in range(width)] if layer else [])
+        for layer in range(layers)
+        for column in range(width)
+    ]
+
+
+def test_a_diamond_of_30_layers_runs_layer_by_layer() -> None:
+    graph = diamond(30, 8)
+    assert check_groups({"groups": [group_entry(name, depends_on=parents) for name, parents in graph]}) == ()
+    subject = Rollout(
+        strategy(*(group(name, after=parents) for name, parents in reversed(graph))),
+        {GroupName(name): [NodeName(f"n{name}")] for name, _ in graph},
+    )
+
+    moves, _ = play(subject)
+
+    assert [int(one.group.split(".")[0]) for one in moves[::2]] == [layer for layer in range(30) for _ in range(8)]
+    assert subject.verdict() is Verdict.SUCCESS
+
+
+def test_a_failure_inside_a_diamond_fails_every_layer_below_it_once() -> None:
+    graph = diamond(30, 8)
+    subject = Rollout(
+        strategy(*(group(name, after=parents, percent=100) for name, parents in graph)),
+        {GroupName(name): [NodeName(f"n{name}")] for name, _ in graph},
+    )
+
+    _, facts = play(subject, fail="prepare:n10.3")
+
+    failed = [fact.group for fact in facts if isinstance(fact, GroupChanged) and fact.status is GroupStatus.FAILED]
+    assert sorted(failed) == sorted(["10.3", *(name for name, _ in graph if int(name.split(".")[0]) > 10)])
+
+
+# --- What is sent -----------------------------------------------------------------------------------------------------
+
+
+def test_prepare_takes_nodes_not_started_and_deploy_takes_prepared_ones() -> None:
+    subject = rollout((group("a"), "n1 n2 n3"))
+    subject.restore(
+        nodes={NodeName("n1"): NodeStatus.PREPARED, NodeName("n2"): NodeStatus.SUCCESS},
+        groups={},
+        reasons={},
+        running=None,
+    )
+
+    moves, _ = play(subject)
+
+    assert moves == [move("a", PREPARE, "n3"), move("a", DEPLOY, "n1 n3")]
+
+
+def test_a_node_that_failed_prepare_is_not_deployed() -> None:
+    subject = rollout((group("a"), "n1 n2"))
+
+    moves, _ = play(subject, fail="prepare:n2")
+
+    assert moves == [move("a", PREPARE, "n1 n2"), move("a", DEPLOY, "n1")]
+    assert nodes(subject) == {"n1": "success", "n2": "failure"}
+
+
+@pytest.mark.parametrize("failing", ["prepare:n2", "deploy:n2"])
+def test_a_failed_node_is_excluded_from_every_later_group(failing: str) -> None:
+    moves, _ = play(rollout((group("a"), "n1 n2"), (group("b"), "n2 n3")), fail=failing)
+
+    assert moves[2:] == [move("b", PREPARE, "n3"), move("b", DEPLOY, "n3")]
+
+
+def test_a_deployed_node_is_not_sent_again_by_another_group() -> None:
+    moves, _ = play(rollout((group("a"), "n1 n2"), (group("b"), "n2 n3")))
+
+    assert moves == [
+        move("a", PREPARE, "n1 n2"),
+        move("a", DEPLOY, "n1 n2"),
+        move("b", PREPARE, "n3"),
+        move("b", DEPLOY, "n3"),
+    ]
+
+
+def test_a_node_of_a_group_that_never_ran_is_deployed_by_the_next_group_that_holds_it() -> None:
+    subject = rollout(
+        (group("broken", minimum=1), ""),
+        (group("never", after=["broken"]), "n1 n2"),
+        (group("later"), "n2 n3"),
+    )
+
+    play(subject)
+
+    assert groups(subject) == {"broken": "failed", "never": "failed", "later": "success"}
+    assert nodes(subject) == {"n1": "not_started", "n2": "success", "n3": "success"}
+
+
+def test_a_node_that_a_failed_group_had_prepared_is_deployed_by_the_next_group_that_holds_it() -> None:
+    subject = rollout((group("strict", percent=100), "n1 n2 n3"), (group("later"), "n2"))
+
+    moves, _ = play(subject, fail="prepare:n1")
+
+    assert moves[1:] == [move("later", PREPARE), move("later", DEPLOY, "n2")]
+    assert nodes(subject) == {"n1": "failure", "n2": "success", "n3": "prepared"}
+
+
+def test_a_group_whose_nodes_are_all_settled_sends_nothing_and_is_judged() -> None:
+    subject = rollout((group("a"), "n1 n2"), (group("b", percent=100), "n1 n2"))
+
+    moves, _ = play(subject, fail="deploy:n2")
+
+    assert moves[2:] == [move("b", PREPARE)]
+    assert reasons(subject) == {"b": "prepare"}
+
+
+def test_a_success_of_a_node_that_was_not_sent_changes_nothing() -> None:
+    subject = rollout((group("a"), "n1"), (group("b"), "n2"))
+    subject.start(move("a", PREPARE, "n1"))
+
+    subject.finish(Outcome(frozenset({NodeName("n1"), NodeName("n2"), NodeName("stranger")})))
+
+    assert nodes(subject) == {"n1": "prepared", "n2": "not_started"}
+
+
+# --- Node statuses ----------------------------------------------------------------------------------------------------
+
+
+def test_each_node_has_one_status_that_follows_the_moves() -> None:
+    subject = rollout((group("a"), "n1 n2 n3"))
+    assert nodes(subject) == dict.fromkeys(["n1", "n2", "n3"], "not_started")
+
+    subject.start(move("a", PREPARE, "n1 n2 n3"))
+    assert nodes(subject) == dict.fromkeys(["n1", "n2", "n3"], "not_started")
+
+    subject.finish(Outcome(frozenset({NodeName("n1"), NodeName("n2")})))
+    assert nodes(subject) == {"n1": "prepared", "n2": "prepared", "n3": "failure"}
+
+    subject.start(move("a", DEPLOY, "n1 n2"))
+    subject.finish(Outcome(frozenset({NodeName("n2")})))
+    assert nodes(subject) == {"n1": "failure", "n2": "success", "n3": "failure"}
+
+
+# --- Judging a group --------------------------------------------------------------------------------------------------
+
+
+def test_criteria_are_judged_after_prepare_and_a_failure_skips_deploy() -> None:
+    subject = rollout((group("a", percent=75), "n1 n2"))
+
+    moves, facts = play(subject, fail="prepare:n2")
+
+    assert order(moves) == ["prepare a"]
+    assert facts[-1] == GroupChanged(
+        GroupName("a"),
+        GroupStatus.FAILED,
+        PREPARE,
+        Reason.PREPARE,
+        "percent_successful_nodes is 50%, at least 75% needed",
+        (Shortfall(Criterion.PERCENT, needed=75, actual=50),),
+    )
+    assert nodes(subject) == {"n1": "prepared", "n2": "failure"}
+
+
+def test_criteria_are_judged_after_deploy() -> None:
+    subject = rollout((group("a", minimum=2), "n1 n2"))
+
+    moves, _ = play(subject, fail="deploy:n2")
+
+    assert order(moves) == ["prepare a", "deploy a"]
+    assert reasons(subject) == {"a": "deploy"}
+
+
+def test_a_node_that_was_prepared_but_failed_deploy_counts_as_failed() -> None:
+    subject = rollout((group("a", maximum_failed=0), "n1 n2"))
+    subject.start(move("a", PREPARE, "n1 n2"))
+    subject.finish(Outcome(frozenset({NodeName("n1"), NodeName("n2")})))
+    assert groups(subject) == {"a": "preparing"}
+
+    subject.start(move("a", DEPLOY, "n1 n2"))
+    subject.finish(Outcome(frozenset({NodeName("n1")})))
+
+    assert reasons(subject) == {"a": "deploy"}
+
+
+def test_nodes_of_the_group_that_another_group_deployed_count_as_successful() -> None:
+    subject = rollout((group("a"), "n1 n2 n3"), (group("b", percent=75), "n1 n2 n3 n4"))
+
+    play(subject, fail="prepare:n4")
+
+    assert groups(subject)["b"] == "success"
+
+
+def test_nodes_of_the_group_that_failed_in_another_group_count_as_failed() -> None:
+    subject = rollout((group("a"), "n1 n2"), (group("b", maximum_failed=1), "n1 n2 n3"))
+
+    play(subject, fail="deploy:n1 deploy:n2")
+
+    assert reasons(subject) == {"b": "prepare"}
+
+
+def test_a_group_without_criteria_succeeds_though_every_node_failed() -> None:
+    subject = rollout((group("a", critical=True), "n1 n2"), (group("b", after=["a"]), "n3"))
+
+    moves, _ = play(subject, fail="prepare:n1 prepare:n2")
+
+    assert groups(subject) == {"a": "success", "b": "success"}
+    assert moves[1] == move("a", DEPLOY)
+    assert subject.verdict() is Verdict.SUCCESS
+
+
+@pytest.mark.parametrize(
+    ("criteria", "status"),
+    [
+        pytest.param({"percent": 100}, "success", id="percent counts as 100"),
+        pytest.param({"minimum": 1}, "failed", id="minimum counts 0 nodes"),
+        pytest.param({"maximum_failed": 0}, "success", id="maximum counts 0 failed nodes"),
+        pytest.param({}, "success", id="no criteria"),
+    ],
+)
+def test_a_group_without_nodes_is_judged_all_the_same(criteria: dict[str, Any], status: str) -> None:
+    subject = rollout((group("empty", **criteria), ""))
+
+    play(subject)
+
+    assert groups(subject) == {"empty": status}
+
+
+# --- Dependencies -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("failing", ["prepare:n1", "deploy:n1"])
+def test_dependents_of_a_failed_group_are_never_started(failing: str) -> None:
+    subject = rollout(
+        (group("parent", percent=100), "n1"),
+        (group("child", after=["parent"]), "n2"),
+        (group("grandchild", after=["child"]), "n3"),
+        (group("unrelated"), "n4"),
+    )
+
+    moves, _ = play(subject, fail=failing)
+
+    assert {one.group for one in moves} == {"parent", "unrelated"}
+    assert nodes(subject) == {"n1": "failure", "n2": "not_started", "n3": "not_started", "n4": "success"}
+
+
+def test_a_dependent_of_a_failed_group_is_failed_regardless_of_its_own_criteria() -> None:
+    subject = rollout((group("parent", minimum=1), ""), (group("child", after=["parent"]), "n1"))
+
+    _, facts = play(subject)
+
+    assert reasons(subject) == {"parent": "prepare", "child": "dependency"}
+    assert facts[-1] == GroupChanged(
+        GroupName("child"), GroupStatus.FAILED, None, Reason.DEPENDENCY, "depends on parent, which failed"
+    )
+
+
+def test_one_failed_parent_among_successful_ones_is_enough() -> None:
+    subject = rollout((group("a"), ""), (group("b", minimum=1), ""), (group("c", after=["a", "b"]), "n1"))
+
+    play(subject)
+
+    assert groups(subject) == {"a": "success", "b": "failed", "c": "failed"}
+
+
+def test_groups_that_do_not_depend_on_a_failed_group_go_on() -> None:
+    subject = rollout((group("a", critical=True, minimum=1), ""), (group("b"), "n1"))
+
+    play(subject)
+
+    assert groups(subject) == {"a": "failed", "b": "success"}
+
+
+# --- Criticality ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("critical", "verdict"), [(True, Verdict.FAILED), (False, Verdict.SUCCESS)], ids=["critical", "not critical"]
+)
+def test_only_a_failed_critical_group_fails_the_rollout(critical: bool, verdict: Verdict) -> None:
+    subject = rollout((group("a", critical=critical, minimum=1), ""), (group("b", critical=True), "n1"))
+
+    play(subject)
+
+    assert subject.verdict() is verdict
+
+
+def test_a_critical_group_that_failed_by_dependency_fails_the_rollout() -> None:
+    subject = rollout((group("a", minimum=1), ""), (group("b", critical=True, after=["a"]), "n1"))
+
+    play(subject)
+
+    assert subject.verdict() is Verdict.FAILED
+
+
+def test_a_critical_group_whose_time_was_up_fails_the_rollout() -> None:
+    subject = rollout((group("a", critical=True), "n1"))
+
+    play(subject, time_out="deploy:a")
+
+    assert subject.verdict() is Verdict.FAILED
+
+
+def test_a_critical_group_that_lost_nodes_within_its_criteria_does_not_fail_the_rollout() -> None:
+    subject = rollout((group("a", critical=True, percent=50), "n1 n2"))
+
+    play(subject, fail="deploy:n1")
+
+    assert subject.verdict() is Verdict.SUCCESS
+
+
+def test_a_strategy_without_groups_is_done_at_once() -> None:
+    subject = rollout()
+
+    assert subject.done
+    assert subject.next_move() is None
+    assert subject.verdict() is Verdict.SUCCESS
+
+
+# --- Time limits ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("phase", ["prepare", "deploy"])
+def test_a_group_whose_time_is_up_has_failed_whatever_its_criteria(phase: str) -> None:
+    subject = rollout((group("slow"), "n1"), (group("child", after=["slow"]), "n2"), (group("other"), "n3"))
+
+    moves, facts = play(subject, time_out=f"{phase}:slow")
+
+    assert reasons(subject) == {"slow": "timeout", "child": "dependency"}
+    assert groups(subject)["other"] == "success"
+    assert ("deploy slow" in order(moves)) is (phase == "deploy")
+    assert GroupChanged(
+        GroupName("slow"),
+        GroupStatus.FAILED,
+        Phase(phase),
+        Reason.TIMEOUT,
+        f"{phase} did not end within its time limit",
+    ) in [fact for fact in facts if isinstance(fact, GroupChanged)]
+
+
+def test_nodes_that_were_done_when_the_time_was_up_keep_their_status_and_count_for_other_groups() -> None:
+    subject = rollout((group("slow"), "n1 n2"), (group("other", minimum=1), "n1"))
+    subject.start(move("slow", PREPARE, "n1 n2"))
+
+    facts = subject.finish(Outcome(frozenset({NodeName("n1")}), timed_out=True))
+
+    assert nodes(subject) == {"n1": "prepared", "n2": "failure"}
+    assert NodesChanged(GroupName("slow"), PREPARE, NodeStatus.FAILURE, (NodeName("n2"),), True) in facts
+    moves, _ = play(subject)
+    assert moves == [move("other", PREPARE), move("other", DEPLOY, "n1")]
+    assert groups(subject) == {"slow": "failed", "other": "success"}
+
+
+def test_nodes_that_were_not_done_when_the_time_was_up_are_never_sent_again() -> None:
+    moves, _ = play(rollout((group("slow"), "n1"), (group("other"), "n1 n2")), time_out="prepare:slow")
+
+    assert moves == [move("slow", PREPARE, "n1"), move("other", PREPARE, "n2"), move("other", DEPLOY, "n2")]
+
+
+# --- Facts ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_facts_of_a_group_tell_its_story_in_order() -> None:
+    subject = rollout((group("a"), "n1 n2"))
+
+    _, facts = play(subject, fail="deploy:n2")
+
+    name, n1, n2 = GroupName("a"), NodeName("n1"), NodeName("n2")
+    expected: list[Fact] = [
+        GroupChanged(name, GroupStatus.PREPARING, PREPARE),
+        NodesChanged(name, PREPARE, NodeStatus.PREPARED, (n1, n2)),
+        GroupChanged(name, GroupStatus.DEPLOYING, DEPLOY),
+        NodesChanged(name, DEPLOY, NodeStatus.SUCCESS, (n1,)),
+        NodesChanged(name, DEPLOY, NodeStatus.FAILURE, (n2,)),
+        GroupChanged(name, GroupStatus.SUCCESS, DEPLOY),
+    ]
+    assert facts == expected
+
+
+def test_what_the_provisioner_said_of_failed_nodes_is_kept() -> None:
+    subject = rollout((group("a"), "n1 n2 n3"))
+    subject.start(move("a", PREPARE, "n1 n2 n3"))
+    said = {NodeName("n1"): "was fine", NodeName("n2"): "no power"}
+
+    *_, told = subject.finish(Outcome(frozenset({NodeName("n1")}), reasons=said))
+
+    assert isinstance(told, NodesChanged)
+    assert told.nodes == ("n2", "n3")
+    assert told.reasons == {"n2": "no power"}
+
+
+# --- Misuse and resuming ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pytest.param(move("a", DEPLOY, "n1"), id="deploy before prepare"),
+        pytest.param(move("b", PREPARE, "n2"), id="group that still waits"),
+        pytest.param(move("a", PREPARE), id="other nodes"),
+    ],
+)
+def test_only_the_next_move_can_be_started(wrong: Move) -> None:
+    subject = rollout((group("a"), "n1"), (group("b", after=["a"]), "n2"))
+
+    with pytest.raises(ValueError, match="is not the next move"):
+        subject.start(wrong)
+
+
+def test_nothing_can_be_finished_that_was_not_started() -> None:
+    with pytest.raises(ValueError, match="no move is running"):
+        rollout((group("a"), "n1")).finish(Outcome())
+
+
+def test_asking_for_the_next_move_changes_nothing() -> None:
+    subject = rollout((group("a"), "n1"))
+
+    assert subject.next_move() == subject.next_move() == move("a", PREPARE, "n1")
+    assert groups(subject) == {"a": "not_started"}
+
+
+def test_a_rollout_taken_up_between_prepare_and_deploy_goes_on_with_deploy() -> None:
+    subject = rollout((group("other"), "n2"), (group("a"), "n1"))
+
+    subject.restore(
+        nodes={NodeName("n1"): NodeStatus.PREPARED},
+        groups={GroupName("a"): GroupStatus.PREPARING},
+        reasons={},
+        running=None,
+    )
+
+    assert subject.next_move() == move("a", DEPLOY, "n1")
+
+
+def test_a_rollout_taken_up_in_the_middle_of_a_move_waits_for_its_outcome() -> None:
+    subject = rollout((group("a"), "n1"), (group("b"), "n2"))
+    subject.restore(
+        nodes={}, groups={GroupName("a"): GroupStatus.PREPARING}, reasons={}, running=move("a", PREPARE, "n1")
+    )
+
+    assert subject.next_move() is None
+    assert not subject.done
+    subject.finish(Outcome(frozenset({NodeName("n1")})))
+    assert subject.next_move() == move("a", DEPLOY, "n1")
+
+
+def test_a_rollout_taken_up_after_its_end_is_done() -> None:
+    subject = rollout((group("a"), "n1"), (group("b", after=["a"]), "n2"))
+
+    subject.restore(
+        nodes={NodeName("n1"): NodeStatus.FAILURE},
+        groups={GroupName("a"): GroupStatus.FAILED, GroupName("b"): GroupStatus.FAILED},
+        reasons={GroupName("a"): Reason.TIMEOUT, GroupName("b"): Reason.DEPENDENCY},
+        running=None,
+    )
+
+    assert subject.done
+    assert reasons(subject) == {"a": "timeout", "b": "dependency"}
+
+
+# --- The example as a document ----------------------------------------------------------------------------------------
+
+
+def test_every_order_of_the_document_gives_an_order_that_the_dependencies_allow() -> None:
+    entries = five_groups_data()["groups"]
+    for turn in range(len(entries)):
+        turned = entries[turn:] + entries[:turn]
+        plan = strategy(*(group(entry["name"], after=entry["depends_on"]) for entry in turned))
+
+        moves, _ = play(Rollout(plan, {entry.name: [] for entry in plan.groups}))
+
+        started = [one.group for one in moves[::2]]
+        for entry in turned:
+            assert all(started.index(parent) < started.index(entry["name"]) for parent in entry["depends_on"])

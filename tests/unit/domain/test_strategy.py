@@ -1,0 +1,453 @@
+"""Reading and checking a deployment strategy (design: Groups, Dependencies, Selectors)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+from networkx import DiGraph
+
+from shipyard_api.domain.criteria import SuccessCriteria
+from shipyard_api.domain.findings import Finding, Level, errors
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.strategy import (
+    ALL_AT_ONCE,
+    DeploymentGroup,
+    GroupName,
+    Strategy,
+    check_groups,
+    check_members,
+    find_cycles,
+    parse_strategy,
+)
+from tests.factories import five_groups_data, five_groups_strategy, group, group_entry, selector, strategy
+
+SCHEMA_FILE = Path(__file__).parents[3] / "schemas" / "deployment_strategy_v1.yaml"
+
+
+def data(*entries: object) -> dict[str, Any]:
+    return {"groups": list(entries)}
+
+
+def names_and_paths(findings: tuple[Finding, ...]) -> list[tuple[str, str]]:
+    return [(finding.name, finding.path) for finding in findings]
+
+
+def parse_one(**fields: Any) -> DeploymentGroup:
+    return parse_strategy(data(group_entry("g", **fields))).groups[0]
+
+
+# --- The document is held to a schema of ours -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def schema() -> Draft202012Validator:
+    return Draft202012Validator(yaml.safe_load(SCHEMA_FILE.read_text("utf-8")))
+
+
+def places(schema: Draft202012Validator, value: object) -> list[str]:
+    return sorted({"/".join(map(str, fault.absolute_path)) for fault in schema.iter_errors(value)})
+
+
+@pytest.mark.parametrize("field", ["name", "critical", "depends_on", "selectors"])
+def test_name_critical_depends_on_and_selectors_are_required(schema: Draft202012Validator, field: str) -> None:
+    entry = group_entry("g")
+    del entry[field]
+
+    (fault,) = schema.iter_errors(data(entry))
+
+    assert fault.validator == "required"
+    assert f"'{field}'" in fault.message
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param(data(group_entry("g")), id="empty depends_on and selectors, no success_criteria"),
+        pytest.param(data(group_entry("g", success_criteria={})), id="empty success_criteria"),
+        pytest.param(data(group_entry("g", selectors=[{}])), id="selector without criteria"),
+        pytest.param(data(group_entry("g", selectors=[{"node_names": None, "node_labels": None}])), id="null criteria"),
+        pytest.param(data(group_entry("g", selectors=[{"node_labels": ["a:b", "a: b", "a : b:c"]}])), id="label texts"),
+        pytest.param(data(group_entry("g", selectors=[{"node_labels": [{"a": "b"}]}])), id="label mapping"),
+        pytest.param(data(group_entry("g", success_criteria={"percent_successful_nodes": 0})), id="0 %"),
+        pytest.param(data(group_entry("g", success_criteria={"percent_successful_nodes": 100})), id="100 %"),
+        pytest.param(data(group_entry("g", note="for the night shift")), id="a key of the site's own"),
+        pytest.param(data(), id="no groups"),
+        pytest.param(five_groups_data(), id="the design's example"),
+    ],
+)
+def test_the_schema_accepts_what_the_design_allows(schema: Draft202012Validator, value: object) -> None:
+    assert places(schema, value) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        pytest.param({"critical": "yes"}, "critical", id="critical is true or false, no word"),
+        pytest.param({"critical": None}, "critical", id="critical is not null"),
+        pytest.param({"depends_on": "a"}, "depends_on", id="depends_on is a list"),
+        pytest.param({"depends_on": None}, "depends_on", id="depends_on is not null"),
+        pytest.param({"depends_on": [7]}, "depends_on/0", id="depends_on holds names"),
+        pytest.param({"selectors": {}}, "selectors", id="selectors is a list"),
+        pytest.param({"selectors": [{"node_name": ["a"]}]}, "selectors/0", id="misspelt criterion"),
+        pytest.param({"selectors": [{"node_tags": "control"}]}, "selectors/0/node_tags", id="criterion is a list"),
+        pytest.param({"selectors": [{"node_labels": ["ab"]}]}, "selectors/0/node_labels", id="label without colon"),
+        pytest.param({"selectors": [{"node_labels": [": b"]}]}, "selectors/0/node_labels", id="label without key"),
+        pytest.param({"selectors": [{"node_labels": ["a: "]}]}, "selectors/0/node_labels", id="label without value"),
+        pytest.param(
+            {"selectors": [{"node_labels": [{"a": "b", "c": "d"}]}]}, "selectors/0/node_labels", id="two labels in one"
+        ),
+        pytest.param({"name": ""}, "name", id="empty name"),
+        pytest.param({"name": 5}, "name", id="name that is no text"),
+        pytest.param({"success_criteria": {"percent": 5}}, "success_criteria", id="misspelt threshold"),
+        pytest.param(
+            {"success_criteria": {"percent_successful_nodes": 101}},
+            "success_criteria/percent_successful_nodes",
+            id="more than 100 %",
+        ),
+        pytest.param(
+            {"success_criteria": {"percent_successful_nodes": -1}},
+            "success_criteria/percent_successful_nodes",
+            id="less than 0 %",
+        ),
+        pytest.param(
+            {"success_criteria": {"minimum_successful_nodes": 1.5}},
+            "success_criteria/minimum_successful_nodes",
+            id="half a node",
+        ),
+        pytest.param(
+            {"success_criteria": {"maximum_failed_nodes": -1}},
+            "success_criteria/maximum_failed_nodes",
+            id="negative number of nodes",
+        ),
+        pytest.param(
+            {"success_criteria": {"maximum_failed_nodes": True}},
+            "success_criteria/maximum_failed_nodes",
+            id="true is no number",
+        ),
+    ],
+)
+def test_the_schema_refuses_what_the_design_excludes(
+    schema: Draft202012Validator, fields: dict[str, Any], place: str
+) -> None:
+    (found,) = places(schema, data({**group_entry("g"), **fields}))
+
+    assert found.startswith(f"groups/0/{place}")
+
+
+def test_the_schema_reports_every_fault_of_every_group(schema: Draft202012Validator) -> None:
+    value = data(
+        group_entry("a", critical="yes", success_criteria={"percent_successful_nodes": 101}),
+        group_entry("b", depends_on="a"),
+    )
+
+    assert places(schema, value) == [
+        "groups/0/critical",
+        "groups/0/success_criteria/percent_successful_nodes",
+        "groups/1/depends_on",
+    ]
+
+
+# --- Reading ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_example_of_the_design_is_read_as_it_is_written() -> None:
+    compute = {"selectors": [selector(tags=["compute"], racks=["rack01"])], "percent": 50, "after": ["control-nodes"]}
+
+    assert five_groups_strategy() == strategy(
+        group(
+            "control-nodes",
+            critical=True,
+            after=["ntp-node"],
+            selectors=[selector(tags=["control"], racks=["rack03"])],
+            percent=90,
+            minimum=3,
+            maximum_failed=1,
+        ),
+        group("compute-nodes-1", **compute),  # type: ignore[arg-type]
+        group("compute-nodes-2", **{**compute, "selectors": [selector(tags=["compute"], racks=["rack02"])]}),  # type: ignore[arg-type]
+        group("monitoring-nodes", selectors=[selector(tags=["monitoring"], racks=["rack01", "rack02", "rack03"])]),
+        group("ntp-node", critical=True, selectors=[selector(names=["ntp01"])], minimum=1),
+    )
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        pytest.param({"ucp_control_plane": "enabled"}, id="mapping"),
+        pytest.param("ucp_control_plane: enabled", id="text with a space"),
+        pytest.param("ucp_control_plane:enabled", id="text without a space"),
+        pytest.param("  ucp_control_plane :  enabled ", id="text with many spaces"),
+    ],
+)
+def test_a_label_may_be_written_as_mapping_or_as_text(written: object) -> None:
+    assert parse_one(selectors=[{"node_labels": [written]}]).selectors == (
+        selector(labels=[("ucp_control_plane", "enabled")]),
+    )
+
+
+def test_the_value_of_a_label_may_hold_further_colons() -> None:
+    (read,) = parse_one(selectors=[{"node_labels": ["mac:52:54:00"]}]).selectors
+
+    assert read.node_labels == {("mac", "52:54:00")}
+
+
+def test_two_labels_with_one_key_are_alternatives() -> None:
+    (read,) = parse_one(selectors=[{"node_labels": [{"zone": "a"}, {"zone": "b"}]}]).selectors
+
+    assert read.node_labels == {("zone", "a"), ("zone", "b")}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        pytest.param({}, id="omitted"),
+        pytest.param({"node_names": [], "node_labels": [], "node_tags": [], "rack_names": []}, id="empty lists"),
+        pytest.param({"node_names": None, "node_labels": None, "node_tags": None, "rack_names": None}, id="null"),
+    ],
+)
+def test_omitted_empty_and_null_criteria_are_the_same(written: dict[str, object]) -> None:
+    assert parse_one(selectors=[written]).selectors == (selector(),)
+
+
+def test_success_criteria_are_optional() -> None:
+    assert parse_one().success_criteria == SuccessCriteria()
+    assert parse_one(success_criteria={}).success_criteria == SuccessCriteria()
+
+
+def test_a_threshold_written_as_75_point_0_is_the_whole_number(schema: Draft202012Validator) -> None:
+    written = {"percent_successful_nodes": 75.0}
+    assert places(schema, data(group_entry("g", success_criteria=written))) == []
+
+    percent = parse_one(success_criteria=written).success_criteria.percent_successful_nodes
+
+    assert percent == 75
+    assert isinstance(percent, int)
+
+
+def test_a_parent_named_twice_is_one_parent() -> None:
+    read = parse_strategy(data(group_entry("a"), group_entry("b", depends_on=["a", "a"])))
+
+    assert read.groups[1].depends_on == ("a",)
+
+
+def test_a_site_without_a_strategy_is_one_critical_group_of_all_nodes_at_100_percent() -> None:
+    (everything,) = ALL_AT_ONCE.groups
+
+    assert everything.critical
+    assert everything.selectors == ()
+    assert everything.success_criteria == SuccessCriteria(percent_successful_nodes=100)
+
+
+# --- Checking ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_example_of_the_design_has_no_findings() -> None:
+    assert check_groups(five_groups_data()) == ()
+
+
+def test_circular_dependencies_are_errors_that_show_their_path() -> None:
+    (finding,) = check_groups(
+        data(
+            group_entry("first"),
+            group_entry("a", depends_on=["c"]),
+            group_entry("b", depends_on=["a", "first"]),
+            group_entry("c", depends_on=["b"]),
+        )
+    )
+
+    assert finding.level is Level.ERROR
+    assert finding.name == "DeploymentGroupCycleError"
+    assert finding.message.endswith(": a -> c -> b -> a")
+    assert finding.path == "/groups/1/depends_on"
+    assert finding.diagnostic == "The following are involved in a circular dependency: a, c, b"
+
+
+def test_every_circle_is_reported() -> None:
+    findings = check_groups(
+        data(
+            group_entry("a", depends_on=["b"]),
+            group_entry("b", depends_on=["a"]),
+            group_entry("c", depends_on=["d", "a"]),
+            group_entry("d", depends_on=["c"]),
+        )
+    )
+
+    assert [finding.message.rpartition(": ")[2] for finding in findings] == ["a -> b -> a", "c -> d -> c"]
+
+
+def test_a_group_that_depends_on_itself_is_an_error() -> None:
+    (finding,) = check_groups(data(group_entry("a"), group_entry("b", depends_on=["a", "b"])))
+
+    assert finding.level is Level.ERROR
+    assert finding.message.endswith("b -> b")
+    assert finding.path == "/groups/1/depends_on/1"
+
+
+def test_a_long_circle_is_told_in_short_and_kept_in_full() -> None:
+    names = [f"g{number:03}" for number in range(100)]
+    following = [*names[1:], names[0]]
+
+    (finding,) = check_groups(
+        data(*(group_entry(name, depends_on=[parent]) for name, parent in zip(names, following, strict=True)))
+    )
+
+    assert "g000 -> g001" in finding.message
+    assert finding.message.endswith("g099 -> g000")
+    assert "more" in finding.message
+    assert len(finding.message) < 600
+    assert finding.diagnostic.endswith(": " + ", ".join(names))
+
+
+def test_an_unknown_parent_is_an_error_with_the_likely_name() -> None:
+    (finding,) = check_groups(data(group_entry("control-nodes"), group_entry("b", depends_on=["control-node"])))
+
+    assert finding.level is Level.ERROR
+    assert names_and_paths((finding,)) == [("UnknownDeploymentGroup", "/groups/1/depends_on/0")]
+    assert finding.message.endswith("Did you mean 'control-nodes'?")
+
+
+def test_an_unknown_parent_that_resembles_nothing_gets_no_hint() -> None:
+    (finding,) = check_groups(data(group_entry("a", depends_on=["zzzz"])))
+
+    assert "Did you mean" not in finding.message
+
+
+def test_a_document_of_unknown_parents_is_answered_without_searching_a_hint_for_each() -> None:
+    wrong = [group_entry(f"group-{number:04}", depends_on=[f"grop-{number:04}"]) for number in range(100)]
+
+    findings = check_groups(data(*wrong))
+
+    assert len(findings) == 100
+    assert "Did you mean 'group-0000'?" in findings[0].message
+    assert sum("Did you mean" in finding.message for finding in findings) == 10
+
+
+def test_the_place_of_a_parent_is_counted_as_it_was_written() -> None:
+    (finding,) = check_groups(data(group_entry("a", depends_on=[7, None, "zzzz"])))
+
+    assert finding.path == "/groups/0/depends_on/2"
+
+
+def test_a_name_used_twice_is_an_error() -> None:
+    findings = check_groups(data(group_entry("a"), group_entry("b"), group_entry("a"), group_entry("a")))
+
+    assert names_and_paths(findings) == [
+        ("DuplicateDeploymentGroup", "/groups/2/name"),
+        ("DuplicateDeploymentGroup", "/groups/3/name"),
+    ]
+    assert "groups 0 and 2" in findings[0].message
+
+
+def test_a_key_that_means_nothing_is_a_warning_with_the_likely_key() -> None:
+    findings = check_groups(data(group_entry("a", sucess_criteria={}, note="x", **{"a/b~c": 1})))
+
+    assert {finding.level for finding in findings} == {Level.WARNING}
+    assert names_and_paths(findings) == [
+        ("UnknownDeploymentGroupKey", "/groups/0/sucess_criteria"),
+        ("UnknownDeploymentGroupKey", "/groups/0/note"),
+        ("UnknownDeploymentGroupKey", "/groups/0/a~1b~0c"),
+    ]
+    assert "Did you mean 'success_criteria'?" in findings[0].message
+
+
+def test_all_findings_come_at_once() -> None:
+    findings = check_groups(
+        data(
+            group_entry("a", depends_on=["b", "nowhere"]),
+            group_entry("b", depends_on=["a", "b"]),
+            group_entry("a"),
+            group_entry("c", dependson=[]),
+        )
+    )
+
+    assert sorted(names_and_paths(findings)) == [
+        ("DeploymentGroupCycleError", "/groups/0/depends_on"),
+        ("DeploymentGroupCycleError", "/groups/1/depends_on/1"),
+        ("DuplicateDeploymentGroup", "/groups/2/name"),
+        ("UnknownDeploymentGroup", "/groups/0/depends_on/1"),
+        ("UnknownDeploymentGroupKey", "/groups/3/dependson"),
+    ]
+    assert len(errors(findings)) == 4
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param(None, id="null"),
+        pytest.param([], id="list"),
+        pytest.param({}, id="no groups"),
+        pytest.param({"groups": {}}, id="groups of another type"),
+        pytest.param(data(None, 3, "a", []), id="entries of other types"),
+        pytest.param(data({"critical": True}), id="entry without name"),
+        pytest.param(data({"name": ["a"]}), id="name of another type"),
+        pytest.param(data({"name": "a", "depends_on": "a"}), id="depends_on of another type"),
+        pytest.param(data({"name": "a", "depends_on": [[], {}, 3]}), id="parents of other types"),
+    ],
+)
+def test_what_the_schema_reports_is_not_reported_again(value: object) -> None:
+    assert check_groups(value) == ()
+
+
+def test_a_circle_is_shown_by_its_shortest_way_back_to_its_first_group() -> None:
+    graph: DiGraph[str] = DiGraph([("a", "b"), ("b", "c"), ("c", "a"), ("b", "a"), ("d", "a")])
+
+    assert find_cycles(graph, ["d", "c", "b", "a"]) == (("c", "a", "b", "c"),)
+    assert find_cycles(graph, ["d", "b", "a", "c"]) == (("b", "a", "b"),)
+
+
+# --- Which nodes the groups select ------------------------------------------------------------------------------------
+
+
+def members(read: Strategy, *selected: str) -> dict[GroupName, frozenset[NodeName]]:
+    names = [frozenset(NodeName(name) for name in words.split()) for words in selected]
+    return dict(zip((entry.name for entry in read.groups), names, strict=True))
+
+
+def test_a_group_that_selects_no_node_is_a_warning() -> None:
+    read = strategy(group("a"), group("b"))
+
+    findings = check_members(read, members(read, "n1", ""))
+
+    assert [finding.level for finding in findings] == [Level.WARNING]
+    assert names_and_paths(findings) == [("DeploymentGroupEmpty", "/groups/1/selectors")]
+
+
+@pytest.mark.parametrize(("minimum", "warned"), [(1, False), (2, False), (3, True)])
+def test_a_minimum_above_the_number_of_nodes_is_a_warning(minimum: int, warned: bool) -> None:
+    read = strategy(group("a", minimum=minimum))
+
+    findings = check_members(read, members(read, "n1 n2"))
+
+    path = "/groups/0/success_criteria/minimum_successful_nodes"
+    assert names_and_paths(findings) == ([("DeploymentGroupMinimumUnreachable", path)] if warned else [])
+    assert all(finding.level is Level.WARNING for finding in findings)
+
+
+def test_the_same_node_in_several_groups_is_allowed_and_only_told() -> None:
+    read = strategy(group("a"), group("b"), group("c"))
+
+    (finding,) = check_members(read, members(read, "n1 n2", "n2 n3", "n3 n2"))
+
+    assert finding.level is Level.INFO
+    assert finding.name == "NodesInSeveralDeploymentGroups"
+    assert "2 node(s)" in finding.message
+    assert "n2 (a, b, c); n3 (b, c)" in finding.message
+
+
+def test_very_many_shared_nodes_are_counted_and_some_are_named() -> None:
+    read = strategy(group("a"), group("b"))
+    everyone = " ".join(f"n{number:03}" for number in range(100))
+
+    (finding,) = check_members(read, members(read, everyone, everyone))
+
+    assert finding.message.startswith("100 node(s)")
+    assert "n009 (a, b) and 90 more" in finding.message
+    assert "n010" not in finding.message
+
+
+def test_what_the_groups_select_never_blocks() -> None:
+    read = strategy(group("a", minimum=9), group("b", minimum=9))
+
+    assert errors(check_members(read, members(read, "n1", "n1"))) == ()
