@@ -54,6 +54,9 @@ def parts(settings: Settings) -> Parts:
     missing = [f"{name} is not set" for name, value in needed.items() if not value]
     if missing:
         raise SettingsError(missing)
+    if settings.drydock.connect_timeout_seconds > settings.engine.settle_seconds / 2:
+        told = "[drydock] connect_timeout_seconds must be at most half of [engine] settle_seconds (docs/adr/0007)"
+        raise SettingsError([told])
     engine = connect(settings.database.url, pool_size=settings.database.pool_size)
     return Parts(
         settings,
@@ -123,4 +126,7 @@ def _drydock(settings: Settings) -> DrydockProvisioner:
         read_timeout=own.read_timeout_seconds,
         retry_pause=own.nodefilter_pause_seconds,
     )
-    return DrydockProvisioner(client, design_url=own.design_url)
+    try:
+        return DrydockProvisioner(client, design_url=own.design_url)
+    except ValueError as error:
+        raise SettingsError([f"[drydock] design_url: {error}"]) from error

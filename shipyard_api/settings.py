@@ -42,13 +42,16 @@ class Database:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """``settle_seconds``: how long a request to a peer may be on its way; see workflow/turn.py.
+    """How turns behave; all times in seconds.
 
+    ``settle_seconds``: how long a request to a peer may be on its way before anybody looks what became of it. At least
+    twice Drydock's connect timeout, so that no submission can arrive after that look.
     ``time_scale``: how long a second of a site's limits lasts; anything but 1 is for simulated sites.
-    ``question_seconds``: how long a peer that does not answer is asked again, every ``question_pause_seconds``.
+    ``question_seconds``: how long a peer that does not answer a question is asked again.
+    ``question_pause_seconds``: the pause between two such attempts.
     """
 
-    settle_seconds: float = 10.0
+    settle_seconds: float = 30.0
     time_scale: float = 1.0
     question_seconds: float = 300.0
     question_pause_seconds: float = 10.0
@@ -56,7 +59,16 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """See adapters/procrastinate/worker.py, WorkerOptions."""
+    """How a worker process works; all times in seconds.
+
+    ``concurrency``: how many turns run at once.
+    ``poll_seconds``: how often the queue is looked at for turns that have become due.
+    ``heartbeat_seconds``: how often the worker says that it lives.
+    ``stalled_seconds``: after how long without that it is taken for dead and its work is taken up by others.
+    ``sweep_seconds``: how often dead workers and overdue actions are looked for (whole seconds, 1 to 59).
+    ``overdue_seconds``: how late an action may be before it is woken once more.
+    ``graceful_seconds``: how long running turns get to end when the worker is asked to stop.
+    """
 
     concurrency: int = 8
     poll_seconds: float = 0.5
@@ -69,16 +81,20 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class Drydock:
-    """``url``: Drydock's base, ending in ``/api/v1.0``. ``token``: sent as X-Auth-Token.
+    """Where Drydock is, and how long to wait for it.
 
-    ``design_url``: where Drydock fetches a design, with ``{revision}`` in it (at most 128 characters).
+    ``url``: Drydock's base, ending in ``/api/v1.0``.
+    ``token``: sent as X-Auth-Token.
+    ``design_url``: where Drydock fetches a design, with ``{revision}`` in it; at most 128 characters.
+    ``connect_timeout_seconds``: how long to wait for a connection; at most half of ``engine.settle_seconds``.
+    ``read_timeout_seconds``: how long to wait for an answer; Drydock may need minutes to evaluate a filter.
     ``nodefilter_pause_seconds``: the pause before a selection that failed is asked again.
     """
 
     url: str = ""
     token: Secret = Secret("")  # noqa: RUF009  # immutable
     design_url: str = ""
-    connect_timeout_seconds: float = 20.0
+    connect_timeout_seconds: float = 10.0
     read_timeout_seconds: float = 300.0
     nodefilter_pause_seconds: float = 30.0
 

@@ -34,6 +34,8 @@ from shipyard_api.storage.unit_of_work import connect
 # Seconds that a child gets to end in order before it is killed.
 _PATIENCE = 5.0
 _READY_LIMIT = 60.0
+# Whose token the simulator fetches designs with; it gets a new one at every start.
+_SIMULATOR = "simulated drydock"
 
 
 @dataclass(slots=True)
@@ -219,7 +221,10 @@ def _database(directory: Path, options: Options) -> Iterator[str]:
 def _tokens(url: str, kept: Path | None) -> tuple[str, str]:
     """Return the secret of an admin token, kept between runs, and of one with which the simulator fetches designs."""
     tokens = bootstrap.tokens(load({**os.environ, "DATABASE_URL": url}))
-    _, design_token = tokens.create("simulated drydock", "viewer")
+    for former in tokens.all():
+        if former.name == _SIMULATOR and former.revoked_at is None:
+            tokens.revoke(former.id)
+    _, design_token = tokens.create(_SIMULATOR, "viewer")
     file = kept / "admin.token" if kept else None
     if file and file.is_file():
         return file.read_text(encoding="utf-8").strip(), design_token
@@ -254,6 +259,7 @@ def _start_service(stack: Stack, options: Options, url: str, simulator: str) -> 
         "SHIPYARD_API_WORKERS": "1",
         "SHIPYARD_ENGINE_TIME_SCALE": f"{scale:g}",
         "SHIPYARD_ENGINE_SETTLE_SECONDS": "1",
+        "SHIPYARD_DRYDOCK_CONNECT_TIMEOUT_SECONDS": "0.5",
         "SHIPYARD_ENGINE_QUESTION_PAUSE_SECONDS": "0.5",
         "SHIPYARD_WORKER_CONCURRENCY": "4",
         "SHIPYARD_WORKER_POLL_SECONDS": f"{min(0.5, max(0.05, 5 * scale)):g}",

@@ -166,7 +166,7 @@ class Stand:
             "SHIPYARD_BIND": f"fd://{self.listener.fileno()}",
             "SHIPYARD_API_WORKERS": "1",
             "SHIPYARD_ENGINE_TIME_SCALE": str(self.scale),
-            "SHIPYARD_ENGINE_SETTLE_SECONDS": "0.5",
+            "SHIPYARD_ENGINE_SETTLE_SECONDS": "0.6",
             "SHIPYARD_ENGINE_QUESTION_PAUSE_SECONDS": "0.2",
             "SHIPYARD_ENGINE_QUESTION_SECONDS": "120",
             "SHIPYARD_WORKER_CONCURRENCY": "4",
@@ -179,7 +179,7 @@ class Stand:
             "SHIPYARD_DRYDOCK_URL": f"{self.drydock}/api/v1.0",
             "SHIPYARD_DRYDOCK_DESIGN_URL": (f"deckhand+{self.url}/api/v1.0/revisions/{{revision}}/rendered-documents"),
             "SHIPYARD_DRYDOCK_READ_TIMEOUT_SECONDS": "5",
-            "SHIPYARD_DRYDOCK_CONNECT_TIMEOUT_SECONDS": "2",
+            "SHIPYARD_DRYDOCK_CONNECT_TIMEOUT_SECONDS": "0.3",
             "SHIPYARD_DRYDOCK_NODEFILTER_PAUSE_SECONDS": "0.1",
             **self.settings,
         }

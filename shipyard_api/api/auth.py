@@ -3,6 +3,7 @@
 The names of the rules are upstream's (contract: shipyard-rest, chapter 4), so that policy files stay valid later.
 """
 
+import base64
 from collections.abc import Mapping
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -70,9 +71,20 @@ class Authentication:
 
 
 def _secret(req: falcon.Request) -> str | None:
-    """Return the token, from where Keystone's clients put theirs or as a bearer token (RFC 6750)."""
+    """Return the token: from where Keystone's clients put theirs, as a bearer token (RFC 6750), or as the password of
+    basic authentication (RFC 7617), which is all that a Drydock can send with a plain ``http`` design reference.
+    """
     sent = req.get_header("X-Auth-Token")
     if sent:
         return sent.strip()
-    scheme, _, secret = (req.get_header("Authorization") or "").partition(" ")
-    return secret.strip() if scheme.lower() == "bearer" else None
+    scheme, _, credentials = (req.get_header("Authorization") or "").partition(" ")
+    if scheme.lower() == "bearer":
+        return credentials.strip()
+    return _password(credentials.strip()) if scheme.lower() == "basic" else None
+
+
+def _password(credentials: str) -> str | None:
+    try:
+        return base64.b64decode(credentials, validate=True).decode("utf-8").partition(":")[2]
+    except ValueError:
+        return None

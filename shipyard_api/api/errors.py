@@ -6,7 +6,7 @@ from typing import Any
 
 import falcon
 
-from shipyard_api.api.statuses import error_status, message
+from shipyard_api.api.statuses import error_status, messages
 from shipyard_api.domain import errors
 from shipyard_api.domain.findings import Finding
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
@@ -60,8 +60,8 @@ def _ours(req: falcon.Request, resp: falcon.Response, error: errors.ShipyardErro
         error_type = getattr(req.context, "error_type", error_type)
     findings: Sequence[Finding] = getattr(error, "findings", ())
     again = error.again if isinstance(error, errors.Conflict) else retry
-    messages = [message(finding) for finding in findings]
-    _answer(req, resp, code, error.title, error.reason, error_type, retry=again, messages=messages)
+    told = messages(findings)
+    _answer(req, resp, code, error.title, error.reason, error_type, retry=again, told=told)
     if code == falcon.HTTP_401:
         resp.set_header("WWW-Authenticate", 'Token realm="Shipyard"')
 
@@ -86,17 +86,17 @@ def _framework(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPErr
     title = falcon.code_to_http_status(error.status) if not error.title else error.title
     kind = type(error).__name__
     code = falcon.code_to_http_status(error.status)
-    messages = [{"message": error.description or title, "error": True}]
-    _answer(req, resp, code, error.description, title, kind, retry=False, messages=messages)
+    told = [{"message": error.description or title, "error": True}]
+    _answer(req, resp, code, error.description, title, kind, retry=False, told=told)
 
 
 def _bug(req: falcon.Request, resp: falcon.Response, error: Exception, _params: Any) -> None:
     """Say that it is our fault and nothing else: the text of an unforeseen error may hold anything."""
     LOG.exception("unhandled error", exc_info=error)
     name = type(error).__name__
-    messages = [{"message": "An error occurred, but was not specified", "error": True}]
+    told = [{"message": "An error occurred, but was not specified", "error": True}]
     title = f"Unhandled Exception raised: {name}"
-    _answer(req, resp, falcon.HTTP_500, title, "", name, retry=True, messages=messages)
+    _answer(req, resp, falcon.HTTP_500, title, "", name, retry=True, told=told)
 
 
 def _answer(
@@ -108,7 +108,7 @@ def _answer(
     error_type: str,
     *,
     retry: bool,
-    messages: list[dict[str, Any]] | None = None,
+    told: list[dict[str, Any]] | None = None,
 ) -> None:
     resp.status = code
     resp.content_type = falcon.MEDIA_JSON
@@ -119,5 +119,5 @@ def _answer(
         error_type=error_type,
         code=code,
         retry=retry,
-        messages=messages or (),
+        told=told or (),
     )

@@ -3,7 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from shipyard_api.domain.findings import Finding, errors
+from shipyard_api.domain.findings import Finding, Level, errors
+
+# Nobody reads more, and a small body of nothing but faults would otherwise become an answer of many megabytes.
+_MOST = 500
 
 
 def error_status(
@@ -14,10 +17,10 @@ def error_status(
     error_type: str,
     code: str,
     retry: bool,
-    messages: Sequence[dict[str, Any]] = (),
+    told: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Return the error form; ``path`` is the request's. Without messages of its own the reason is repeated once."""
-    listed = list(messages) or [{"message": reason, "error": True}]
+    """Return the error form; ``path`` is the request's. Without ``told`` the reason is repeated once."""
+    listed = list(told) or [{"message": reason, "error": True}]
     return {
         "kind": "status",
         "apiVersion": "v1.0" if path.startswith("/api/v1.0") else "N/A",
@@ -27,7 +30,7 @@ def error_status(
         "reason": reason,
         "details": {
             "errorType": error_type,
-            "errorCount": sum(bool(message["error"]) for message in listed),
+            "errorCount": sum(bool(entry["error"]) for entry in listed),
             "messageList": listed,
         },
         "code": code,
@@ -45,9 +48,19 @@ def validation_status(findings: Sequence[Finding], *, code: str, suffix: str = "
         "status": "Failure" if wrong else "Success",
         "message": f"Validations {'failed' if wrong else 'succeeded'}{suffix}",
         "reason": "Validation",
-        "details": {"errorCount": len(wrong), "messageList": [message(finding) for finding in findings]},
+        "details": {"errorCount": len(wrong), "messageList": messages(findings)},
         "code": code,
     }
+
+
+def messages(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """Return the findings as message entries; the last of very many only says how many more there are."""
+    listed = [message(finding) for finding in findings[:_MOST]]
+    if rest := findings[_MOST:]:
+        level = Level.ERROR if errors(rest) else Level.INFO
+        text = f"{len(rest)} more findings are not listed, {len(errors(rest))} of them errors."
+        listed.append(message(Finding("MoreFindings", level, text)))
+    return listed
 
 
 def message(finding: Finding) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class DemoError(Exception):
 @click.option(
     "--speed",
     type=click.FloatRange(min=0, min_open=True),
-    default=100.0,
+    default=200.0,
     show_default=True,
     help="How many times faster than real hardware.",
 )

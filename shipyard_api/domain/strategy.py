@@ -5,14 +5,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from heapq import nsmallest
-from typing import Any, NewType
-
-import networkx as nx
+from typing import TYPE_CHECKING, Any, NewType
 
 from shipyard_api.domain.criteria import SuccessCriteria
 from shipyard_api.domain.findings import Finding, error, info, warning
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.selectors import Label, Selector
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 GroupName = NewType("GroupName", str)
 """Name of a deployment group, unique within its strategy."""
@@ -84,6 +85,9 @@ def check_groups(data: object) -> tuple[Finding, ...]:
         else:
             first[name] = index
         findings.extend(_misspelt(entry, index))
+    # Imported here: it takes a third of a second, which every program would pay and few need.
+    import networkx as nx
+
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(first)
     unknown = 0
@@ -115,6 +119,8 @@ def find_cycles(graph: "nx.DiGraph[str]", order: Sequence[str]) -> tuple[tuple[s
     a path that begins and ends with the same group, the first of the set in ``order``, and no shorter one leads back
     to that group. A group that waits only for itself is not a set. Linear in groups and edges.
     """
+    import networkx as nx
+
     rank = {name: position for position, name in enumerate(order)}
     knots = [knot for knot in nx.strongly_connected_components(graph) if len(knot) > 1]
     starts = sorted((min(knot, key=rank.__getitem__), index) for index, knot in enumerate(knots))

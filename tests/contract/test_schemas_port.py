@@ -1,0 +1,67 @@
+"""One suite over both validators: the same faults, at the same places, by the same rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shipyard_api.adapters.schema_files.schemas import SchemaFiles, fast, reference
+from shipyard_api.ports.schemas import UnknownSchema
+from tests.conftest import ROOT
+from tests.factories import five_groups_data, group_entry
+
+CASES = {
+    "nothing": ({}, ["/"]),
+    "no-groups": ({"groups": 3}, ["/groups"]),
+    "group-without-keys": ({"groups": [{}]}, ["/groups/0"] * 4),
+    "critical-as-text": ({"groups": [group_entry("a", critical="yes")]}, ["/groups/0/critical"]),
+    "unknown-criterion": (
+        {"groups": [group_entry("a", selectors=[{"node_name": ["x"]}])]},
+        ["/groups/0/selectors/0"],
+    ),
+    "percent-too-high": (
+        {"groups": [group_entry("a", success_criteria={"percent_successful_nodes": 101})]},
+        ["/groups/0/success_criteria/percent_successful_nodes"],
+    ),
+    "label-without-value": (
+        {"groups": [group_entry("a", selectors=[{"node_labels": ["key:"]}])]},
+        ["/groups/0/selectors/0/node_labels/0"],
+    ),
+    "label-with-two-keys": (
+        {"groups": [group_entry("a", selectors=[{"node_labels": [{"a": "b", "c": "d"}]}])]},
+        ["/groups/0/selectors/0/node_labels/0"],
+    ),
+}
+
+
+@pytest.fixture(params=[fast, reference], ids=["jsonschema-rs", "jsonschema"])
+def schemas(request: pytest.FixtureRequest) -> SchemaFiles:
+    return SchemaFiles(ROOT / "schemas", request.param)
+
+
+def test_a_good_strategy_has_no_findings(schemas: SchemaFiles) -> None:
+    assert schemas.check("deployment_strategy_v1", five_groups_data()) == ()
+
+
+@pytest.mark.parametrize(("value", "paths"), CASES.values(), ids=CASES)
+def test_every_fault_is_found_where_it_is(schemas: SchemaFiles, value: Any, paths: list[str]) -> None:
+    found = schemas.check("deployment_strategy_v1", value)
+    assert sorted(finding.path or "/" for finding in found) == sorted(paths)
+    assert all(finding.name == "SchemaError" and finding.message for finding in found)
+
+
+def test_the_rule_that_was_broken_is_named_with_its_value(schemas: SchemaFiles) -> None:
+    (found,) = schemas.check("action_v1", {})
+    assert found.diagnostic == "required : ['name']"
+
+
+def test_a_flood_of_faults_is_cut_off(schemas: SchemaFiles) -> None:
+    found = schemas.check("deployment_strategy_v1", {"groups": ["x"] * 5_000})
+    assert len(found) == 201
+    assert "not listed" in found[-1].message
+
+
+def test_an_unknown_schema_is_an_error_of_ours(schemas: SchemaFiles) -> None:
+    with pytest.raises(UnknownSchema):
+        schemas.check("no_such_schema", {})
