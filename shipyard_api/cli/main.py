@@ -76,6 +76,7 @@ for command in (
     server.worker,
     server.db,
     server.token,
+    server.config,
     server.simulate,
 ):
     shipyard.add_command(command)

@@ -205,7 +205,7 @@ def action(text: str) -> str:
 def step(text: str, action_id: str) -> str:
     """Return the sections of ``describe step``."""
     found = parsed(text)
-    fields = (
+    fields = [
         ("Name:", found.get("task_id")),
         ("Task ID:", f"step/{action_id}/{found.get('task_id')}"),
         ("Index:", found.get("index")),
@@ -215,7 +215,10 @@ def step(text: str, action_id: str) -> str:
         ("Duration:", found.get("duration")),
         ("Try Number:", found.get("try_number")),
         ("Operator:", found.get("operator")),
-    )
+    ]
+    # Ours, and last: why a step failed is what its reader wants to know.
+    if found.get("detail"):
+        fields.append(("Detail:", found["detail"]))
     return f"{table(fields)}\n\n{_notes_section('Step', found.get('notes'))}\n"
 
 

@@ -92,7 +92,13 @@ def simulate() -> None:
     """Run a simulated peer: a program that speaks the protocol of the real one."""
 
 
+@click.group(short_help="The settings of a real installation.")
+def config() -> None:
+    """Look at the settings of this installation."""
+
+
 _ADMIN = "shipyard_api.admin"
+config.add_command(_program("check", _ADMIN, ("config", "check"), "Read the settings and say all that is wrong."))
 db.add_command(_program("upgrade", _ADMIN, ("db", "upgrade"), "Bring the schema to this release; may be repeated."))
 db.add_command(_program("current", _ADMIN, ("db", "current"), "Say which schema the database has."))
 token.add_command(_program("create", _ADMIN, ("token", "create"), "Make a token and print it, this once."))

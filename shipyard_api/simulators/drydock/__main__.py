@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="shipyard simulate drydock",
         description="Speak Drydock's REST API over a simulated site, on 127.0.0.1.",
     )
-    parser.add_argument("--port", type=int, default=9000, help="port to listen on; 0 takes a free one")
+    parser.add_argument("--port", type=int, default=9001, help="port to listen on; 0 takes a free one")
     parser.add_argument(
         "--scenario",
         default="calm",

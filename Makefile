@@ -1,0 +1,8 @@
+# For those who type make: everything is in ./dev. Arguments go into ARGS: make demo ARGS="--scenario ntp-prepare-fails"
+COMMANDS = demo up run test crash check lint-fast fmt bench fragments docs setup lock clean help
+
+.PHONY: $(COMMANDS)
+.DEFAULT_GOAL = help
+
+$(COMMANDS):
+	@./dev $@ $(ARGS)

@@ -1,0 +1,268 @@
+"""Writes what is derived from the code: the settings sample and the pages about settings, routes, errors, actions, CLI.
+
+``python docs/generate.py`` writes them, ``--check`` says which are stale and exits with 1.
+"""
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any, cast, get_type_hints
+
+import click
+
+from shipyard_api import admin
+from shipyard_api.actions.catalog import catalog
+from shipyard_api.actions.deploy_site import Patience
+from shipyard_api.adapters.procrastinate.worker import WorkerOptions
+from shipyard_api.api import auth, errors
+from shipyard_api.api.app import Collaborators, routes
+from shipyard_api.cli.main import shipyard
+from shipyard_api.settings import DEFAULT_FILE, Secret, Settings, share_directory
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTICE = "<!-- Made by ./dev docs from the code. Do not edit. -->\n"
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+# Where the words for a section's settings stand, beside the section itself.
+_DESCRIBED_BY: dict[str, type] = {"worker": WorkerOptions}
+
+
+def settings_sample() -> str:
+    """Return etc/shipyard.conf.sample: every setting with its default, commented out."""
+    lines = [
+        "# Settings of Shipyard. Made by ./dev docs from shipyard_api/settings.py; do not edit the sample.",
+        f"# Copy it to {DEFAULT_FILE}, or name another file in SHIPYARD_CONFIG. The environment beats the file:",
+        "# SHIPYARD_<SECTION>_<NAME>, and DATABASE_URL for [database] url.",
+    ]
+    for section, settings in _sections():
+        lines += ["", f"[{section}]"]
+        for name, default, described in settings:
+            lines += [f"# {described}"] if described else []
+            lines.append(f"#{name} = {default}".rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def settings_page() -> str:
+    """Return docs/reference/settings.md."""
+    lines = [
+        "# Settings\n",
+        f"One INI file, `{DEFAULT_FILE}` or the one that `SHIPYARD_CONFIG` names; the environment beats it.",
+        "`etc/shipyard.conf.sample` is the same list as a file. All faults are reported at once, unknown settings too;",
+        "numbers must be above 0. Times are in seconds.",
+    ]
+    for section, settings in _sections():
+        lines += [f"\n## [{section}]\n", "| setting | environment | default | meaning |", "|---|---|---|---|"]
+        for name, default, described in settings:
+            variable = f"SHIPYARD_{section}_{name}".upper()
+            if variable == "SHIPYARD_DATABASE_URL":
+                variable = "DATABASE_URL"
+            lines.append(f"| `{name}` | `{variable}` | {f'`{default}`' if default else ''} | {_cell(described)} |")
+    return _page(lines)
+
+
+def routes_page() -> str:
+    """Return docs/reference/routes.md."""
+    nothing = cast(Any, None)
+    description = share_directory() / "schemas" / "openapi.yaml"
+    own = Collaborators(
+        **dict.fromkeys((one.name for one in fields(Collaborators)), nothing) | {"openapi": description}
+    )
+    lines = [
+        "# Routes\n",
+        "Every address of the REST API, the rule that guards it, and the roles that satisfy the rule. A rule without",
+        "roles is open to everyone. The OpenAPI document with bodies and parameters is served at `/openapi.json`.\n",
+        "| method | address | rule | roles | what it does |",
+        "|---|---|---|---|---|",
+    ]
+    for address, resource in routes(own).items():
+        for method in _METHODS:
+            responder = getattr(resource, f"on_{method.lower()}", None)
+            if responder is None:
+                continue
+            rule = resource.policy[method]
+            roles = ", ".join(sorted(auth.RULES[rule])) if rule else "everyone"
+            told = _first_line(responder)
+            lines.append(f"| {method} | `{address}` | {f'`{rule}`' if rule else ''} | {roles} | {_cell(told)} |")
+    return _page(lines)
+
+
+def errors_page() -> str:
+    """Return docs/reference/errors.md."""
+    lines = [
+        "# Errors\n",
+        "Every error is a Status object (`kind: status`): `message` says what is wrong, `reason` why, `details` holds",
+        "`errorType` and the list of messages, `code` repeats the status, `retry` says whether the same request may",
+        "work later. `X-Shipyard-Req` names the request. The first line that fits an error counts. Below `/configdocs`",
+        "`errorType` is `AppError` where this table says `ApiError`, and a Conflict may say itself that asking again",
+        "helps.\n",
+        "| error | status | errorType | retry | meaning |",
+        "|---|---|---|---|---|",
+    ]
+    for kind, code, error_type, retry in errors.TABLE:
+        again = "yes" if retry else "no"
+        lines.append(f"| {kind.__name__} | {code} | `{error_type}` | {again} | {_cell(_first_line(kind))} |")
+    lines += [
+        "| (the framework's own: no such address, method, parameter) | as it says | its class | no | The request does"
+        " not fit the API. |",
+        "| (anything else) | 500 | its class | yes | A bug of ours. The text is kept out of the answer; it is in the"
+        " log. |",
+    ]
+    return _page(lines)
+
+
+def actions_page() -> str:
+    """Return docs/reference/actions.md."""
+    nothing = cast(Any, None)
+    lines = [
+        "# Actions\n",
+        "What can be asked for at `POST /api/v1.0/actions`, with the steps that run, in order. After a step has failed",
+        "only those run that always do. The API also lists the bare ids `preflight` and `drydock_build`, which stand",
+        "for the steps whose ids begin with them.",
+    ]
+    for name, definition in catalog(nothing, nothing, nothing, Patience()).items():
+        lines += [f"\n## {name.value}\n", "| step | after a failure |", "|---|---|"]
+        lines += [f"| `{step.id}` | {'runs' if step.always else 'is left out'} |" for step in definition.steps]
+    return _page(lines)
+
+
+def cli_page() -> str:
+    """Return docs/reference/cli.md."""
+    lines = [
+        "# Command line\n",
+        "One command, `shipyard`. It is a client of the REST API; `demo`, `up`, `serve`, `worker`, `db`, `token` and",
+        "`simulate` start programs here instead. Exit codes: 0 success, 1 an error of the API, no connection, or an",
+        "action that failed, 2 a wrong command line or wrong settings.",
+        "",
+        "## Options before the command\n",
+        *_options(shipyard),
+    ]
+    programs: dict[str, click.Command] = dict(admin.main.commands)
+    for words, command in _leaves(shipyard, ()):
+        # Commands that hand their arguments to a program of ours: the program knows them.
+        described: click.Command | None = command
+        if words[0] in programs:
+            group = programs[words[0]]
+            described = group.commands.get(words[1]) if isinstance(group, click.Group) else None
+        described = described or command
+        usage = " ".join(["shipyard", *words, *_arguments(described)])
+        lines += [f"\n## {' '.join(words)}\n", f"`{usage}`\n", _sentences(described)]
+        options = _options(described)
+        lines += ["", *options] if options else []
+    return _page(lines)
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "etc/shipyard.conf.sample": settings_sample,
+    "docs/reference/settings.md": settings_page,
+    "docs/reference/routes.md": routes_page,
+    "docs/reference/errors.md": errors_page,
+    "docs/reference/actions.md": actions_page,
+    "docs/reference/cli.md": cli_page,
+}
+
+
+def main() -> int:
+    """Write the pages, or with ``--check`` say which are stale."""
+    check = sys.argv[1:] == ["--check"]
+    if sys.argv[1:] and not check:
+        sys.stderr.write(f"{__doc__}\n")
+        return 2
+    stale = 0
+    for name, make in PAGES.items():
+        path, text = ROOT / name, make()
+        if path.is_file() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale += 1
+        if check:
+            sys.stderr.write(f"{name} is stale: run ./dev docs\n")
+        else:
+            path.write_text(text, encoding="utf-8")
+    return 1 if check and stale else 0
+
+
+def _sections() -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
+    """Yield each section with the name, default and description of its settings."""
+    for section in fields(Settings):
+        kind = get_type_hints(Settings)[section.name]
+        described = _descriptions(kind) | _descriptions(_DESCRIBED_BY.get(section.name, kind))
+        settings = []
+        for setting in fields(kind):
+            default = "" if setting.default is MISSING or isinstance(setting.default, Secret) else setting.default
+            shown = (
+                "" if isinstance(default, Secret) else f"{default:g}" if isinstance(default, float) else str(default)
+            )
+            settings.append((setting.name, shown, described.get(setting.name, "")))
+        yield section.name, settings
+
+
+def _descriptions(kind: type) -> dict[str, str]:
+    """Return what the docstring of a class says after the double-quoted name of each attribute and a colon."""
+    parts = re.split(r"``(\w+)``:\s*", inspect.getdoc(kind) or "")
+    described = {}
+    for name, text in zip(parts[1::2], parts[2::2], strict=True):
+        words = " ".join(text.partition("\n\n")[0].split()).replace("``", "")
+        described[name] = words[:1].upper() + words[1:].rstrip(".") + "."
+    return described
+
+
+def _leaves(group: click.Group, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    for name in sorted(group.commands):
+        command = group.commands[name]
+        if isinstance(command, click.Group):
+            yield from _leaves(command, (*words, name))
+        else:
+            yield (*words, name), command
+
+
+def _arguments(command: click.Command) -> list[str]:
+    """Return how a usage line writes the arguments; none of ours is optional but a list."""
+    shown = []
+    for parameter in command.params:
+        if isinstance(parameter, click.Argument):
+            name = parameter.metavar or (parameter.name or "").upper()
+            shown.append(f"[{name}]..." if parameter.nargs == -1 else name)
+    return shown
+
+
+def _options(command: click.Command) -> list[str]:
+    options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
+    if not options:
+        return []
+    lines = ["| option | meaning |", "|---|---|"]
+    for option in options:
+        flags = ", ".join([*option.opts, *option.secondary_opts])
+        if not option.is_flag:
+            kind = option.type.name.upper().removesuffix(" RANGE")
+            if isinstance(option.type, click.Choice):
+                kind = "/".join(map(str, option.type.choices))
+            flags += f" {option.metavar or kind}"
+        told = option.help or ""
+        if option.show_default and not option.is_flag and option.default not in (None, ""):
+            default = f"{option.default:g}" if isinstance(option.default, float) else option.default
+            told += f" Default: {default}."
+        if option.show_envvar and option.envvar:
+            told += f" Environment: {option.envvar}."
+        lines.append(f"| `{flags}` | {_cell(told.strip())} |")
+    return lines
+
+
+def _sentences(command: click.Command) -> str:
+    return " ".join(inspect.cleandoc(command.help or command.short_help or "").split())
+
+
+def _first_line(thing: object) -> str:
+    return (inspect.getdoc(thing) or "").partition("\n")[0].replace("``", "`")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _page(lines: list[str]) -> str:
+    return NOTICE + "\n".join(lines).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+"""The house stays as it was planned: imports go downwards, modules stay readable, names say what is inside."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "shipyard_api"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+LONGEST = 450
+SAY_NOTHING = {"base", "common", "helper", "helpers", "manager", "misc", "util", "utils"}
+
+
+def test_import_contracts_are_kept() -> None:
+    lint = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    words = [sys.executable, "-c", lint, "--cache-dir", str(ROOT / ".build" / "import-linter")]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_holds_one_idea(module: Path) -> None:
+    lines = module.read_text(encoding="utf-8").count("\n")
+    assert lines < LONGEST, f"{lines} lines: which second idea moved in?"
+
+
+def test_names_of_modules_say_what_is_inside() -> None:
+    names = {part for module in MODULES for part in module.relative_to(PACKAGE).with_suffix("").parts}
+    assert not names & SAY_NOTHING

@@ -1,0 +1,248 @@
+"""Routes, policy and the OpenAPI document say the same."""
+
+from configparser import ConfigParser
+from typing import Any
+
+import falcon
+import pytest
+import yaml
+from falcon.testing import TestClient
+from jsonschema import Draft202012Validator
+
+from shipyard_api import bootstrap
+from shipyard_api.api import app as app_module
+from shipyard_api.api.auth import READ, RULES, WRITE, Guarded
+from shipyard_api.domain.actions import ActionName, RunState, StepState
+from shipyard_api.domain.configdocs import BufferMode, Version
+from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.domain.rollout import GroupStatus, Phase, PhaseStatus, Reason
+from shipyard_api.settings import Database, Drydock, Secret, Settings, share_directory
+from tests.conftest import ROOT
+from tests.integration.api import description
+
+
+def _application(monkeypatch: pytest.MonkeyPatch) -> tuple["falcon.App[Any, Any]", dict[str, Any]]:
+    """The application and its routes; nothing is asked that would need the database."""
+    tables: list[dict[str, Any]] = []
+    real = app_module.routes
+
+    def recorded(own: app_module.Collaborators) -> dict[str, Any]:
+        tables.append(real(own))
+        return tables[-1]
+
+    monkeypatch.setattr(app_module, "routes", recorded)
+    settings = Settings(
+        database=Database(url=Secret("postgresql://nobody@127.0.0.1:9/none")),
+        drydock=Drydock(url="http://127.0.0.1:9/api/v1.0", design_url="http://127.0.0.1:9/{revision}"),
+    )
+    return bootstrap.api(settings), tables[0]
+
+
+@pytest.fixture
+def application(monkeypatch: pytest.MonkeyPatch) -> tuple["falcon.App[Any, Any]", dict[str, Any]]:
+    return _application(monkeypatch)
+
+
+@pytest.fixture
+def routes(application: tuple["falcon.App[Any, Any]", dict[str, Any]]) -> dict[str, Any]:
+    return application[1]
+
+
+def _methods(resource: object) -> set[str]:
+    return {method for method in falcon.COMBINED_METHODS if hasattr(resource, f"on_{method.lower()}")}
+
+
+def test_the_document_has_exactly_the_routes(routes: dict[str, Any]) -> None:
+    served = {(method, path) for path, resource in routes.items() for method in _methods(resource)}
+    described = {(method, path) for method, path, _ in description.operations()}
+
+    assert described == served
+    assert set(description.read()["paths"]) == set(routes)
+
+
+def test_every_method_has_a_rule_that_exists_and_no_rule_is_left_over(routes: dict[str, Any]) -> None:
+    used: set[str | None] = set()
+    for path, resource in routes.items():
+        assert isinstance(resource, Guarded), path
+        assert set(resource.policy) == _methods(resource), path
+        used |= set(resource.policy.values())
+
+    assert used - {None} == set(RULES)
+
+
+def test_what_changes_something_is_for_admins_only(routes: dict[str, Any]) -> None:
+    for path, resource in routes.items():
+        for method, rule in resource.policy.items():
+            if rule is not None:
+                assert RULES[rule] == (READ if method == "GET" else WRITE), f"{method} {path}"
+
+
+def test_the_document_tells_who_may_do_what(routes: dict[str, Any]) -> None:
+    for method, path, operation in description.operations():
+        rule = routes[path].policy[method]
+        assert operation.get("x-policy") == rule, f"{method} {path}"
+        assert (operation.get("security") == []) == (rule is None), f"{method} {path}"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "operation"),
+    [pytest.param(*one, id=f"{one[0]} {one[1]}") for one in description.operations()],
+)
+def test_every_operation_names_its_answers(method: str, path: str, operation: dict[str, Any]) -> None:
+    codes = set(operation["responses"])
+    wanted = {"400"}  # the verbosity is checked everywhere
+    if operation.get("security") != []:
+        wanted |= {"401", "403", "503"}
+    if "{action_id}" in path or "{revision}" in path:
+        wanted |= {"404"}
+    if "requestBody" in operation:
+        wanted |= {"413"}
+
+    assert wanted <= codes
+    assert any(code.startswith("2") for code in codes)
+    parameters = [*description.read()["paths"][path].get("parameters", ()), *operation.get("parameters", ())]
+    resolved = [description.at(one["$ref"]) if "$ref" in one else one for one in parameters]
+    in_path = {one["name"] for one in resolved if one["in"] == "path"}
+    assert in_path == {part[1:-1] for part in path.split("/") if part.startswith("{")}
+    assert {"verbosity", "X-Context-Marker"} <= {one["name"] for one in resolved}
+
+
+def test_every_answer_names_the_request() -> None:
+    for method, path, operation in description.operations():
+        for code, response in operation["responses"].items():
+            found = description.at(response["$ref"]) if "$ref" in response else response
+            assert "X-Shipyard-Req" in found["headers"], f"{method} {path} {code}"
+            assert ("Location" in found["headers"]) == (code == "201")
+            assert ("WWW-Authenticate" in found["headers"]) == (code == "401")
+
+
+def test_the_document_is_openapi_3_1() -> None:
+    """The rules of the specification that a hand can break; the schemas are held to their own dialect below."""
+    document = description.read()
+    assert document["openapi"] == "3.1.0"
+    assert {"title", "version"} <= set(document["info"])
+    assert set(document) <= {
+        "openapi", "info", "jsonSchemaDialect", "servers", "paths", "components", "security", "tags",
+    }  # fmt: skip
+    names = [operation["operationId"] for _, _, operation in description.operations()]
+    assert len(set(names)) == len(names)
+    tags = {tag["name"] for tag in document["tags"]}
+    for method, path, operation in description.operations():
+        where = f"{method} {path}"
+        assert set(operation) <= {
+            "operationId", "summary", "description", "tags", "security", "parameters", "requestBody", "responses",
+            "x-policy",
+        }, where  # fmt: skip
+        assert set(operation["tags"]) <= tags, where
+        for one in operation.get("parameters", ()):
+            parameter = description.at(one["$ref"]) if "$ref" in one else one
+            assert {"name", "in", "schema"} <= set(parameter), where
+            assert parameter["in"] in ("query", "header", "path"), where
+        for code, response in operation["responses"].items():
+            assert isinstance(code, str)
+            assert len(code) == 3
+            assert "$ref" in response or response["description"], f"{where} {code}"
+
+
+def test_references_lead_somewhere_and_nothing_is_left_over() -> None:
+    used = {reference for reference in _references(description.read()) if description.at(reference) is not None}
+
+    components = description.read()["components"]
+    kept = {
+        f"#/components/{kind}/{name}"
+        for kind in ("parameters", "responses", "headers", "schemas")
+        for name in components[kind]
+    }
+    assert kept == used
+    schemes = {name for requirement in description.read()["security"] for name in requirement}
+    assert schemes == set(components["securitySchemes"])
+
+
+def test_schemas_and_their_examples_are_sound() -> None:
+    for schema in description.read()["components"]["schemas"].values():
+        Draft202012Validator.check_schema(schema)
+    for place, schema, example in _examples(description.read(), "#"):
+        is_stream = isinstance(example, str) and "Documents" in str(schema)
+        value = list(yaml.safe_load_all(example)) if is_stream else example
+        faults = [fault.message for fault in description.validator(place).iter_errors(value)]
+        assert faults == [], place
+
+
+def test_the_body_of_a_new_action_is_what_its_schema_says() -> None:
+    """Two copies, since the document is served to those who have no files of ours."""
+    shown = dict(description.read()["components"]["schemas"]["ActionRequest"])
+    shown["properties"] = {name: _bare(one) for name, one in shown["properties"].items()} | {"name": {"type": "string"}}
+    limit = shown["properties"]["parameters"].pop("maxProperties")
+    directory = share_directory() / "schemas"
+    held = yaml.safe_load((directory / "action_v1.yaml").read_text(encoding="utf-8"))
+
+    assert {key: shown[key] for key in ("type", "required", "properties")} == {
+        key: held[key] for key in ("type", "required", "properties")
+    }
+    for name in ActionName:
+        parameters = yaml.safe_load((directory / "actions" / f"{name.value}.yaml").read_text(encoding="utf-8"))
+        assert parameters["maxProperties"] == limit
+
+
+@pytest.mark.parametrize(
+    ("words", "pointer"),
+    [
+        pytest.param(Version, "Version", id="versions"),
+        pytest.param(ActionName, "ActionName", id="actions"),
+        pytest.param(GroupStatus, "GroupStatus", id="statuses of groups"),
+        pytest.param(NodeStatus, "NodeStatus", id="statuses of nodes"),
+        pytest.param(RunState, "ActionFields/properties/dag_status", id="states of actions"),
+        pytest.param(StepState, "StepState", id="states of steps"),
+        pytest.param(Reason, "DeploymentGroup/properties/reason", id="reasons of groups"),
+        pytest.param(Phase, "DeploymentGroup/properties/phases/items/properties/phase", id="phases"),
+        pytest.param(PhaseStatus, "DeploymentGroup/properties/phases/items/properties/status", id="phase statuses"),
+    ],
+)
+def test_the_words_of_the_wire_are_those_of_the_domain(words: Any, pointer: str) -> None:
+    listed = description.at(f"#/components/schemas/{pointer}")["enum"]
+
+    assert [word for word in listed if word is not None] == [word.value for word in words]
+
+
+def test_the_modes_of_a_load_are_those_of_the_domain() -> None:
+    load = description.read()["paths"]["/api/v1.0/configdocs/{collection_id}"]["post"]
+    (mode,) = (one for one in load["parameters"] if one.get("name") == "buffermode")
+
+    assert mode["schema"]["enum"] == [mode.value for mode in BufferMode]
+
+
+def test_the_document_has_the_version_of_the_package() -> None:
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg", encoding="utf-8")
+
+    assert description.read()["info"]["version"] == setup["metadata"]["version"]
+
+
+def test_the_document_is_served_as_it_is(application: tuple["falcon.App[Any, Any]", dict[str, Any]]) -> None:
+    answer = TestClient(application[0]).simulate_get("/openapi.json")
+
+    assert (answer.status_code, answer.headers["Content-Type"]) == (200, "application/json")
+    assert answer.json == description.read()
+
+
+def _references(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        own = [value["$ref"]] if isinstance(value.get("$ref"), str) else []
+        return own + [found for item in value.values() for found in _references(item)]
+    return [found for item in value for found in _references(item)] if isinstance(value, list) else []
+
+
+def _examples(value: Any, place: str) -> list[tuple[str, Any, Any]]:
+    """Every example beside a schema: where the schema is, the schema, the example."""
+    if isinstance(value, list):
+        return [found for index, item in enumerate(value) for found in _examples(item, f"{place}/{index}")]
+    if not isinstance(value, dict):
+        return []
+    own = [(f"{place}/schema", value["schema"], value["example"])] if {"schema", "example"} <= set(value) else []
+    return own + [
+        found for key, item in value.items() for found in _examples(item, f"{place}/{description.escape(key)}")
+    ]
+
+
+def _bare(schema: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in schema.items() if key != "description"}

@@ -1,0 +1,125 @@
+"""What the documentation shows can be used as it stands: YAML meets its schema, shell parses, links lead somewhere."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from shipyard_api.adapters.schema_files.schemas import SchemaFiles
+from shipyard_api.domain import deployment_configuration, strategy
+from shipyard_api.domain.configdocs import parse_documents
+from shipyard_api.simulators.scenario import parse_scenario
+from shipyard_api.yaml_stream import read_documents
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+SCHEMAS = {
+    deployment_configuration.SCHEMA: "deployment_configuration_v1",
+    strategy.SCHEMA: "deployment_strategy_v1",
+}
+
+
+class Block(NamedTuple):
+    """A fenced block of a page; ``words`` is what stands after the fence, ``line`` where."""
+
+    page: Path
+    line: int
+    words: str
+    text: str
+
+
+def blocks() -> Iterator[Block]:
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for found in re.finditer(r"^```([^\n]*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+            yield Block(page, text.count("\n", 0, found.start()) + 1, found[1].strip(), found[2])
+
+
+def named(block: Block) -> str:
+    return f"{block.page.relative_to(ROOT)}:{block.line}"
+
+
+BLOCKS = list(blocks())
+DESIGNS = [block for block in BLOCKS if block.words == "yaml"]
+SCENARIOS = [block for block in BLOCKS if block.words == "yaml scenario"]
+SHELL = [block for block in BLOCKS if block.words == "sh"]
+
+
+@pytest.fixture(scope="module")
+def schemas() -> SchemaFiles:
+    return SchemaFiles(ROOT / "schemas")
+
+
+def test_blocks_say_what_they_are() -> None:
+    known = {"yaml", "yaml scenario", "sh", "console", "json", "ini", "python", "text", "Dockerfile"}
+    assert [f"{named(block)}: {block.words!r}" for block in BLOCKS if block.words not in known] == []
+
+
+@pytest.mark.parametrize("block", DESIGNS, ids=named)
+def test_documents_shown_would_be_accepted(block: Block, schemas: SchemaFiles) -> None:
+    entries = read_documents(block.text.encode())
+    if not all(isinstance(entry, dict) and "schema" in entry for entry in entries):
+        return  # a part of a document, which is only parsed
+    documents, findings = parse_documents(entries)
+    assert findings == ()
+    for document in documents:
+        data: Any = document.data
+        if document.schema in SCHEMAS:
+            assert schemas.check(SCHEMAS[document.schema], data) == ()
+        if document.schema == strategy.SCHEMA:
+            assert strategy.check_groups(data) == ()
+
+
+@pytest.mark.parametrize("block", SCENARIOS, ids=named)
+def test_scenarios_shown_can_be_played(block: Block) -> None:
+    parse_scenario(block.text)
+
+
+@pytest.mark.parametrize("block", SHELL, ids=named)
+def test_shell_shown_is_shell(block: Block) -> None:
+    done = subprocess.run(["sh", "-n"], input=block.text, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    dead = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        place = (page.parent / path).resolve() if path else page
+        if not place.exists() or (anchor and anchor not in anchors(place)):
+            dead.append(target)
+    assert dead == []
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as renderers of Markdown make them."""
+    headings = re.findall(r"^#+ +(.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_page_can_be_found() -> None:
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    pages = [str(page.relative_to(ROOT / "docs")) for page in PAGES if page.is_relative_to(ROOT / "docs")]
+    fragments = "changes/"
+    missing = [page for page in pages if page != "README.md" and not page.startswith(fragments)]
+    assert [page for page in missing if f"]({page})" not in index] == []
+
+
+def test_scenarios_that_ship_are_told_of() -> None:
+    page = (ROOT / "docs" / "reference" / "drydock-simulator.md").read_text(encoding="utf-8")
+    shipped = [path.stem for path in (ROOT / "shipyard_api" / "simulators" / "scenarios").glob("*.yaml")]
+    assert [name for name in sorted(shipped) if f"`{name}`" not in page] == []
+
+
+def test_yaml_of_the_repository_parses(tracked: list[Path]) -> None:
+    for path in tracked:
+        if path.suffix in (".yaml", ".yml"):
+            list(yaml.load_all(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
