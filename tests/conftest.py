@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ import pytest
 
 if TYPE_CHECKING:
     from shipyard_api.adapters.embedded_postgres.server import RunningPostgres
+    from tests.world import World
 
 ROOT = Path(__file__).resolve().parent.parent
 SITES = ROOT.parent / "shared" / "data" / "sites"
@@ -58,19 +58,24 @@ def empty_database_url(postgres: RunningPostgres) -> Iterator[str]:
     _execute(postgres.url, f"DROP DATABASE {name} WITH (FORCE)")
 
 
-@contextmanager
-def cloned_database(server: RunningPostgres) -> Iterator[Callable[[], str]]:
-    """Give a function that makes one migrated database after another; all of them go at the end."""
-    names: list[str] = []
+@pytest.fixture
+def worlds(database_url: str) -> Iterator[Callable[[], World]]:
+    """Makes worlds, one after another, in one database that is emptied before each."""
+    from shipyard_api.storage import tables
+    from tests.world import World
 
-    def clone() -> str:
-        names.append(f"clone_{os.getpid()}_{next(_numbers)}")
-        _execute(server.url, f"CREATE DATABASE {names[-1]} TEMPLATE migrated")
-        return _url(server.url, names[-1])
+    made: list[World] = []
 
-    yield clone
-    for name in names:
-        _execute(server.url, f"DROP DATABASE {name} WITH (FORCE)")
+    def make() -> World:
+        for world in made:
+            world.close()
+        ours = ", ".join(table.name for table in tables.metadata.sorted_tables)
+        _execute(database_url, f"TRUNCATE {ours}, procrastinate_jobs CASCADE")
+        made.append(World(database_url))
+        return made[-1]
+
+    yield make
+    made[-1].close()
 
 
 def site_file(name: str) -> Path:

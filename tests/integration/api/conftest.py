@@ -1,0 +1,82 @@
+"""The API in this process, on a real Postgres.
+
+The application keeps nothing between requests, so one serves all tests of a process, each of which finds the database
+empty: emptying takes milliseconds, and a database of its own a fifth of a second.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import psycopg2
+import pytest
+import sqlalchemy as sa
+
+from shipyard_api import bootstrap
+from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
+from shipyard_api.settings import Api, Database, Drydock, Secret, Settings
+from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.usecases.tokens import ApiTokens
+from tests.integration.api.wire import Caller, Site
+from tests.integration.storage.rows import empty
+
+if TYPE_CHECKING:
+    import falcon
+
+    from shipyard_api.adapters.embedded_postgres.server import RunningPostgres
+
+
+def settings(url: str) -> Settings:
+    """Settings of an API on that database; its provisioner is never asked."""
+    return Settings(
+        database=Database(url=Secret(url)),
+        drydock=Drydock(url="http://127.0.0.1:9/api/v1.0", design_url="http://127.0.0.1:9/{revision}"),
+        api=Api(design_bytes=4_000_000, json_bytes=100_000),
+    )
+
+
+@pytest.fixture(scope="session")
+def shared_url(postgres: "RunningPostgres") -> Iterator[str]:
+    name = f"api_{os.getpid()}"
+    _execute(postgres.url, f"CREATE DATABASE {name} TEMPLATE migrated")
+    yield f"{postgres.url.rpartition('/')[0]}/{name}"
+    _execute(postgres.url, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def app(shared_url: str) -> "falcon.App[Any, Any]":
+    return bootstrap.api(settings(shared_url))
+
+
+@pytest.fixture(scope="session")
+def engine(shared_url: str) -> Iterator[sa.Engine]:
+    engine = connect(shared_url, pool_size=2)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture(scope="session")
+def store(engine: sa.Engine) -> SqlStore:
+    return SqlStore(engine, ProcrastinateWakeup())
+
+
+@pytest.fixture
+def site(app: "falcon.App[Any, Any]", store: SqlStore, engine: sa.Engine) -> Site:
+    """An API that knows three callers and nothing else."""
+    empty(engine)
+    return new_site(app, store)
+
+
+def new_site(app: "falcon.App[Any, Any]", store: SqlStore) -> Site:
+    tokens = ApiTokens(store)
+    callers = [Caller(app, tokens.create(name, role)[1]) for name, role in (("ann", "admin"), ("vic", "viewer"))]
+    return Site(*callers, Caller(app, None), store)
+
+
+def _execute(url: str, statement: str) -> None:
+    connection = psycopg2.connect(url)
+    try:
+        connection.autocommit = True
+        connection.cursor().execute(statement)
+    finally:
+        connection.close()

@@ -1,0 +1,97 @@
+"""The OpenAPI document, and whether an answer is one that it describes."""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+from urllib.parse import unquote
+
+import yaml
+from falcon.testing import Result
+from jsonschema import Draft202012Validator
+from referencing import Registry
+from referencing.jsonschema import DRAFT202012
+
+from shipyard_api.settings import share_directory
+from shipyard_api.yaml_stream import read_documents
+
+_BASE = "urn:shipyard:openapi"
+METHODS = ("get", "post", "put", "patch", "delete", "head", "options", "trace")
+
+
+@cache
+def read() -> dict[str, Any]:
+    """The document."""
+    text = (share_directory() / "schemas" / "openapi.yaml").read_text(encoding="utf-8")
+    document: dict[str, Any] = yaml.load(text, Loader=yaml.CSafeLoader)
+    return document
+
+
+def operations() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Every operation with its method and path."""
+    for path, item in read()["paths"].items():
+        for method in METHODS:
+            if method in item:
+                yield method.upper(), path, item[method]
+
+
+def at(pointer: str) -> Any:
+    """What a local reference (``#/components/…``) stands for."""
+    found: Any = read()
+    for part in pointer.removeprefix("#/").split("/"):
+        key = unquote(part).replace("~1", "/").replace("~0", "~")
+        found = found[key]
+    return found
+
+
+def check(method: str, path: str, answer: Result) -> None:
+    """Assert that the document describes this answer: its code, headers, content type and body.
+
+    Answers to what is not described are passed over: unknown addresses and methods.
+    """
+    template = _template(path)
+    if template is None or method.lower() not in read()["paths"][template]:
+        assert answer.status_code in (200, 400, 404, 405), f"{method} {path}: {answer.status}"
+        return
+    pointer = f"#/paths/{escape(template)}/{method.lower()}/responses/{answer.status_code}"
+    responses = read()["paths"][template][method.lower()]["responses"]
+    assert str(answer.status_code) in responses, f"{method} {template} does not describe {answer.status}: {answer.text}"
+    response = responses[str(answer.status_code)]
+    if "$ref" in response:
+        pointer = response["$ref"]
+        response = at(pointer)
+    for header in response["headers"]:
+        assert answer.headers.get(header), f"{method} {template}: no {header} in {answer.status}"
+    if "content" not in response:
+        assert answer.content == b""
+        return
+    (kind,) = response["content"]
+    assert answer.headers["Content-Type"] == kind
+    value = answer.json if kind == "application/json" else read_documents(answer.content)
+    used = validator(f"{pointer}/content/{escape(kind)}/schema")
+    faults = [f"{fault.json_path}: {fault.message}" for fault in used.iter_errors(value)]
+    assert faults == [], f"{method} {template}, {answer.status}: {answer.text}"
+
+
+@cache
+def validator(pointer: str) -> Draft202012Validator:
+    """A validator of the schema at a place of the document."""
+    return Draft202012Validator({"$ref": f"{_BASE}{pointer}"}, registry=_registry())
+
+
+@cache
+def _registry() -> "Registry[Any]":
+    return Registry().with_resource(_BASE, DRAFT202012.create_resource(read()))
+
+
+@cache
+def _template(path: str) -> str | None:
+    for template in sorted(read()["paths"], key=lambda one: one.count("{")):
+        if re.fullmatch(re.sub(r"\\\{\w+\\\}", "[^/]*", re.escape(template)), path):
+            return str(template)
+    return None
+
+
+def escape(part: str) -> str:
+    """A key as one segment of a reference."""
+    return part.replace("~", "~0").replace("/", "~1").replace("{", "%7B").replace("}", "%7D")

@@ -1,0 +1,114 @@
+"""Who may do what."""
+
+import base64
+from datetime import timedelta
+from typing import Any
+
+import falcon
+import pytest
+
+from shipyard_api.usecases.tokens import ApiTokens
+from tests.integration.api import description
+from tests.integration.api.wire import Caller, Site, small_design
+
+GUARDED = [one for one in description.operations() if one[2].get("security") != []]
+WRITING = [one for one in GUARDED if one[0] != "GET"]
+
+
+def filled(path: str) -> str:
+    return path.replace("{collection_id}", "design").replace("{revision}", "1").replace("{action_id}", "x").replace(
+        "{step_id}", "y"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "path", "operation"), GUARDED)
+def test_without_a_token_nobody_gets_in(site: Site, method: str, path: str, operation: dict[str, Any]) -> None:
+    answer = site.nobody.ask(method, filled(path))
+
+    assert answer.status == falcon.HTTP_401
+    assert answer.headers["WWW-Authenticate"]
+    assert (answer.json["message"], answer.json["reason"]) == ("Unauthenticated", "Credentials are not established")
+    assert (answer.json["details"]["errorType"], answer.json["retry"]) == ("ApiError", False)
+
+
+@pytest.mark.parametrize(("method", "path", "operation"), WRITING)
+def test_a_viewer_changes_nothing(site: Site, method: str, path: str, operation: dict[str, Any]) -> None:
+    answer = site.viewer.ask(method, filled(path))
+
+    assert answer.status == falcon.HTTP_403
+    assert (answer.json["message"], answer.json["reason"]) == ("Forbidden", "Credentials do not permit access")
+    assert "WWW-Authenticate" not in answer.headers
+
+
+@pytest.mark.parametrize(("method", "path", "operation"), [one for one in GUARDED if one[0] == "GET"])
+def test_a_viewer_sees_everything(site: Site, method: str, path: str, operation: dict[str, Any]) -> None:
+    assert site.viewer.ask(method, filled(path)).status_code in (200, 404)
+
+
+def test_a_refusal_reads_neither_body_nor_parameters(site: Site) -> None:
+    assert site.viewer.post("/configdocs/x", b"]", buffermode="x").status == falcon.HTTP_403
+    assert site.nobody.post("/commitconfigdocs", force="perhaps").status == falcon.HTTP_401
+
+
+def test_a_token_may_come_as_a_bearer_token(site: Site) -> None:
+    _, secret = ApiTokens(site.store).create("bob", "viewer")
+
+    for scheme in ("Bearer", "bearer", "BEARER"):
+        answer = site.nobody.ask("GET", "/api/v1.0/actions", headers={"Authorization": f"{scheme} {secret}"})
+        assert answer.status == falcon.HTTP_200
+    answer = site.nobody.ask("GET", "/api/v1.0/actions", headers={"Authorization": f"Digest {secret}"})
+    assert answer.status == falcon.HTTP_401
+
+
+@pytest.mark.parametrize("user", ["drydock", "", "é"])
+def test_a_token_may_come_as_a_password(site: Site, user: str) -> None:
+    _, secret = ApiTokens(site.store).create("bob", "viewer")
+
+    for scheme in ("Basic", "basic"):
+        sent = {"Authorization": f"{scheme} {base64.b64encode(f'{user}:{secret}'.encode()).decode()}"}
+        assert site.nobody.ask("GET", "/api/v1.0/actions", headers=sent).status == falcon.HTTP_200
+
+
+def test_one_way_to_send_a_token_is_enough_and_the_header_of_keystone_wins(site: Site) -> None:
+    _, secret = ApiTokens(site.store).create("bob", "viewer")
+    sent = {"Authorization": f"Bearer {secret}", "X-Auth-Token": "nothing"}
+
+    assert site.nobody.ask("GET", "/api/v1.0/actions", headers=sent).status == falcon.HTTP_401
+
+
+def test_the_name_of_the_token_is_the_user(site: Site) -> None:
+    site.commit(*small_design())
+
+    answer = site.admin.act()
+
+    assert answer.json["user"] == "ann"
+    described = site.viewer.get(f"/actions/{answer.json['id']}").json
+    assert [audit["user"] for audit in described["command_audit"]] == ["ann"]
+
+
+def test_a_revoked_token_is_worthless_at_once(site: Site, app: "falcon.App[Any, Any]") -> None:
+    tokens = ApiTokens(site.store)
+    made, secret = tokens.create("eve", "admin")
+    eve = Caller(app, secret)
+    assert eve.get("/actions").status == falcon.HTTP_200
+
+    tokens.revoke(made.id)
+
+    assert eve.get("/actions").status == falcon.HTTP_401
+
+
+def test_an_expired_token_is_worthless(site: Site, app: "falcon.App[Any, Any]") -> None:
+    tokens = ApiTokens(site.store)
+
+    _, old = tokens.create("old", "admin", timedelta(seconds=-1))
+    _, young = tokens.create("young", "admin", timedelta(hours=1))
+
+    assert Caller(app, old).get("/actions").status == falcon.HTTP_401
+    assert Caller(app, young).get("/actions").status == falcon.HTTP_200
+
+
+def test_a_secret_is_not_its_digest_nor_its_name(site: Site, app: "falcon.App[Any, Any]") -> None:
+    made, secret = ApiTokens(site.store).create("tom", "admin")
+
+    for guess in (made.id, "tom", secret[:-1], secret + "A", secret.swapcase(), secret.removeprefix("shipyard_")):
+        assert Caller(app, guess).get("/actions").status == falcon.HTTP_401

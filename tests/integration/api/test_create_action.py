@@ -1,0 +1,323 @@
+"""Actions: creating them, and what must hold before one is accepted."""
+
+import json
+import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import falcon
+import pytest
+import sqlalchemy as sa
+
+from shipyard_api.domain.configdocs import Revision, RevisionTag
+from shipyard_api.storage import tables as t
+from tests.factories import document, group_entry, strategy_document
+from tests.integration.api.wire import JSON, Site, messages, small_design
+
+ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
+STEPS = [
+    "dag_concurrency_check",
+    "preflight",
+    "preflight.ucp_preflight_check",
+    "deployment_configuration",
+    "validate_site_design.deckhand_validate_site_design",
+    "validate_site_design.drydock_validate_site_design",
+    "drydock_build",
+    "drydock_build.verify_site",
+    "drydock_build.prepare_site",
+    "drydock_build.prepare_and_deploy_nodes",
+    "create_action_tag",
+]
+
+
+def commit_again(site: Site, number: int) -> int:
+    """Put one more revision into force."""
+    site.admin.load(f"extra{number}", document("a/B/v1", f"extra{number}", {}))
+    assert site.admin.commit().status == falcon.HTTP_200
+    with site.store.begin() as tx:
+        return int(tx.revisions.head())
+
+
+def acted_on(site: Site, revision: int, tag: RevisionTag = RevisionTag.SITE_ACTION_SUCCESS) -> None:
+    with site.store.begin() as tx:
+        tx.revisions.tag(Revision(revision), tag, {})
+
+
+def rows(engine: sa.Engine, table: sa.TableClause) -> list[Any]:
+    with engine.connect() as connection:
+        return list(connection.execute(sa.select(sa.text("*")).select_from(table)))
+
+
+def test_a_new_action_is_queued_with_its_steps_its_audit_and_a_wake_up(site: Site, engine: sa.Engine) -> None:
+    revision = site.commit(*small_design())
+
+    answer = site.admin.act('{"name": "deploy_site", "parameters": {"continue-on-fail": "true"}}')
+
+    entity = answer.json
+    assert answer.status == falcon.HTTP_201
+    assert ULID.fullmatch(entity["id"])
+    assert answer.headers["Location"] == f"/api/v1.0/actions/{entity['id']}"
+    assert entity.pop("timestamp").replace(" ", "T") + "Z" == entity.pop("dag_execution_date")
+    assert entity == {
+        "id": entity["id"],
+        "name": "deploy_site",
+        "parameters": {"continue-on-fail": "true"},
+        "user": "ann",
+        "context_marker": answer.headers["X-Shipyard-Req"],
+        "dag_id": "deploy_site",
+        "dag_status": "SCHEDULED",
+        "committed_rev_id": revision,
+        "allow_intermediate_commits": None,
+    }
+    (job,) = rows(engine, sa.table("procrastinate_jobs"))
+    assert (job.lock, job.args, job.status) == (entity["id"], {"action": entity["id"]}, "todo")
+    assert len(rows(engine, t.steps)) == 9
+    assert [row.command for row in rows(engine, t.command_audit)] == ["invoke"]
+
+
+def test_further_keys_are_echoed_and_ours_are_overwritten(site: Site) -> None:
+    site.commit(*small_design())
+
+    answer = site.admin.act(
+        '{"name": "deploy_site", "id": "mine", "user": "root", "dag_status": 5, "note": {"a": [1]}}'
+    )
+
+    assert answer.json["note"] == {"a": [1]}
+    assert (answer.json["user"], answer.json["dag_status"], answer.json["parameters"]) == ("ann", "SCHEDULED", {})
+    assert ULID.fullmatch(answer.json["id"])
+
+
+@pytest.mark.parametrize("kind", ["application/json", "application/json; charset=utf-8", "Application/JSON"])
+def test_the_content_type_may_have_parameters(site: Site, kind: str) -> None:
+    site.commit(*small_design())
+
+    answer = site.admin.post("/actions", '{"name": "deploy_site"}', {"Content-Type": kind})
+
+    assert answer.status == falcon.HTTP_201
+
+
+def test_parameters_come_back_as_they_were_sent(site: Site) -> None:
+    site.commit(*small_design())
+    sent = {"a": [1, 2.5, 10**40, -0.0, True, None, "é𝄞\u2028\x7f", {"": {}}], "target_nodes": "n1,n2"}
+
+    answer = site.admin.act(json.dumps({"name": "deploy_site", "parameters": sent}))
+
+    assert answer.json["parameters"] == sent
+    assert site.viewer.get("/actions").json[0]["parameters"] == sent
+
+
+def test_the_list_and_the_action_agree(site: Site) -> None:
+    site.commit(*small_design())
+    action = site.create_action()
+
+    (listed,) = site.viewer.get("/actions").json
+    described = site.viewer.get(f"/actions/{action}").json
+
+    assert {key: described[key] for key in listed} == listed
+    assert set(described) - set(listed) == {"verdict", "validations", "command_audit"}
+    assert (listed["dag_status"], listed["action_lifecycle"], described["verdict"]) == ("queued", "Pending", None)
+    assert [step["id"] for step in listed["steps"]] == STEPS
+    assert [step["index"] for step in listed["steps"]] == list(range(1, len(STEPS) + 1))
+    assert {step["state"] for step in listed["steps"]} == {None}
+    assert listed["steps"][0]["url"] == f"/actions/{action}/steps/dag_concurrency_check"
+    (audit,) = described["command_audit"]
+    assert (audit["command"], audit["user"], audit["action_id"]) == ("invoke", "ann", action)
+    assert listed["datetime"].replace(" ", "T").replace("+00:00", "Z") == listed["dag_execution_date"]
+
+
+def test_before_the_first_action_the_list_is_empty(site: Site) -> None:
+    assert site.viewer.get("/actions").json == []
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_every_listed_step_can_be_asked_for(site: Site, step: str) -> None:
+    site.commit(*small_design())
+    action = site.create_action()
+
+    answer = site.viewer.get(f"/actions/{action}/steps/{step}").json
+
+    assert (answer["task_id"], answer["index"], answer["run_id"]) == (step, STEPS.index(step) + 1, action)
+    assert (answer["state"], answer["start_date"], answer["duration"]) == (None, None, None)
+    assert re.fullmatch(r"([A-Z][a-z]+)+Operator", answer["operator"])
+
+
+@pytest.mark.parametrize("step", ["x", "validate_site_design", "drydock_build.", "drydock", "drydock_build.x", "%2e"])
+def test_a_step_that_is_not_listed_is_not_found(site: Site, step: str) -> None:
+    site.commit(*small_design())
+    action = site.create_action()
+
+    answer = site.viewer.get(f"/actions/{action}/steps/{step}")
+
+    assert (answer.status, answer.json["message"]) == (falcon.HTTP_404, "Step not found")
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/actions/{id}", "Unknown Action: {id}"),
+        ("/actions/{id}/steps/preflight", "Unknown action {id}"),
+        ("/actions/{id}/groups", "Unknown action {id}"),
+        ("/actions/{id}/nodes", "Unknown action {id}"),
+    ],
+)
+@pytest.mark.parametrize("action", ["01M7XV7VKPMDHXJVA7WMC7P6XP", "x", "a" * 500])
+def test_an_unknown_action(site: Site, path: str, reason: str, action: str) -> None:
+    answer = site.viewer.get(path.format(id=action))
+
+    assert (answer.status, answer.json["message"]) == (falcon.HTTP_404, "Action not found")
+    assert answer.json["reason"] == reason.format(id=action)
+
+
+# --- what must hold before ------------------------------------------------------------------------------------------
+
+
+def test_without_a_committed_revision_there_is_nothing_to_act_on(site: Site) -> None:
+    site.admin.load("design", *small_design())
+
+    answer = site.admin.act()
+
+    assert (answer.status, answer.json["message"]) == (falcon.HTTP_400, "No committed configdocs")
+    assert answer.json["reason"] == "Unable to locate a committed revision in Deckhand"
+    assert answer.json["details"]["errorType"] == "ApiError"
+
+
+def test_a_design_that_was_forced_through_is_checked_again(site: Site) -> None:
+    loop = strategy_document(group_entry("a", depends_on=["b"]), group_entry("b", depends_on=["a"]))
+    site.admin.load("design", *small_design(), loop)
+    site.admin.commit(force="true")
+
+    answer = site.admin.act()
+
+    assert (answer.status, answer.json["message"]) == (falcon.HTTP_400, "Document validation failed")
+    assert answer.json["reason"] == "InvalidConfigurationDocuments"
+    assert [entry["name"] for entry in messages(answer)] == ["DeploymentGroupCycleError"]
+    assert site.viewer.get("/actions").json == []
+
+
+def test_only_errors_are_counted(site: Site) -> None:
+    site.admin.load(
+        "design",
+        *small_design(),
+        document("armada/Chart/v1", "old", {}),
+        strategy_document(group_entry("a", depends_on=["x"])),
+    )
+    site.admin.commit(force="true")
+
+    details = site.admin.act().json["details"]
+
+    assert (details["errorCount"], len(details["messageList"])) == (1, 2)
+
+
+def test_commits_that_nobody_acted_on_stand_in_the_way(site: Site) -> None:
+    site.commit(*small_design())
+    commit_again(site, 1)
+
+    answer = site.admin.act()
+
+    assert (answer.status, answer.json["message"]) == (falcon.HTTP_409, "Intermediate commit detected")
+    assert "`allow-intermediate-commits=True`" in answer.json["reason"]
+    assert site.viewer.get("/actions").json == []
+
+
+@pytest.mark.parametrize(("sent", "stored"), [("True", True), ("true", True), ("1", True)])
+def test_unless_that_is_allowed(site: Site, sent: str, stored: bool) -> None:
+    site.commit(*small_design())
+    last = commit_again(site, 1)
+
+    answer = site.admin.act(allow_intermediate_commits=sent)
+
+    assert (answer.status, answer.json["committed_rev_id"]) == (falcon.HTTP_201, last)
+    assert answer.json["allow_intermediate_commits"] is stored
+
+
+def test_saying_no_is_stored_as_no(site: Site) -> None:
+    site.commit(*small_design())
+
+    assert site.admin.act(allow_intermediate_commits="False").json["allow_intermediate_commits"] is False
+
+
+@pytest.mark.parametrize("tag", [RevisionTag.SITE_ACTION_SUCCESS, RevisionTag.SITE_ACTION_FAILURE])
+def test_only_commits_since_the_last_site_action_count(site: Site, tag: RevisionTag) -> None:
+    site.commit(*small_design())
+    commit_again(site, 1)
+    acted_on(site, commit_again(site, 2), tag)
+    commit_again(site, 3)
+
+    assert site.admin.act().status == falcon.HTTP_201
+
+
+def test_a_commit_before_the_last_one_counts_whichever_it_is(site: Site) -> None:
+    acted_on(site, site.commit(*small_design()))
+    commit_again(site, 1)
+    commit_again(site, 2)
+
+    assert site.admin.act().status == falcon.HTTP_409
+
+
+def test_what_was_loaded_but_not_committed_does_not_count(site: Site) -> None:
+    revision = site.commit(*small_design())
+    site.admin.load("extra", document("a/B/v1", "extra", {}))
+
+    answer = site.admin.act()
+
+    assert (answer.status, answer.json["committed_rev_id"]) == (falcon.HTTP_201, revision)
+
+
+def test_a_later_commit_does_not_change_what_the_action_works_from(site: Site, engine: sa.Engine) -> None:
+    site.commit(*small_design())
+    site.create_action()
+    (before,) = rows(engine, t.actions)
+
+    commit_again(site, 1)
+
+    (after,) = rows(engine, t.actions)
+    assert (after.inputs, after.revision) == (before.inputs, before.revision)
+
+
+def test_a_second_site_action_is_refused_by_the_name_of_the_first(site: Site, engine: sa.Engine) -> None:
+    site.commit(*small_design())
+    first = site.create_action()
+
+    answer = site.admin.act()
+
+    assert (answer.status, answer.json["message"]) == (falcon.HTTP_409, "Another site action is running")
+    assert f"deploy_site {first} is running" in answer.json["reason"]
+    assert len(rows(engine, t.actions)) == len(rows(engine, t.command_audit)) == 1
+    assert len(rows(engine, sa.table("procrastinate_jobs"))) == 1
+
+
+def test_when_the_first_has_ended_the_next_may_come(site: Site, engine: sa.Engine) -> None:
+    site.commit(*small_design())
+    first = site.create_action()
+    with engine.begin() as connection:
+        connection.execute(t.actions.update().values(state="failed", ended_at=sa.func.now()))
+
+    second = site.admin.act()
+
+    assert second.status == falcon.HTTP_201
+    listed = site.viewer.get("/actions").json
+    assert [(one["id"], one["action_lifecycle"]) for one in listed] == [
+        (first, "Failed"),
+        (second.json["id"], "Pending"),
+    ]
+    assert site.viewer.get(f"/actions/{first}").json["verdict"] == "failed"
+
+
+def test_of_ten_at_the_same_time_exactly_one_is_taken(site: Site, engine: sa.Engine) -> None:
+    site.commit(*small_design())
+    start = threading.Barrier(10)
+
+    def ask(_number: int) -> Any:
+        start.wait()
+        return site.admin.ask("POST", "/api/v1.0/actions", body='{"name": "deploy_site"}', headers=JSON)
+
+    with ThreadPoolExecutor(10) as threads:
+        answers = list(threads.map(ask, range(10)))
+
+    (taken,) = [answer for answer in answers if answer.status == falcon.HTTP_201]
+    refused = [answer for answer in answers if answer.status == falcon.HTTP_409]
+    assert len(refused) == 9
+    assert all(taken.json["id"] in answer.json["reason"] for answer in refused)
+    assert [row.id for row in rows(engine, t.actions)] == [taken.json["id"]]
+    assert len(rows(engine, sa.table("procrastinate_jobs"))) == 1

@@ -1,0 +1,272 @@
+"""The deployment groups and nodes of an action, in pages."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import falcon
+import pytest
+
+from shipyard_api.domain import selectors
+from shipyard_api.domain.actions import ActionId, RunState, StepState
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.rollout import (
+    GroupChanged,
+    GroupStatus,
+    MembersKnown,
+    NodesChanged,
+    Phase,
+    PhaseEnded,
+    PhaseStarted,
+    PhaseStatus,
+    Reason,
+)
+from shipyard_api.domain.strategy import GroupName
+from shipyard_api.storage.unit_of_work import SqlStore
+from tests.factories import five_groups_inventory, five_groups_strategy
+from tests.integration.api.wire import Caller, Site, five_groups_design
+
+CONTROL, NTP, ONE = GroupName("control-nodes"), GroupName("ntp-node"), GroupName("compute-nodes-1")
+CONTROLLERS = tuple(NodeName(f"control0{number}") for number in range(1, 5))
+ORDER = ["control-nodes", "compute-nodes-1", "compute-nodes-2", "monitoring-nodes", "ntp-node"]
+
+
+def told(store: SqlStore, action: str, facts: Iterable[object]) -> None:
+    """Let the engine record facts about an action."""
+    now = datetime.now(UTC)
+    with store.begin() as tx:
+        claim = tx.turns.claim(ActionId(action), now=now + timedelta(seconds=1), worker="w")
+        assert claim is not None
+        tx.turns.record(claim, {"v": 1}, tuple(facts), now=now, wake_at=None)
+
+
+@pytest.fixture
+def action(site: Site) -> str:
+    """An action on the five groups: the time server is up, of the control nodes one failed, one hangs in deploy."""
+    site.commit(*five_groups_design())
+    action = site.create_action()
+    strategy, inventory = five_groups_strategy(), five_groups_inventory()
+    members = {group.name: selectors.select(group.selectors, inventory) for group in strategy.groups}
+    ntp = (NodeName("ntp01"),)
+    told(
+        site.store,
+        action,
+        [
+            MembersKnown(strategy, members),
+            PhaseStarted(NTP, Phase.PREPARE, ntp, "job-1"),
+            GroupChanged(NTP, GroupStatus.PREPARING),
+            NodesChanged(NTP, Phase.PREPARE, NodeStatus.PREPARED, ntp),
+            PhaseEnded(NTP, Phase.PREPARE, PhaseStatus.SUCCESS),
+            NodesChanged(NTP, Phase.DEPLOY, NodeStatus.SUCCESS, ntp),
+            GroupChanged(NTP, GroupStatus.SUCCESS),
+            PhaseStarted(CONTROL, Phase.PREPARE, CONTROLLERS, "job-2"),
+            NodesChanged(CONTROL, Phase.PREPARE, NodeStatus.PREPARED, CONTROLLERS[1:]),
+            NodesChanged(
+                CONTROL, Phase.PREPARE, NodeStatus.FAILURE, CONTROLLERS[:1], reasons={CONTROLLERS[0]: "no power"}
+            ),
+            PhaseEnded(CONTROL, Phase.PREPARE, PhaseStatus.PARTIAL_SUCCESS, "3 of 4"),
+            GroupChanged(CONTROL, GroupStatus.DEPLOYING),
+            PhaseEnded(ONE, Phase.PREPARE, PhaseStatus.FAILURE, "refused"),
+            GroupChanged(ONE, GroupStatus.FAILED, Phase.PREPARE, Reason.DEPENDENCY, "control-nodes failed"),
+        ],
+    )
+    return action
+
+
+def pages(caller: Caller, path: str, kind: str, **params: Any) -> list[list[str]]:
+    """The names on each page, following ``next`` to the end."""
+    found: list[list[str]] = []
+    marker: dict[str, str] = {}
+    while True:
+        answer = caller.get(path, **params, **marker)
+        assert answer.status == falcon.HTTP_200, answer.text
+        found.append([entry["name"] for entry in answer.json[kind]])
+        if answer.json["next"] is None:
+            return found
+        marker = {"marker": answer.json["next"]}
+
+
+def test_before_the_members_are_known_there_are_none(site: Site) -> None:
+    site.commit(*five_groups_design())
+    action = site.create_action()
+
+    assert site.viewer.get(f"/actions/{action}/groups").json == {"groups": [], "next": None}
+    assert site.viewer.get(f"/actions/{action}/nodes").json == {"nodes": [], "next": None}
+
+
+def test_groups_come_in_the_order_of_the_strategy(site: Site, action: str) -> None:
+    assert pages(site.viewer, f"/actions/{action}/groups", "groups") == [ORDER]
+
+
+def test_a_group_tells_its_nodes_and_phases(site: Site, action: str) -> None:
+    groups = {group["name"]: group for group in site.viewer.get(f"/actions/{action}/groups").json["groups"]}
+
+    control = groups["control-nodes"]
+    (phase,) = control.pop("phases")
+    assert control == {
+        "name": "control-nodes",
+        "critical": True,
+        "status": "deploying",
+        "reason": None,
+        "detail": "",
+        "depends_on": ["ntp-node"],
+        "nodes": {"total": 4, "not_started": 0, "prepared": 3, "success": 0, "failure": 1},
+    }
+    assert (phase["phase"], phase["status"], phase["message"]) == ("prepare", "partial_success", "3 of 4")
+    assert (phase["job"], phase["nodes"]) == ("job-2", list(CONTROLLERS))
+    assert phase["submitted_at"] <= phase["ended_at"]
+    assert (groups["compute-nodes-1"]["reason"], groups["compute-nodes-1"]["detail"]) == (
+        "dependency",
+        "control-nodes failed",
+    )
+    (unsent,) = groups["compute-nodes-1"]["phases"]
+    assert (unsent["job"], unsent["nodes"], unsent["status"]) == ("", [], "failure")
+    assert groups["monitoring-nodes"]["phases"] == []
+
+
+def test_a_node_tells_who_sent_it_and_why_it_failed(site: Site, action: str) -> None:
+    nodes = {node["name"]: node for node in site.viewer.get(f"/actions/{action}/nodes").json["nodes"]}
+
+    failed = nodes["control01"]
+    assert failed.pop("updated_at").endswith("Z")
+    assert failed == {
+        "name": "control01",
+        "status": "failure",
+        "reason": "prepare",
+        "detail": "no power",
+        "group": "control-nodes",
+        "groups": ["control-nodes"],
+    }
+    assert nodes["ntp01"]["status"] == "success"
+    assert (nodes["compute11"]["group"], nodes["compute11"]["groups"]) == (None, ["compute-nodes-1"])
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        pytest.param(2, [ORDER[:2], ORDER[2:4], ORDER[4:]], id="by two"),
+        pytest.param(5, [ORDER, []], id="exactly all"),
+        pytest.param(1000, [ORDER], id="the most"),
+    ],
+)
+def test_groups_in_pages(site: Site, action: str, limit: int, expected: list[list[str]]) -> None:
+    assert pages(site.viewer, f"/actions/{action}/groups", "groups", limit=limit) == expected
+
+
+@pytest.mark.parametrize("limit", [1, 3, 16, 17, 100])
+def test_nodes_in_pages_are_each_there_once(site: Site, action: str, limit: int) -> None:
+    found = pages(site.viewer, f"/actions/{action}/nodes", "nodes", limit=limit)
+
+    listed = [name for page in found for name in page]
+    assert listed == sorted(listed)
+    assert len(set(listed)) == len(listed) == 16  # control05 and compute31 are in no group's rack
+    assert all(len(page) <= limit for page in found)
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        pytest.param({"status": "failed"}, ["compute-nodes-1"], id="one status"),
+        pytest.param({"status": ["failed", "success"]}, ["compute-nodes-1", "ntp-node"], id="two statuses"),
+        pytest.param({"group": ["ntp-node", "control-nodes"]}, ["control-nodes", "ntp-node"], id="by name"),
+        pytest.param({"group": "ntp-node", "status": "failed"}, [], id="name and status"),
+        pytest.param({"group": "a,b"}, [], id="a comma does not split"),
+        pytest.param({"group": "'; --"}, [], id="not SQL"),
+        pytest.param({"status": ""}, ORDER, id="empty is absent"),
+        pytest.param({"marker": 3}, ["ntp-node"], id="after a position"),
+        pytest.param({"marker": 2147483647}, [], id="after the end"),
+    ],
+)
+def test_filtering_groups(site: Site, action: str, params: dict[str, Any], expected: list[str]) -> None:
+    answer = site.viewer.get(f"/actions/{action}/groups", **params)
+
+    assert [group["name"] for group in answer.json["groups"]] == expected
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        pytest.param({"status": "failure"}, ["control01"], id="one status"),
+        pytest.param({"status": ["failure", "success"]}, ["control01", "ntp01"], id="two statuses"),
+        pytest.param({"group": "control-nodes"}, list(CONTROLLERS), id="of a group"),
+        pytest.param({"group": ["ntp-node", "control-nodes"]}, [*CONTROLLERS, "ntp01"], id="of two groups"),
+        pytest.param({"group": "control-nodes", "status": "prepared"}, list(CONTROLLERS[1:]), id="both"),
+        pytest.param({"group": "control-nodes", "marker": "control02"}, list(CONTROLLERS[2:]), id="after a name"),
+        pytest.param({"group": "control-nodes", "marker": "control02x"}, list(CONTROLLERS[2:]), id="after no node"),
+        pytest.param({"group": "none"}, [], id="unknown group"),
+        pytest.param({"marker": "zzz"}, [], id="after the end"),
+    ],
+)
+def test_filtering_nodes(site: Site, action: str, params: dict[str, Any], expected: list[str]) -> None:
+    answer = site.viewer.get(f"/actions/{action}/nodes", **params)
+
+    assert [node["name"] for node in answer.json["nodes"]] == expected
+
+
+def test_a_node_of_two_groups_is_counted_in_both(site: Site) -> None:
+    from tests.factories import group, strategy
+
+    site.commit(*five_groups_design())
+    action = site.create_action()
+    shared = frozenset({NodeName("n1")})
+    both = strategy(group("a"), group("b"))
+    told(
+        site.store,
+        action,
+        [
+            MembersKnown(both, {GroupName("a"): shared, GroupName("b"): shared}),
+            NodesChanged(GroupName("a"), Phase.PREPARE, NodeStatus.FAILURE, (NodeName("n1"),), timed_out=True),
+        ],
+    )
+
+    groups = site.viewer.get(f"/actions/{action}/groups").json["groups"]
+    (node,) = site.viewer.get(f"/actions/{action}/nodes").json["nodes"]
+
+    assert [one["nodes"]["failure"] for one in groups] == [1, 1]
+    assert (node["groups"], node["group"], node["reason"]) == (["a", "b"], "a", "timeout")
+
+
+def test_the_action_follows_its_engine(site: Site) -> None:
+    """Steps that run, end, fail and are skipped; the bare ids take the state of their steps."""
+    site.commit(*five_groups_design())
+    action = site.create_action()
+    now = datetime.now(UTC) + timedelta(seconds=1)
+
+    def turn(state: StepState | None, skipped: int = 0) -> None:
+        nonlocal now
+        now += timedelta(seconds=1)
+        with site.store.begin() as tx:
+            claim = tx.turns.claim(ActionId(action), now=now, worker="w")
+            assert claim is not None
+            if claim.step is None:
+                tx.turns.end_action(claim, RunState.FAILED, now=now)
+                return
+            tx.turns.start_step(claim, {"v": 1}, now=now)
+            if state is not None:
+                tx.turns.end_step(claim, state, "said", claim.remaining[:skipped], now=now + timedelta(seconds=2))
+
+    for state in (StepState.SUCCESS, StepState.SUCCESS, None):
+        turn(state)
+    running = site.viewer.get(f"/actions/{action}").json
+    states = {step["id"]: step["state"] for step in running["steps"]}
+    assert (running["dag_status"], running["action_lifecycle"]) == ("running", "Processing")
+    assert (states["preflight"], states["deployment_configuration"], states["drydock_build"]) == (
+        "success",
+        "running",
+        None,
+    )
+    step = site.viewer.get(f"/actions/{action}/steps/preflight.ucp_preflight_check").json
+    assert (step["state"], step["duration"], step["detail"]) == ("success", 2.0, "said")
+    assert step["operator"] == "PreflightUcpPreflightCheckOperator"
+
+    turn(StepState.FAILED, skipped=5)
+    turn(StepState.SUCCESS)
+    turn(None)
+
+    ended = site.viewer.get(f"/actions/{action}").json
+    states = {step["id"]: step["state"] for step in ended["steps"]}
+    assert (ended["dag_status"], ended["action_lifecycle"], ended["verdict"]) == ("failed", "Failed", "failed")
+    assert states["drydock_build"] == states["drydock_build.prepare_site"] == "upstream_failed"
+    assert states["create_action_tag"] == "success"
+    build = site.viewer.get(f"/actions/{action}/steps/drydock_build").json
+    assert (build["state"], build["start_date"], build["detail"]) == ("upstream_failed", None, "")

@@ -1,0 +1,128 @@
+"""Callers of the API in this process, and the documents that they send."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import falcon
+from falcon.testing import Result, TestClient
+
+from shipyard_api.domain.strategy import DEFAULT_STRATEGY_NAME
+from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.yaml_stream import write_documents
+from tests.factories import document, five_groups_data, five_groups_inventory, node_document, strategy_document
+from tests.integration.api import description
+
+V1 = "/api/v1.0"
+YAML = {"Content-Type": "application/x-yaml"}
+JSON = {"Content-Type": "application/json"}
+
+
+class Caller:
+    """Somebody with a token, or without; every answer they get is held to the OpenAPI document."""
+
+    def __init__(self, app: "falcon.App[Any, Any]", token: str | None) -> None:
+        self.client = TestClient(app, headers={"X-Auth-Token": token} if token else None)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        query: str | None = None,
+        body: bytes | str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Result:
+        """Send a request; ``query`` is a query string that is sent as it is."""
+        answer = self.client.simulate_request(
+            method, path, params=params, query_string=query, body=body, headers=headers
+        )
+        if method != "HEAD":
+            description.check(method, path, answer)
+        return answer
+
+    def get(self, path: str, **params: Any) -> Result:
+        """GET below the version's prefix; a ``_`` in the name of a parameter stands for ``-``."""
+        return self.ask("GET", f"{V1}{path}", params=_dashed(params))
+
+    def post(
+        self, path: str, body: bytes | str | None = None, headers: Mapping[str, str] | None = None, **params: Any
+    ) -> Result:
+        """POST, in the same way."""
+        return self.ask("POST", f"{V1}{path}", params=_dashed(params), body=body, headers=headers)
+
+    def load(self, collection: str, *documents: Mapping[str, Any], **params: Any) -> Result:
+        """Load documents into the buffer."""
+        return self.post(f"/configdocs/{collection}", write_documents(documents), YAML, **params)
+
+    def commit(self, **params: Any) -> Result:
+        """Commit the buffer."""
+        return self.post("/commitconfigdocs", **params)
+
+    def act(self, body: str = '{"name": "deploy_site"}', **params: Any) -> Result:
+        """Create an action."""
+        return self.post("/actions", body, JSON, **params)
+
+
+@dataclass(frozen=True)
+class Site:
+    """An API on an empty database: who may write, who may read, who may nothing."""
+
+    admin: Caller
+    viewer: Caller
+    nobody: Caller
+    store: SqlStore
+
+    def commit(self, *documents: Mapping[str, Any], collection: str = "design") -> int:
+        """Put documents into force, and return the revision."""
+        assert self.admin.load(collection, *documents).status == falcon.HTTP_201
+        answer = self.admin.commit()
+        assert answer.status == falcon.HTTP_200, answer.text
+        return int(self.admin.get("/configdocs").json[0]["new_revision"])
+
+    def create_action(self) -> str:
+        """Create an action on the committed revision, and return its id."""
+        answer = self.admin.act()
+        assert answer.status == falcon.HTTP_201, answer.text
+        return str(answer.json["id"])
+
+
+def configuration(**sections: Any) -> dict[str, Any]:
+    """The smallest deployment configuration, with more sections."""
+    data = {"armada": {"manifest": "full-site"}, **sections}
+    return document("shipyard/DeploymentConfiguration/v1", "deployment-configuration", data)
+
+
+def small_design(nodes: Sequence[str] = ("n1", "n2")) -> list[dict[str, Any]]:
+    """A sound design without a strategy."""
+    return [configuration(), *(node_document(name) for name in nodes)]
+
+
+def five_groups_design() -> list[dict[str, Any]]:
+    """A sound design: the example of five groups, with the 16 nodes that they hold."""
+    nodes = [
+        node_document(node.name, rack=node.rack, tags=sorted(node.tags))
+        for node in five_groups_inventory().nodes.values()
+        if node.name not in ("control05", "compute31")
+    ]
+    return [configuration(), strategy_document(*five_groups_data()["groups"], name=DEFAULT_STRATEGY_NAME), *nodes]
+
+
+def messages(answer: Result) -> list[dict[str, Any]]:
+    """The messages of a Status object."""
+    listed: list[dict[str, Any]] = answer.json["details"]["messageList"]
+    return listed
+
+
+def everything_said(answer: Result) -> str:
+    """All that a person reads in a Status object."""
+    status = answer.json
+    lines = [str(status["message"]), str(status["reason"])]
+    for entry in messages(answer):
+        lines += [entry["message"], entry.get("path", ""), entry.get("diagnostic") or ""]
+    return "\n".join(lines)
+
+
+def _dashed(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {name.replace("_", "-"): value for name, value in params.items()}

@@ -1,0 +1,80 @@
+"""The store on a real Postgres. One database for all tests of a process, empty at the start of each."""
+
+import os
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import psycopg2
+import pytest
+import sqlalchemy as sa
+from ulid import ULID
+
+from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
+from shipyard_api.domain.actions import ActionId, ActionName, StepId
+from shipyard_api.domain.configdocs import Revision
+from shipyard_api.ports.store import NewAction
+from shipyard_api.storage.unit_of_work import SqlStore, connect
+from tests.integration.storage.rows import empty
+
+if TYPE_CHECKING:
+    from shipyard_api.adapters.embedded_postgres.server import RunningPostgres
+
+
+@pytest.fixture(scope="session")
+def storage_url(postgres: "RunningPostgres") -> Iterator[str]:
+    name = f"storage_{os.getpid()}"
+    _execute(postgres.url, f"CREATE DATABASE {name} TEMPLATE migrated")
+    yield f"{postgres.url.rpartition('/')[0]}/{name}"
+    _execute(postgres.url, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def shared_engine(storage_url: str) -> Iterator[sa.Engine]:
+    engine = connect(storage_url, pool_size=8)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def engine(shared_engine: sa.Engine) -> sa.Engine:
+    empty(shared_engine)
+    return shared_engine
+
+
+@pytest.fixture
+def store(engine: sa.Engine) -> SqlStore:
+    return SqlStore(engine, ProcrastinateWakeup())
+
+
+def new_action(*steps: str) -> NewAction:
+    return NewAction(
+        id=ActionId(str(ULID())),
+        name=ActionName.DEPLOY_SITE,
+        parameters={},
+        user="ann",
+        context_marker="a13b0122-0885-4745-84e9-39d1ce42b025",
+        revision=Revision(1),
+        allow_intermediate_commits=None,
+        inputs={"v": 1},
+        steps=[StepId(step) for step in steps],
+    )
+
+
+@pytest.fixture
+def create(store: SqlStore) -> Callable[..., ActionId]:
+    """Create an action with these steps, and return its id."""
+
+    def created(*steps: str) -> ActionId:
+        with store.begin() as tx:
+            return tx.actions.create(new_action(*steps)).id
+
+    return created
+
+
+def _execute(url: str, statement: str) -> None:
+    connection = psycopg2.connect(url)
+    try:
+        connection.autocommit = True
+        connection.cursor().execute(statement)
+    finally:
+        connection.close()

@@ -1,0 +1,148 @@
+"""Actions in Postgres: rules that hold whatever the code does."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import sqlalchemy as sa
+
+from shipyard_api.domain.actions import ActionId, ActionName, RunState
+from shipyard_api.ports.store import SiteBusy
+from shipyard_api.storage import tables as t
+from shipyard_api.storage.actions import SqlActions
+from shipyard_api.storage.unit_of_work import SqlStore
+from tests.integration.storage.conftest import new_action
+from tests.integration.storage.rows import broken_off, counts
+
+Create = Callable[..., ActionId]
+
+
+def end(engine: sa.Engine, state: str = "success") -> None:
+    with engine.begin() as connection:
+        connection.execute(t.actions.update().values(state=state, ended_at=sa.func.now()))
+
+
+def test_creating_is_all_or_nothing(store: SqlStore, engine: sa.Engine) -> None:
+    with broken_off(store) as tx:
+        tx.actions.create(new_action("a", "b"))
+
+    assert set(counts(engine).values()) == {0}
+
+
+def test_what_was_created_reads_back(store: SqlStore) -> None:
+    new = new_action("a", "b")
+    with store.begin() as tx:
+        made = tx.actions.create(new)
+
+    with store.begin() as tx:
+        assert tx.actions.get(new.id) == made
+        assert tx.actions.all() == [made]
+        assert [(step.id, step.index, step.state) for step in tx.actions.steps([new.id])[new.id]] == [
+            ("a", 1, None),
+            ("b", 2, None),
+        ]
+        (audit,) = tx.actions.commands(new.id)
+    assert (made.state, made.epoch, made.started_at, made.user) == (RunState.QUEUED, 0, None, "ann")
+    assert (audit.command, audit.user, len(audit.id)) == ("invoke", "ann", 26)
+
+
+def test_a_second_site_action_is_refused_by_the_index_and_names_the_first(
+    store: SqlStore, engine: sa.Engine, create: Create
+) -> None:
+    first = create("a")
+    before = counts(engine)
+
+    with store.begin() as tx:
+        with pytest.raises(SiteBusy) as caught:
+            tx.actions.create(new_action("a"))
+        assert tx.actions.get(first)  # the transaction is still of use
+
+    assert (caught.value.running, caught.value.name) == (first, ActionName.DEPLOY_SITE)
+    assert caught.value.__cause__.orig.diag.constraint_name == t.ONE_SITE_ACTION
+    assert counts(engine) == before
+
+
+def test_a_first_that_ended_in_the_same_moment_was_there_all_the_same(
+    store: SqlStore, create: Create, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create("a")
+    monkeypatch.setattr(SqlActions, "running_site_action", lambda _self: None)
+
+    with pytest.raises(SiteBusy, match="just ended"), store.begin() as tx:
+        tx.actions.create(new_action("a"))
+
+
+@pytest.mark.parametrize("state", ["success", "failed"])
+def test_what_has_ended_leaves_the_site_free(store: SqlStore, engine: sa.Engine, create: Create, state: str) -> None:
+    first = create("a")
+    end(engine, state)
+
+    second = create("a")
+
+    with store.begin() as tx:
+        assert tx.actions.running_site_action() == (second, ActionName.DEPLOY_SITE)
+        assert [one.id for one in tx.actions.all()] == sorted([first, second])
+
+
+def test_the_second_waits_until_it_is_clear_whether_there_is_a_first(store: SqlStore, engine: sa.Engine) -> None:
+    """One that was only begun does not count, if it is undone."""
+    with ThreadPoolExecutor(1) as threads:
+        with broken_off(store) as tx:
+            tx.actions.create(new_action("a"))
+            second = threads.submit(_create, store)
+            with pytest.raises(TimeoutError):
+                second.result(timeout=0.2)
+        assert second.result(timeout=10) is not None
+
+
+def test_of_many_at_once_one_is_taken(store: SqlStore) -> None:
+    start = threading.Barrier(8)
+
+    def one(_number: int) -> ActionId | None:
+        start.wait()
+        return _create(store)
+
+    with ThreadPoolExecutor(8) as threads:
+        made = [action for action in threads.map(one, range(8)) if action]
+
+    assert len(made) == 1
+
+
+def test_any_other_broken_rule_is_a_bug(store: SqlStore, engine: sa.Engine) -> None:
+    new = new_action("a")
+    with store.begin() as tx:
+        tx.actions.create(new)
+    end(engine)
+
+    with pytest.raises(sa.exc.IntegrityError, match="actions_pkey"), store.begin() as tx:
+        tx.actions.create(new)
+
+
+def test_the_database_knows_the_states(store: SqlStore, engine: sa.Engine, create: Create) -> None:
+    create("a")
+    for values in ({"state": "paused"}, {"state": "success"}, {"ended_at": sa.func.now()}):
+        with pytest.raises(sa.exc.IntegrityError, match=r"actions_(state_known|ended_has_end)"), engine.begin() as on:
+            on.execute(t.actions.update().values(**values))
+
+
+def test_steps_of_several_actions_come_apart(store: SqlStore, engine: sa.Engine, create: Create) -> None:
+    first = create("a")
+    end(engine)
+    second = create("b", "c")
+
+    with store.begin() as tx:
+        found = tx.actions.steps([first, second])
+        assert {action: [step.id for step in steps] for action, steps in found.items()} == {
+            first: ["a"],
+            second: ["b", "c"],
+        }
+        assert tx.actions.steps([])[first] == []
+
+
+def _create(store: SqlStore) -> ActionId | None:
+    try:
+        with store.begin() as tx:
+            return tx.actions.create(new_action("a")).id
+    except SiteBusy:
+        return None

@@ -1,0 +1,166 @@
+"""Migrations: one way, one end, and what they lead to is the schema of the code."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from shipyard_api.storage import migrations
+from shipyard_api.storage.tables import metadata
+from shipyard_api.storage.unit_of_work import connect
+from tests.conftest import ROOT
+
+DIRECTORY = ROOT / "migrations"
+
+
+def scripts() -> ScriptDirectory:
+    return ScriptDirectory.from_config(Config(DIRECTORY / "alembic.ini"))
+
+
+@pytest.fixture
+def blank(empty_database_url: str) -> Iterator[sa.Engine]:
+    engine = connect(empty_database_url, pool_size=2)
+    yield engine
+    engine.dispose()
+
+
+def shape(engine: sa.Engine) -> list[Any]:
+    """Every table, column, constraint, index, function and trigger of the database, by name and text."""
+    queries = (
+        "SELECT table_name, column_name, data_type, is_nullable, column_default, character_maximum_length "
+        "FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1, 2",
+        "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint "
+        "WHERE connamespace = 'public'::regnamespace ORDER BY 1, 2",
+        "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1",
+        "SELECT proname, pg_get_function_identity_arguments(oid) FROM pg_proc "
+        "WHERE pronamespace = 'public'::regnamespace ORDER BY 1, 2",
+        "SELECT tgname, tgrelid::regclass::text FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1, 2",
+    )
+    with engine.connect() as connection:
+        return [[tuple(row) for row in connection.execute(sa.text(query))] for query in queries]
+
+
+def test_there_is_one_head_and_one_way_to_it() -> None:
+    assert len(scripts().get_heads()) == 1
+    assert len(scripts().get_bases()) == 1
+    found = list(scripts().walk_revisions())
+    assert [one.revision for one in found] == sorted((one.revision for one in found), reverse=True)
+    assert migrations.head(DIRECTORY) == found[0].revision
+
+
+def test_every_migration_is_numbered_in_its_file_name_and_says_what_it_does() -> None:
+    for one in scripts().walk_revisions():
+        assert Path(one.path).name.startswith(f"{one.revision}_")
+        assert one.doc
+
+
+def test_from_empty_they_lead_to_the_tables_of_the_code(blank: sa.Engine) -> None:
+    migrations.upgrade(blank, DIRECTORY)
+
+    def ours(name: str | None, kind: str, _parents: object) -> bool:
+        return not (kind == "table" and (name or "").startswith("procrastinate_"))
+
+    with blank.connect() as connection:
+        options = {"include_name": ours, "compare_type": True, "compare_server_default": True}
+        context = MigrationContext.configure(connection, opts=options)
+        assert compare_metadata(context, metadata) == []
+
+
+def test_what_a_comparison_cannot_see_is_equal_too(blank: sa.Engine, database_url: str) -> None:
+    """Checks, conditions of indexes and names: the tables of the code, made directly, against the migrated ones."""
+    metadata.create_all(blank)
+    migrated = connect(database_url, pool_size=1)
+    made, found = shape(blank), shape(migrated)
+    migrated.dispose()
+
+    for kind in range(3):
+        queue = [one for one in found[kind] if "procrastinate" in str(one) or "alembic_version" in str(one)]
+        assert made[kind] == [one for one in found[kind] if one not in queue]
+
+
+def test_the_queue_comes_with_them(database_url: str) -> None:
+    engine = connect(database_url, pool_size=1)
+    tables = sa.inspect(engine).get_table_names()
+    engine.dispose()
+
+    assert {"procrastinate_jobs", "procrastinate_workers"} <= set(tables)
+
+
+def test_where_the_database_stands(blank: sa.Engine) -> None:
+    assert migrations.current(blank) is None
+
+    migrations.upgrade(blank, DIRECTORY)
+
+    assert migrations.current(blank) == migrations.head(DIRECTORY)
+
+
+def test_a_second_time_nothing_happens(blank: sa.Engine) -> None:
+    migrations.upgrade(blank, DIRECTORY)
+    before = shape(blank)
+
+    migrations.upgrade(blank, DIRECTORY)
+
+    assert shape(blank) == before
+
+
+def test_two_at_the_same_time_both_succeed(blank: sa.Engine, empty_database_url: str) -> None:
+    """As when two hosts are brought up to date at once."""
+    command_line = [sys.executable, "-m", "shipyard_api.admin", "db", "upgrade"]
+    environ = {**os.environ, "DATABASE_URL": empty_database_url}
+    upgrades = [subprocess.Popen(command_line, cwd=ROOT, env=environ, stdout=subprocess.PIPE) for _ in range(2)]
+
+    said = [upgrade.communicate(timeout=60)[0].decode() for upgrade in upgrades]
+
+    assert [upgrade.returncode for upgrade in upgrades] == [0, 0]
+    assert said == [f"database is at {migrations.head(DIRECTORY)}\n"] * 2
+    assert migrations.current(blank) == migrations.head(DIRECTORY)
+    with blank.connect() as connection:
+        held = connection.execute(sa.text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")).scalar_one()
+    assert held == 0
+
+
+def test_there_is_no_way_back(blank: sa.Engine) -> None:
+    migrations.upgrade(blank, DIRECTORY)
+    config = Config(DIRECTORY / "alembic.ini")
+
+    with blank.connect() as connection:
+        config.attributes["connection"] = connection
+        with pytest.raises(NotImplementedError, match="forward only"):
+            command.downgrade(config, "-1")
+
+    assert migrations.current(blank) == migrations.head(DIRECTORY)
+
+
+@pytest.mark.parametrize("revision", [one.revision for one in scripts().walk_revisions()])
+def test_no_migration_can_be_undone(revision: str) -> None:
+    module = scripts().get_revision(revision).module
+
+    with pytest.raises(NotImplementedError, match="restore a backup"):
+        module.downgrade()
+
+
+def test_a_migration_that_fails_leaves_the_database_as_it_was(
+    blank: sa.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as with a queue of another version installed; the lock is given back, and the next try succeeds."""
+    from procrastinate.schema import SchemaManager
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SchemaManager, "get_schema", staticmethod(lambda: "SELECT 1"))
+        with pytest.raises(RuntimeError, match="procrastinate brings a schema that this release does not know"):
+            migrations.upgrade(blank, DIRECTORY)
+    assert sa.inspect(blank).get_table_names() == []
+
+    migrations.upgrade(blank, DIRECTORY)
+
+    assert migrations.current(blank) == migrations.head(DIRECTORY)

@@ -1,0 +1,217 @@
+"""deploy_site with everything but the wire: what each step does when its world is not as it should be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from shipyard_api.domain.configdocs import RevisionTag
+from shipyard_api.domain.findings import error
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.errors import Refused
+from shipyard_api.ports.provisioner import Operation
+from tests.fakes.provisioner import Breakage, Fate
+from tests.world import World
+
+Worlds = Callable[[], World]
+
+PREFLIGHT = "preflight.ucp_preflight_check"
+VALIDATE = "validate_site_design.drydock_validate_site_design"
+VERIFY = "drydock_build.verify_site"
+PREPARE_SITE = "drydock_build.prepare_site"
+NODES = "drydock_build.prepare_and_deploy_nodes"
+TAG = "create_action_tag"
+
+
+def run(world: World) -> dict[str, tuple[str, str]]:
+    """Run the action to its end and return state and detail of each step."""
+    world.run(world.worker())
+    with world.store().begin() as tx:
+        steps = tx.actions.steps([world.action])[world.action]
+    return {step.id: (step.state.value if step.state else "", step.detail) for step in steps}
+
+
+def tags(world: World) -> set[RevisionTag]:
+    with world.store().begin() as tx:
+        return {tag for tag in RevisionTag if tx.revisions.newest_tagged({tag})} - {RevisionTag.COMMITTED}
+
+
+def state(world: World) -> str:
+    return str(world.ending()[0].value)
+
+
+def test_the_steps_run_in_the_order_of_the_contract_and_each_once(worlds: Worlds) -> None:
+    world = worlds()
+    run(world)
+    with world.store().begin() as tx:
+        started = [entry.step for entry in tx.actions.journal(world.action) if entry.kind == "step_started"]
+    assert started == [
+        "dag_concurrency_check",
+        PREFLIGHT,
+        "deployment_configuration",
+        "validate_site_design.deckhand_validate_site_design",
+        VALIDATE,
+        VERIFY,
+        PREPARE_SITE,
+        NODES,
+        TAG,
+    ]
+    operations = [one.work.operation for one in world.provisioner.submissions]
+    assert operations[:3] == [Operation.VERIFY_SITE, Operation.PREPARE_SITE, Operation.PREPARE_NODES]
+    assert tags(world) == {RevisionTag.SITE_ACTION_SUCCESS}
+
+
+def test_members_are_asked_of_the_provisioner_once_and_kept(worlds: Worlds) -> None:
+    world = worlds()
+    run(world)
+    assert world.provisioner.calls.count("select_nodes") == 1
+
+
+def test_only_names_are_sent_never_twice_and_never_an_empty_list(worlds: Worlds) -> None:
+    world = worlds()
+    run(world)
+    for operation in (Operation.PREPARE_NODES, Operation.DEPLOY_NODES):
+        sent = world.provisioner.sent(operation)
+        assert len(sent) == len(set(sent))
+    assert all(one.work.nodes != () for one in world.provisioner.submissions)
+
+
+def test_a_provisioner_that_is_not_healthy_fails_preflight_and_nothing_is_tagged(worlds: Worlds) -> None:
+    world = worlds()
+    world.provisioner.fail_next("check_health", Refused("Fake", "check_health", "the database is gone"))
+    steps = run(world)
+    assert steps[PREFLIGHT] == ("failed", "Fake check_health: the database is gone")
+    assert {steps[step][0] for step in (VALIDATE, VERIFY, PREPARE_SITE, NODES)} == {"upstream_failed"}
+    assert steps[TAG] == ("success", "not tagged: the action failed before it could change anything")
+    assert (state(world), tags(world), world.provisioner.submissions) == ("failed", set(), [])
+
+
+def test_a_provisioner_that_does_not_answer_is_asked_until_the_patience_is_over(worlds: Worlds) -> None:
+    world = worlds()
+    world.provisioner.break_next("check_health", times=40)
+    steps = run(world)
+    assert steps[PREFLIGHT][0] == "failed"
+    # 300 s of patience, a look every 10 s.
+    assert world.provisioner.calls.count("check_health") == 31
+
+
+def test_a_design_that_the_provisioner_refuses_fails_validation_with_its_first_error(worlds: Worlds) -> None:
+    world = worlds()
+    world.provisioner.findings = (error("DD1", "two networks overlap"), error("DD2", "no gateway"))
+    steps = run(world)
+    assert steps[VALIDATE] == ("failed", "two networks overlap (and 1 more)")
+    assert (tags(world), world.provisioner.submissions) == (set(), [])
+    with world.store().begin() as tx:
+        told = [entry.facts["name"] for entry in tx.actions.journal(world.action) if entry.kind == "finding"]
+    assert {"DD1", "DD2"} <= set(told)
+
+
+@pytest.mark.parametrize(
+    ("operation", "step"),
+    [(Operation.VERIFY_SITE, VERIFY), (Operation.PREPARE_SITE, PREPARE_SITE)],
+    ids=["verify", "prepare"],
+)
+def test_site_work_that_fails_ends_the_action_with_a_failure_tag(
+    worlds: Worlds, operation: Operation, step: str
+) -> None:
+    world = worlds()
+    world.provisioner.site_failures[operation] = "MAAS has no images"
+    steps = run(world)
+    assert steps[step][0] == "failed"
+    assert "MAAS has no images" in steps[step][1]
+    assert steps[NODES][0] == "upstream_failed"
+    assert (state(world), tags(world)) == ("failed", {RevisionTag.SITE_ACTION_FAILURE})
+    assert world.provisioner.sent(Operation.PREPARE_NODES) == []
+
+
+def test_a_critical_group_that_fails_fails_the_action_and_nothing_but_the_tag_follows(worlds: Worlds) -> None:
+    world = worlds()
+    world.provisioner.fates = {NodeName(f"n{number}"): Fate.FAILS_PREPARE for number in range(3)}
+    steps = run(world)
+    assert steps[NODES][0] == "failed"
+    assert "marked as critical" in steps[NODES][1]
+    assert steps[TAG] == ("success", "revision 1 is tagged site-action-failure")
+    assert state(world) == "failed"
+
+
+def test_work_that_is_refused_fails_the_step_at_once_and_leaves_nodes_as_they_were(worlds: Worlds) -> None:
+    world = worlds()
+
+    def refuse(_: Any, work: Any) -> Any:
+        if work.nodes is not None:
+            raise Refused("Fake", "submit", "403 Forbidden")
+        return submit(_, work)
+
+    submit = world.provisioner.submit
+    world.provisioner.submit = refuse  # type: ignore[method-assign]  # the peer says no from here on
+    steps = run(world)
+    assert steps[NODES] == ("failed", "prepare of group first was refused: Fake submit: 403 Forbidden")
+    assert {status.value for _name, status, _reason, _group in world.ending()[3]} == {"not_started"}
+
+
+def test_a_provisioner_that_never_says_whether_it_took_the_work_fails_the_group_in_time(worlds: Worlds) -> None:
+    world = worlds()
+    found = world.provisioner.find
+
+    def submit(marker: Any, work: Any) -> Any:
+        if work.nodes is not None and "n5" in work.nodes:
+            world.provisioner.break_next("submit")
+            world.provisioner.break_next("find")
+        return accepted(marker, work)
+
+    def find(*arguments: Any, **named: Any) -> Any:
+        world.provisioner.break_next("find")
+        return found(*arguments, **named)
+
+    accepted = world.provisioner.submit
+    world.provisioner.submit = submit  # type: ignore[method-assign]  # silent about one group
+    world.provisioner.find = find  # type: ignore[method-assign]  # and about what became of it
+    run(world)
+    groups = {name: (status, reason) for name, status, reason, _phases in world.ending()[2]}
+    assert groups["second"] == ("failed", "timeout")
+    assert groups["first"] == ("success", None)
+
+
+def test_a_job_that_the_provisioner_lost_counts_as_failed_nodes(worlds: Worlds) -> None:
+    world = worlds()
+    world.provisioner.fates = {}
+    submit = world.provisioner.submit
+
+    def lose(marker: Any, work: Any) -> Any:
+        job = submit(marker, work)
+        if work.operation is Operation.DEPLOY_NODES and "n4" in work.nodes:
+            world.provisioner.lose(job)
+        return job
+
+    world.provisioner.submit = lose  # type: ignore[method-assign]  # purged behind our back
+    run(world)
+    nodes = {name: (status.value, reason) for name, status, reason, _group in world.ending()[3]}
+    assert (nodes["n4"], nodes["n5"]) == (("failure", "deploy"), ("failure", "deploy"))
+    assert nodes["n0"] == ("success", None)
+
+
+def test_an_unreadable_design_is_never_taken_for_a_site_without_nodes(worlds: Worlds) -> None:
+    world = worlds()
+    world.provisioner.fail_next("select_nodes", Refused("Fake", "select_nodes", "no node, or not readable"))
+    steps = run(world)
+    assert steps[NODES][0] == "failed"
+    assert "could not be learnt" in steps[NODES][1]
+
+
+def test_a_lost_answer_is_looked_up_and_the_work_is_not_sent_again(worlds: Worlds) -> None:
+    world = worlds()
+    world.provisioner.break_next("submit", Breakage.AFTER_EFFECT)
+    run(world)
+    operations = [one.work.operation for one in world.provisioner.submissions]
+    assert operations.count(Operation.VERIFY_SITE) == 1
+    assert "find" in world.provisioner.calls
+
+
+def test_the_action_works_from_what_was_frozen_when_it_was_created(worlds: Worlds) -> None:
+    world = worlds()
+    world.commit_again(strategy_of=["n0"])
+    run(world)
+    assert [name for name, *_rest in world.ending()[2]] == ["first", "second", "third", "empty"]
+    assert len(world.ending()[3]) == 6

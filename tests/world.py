@@ -1,0 +1,220 @@
+"""deploy_site in process: a real Postgres, a provisioner in memory, a clock that only tests move.
+
+A checkpoint is passed before and after every call of the provisioner, and before and after every commit, so that a test
+can let something happen at any of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from shipyard_api.actions.catalog import catalog
+from shipyard_api.actions.deploy_site import Patience
+from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
+from shipyard_api.adapters.schema_files.schemas import SchemaFiles
+from shipyard_api.domain.actions import ENDED, ActionId
+from shipyard_api.domain.configdocs import BufferMode
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.provisioner import Marker
+from shipyard_api.ports.store import Transaction
+from shipyard_api.storage import tables
+from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.usecases.commit_configdocs import CommitConfigdocs, CommitMode
+from shipyard_api.usecases.context import Caller
+from shipyard_api.usecases.create_action import ActionRequest, CreateAction
+from shipyard_api.usecases.load_configdocs import LoadConfigdocs
+from shipyard_api.workflow.turn import Engine
+from tests.conftest import ROOT
+from tests.factories import document, group_entry, node
+from tests.fakes.clock import FakeClock
+from tests.fakes.provisioner import FakeProvisioner, Fate
+
+SETTLE = 10.0
+_numbers = itertools.count(1)
+
+
+class KilledError(BaseException):
+    """The process is gone: nothing of ours may catch this."""
+
+
+@dataclass
+class Checkpoints:
+    """Counts the points that are passed; at the chosen one something happens, once."""
+
+    chosen: int = -1
+    happens: Callable[[], None] = lambda: None
+    names: list[str] = field(default_factory=list)
+
+    def passed(self, name: str) -> None:
+        self.names.append(name)
+        if len(self.names) - 1 == self.chosen:
+            self.happens()
+
+
+@dataclass
+class WatchedStore:
+    """The real store, with a checkpoint before and after each commit."""
+
+    inner: SqlStore
+    points: Checkpoints
+
+    @contextmanager
+    def begin(self) -> Iterator[Transaction]:
+        with self.inner.begin() as tx:
+            yield tx
+            self.points.passed("before commit")
+        self.points.passed("after commit")
+
+
+@dataclass
+class WatchedProvisioner:
+    """The provisioner in memory, with a checkpoint before and after each call over the wire."""
+
+    inner: FakeProvisioner
+    points: Checkpoints
+    name: str = "Fake"
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self.inner, name)
+        if name == "design_reference":
+            return call
+
+        def watched(*arguments: Any, **named: Any) -> Any:
+            self.points.passed(f"before {name}")
+            answer = call(*arguments, **named)
+            self.points.passed(f"after {name}")
+            return answer
+
+        return watched
+
+
+@dataclass
+class World:
+    """Everything that outlives a worker: database, provisioner, clock."""
+
+    url: str
+    clock: FakeClock = field(default_factory=FakeClock)
+    provisioner: FakeProvisioner = field(init=False)
+    action: ActionId = field(init=False)
+    engines: list[sa.Engine] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        nodes = [node(f"n{number}", rack="r1" if number < 4 else "r2") for number in range(6)]
+        fates = {NodeName("n1"): Fate.FAILS_PREPARE, NodeName("n4"): Fate.HANGS_DEPLOY}
+        self.provisioner = FakeProvisioner(nodes, fates, running_reports=1, now=self.clock.now)
+        store, schemas = self.store(), SchemaFiles(ROOT / "schemas")
+        LoadConfigdocs(store)("design", BufferMode.REJECT_ON_CONTENTS, _design(_groups()))
+        assert CommitConfigdocs(store, schemas)(CommitMode.NORMAL).committed
+        create = CreateAction(store, schemas, self.definitions(Checkpoints()), lambda: "0" * 26, time_scale=1.0)
+        request = ActionRequest("deploy_site", {}, None)
+        self.action = create(request, Caller("tester", "admin", str(uuid.uuid4()))).id
+        with store.begin() as tx:
+            # The database's clock runs, the world's stands still.
+            tx.turns._connection.execute(tables.actions.update().values(wake_at=self.clock.now()))
+
+    def commit_again(self, *, strategy_of: list[str]) -> None:
+        """Commit another design, whose only group holds these nodes."""
+        entries = _design([group_entry("only", selectors=[{"node_names": strategy_of}])])
+        LoadConfigdocs(self.store())("design", BufferMode.REPLACE, entries)
+        assert CommitConfigdocs(self.store(), SchemaFiles(ROOT / "schemas"))(CommitMode.NORMAL).committed
+
+    def store(self) -> SqlStore:
+        if not self.engines:
+            self.engines.append(connect(self.url, pool_size=2))
+        return SqlStore(self.engines[0], ProcrastinateWakeup())
+
+    def definitions(self, points: Checkpoints, store: Any = None) -> Any:
+        return catalog(
+            store or self.store(),
+            WatchedProvisioner(self.provisioner, points),  # type: ignore[arg-type]  # fills the port by delegation
+            SchemaFiles(ROOT / "schemas"),
+            Patience(questions=300, pause=10),
+        )
+
+    def worker(self, points: Checkpoints | None = None) -> Engine:
+        points = points or Checkpoints()
+        store = WatchedStore(self.store(), points)
+        return Engine(
+            store,
+            self.definitions(points, store),
+            self.clock,
+            lambda: Marker(str(uuid.uuid4())),
+            settle=SETTLE,
+            worker=f"worker-{next(_numbers)}",
+        )
+
+    def stands(self) -> tuple[bool, float]:
+        """Whether the action has ended, and in how many seconds it wants to be looked at."""
+        with self.store().begin() as tx:
+            record = tx.actions.get(self.action)
+            assert record is not None
+            row = tx.turns._connection.execute(sa.select(tables.actions.c.wake_at)).one()
+        wait = (row.wake_at - self.clock.now()).total_seconds() if row.wake_at else 0.0
+        return record.state in ENDED, max(wait, 0.0)
+
+    def run(self, worker: Engine) -> None:
+        """Deliver turns, each when it is due, until the action has ended."""
+        for _ in range(400):
+            worker.run(self.action)
+            ended, wait = self.stands()
+            if ended:
+                return
+            self.clock.advance(wait)
+        raise AssertionError("the action does not end")
+
+    def ending(self) -> Any:
+        """How everything ended, without times and ids."""
+        with self.store().begin() as tx:
+            record = tx.actions.get(self.action)
+            steps = [(step.id, step.state) for step in tx.actions.steps([self.action])[self.action]]
+            groups = tx.actions.groups(self.action, status=(), group=(), after=-1, limit=99)
+            nodes = tx.actions.nodes(self.action, status=(), group=(), after="", limit=99)
+            markers = [entry.facts["marker"] for entry in tx.actions.journal(self.action) if entry.kind == "intended"]
+        assert record is not None
+        assert len({one.marker for one in self.provisioner.submissions}) == len(self.provisioner.submissions)
+        assert {one.marker for one in self.provisioner.submissions} <= set(markers)
+        return (
+            record.state,
+            steps,
+            [
+                (one.name, one.status, one.reason, [(phase.phase, phase.status) for phase in one.phases])
+                for one in groups
+            ],
+            [(one.name, one.status, one.reason, one.group) for one in nodes],
+            [(one.work.operation, one.work.nodes) for one in self.provisioner.submissions],
+        )
+
+    def close(self) -> None:
+        for engine in self.engines:
+            engine.dispose()
+
+
+def _groups() -> list[dict[str, Any]]:
+    return [
+        group_entry(
+            "first",
+            critical=True,
+            selectors=[{"rack_names": ["r1"]}],
+            success_criteria={"percent_successful_nodes": 50},
+        ),
+        group_entry("second", depends_on=["first"], selectors=[{"node_names": ["n3", "n4", "n5"]}]),
+        group_entry("third", depends_on=["second"], selectors=[{"node_names": ["n5"]}]),
+        group_entry("empty", selectors=[{"node_tags": ["nobody"]}]),
+    ]
+
+
+def _design(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    nodes = [document("drydock/BaremetalNode/v1", f"n{number}", {}) for number in range(6)]
+    configuration = {"armada": {"manifest": "full-site"}, "physical_provisioner": {"deploy_timeout": 40}}
+    return [
+        *nodes,
+        document("shipyard/DeploymentStrategy/v1", "deployment-strategy", {"groups": groups}),
+        document("shipyard/DeploymentConfiguration/v1", "deployment-configuration", configuration),
+    ]
