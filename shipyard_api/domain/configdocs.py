@@ -156,7 +156,7 @@ def _shape_faults(entry: object, position: int) -> Iterable[Finding]:
         yield fault("'metadata' is missing or not a mapping", "/metadata")
         metadata = {}
     name = metadata.get("name")
-    known = f" ({entry.get('schema')}, {name})"
+    known = f" ({_short(entry.get('schema'))}, {_short(name)})"
     schema = entry.get("schema")
     if not isinstance(schema, str) or not _SCHEMA.fullmatch(schema) or len(schema) > NAME_LIMIT:
         yield fault(
@@ -164,11 +164,23 @@ def _shape_faults(entry: object, position: int) -> Iterable[Finding]:
         )
     if not isinstance(name, str) or not name or len(name) > NAME_LIMIT or not name.isprintable():
         yield fault(f"'metadata.name' must be text of 1 to {NAME_LIMIT} printable characters{known}", "/metadata/name")
+    layer = _layering(metadata).get("layer")
+    if isinstance(layer, str) and (len(layer) > NAME_LIMIT or not layer.isprintable()):
+        yield fault(
+            f"the layer must be text of at most {NAME_LIMIT} printable characters{known}",
+            "/metadata/layeringDefinition/layer",
+        )
     kind = metadata.get("schema")
     if kind == DOCUMENT:
         yield from _document_faults(metadata, fault, known)
     elif kind != CONTROL:
         yield fault(f"'metadata.schema' must be {DOCUMENT} or {CONTROL}{known}", "/metadata/schema")
+
+
+def _short(value: object) -> str:
+    """Return what identifies a document in a message, without the rest of something that is far too long for it."""
+    text = str(value) if isinstance(value, str | int | float | None) else f"a {type(value).__name__}"
+    return text if len(text) <= 80 else f"{text[:80]}…"
 
 
 def _document_faults(metadata: Mapping[str, Any], fault: Any, known: str) -> Iterable[Finding]:
@@ -177,8 +189,6 @@ def _document_faults(metadata: Mapping[str, Any], fault: Any, known: str) -> Ite
         yield fault(
             f"'metadata.layeringDefinition.layer' must name the layer{known}", "/metadata/layeringDefinition/layer"
         )
-    elif len(layering["layer"]) > NAME_LIMIT:
-        yield fault(f"the layer has more than {NAME_LIMIT} characters{known}", "/metadata/layeringDefinition/layer")
     elif not isinstance(layering.get("abstract", False), bool):
         yield fault(
             f"'metadata.layeringDefinition.abstract' must be true or false{known}",

@@ -73,7 +73,7 @@ def read_design(
 ) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
     """Return what an action on this design works from, and every finding; None if an error is among them."""
     documents = configdocs.concrete(documents)
-    configuration, findings = _configuration(documents, check)
+    configuration, named, findings = _configuration(documents, check)
     if any(document.schema.startswith("armada/") for document in documents):
         findings.append(
             info(
@@ -81,11 +81,9 @@ def read_design(
                 "The design holds Armada documents. They are kept and served as they are; nothing is done with them.",
             )
         )
-    if configuration is None:
-        return None, tuple(findings)
-    used, wrong = _strategy(documents, configuration, check)
+    used, wrong = _strategy(documents, named, check)
     findings.extend(wrong)
-    if errors(findings):
+    if configuration is None or errors(findings):
         return None, tuple(findings)
     name, groups = (used.name, used.data) if used else (None, None)
     inputs = SiteInputs(revision, configuration, name, groups)
@@ -95,25 +93,33 @@ def read_design(
 
 def _configuration(
     documents: Sequence[Document], check: SchemaCheck
-) -> tuple[DeploymentConfiguration | None, list[Finding]]:
+) -> tuple[DeploymentConfiguration | None, str | None, list[Finding]]:
+    """Return the configuration, None if it is not sound, and the strategy that it names, sound or not."""
     schema, name = deployment_configuration.SCHEMA, deployment_configuration.NAME
     document = configdocs.find(documents, schema, name)
     if document is None:
-        return None, [_missing(schema, name)]
+        return None, None, [_missing(schema, name)]
     wrong = [finding.about(document.ref) for finding in check("deployment_configuration_v1", document.data)]
     if wrong:
-        return None, wrong
-    return deployment_configuration.parse_configuration(document.data), []
+        return None, _named(document.data), wrong
+    configuration = deployment_configuration.parse_configuration(document.data)
+    return configuration, configuration.strategy_name, []
+
+
+def _named(data: object) -> str | None:
+    """Return the strategy that an unsound configuration names, so that its findings need not wait for the next try."""
+    provisioner = data.get("physical_provisioner") if isinstance(data, Mapping) else None
+    name = provisioner.get("deployment_strategy") if isinstance(provisioner, Mapping) else None
+    return name if isinstance(name, str) and name else None
 
 
 def _strategy(
-    documents: Sequence[Document], configuration: DeploymentConfiguration, check: SchemaCheck
+    documents: Sequence[Document], named: str | None, check: SchemaCheck
 ) -> tuple[Document | None, list[Finding]]:
     """Return the strategy document that is used, None for all at once; a name that is given must exist."""
-    name = configuration.strategy_name or strategy.DEFAULT_STRATEGY_NAME
-    document = configdocs.find(documents, strategy.SCHEMA, name)
-    if document is None and configuration.strategy_name:
-        return None, [_missing(strategy.SCHEMA, name)]
+    document = configdocs.find(documents, strategy.SCHEMA, named or strategy.DEFAULT_STRATEGY_NAME)
+    if document is None and named:
+        return None, [_missing(strategy.SCHEMA, named)]
     if document is None:
         message = (
             "A deployment strategy document was not specified in the deployment configuration. Because of this, the "

@@ -39,7 +39,7 @@ class Trial:
     seconds: float
 
 
-SMALL = Trial(groups=5, nodes=40, kills=6, restarts=1, workers=1, seed=7, scale=0.01, seconds=120)
+SMALL = Trial(groups=5, nodes=40, kills=6, restarts=1, workers=1, seed=7, scale=0.03, seconds=150)
 LARGE = [
     Trial(groups=12, nodes=200, kills=25, restarts=2, workers=1, seed=11, scale=0.05, seconds=600),
     Trial(groups=12, nodes=200, kills=30, restarts=2, workers=2, seed=12, scale=0.1, seconds=600),
@@ -145,7 +145,7 @@ def troubled_run(directory: Path, server: RunningPostgres, url: str, trial: Tria
         action = stand.deploy_site()
         restarts = set(pick.sample(range(1, trial.kills), trial.restarts))
         for kill in range(trial.kills):
-            time.sleep(pick.uniform(0.3, 4.0))
+            time.sleep(pick.uniform(0.2, 3.0))
             name = pick.choice(workers)
             stand.kill(name, signal.SIGKILL)
             if kill in restarts:

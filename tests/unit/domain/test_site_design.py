@@ -1,0 +1,109 @@
+"""What Shipyard reads from a design: all findings at once, and inputs only when none is an error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shipyard_api.adapters.schema_files.schemas import SchemaFiles
+from shipyard_api.domain.configdocs import parse_documents
+from shipyard_api.domain.findings import Level
+from shipyard_api.domain.site_design import SiteInputs, read_design
+from shipyard_api.domain.strategy import ALL_AT_ONCE
+from tests.conftest import ROOT
+from tests.factories import document, five_groups_data, group_entry, node_document, strategy_document
+
+SCHEMAS = SchemaFiles(ROOT / "schemas")
+
+
+def configuration(**data: Any) -> dict[str, Any]:
+    return document(
+        "shipyard/DeploymentConfiguration/v1",
+        "deployment-configuration",
+        {"armada": {"manifest": "full-site"}, **data},
+    )
+
+
+def read(*entries: dict[str, Any]) -> tuple[SiteInputs | None, list[tuple[str, Level]]]:
+    documents, faults = parse_documents(entries)
+    assert faults == ()
+    inputs, findings = read_design(3, documents, SCHEMAS.check)
+    return inputs, [(finding.name, finding.level) for finding in findings]
+
+
+NODE = node_document("n1")
+
+
+def test_without_a_configuration_there_is_nothing_to_work_from() -> None:
+    assert read(NODE) == (
+        None,
+        [("DocumentNotFoundError", Level.ERROR), ("DeploymentStrategyNotSpecified", Level.INFO)],
+    )
+
+
+def test_a_strategy_that_is_named_must_exist() -> None:
+    inputs, found = read(configuration(physical_provisioner={"deployment_strategy": "mine"}), NODE)
+    assert inputs is None
+    assert found == [("DocumentNotFoundError", Level.ERROR)]
+
+
+def test_without_name_and_document_all_nodes_are_one_critical_group_and_the_finding_says_so() -> None:
+    inputs, found = read(configuration(), NODE)
+    assert inputs is not None
+    assert inputs.strategy == ALL_AT_ONCE
+    assert found == [("DeploymentStrategyNotSpecified", Level.INFO)]
+
+
+def test_without_a_name_the_document_of_the_default_name_is_used() -> None:
+    inputs, _found = read(configuration(), strategy_document(group_entry("one")), NODE)
+    assert inputs is not None
+    assert [group.name for group in inputs.strategy.groups] == ["one"]
+
+
+def test_a_wrong_configuration_does_not_hide_what_is_wrong_with_the_strategy() -> None:
+    inputs, found = read(
+        configuration(physical_provisioner={"deployment_strategy": "mine", "deploy_timeout": "soon"}, nonsense=1),
+        strategy_document(group_entry("a", depends_on=["a", "ghost"]), group_entry("a"), name="mine"),
+        NODE,
+    )
+    assert inputs is None
+    assert sorted(name for name, _level in found) == [
+        "DeploymentGroupCycleError",
+        "DuplicateDeploymentGroup",
+        "SchemaError",
+        "SchemaError",
+        "UnknownDeploymentGroup",
+    ]
+
+
+def test_a_design_without_nodes_is_told() -> None:
+    inputs, found = read(configuration())
+    assert inputs is not None
+    assert ("DesignWithoutNodes", Level.WARNING) in found
+
+
+def test_nodes_in_no_group_and_a_strategy_without_groups_are_told() -> None:
+    _inputs, found = read(configuration(), strategy_document(), NODE)
+    assert found == [("DeploymentStrategyEmpty", Level.WARNING), ("NodesInNoDeploymentGroup", Level.INFO)]
+
+
+def test_armada_documents_are_left_alone_with_one_finding() -> None:
+    charts = [document("armada/Chart/v1", name, {}) for name in ("one", "two")]
+    _inputs, found = read(configuration(), *charts, NODE)
+    assert found.count(("ArmadaDocumentsIgnored", Level.INFO)) == 1
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.01])
+def test_inputs_are_stored_and_read_back_as_they_were(factor: float) -> None:
+    inputs, _found = read(
+        configuration(physical_provisioner={"deploy_timeout": 100}),
+        document("shipyard/DeploymentStrategy/v1", "deployment-strategy", five_groups_data()),
+        NODE,
+    )
+    assert inputs is not None
+    scaled = inputs.scaled(factor)
+    again = SiteInputs.from_json(scaled.to_json())
+    assert again.to_json() == scaled.to_json()
+    assert again.strategy == inputs.strategy
+    assert again.configuration.deploy_nodes.timeout == 100 * factor
