@@ -16,7 +16,6 @@ import click
 from shipyard_api import admin
 from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.deploy_site import Patience
-from shipyard_api.adapters.procrastinate.worker import WorkerOptions
 from shipyard_api.api import auth, errors
 from shipyard_api.api.app import Collaborators, routes
 from shipyard_api.cli.main import shipyard
@@ -25,8 +24,6 @@ from shipyard_api.settings import DEFAULT_FILE, Secret, Settings, share_director
 ROOT = Path(__file__).resolve().parent.parent
 NOTICE = "<!-- Made by ./dev docs from the code. Do not edit. -->\n"
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-# Where the words for a section's settings stand, beside the section itself.
-_DESCRIBED_BY: dict[str, type] = {"worker": WorkerOptions}
 
 
 def settings_sample() -> str:
@@ -186,7 +183,7 @@ def _sections() -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
     """Yield each section with the name, default and description of its settings."""
     for section in fields(Settings):
         kind = get_type_hints(Settings)[section.name]
-        described = _descriptions(kind) | _descriptions(_DESCRIBED_BY.get(section.name, kind))
+        described = _descriptions(kind)
         settings = []
         for setting in fields(kind):
             default = "" if setting.default is MISSING or isinstance(setting.default, Secret) else setting.default

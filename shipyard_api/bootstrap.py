@@ -4,7 +4,7 @@ import os
 import socket
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import falcon
@@ -15,7 +15,7 @@ from shipyard_api.actions.deploy_site import Patience
 from shipyard_api.adapters.drydock.client import DrydockClient
 from shipyard_api.adapters.drydock.provisioner import DrydockProvisioner
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.adapters.procrastinate.worker import TurnWorker, WorkerOptions
+from shipyard_api.adapters.procrastinate.worker import TurnWorker
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.api.app import Collaborators, create_app
 from shipyard_api.domain.actions import ActionName
@@ -107,7 +107,7 @@ def worker(settings: Settings) -> TurnWorker:
         settle=settings.engine.settle_seconds,
         worker=f"{socket.gethostname()}:{os.getpid()}",
     )
-    options = WorkerOptions(**asdict(settings.worker))
+    options = settings.worker
     return TurnWorker(settings.database.url, engine.run, lambda: engine.sweep(grace=options.overdue_seconds), options)
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from shipyard_api.adapters.procrastinate.options import WorkerOptions
+
 DEFAULT_FILE = Path("/etc/shipyard/shipyard.conf")
 
 
@@ -58,28 +60,6 @@ class Engine:
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
-    """How a worker process works; all times in seconds.
-
-    ``concurrency``: how many turns run at once.
-    ``poll_seconds``: how often the queue is looked at for turns that have become due.
-    ``heartbeat_seconds``: how often the worker says that it lives.
-    ``stalled_seconds``: after how long without that it is taken for dead and its work is taken up by others.
-    ``sweep_seconds``: how often dead workers and overdue actions are looked for (whole seconds, 1 to 59).
-    ``overdue_seconds``: how late an action may be before it is woken once more.
-    ``graceful_seconds``: how long running turns get to end when the worker is asked to stop.
-    """
-
-    concurrency: int = 8
-    poll_seconds: float = 0.5
-    heartbeat_seconds: float = 2.0
-    stalled_seconds: float = 10.0
-    sweep_seconds: int = 5
-    overdue_seconds: float = 10.0
-    graceful_seconds: float = 30.0
-
-
-@dataclass(frozen=True, slots=True)
 class Drydock:
     """Where Drydock is, and how long to wait for it.
 
@@ -120,7 +100,7 @@ class Settings:
 
     database: Database = field(default_factory=Database)
     engine: Engine = field(default_factory=Engine)
-    worker: Worker = field(default_factory=Worker)
+    worker: WorkerOptions = field(default_factory=WorkerOptions)
     drydock: Drydock = field(default_factory=Drydock)
     api: Api = field(default_factory=Api)
     log: Log = field(default_factory=Log)

@@ -34,6 +34,8 @@ from shipyard_api.storage.unit_of_work import connect
 # Seconds that a child gets to end in order before it is killed.
 _PATIENCE = 5.0
 _READY_LIMIT = 60.0
+# A child that ran for so long was well: when it ends after all, it is started again at once.
+_STEADY = 60.0
 # Whose token the simulator fetches designs with; it gets a new one at every start.
 _SIMULATOR = "simulated drydock"
 
@@ -50,9 +52,11 @@ class Child:
     process: subprocess.Popen[bytes] | None = None
     _restarts: int = 0
     _again_at: float = 0.0
+    _started_at: float = 0.0
 
     def start(self) -> None:
         """Start the program."""
+        self._started_at = time.monotonic()
         self.process = subprocess.Popen(
             self.command,
             env=dict(self.environment),
@@ -70,6 +74,8 @@ class Child:
             return
         now = time.monotonic()
         if not self._again_at:
+            if now - self._started_at > _STEADY:
+                self._restarts = 0
             pause = min(0.2 * 2**self._restarts, 10.0)
             _say(f"{self.name} ended with {self.process.returncode}; starting it again in {pause:g} s")
             self._again_at = now + pause

@@ -10,6 +10,7 @@ import falcon
 from shipyard_api.api.auth import Policy
 from shipyard_api.api.errors import InvalidFormat
 from shipyard_api.api.reading import boolean, read_json
+from shipyard_api.api.times import with_offset, zulu
 from shipyard_api.domain.actions import ENDED, RunState, StepState, group_state, lifecycle
 from shipyard_api.domain.errors import NotFound
 from shipyard_api.ports.schemas import Schemas
@@ -61,7 +62,7 @@ class Actions:
             "timestamp": action.created_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f"),
             "context_marker": action.context_marker,
             "dag_id": action.name.value,
-            "dag_execution_date": _zulu(action.created_at),
+            "dag_execution_date": zulu(action.created_at),
             "dag_status": "SCHEDULED",
             "committed_rev_id": action.revision,
             "allow_intermediate_commits": action.allow_intermediate_commits,
@@ -106,10 +107,10 @@ class Step:
             "index": shown.index,
             "state": shown.state.value if shown.state else None,
             "dag_id": action.action.name.value,
-            "execution_date": _zulu(action.action.created_at),
+            "execution_date": zulu(action.action.created_at),
             "run_id": action.action.id,
-            "start_date": _zulu(shown.started_at),
-            "end_date": _zulu(shown.ended_at),
+            "start_date": zulu(shown.started_at),
+            "end_date": zulu(shown.ended_at),
             "duration": _seconds(shown.started_at, shown.ended_at),
             "try_number": 1,
             "max_tries": 0,
@@ -153,10 +154,10 @@ def _entity(one: ActionWithSteps) -> dict[str, Any]:
         "name": action.name.value,
         "parameters": dict(action.parameters),
         "dag_id": action.name.value,
-        "dag_execution_date": _zulu(action.created_at),
+        "dag_execution_date": zulu(action.created_at),
         "user": action.user,
         "context_marker": action.context_marker,
-        "datetime": _moment(action.created_at),
+        "datetime": with_offset(action.created_at),
         "dag_status": action.state.value,
         "action_lifecycle": lifecycle(action.state),
         "steps": [
@@ -183,21 +184,13 @@ def _command(command: CommandRecord) -> dict[str, Any]:
         "action_id": command.action,
         "command": command.command,
         "user": command.user,
-        "datetime": _moment(command.at),
+        "datetime": with_offset(command.at),
     }
 
 
 def _operator(step: str) -> str:
     """Return a class name of the form that clients print, ``DrydockBuildVerifySiteOperator``."""
     return "".join(word.capitalize() for word in step.replace(".", "_").split("_")) + "Operator"
-
-
-def _zulu(moment: datetime | None) -> str | None:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ") if moment else None
-
-
-def _moment(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f+00:00")
 
 
 def _seconds(begun: datetime | None, ended: datetime | None) -> float | None:

@@ -1,12 +1,12 @@
 """The deployment groups and nodes of an action; ours, beside the contract. Long lists come in pages."""
 
-from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 import falcon
 
 from shipyard_api.api.auth import Policy
 from shipyard_api.api.reading import whole_number, words
+from shipyard_api.api.times import zulu
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.rollout import GroupStatus
 from shipyard_api.ports.store import GroupRecord, NodeRecord, PhaseRecord
@@ -85,8 +85,8 @@ def _phase(phase: PhaseRecord) -> dict[str, Any]:
         "message": phase.message,
         "job": phase.job,
         "nodes": list(phase.nodes),
-        "submitted_at": _zulu(phase.submitted_at),
-        "ended_at": _zulu(phase.ended_at),
+        "submitted_at": zulu(phase.submitted_at),
+        "ended_at": zulu(phase.ended_at),
     }
 
 
@@ -98,9 +98,5 @@ def _node(node: NodeRecord) -> dict[str, Any]:
         "detail": node.detail,
         "group": node.group,
         "groups": list(node.groups),
-        "updated_at": _zulu(node.updated_at),
+        "updated_at": zulu(node.updated_at),
     }
-
-
-def _zulu(moment: datetime | None) -> str | None:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ") if moment else None

@@ -128,7 +128,9 @@ class Engine:
         definition = self._definitions[claim.name]
         now = self._clock.now()
         if claim.step is None:
-            tx.turns.end_action(claim, RunState.FAILED if claim.failed else RunState.SUCCESS, now=now)
+            ended = RunState.FAILED if claim.failed else RunState.SUCCESS
+            tx.turns.end_action(claim, ended, now=now)
+            LOG.info("action ended", extra={"action": claim.action, "state": ended.value})
             return Again.LATER
         step = definition.step(claim.step)
         state = claim.state
@@ -139,9 +141,11 @@ class Engine:
             return self._resume(tx, claim, step, state, claim.intent, now)
         match step.decide(state, now):
             case Done(summary):
+                LOG.info("step succeeded", extra={"action": claim.action, "step": claim.step, "summary": summary})
                 tx.turns.end_step(claim, StepState.SUCCESS, summary, (), now=now)
                 return Again.NOW
             case Failed(reason):
+                LOG.warning("step failed", extra={"action": claim.action, "step": claim.step, "reason": reason})
                 skipped = definition.skipped_by_failure(claim.remaining)
                 tx.turns.end_step(claim, StepState.FAILED, reason, skipped, now=now)
                 return Again.NOW
@@ -188,6 +192,9 @@ class Engine:
             report = Trouble.of(report)
         folded: Folded = attempt.step.fold(attempt.state, attempt.decision.effect, report, now)
         tx.turns.record(claim, folded.state, folded.facts, now=now, wake_at=folded.wait_until)
+        if folded.facts:
+            told = [type(fact).__name__ for fact in folded.facts]
+            LOG.info("turn", extra={"action": claim.action, "step": claim.step, "epoch": claim.epoch, "facts": told})
         return Again.NOW if folded.wait_until is None else Again.LATER
 
     def _keep_trying(self, intent: Intent | None, error: PeerError, now: datetime) -> bool:

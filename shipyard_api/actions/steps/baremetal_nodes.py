@@ -63,23 +63,23 @@ class BaremetalNodes:
             return Look(SelectMembers(stands.inputs))
         running = stands.rollout.running
         if stands.job is not None and running is not None:
-            return Look(job_watch.Question(stands.job["id"], self._work(running, stands.inputs.revision)))
+            return Look(job_watch.Question(stands.job["id"], _work(self._effect(running, stands.inputs.revision))))
         move = stands.rollout.next_move()
         if move is not None:
-            effect = {"group": move.group, "phase": move.phase.value, "nodes": list(move.nodes)}
+            effect = self._effect(move, stands.inputs.revision)
             limit = timedelta(seconds=stands.patience(move.phase).timeout)
-            return Act({**effect, "revision": stands.inputs.revision}, give_up_at=now + limit)
+            return Act(effect, give_up_at=now + limit)
         if stands.rollout.verdict() is Verdict.FAILED:
             return Failed(f"{CRITICAL_FAILED}; {stands.summary()}")
         return Done(stands.summary())
 
     def perform(self, effect: Json, marker: Marker) -> object:
         """Hand the nodes of a move to the provisioner."""
-        return self.provisioner.submit(marker, self._work(_move(effect), effect["revision"]))
+        return self.provisioner.submit(marker, _work(effect))
 
     def recover(self, effect: Json, marker: Marker, intended_at: datetime) -> object:
         """Find the job that may have been started, else hand the nodes over."""
-        work = self._work(_move(effect), effect["revision"])
+        work = _work(effect)
         return job_watch.find_or_submit(self.store, self.provisioner, marker, work, intended_at)
 
     def look(self, effect: object) -> object:
@@ -164,12 +164,21 @@ class BaremetalNodes:
         facts = _finish(rollout, move, outcome, message)
         return Folded(stands.to_json(), facts)
 
-    def _work(self, move: Move, revision: int) -> Work:
-        return Work(_OPERATIONS[move.phase], self.provisioner.design_reference(revision), move.nodes)
+    def _effect(self, move: Move, revision: int) -> Json:
+        """Return a move as it is intended. The address of the design is part of it: a setting that changes meanwhile
+        must not hide the job from `find`.
+        """
+        return {
+            "group": move.group,
+            "phase": move.phase.value,
+            "nodes": list(move.nodes),
+            "design": self.provisioner.design_reference(revision),
+        }
 
 
-def _move(effect: Json) -> Move:
-    return Move(GroupName(effect["group"]), Phase(effect["phase"]), tuple(NodeName(node) for node in effect["nodes"]))
+def _work(effect: Json) -> Work:
+    nodes = tuple(NodeName(node) for node in effect["nodes"])
+    return Work(_OPERATIONS[Phase(effect["phase"])], effect["design"], nodes)
 
 
 def _finish(rollout: Rollout, move: Move, outcome: Outcome, message: str) -> tuple[object, ...]:

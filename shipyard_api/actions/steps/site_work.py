@@ -46,9 +46,11 @@ class SiteWork:
             return Failed(state["failed"])
         if state["done"] is not None:
             return Done(state["done"])
+        # The address is part of the intent: a setting that changes meanwhile must not hide the job from `find`.
+        effect = {"design": self.provisioner.design_reference(state["revision"])}
         if state["job"] is None:
-            return Act({"revision": state["revision"]}, give_up_at=now + timedelta(seconds=state["timeout"]))
-        return Look(job_watch.Question(state["job"]["id"], self._work(state)))
+            return Act(effect, give_up_at=now + timedelta(seconds=state["timeout"]))
+        return Look(job_watch.Question(state["job"]["id"], self._work(effect)))
 
     def perform(self, effect: Json, marker: Marker) -> object:
         """Submit the work."""
@@ -89,4 +91,4 @@ class SiteWork:
                 )
 
     def _work(self, effect: Json) -> Work:
-        return Work(self.operation, self.provisioner.design_reference(effect["revision"]))
+        return Work(self.operation, effect["design"])

@@ -8,36 +8,18 @@ import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import procrastinate
 from procrastinate import JobContext
 
+from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.adapters.procrastinate.wakeup import QUEUE, TASK
 from shipyard_api.domain.actions import ActionId
 
 LOG = logging.getLogger(__name__)
 
 _SWEEP_QUEUE = "sweeps"
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerOptions:
-    """How a worker works; all times in seconds.
-
-    ``stalled_seconds``: a worker that has not been heard of for that long is taken for dead, and its job for undone.
-    ``sweep_seconds``: how often dead workers and overdue actions are looked for (whole seconds, 1 to 59).
-    ``overdue_seconds``: how late an action may be before it is woken once more.
-    """
-
-    concurrency: int = 8
-    poll_seconds: float = 0.5
-    heartbeat_seconds: float = 2.0
-    stalled_seconds: float = 10.0
-    sweep_seconds: int = 5
-    overdue_seconds: float = 10.0
-    graceful_seconds: float = 30.0
 
 
 class TurnWorker:
