@@ -32,7 +32,7 @@ RULES = {
     f"{_PREFIX}get_renderedconfigdocs": READ,
 }
 
-# A token is 52 characters; anything near this length is an attempt to be expensive.
+# A token is 41 characters; anything near this length is an attempt to be expensive.
 _LONGEST = 4096
 
 

@@ -195,7 +195,7 @@ api_tokens = sa.Table(
     sa.Column("id", sa.String(26), primary_key=True),
     sa.Column("name", sa.String(128), nullable=False),
     sa.Column("role", sa.String(16), nullable=False),
-    # sha256 of the secret. The secret is 256 random bits, so a slow hash would protect nothing more.
+    # sha256 of the secret. The secret is 192 random bits, so a slow hash would protect nothing more.
     sa.Column("digest", sa.LargeBinary(32), nullable=False, unique=True),
     sa.Column("created_at", _MOMENT, nullable=False, server_default=sa.func.now()),
     sa.Column("expires_at", _MOMENT),

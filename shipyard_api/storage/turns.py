@@ -72,12 +72,10 @@ class SqlTurns:
         """Write an intent, or a further attempt at it."""
         self._plan(claim, intent.attempted_at)
         self._update_step(claim, intent=_intent_json(intent))
-        self._write(
-            claim,
-            intent.attempted_at,
-            "intended",
-            {"marker": intent.marker, "attempt": intent.attempts, "effect": dict(intent.effect)},
-        )
+        # Without the address of the design, which may hold a password.
+        effect = {name: value for name, value in intent.effect.items() if name != "design"}
+        facts = {"marker": intent.marker, "attempt": intent.attempts, "effect": effect}
+        self._write(claim, intent.attempted_at, "intended", facts)
 
     def record(
         self, claim: Claim, state: Json, facts: Sequence[object], *, now: datetime, wake_at: datetime | None

@@ -1,4 +1,4 @@
-"""API tokens: 256 random bits that are shown once and stored only as a digest."""
+"""API tokens: 192 random bits that are shown once and stored only as a digest."""
 
 import hashlib
 import secrets
@@ -26,7 +26,8 @@ class ApiTokens:
             raise Invalid("Invalid role", f"The role of a token is one of {', '.join(ROLES)}, not '{role}'")
         if not 0 < len(name) <= 128 or not name.isprintable():
             raise Invalid("Invalid name", "The name of a token has 1 to 128 printable characters")
-        secret = _PREFIX + secrets.token_urlsafe(32)
+        # Short enough to be the password in a design address of at most 128 characters.
+        secret = _PREFIX + secrets.token_urlsafe(24)
         expires_at = datetime.now(UTC) + lifetime if lifetime else None
         with self.store.begin() as tx:
             return tx.tokens.create(name, role, _digest(secret), expires_at), secret

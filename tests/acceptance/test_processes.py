@@ -17,8 +17,10 @@ from typing import Any
 import pytest
 import requests
 
+from shipyard_api import bootstrap
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.domain.actions import ActionId
+from shipyard_api.settings import load
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from tests.acceptance.programs import STACK, left_running, marked, processes
 from tests.conftest import ROOT
@@ -77,6 +79,20 @@ def test_a_phase_that_ends_too_late_fails_its_group_with_the_reason_timeout(tmp_
     assert monitoring["phases"][-1]["status"] == "timeout"
     assert (nodes["mon02"]["status"], nodes["mon02"]["reason"]) == ("failure", "timeout")
     assert "may still be working" in nodes["mon02"]["detail"]
+
+
+def test_drydock_can_fetch_designs_with_a_token_of_ours_as_password(tmp_path: Path, database_url: str) -> None:
+    _, secret = bootstrap.tokens(load({"DATABASE_URL": database_url})).create("drydock", "viewer")
+    with Stand(tmp_path, database_url) as stand:
+        address = stand.url.replace("://", f"://drydock:{secret}@")
+        stand.settings = {
+            "SHIPYARD_DRYDOCK_DESIGN_URL": f"{address}/api/v1.0/revisions/{{revision}}/rendered-documents"
+        }
+        stand.commit(SITE.read_bytes())
+        stand.start("worker")
+        assert stand.wait(stand.deploy_site(), 120)["verdict"] == "success"
+        assert secret not in stand.log("worker")
+        assert secret not in stand.log("api")
 
 
 def _up(directory: Path, environment: dict[str, str]) -> tuple[subprocess.Popen[bytes], dict[str, Any]]:
