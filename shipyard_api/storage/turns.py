@@ -99,13 +99,15 @@ class SqlTurns:
     def broke(self, claim: Claim, detail: str, *, now: datetime) -> int:
         """Write down that a turn ended in a bug."""
         lines = t.journal.c
-        last = self._connection.execute(
-            sa.select(lines.kind, lines.facts)
-            .where(lines.action_id == claim.action, lines.step_id == claim.step)
-            .order_by(lines.id.desc())
-            .limit(1)
-        ).one_or_none()
-        in_a_row = 1 + (last.facts["in_a_row"] if last is not None and last.kind == "broke" else 0)
+        own = (lines.action_id == claim.action, lines.step_id == claim.step)
+        # Trying an intent again is no progress: only what a turn brought to an end is.
+        progress = sa.select(sa.func.max(lines.id)).where(*own, lines.kind.not_in(["broke", "intended"]))
+        before = self._connection.execute(
+            sa.select(sa.func.count()).where(
+                *own, lines.kind == "broke", lines.id > sa.func.coalesce(progress.scalar_subquery(), 0)
+            )
+        ).scalar_one()
+        in_a_row: int = before + 1
         self._write(claim, now, "broke", {"detail": detail, "in_a_row": in_a_row})
         return in_a_row
 

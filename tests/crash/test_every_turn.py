@@ -130,15 +130,16 @@ def test_the_journal_shows_every_turn_once(worlds: Callable[[], World]) -> None:
     assert len(started) == len(set(started))
 
 
+@pytest.mark.parametrize("call", ["report", "submit"])
 def test_a_turn_that_always_breaks_fails_its_step_and_the_action_ends(
-    worlds: Callable[[], World], monkeypatch: pytest.MonkeyPatch
+    worlds: Callable[[], World], monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     world = worlds()
 
     def bug(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(world.provisioner, "report", bug)
+    monkeypatch.setattr(world.provisioner, call, bug)
     world.run(world.worker())
     state, steps, *_rest = world.ending()
     assert state.value == "failed"
