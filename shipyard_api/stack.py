@@ -106,7 +106,8 @@ class Stack:
     def add(self, name: str, command: Sequence[str], environment: Mapping[str, str], fds: tuple[int, ...] = ()) -> None:
         """Start a program and keep it running."""
         log = (self.directory / f"{name}.log").open("ab")
-        child = Child(name, command, {**os.environ, **environment}, log, fds)
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("SHIPYARD_")}
+        child = Child(name, command, {**inherited, **environment}, log, fds)
         child.start()
         self.children.append(child)
 
@@ -211,9 +212,12 @@ def _place(kept: Path | None) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _database(directory: Path, options: Options) -> Iterator[str]:
-    """Give the address of the database: the one that is set, or one of our own."""
-    given = load(os.environ).database.url
-    if given:
+    """Give the address of the database: our own, or for a stack that keeps its data the one in DATABASE_URL.
+
+    What keeps nothing must not write into a database that somebody has set for something else.
+    """
+    given = os.environ.get("DATABASE_URL")
+    if given and options.data_directory is not None:
         yield given
     elif options.data_directory is None:
         # Nothing outlives the demo, so nothing needs to reach the disk.
@@ -226,7 +230,7 @@ def _database(directory: Path, options: Options) -> Iterator[str]:
 
 def _tokens(url: str, kept: Path | None) -> tuple[str, str]:
     """Return the secret of an admin token, kept between runs, and of one with which the simulator fetches designs."""
-    tokens = bootstrap.tokens(load({**os.environ, "DATABASE_URL": url}))
+    tokens = bootstrap.tokens(load({"SHIPYARD_CONFIG": os.devnull, "DATABASE_URL": url}))
     for former in tokens.all():
         if former.name == _SIMULATOR and former.revoked_at is None:
             tokens.revoke(former.id)
@@ -260,6 +264,8 @@ def _start_service(stack: Stack, options: Options, url: str, simulator: str) -> 
     base = f"{simulator}/api/v1.0"
     scale = 1 / options.speed
     environment = {
+        # The settings of a real installation on this host are not for us.
+        "SHIPYARD_CONFIG": os.devnull,
         "DATABASE_URL": url,
         "SHIPYARD_BIND": f"fd://{listener.fileno()}",
         "SHIPYARD_API_WORKERS": "1",

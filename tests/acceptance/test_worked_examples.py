@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -108,4 +109,18 @@ def test_what_cannot_be_played_is_refused_before_anything_starts(words: list[str
     ended = run(["demo", *words, "--json"], environment)
     assert ended.returncode != 0
     assert words[1] in ended.stderr
+    assert left_running(mark) == []
+
+
+def test_the_demo_leaves_a_database_and_settings_of_somebody_else_alone(tmp_path: Path) -> None:
+    mark, environment = marked()
+    settings = tmp_path / "shipyard.conf"
+    settings.write_text("[drydock]\nurl = http://127.0.0.1:9/api/v1.0\ntoken = not-for-you\n")
+    environment |= {
+        "DATABASE_URL": "postgresql://nobody@127.0.0.1:9/production",
+        "SHIPYARD_CONFIG": str(settings),
+        "SHIPYARD_DRYDOCK_URL": "http://127.0.0.1:9/api/v1.0",
+    }
+    ended = run(["demo", "--json", "--speed", "400"], environment)
+    assert ended.returncode == 0, ended.stderr
     assert left_running(mark) == []
