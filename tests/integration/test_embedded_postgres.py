@@ -53,7 +53,16 @@ def parent() -> Iterator[Path]:
 
 @pytest.fixture
 def data(parent: Path) -> Path:
-    return parent / 'site "$HOME"' / "postgres"
+    """Where the data goes: a path with everything in it that a shell could misread.
+
+    Not so where the programs must be copied beside the data: PostgreSQL's own do not run from such a path.
+    """
+    copied = os.geteuid() == 0 and not _in_reach(Path(sys.prefix))
+    return parent / ("site" if copied else 'site "$HOME"') / "postgres"
+
+
+def _in_reach(path: Path) -> bool:
+    return all(directory.stat().st_mode & 0o001 for directory in (path, *path.parents))
 
 
 @pytest.fixture(scope="module")
@@ -331,6 +340,14 @@ def test_a_server_that_does_not_start_shows_its_log_and_frees_the_directory(used
         start(used, settings=QUICK | {"shared_buffers": "many potatoes"})
     with start(used, settings=QUICK | {"application_name": "it's $HOME; true"}) as postgres:
         assert ask(postgres, "SHOW shared_buffers") == [("32MB",)]
+
+
+def test_programs_are_not_copied_to_where_they_would_not_run(tmp_path: Path) -> None:
+    nobody = Account("nobody", 65534, 65534)
+    installed = tmp_path / "pginstall"
+    (installed / "share").mkdir(parents=True)
+    with pytest.raises(PostgresError, match=r"do not run from a path with \" \$ in it"):
+        binaries.within_reach(binaries.Binaries(installed / "bin", "18.6"), nobody, tmp_path / 'site "$HOME"')
 
 
 def test_a_setting_that_is_ours_is_refused(data: Path) -> None:

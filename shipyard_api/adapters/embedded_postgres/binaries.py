@@ -32,6 +32,10 @@ class Binaries:
         return str(self.directory / name)
 
 
+# PostgreSQL's programs start each other through a shell, with their path between double quotes.
+_MISREAD = frozenset('"$`\\')
+
+
 def find(data: Path, major: int | None) -> Binaries:
     """The programs for the data: of its ``major`` version, or the first that run if there is no data yet.
 
@@ -72,6 +76,11 @@ def within_reach(binaries: Binaries, account: Account, copies: Path) -> Binaries
         raise PostgresError(
             f"The account {account.name!r} cannot run the PostgreSQL programs in {binaries.directory}, and they cannot "
             "be copied. Let the account read and enter that directory, or set DATABASE_URL."
+        )
+    if odd := sorted(set(str(copies)) & _MISREAD):
+        raise PostgresError(
+            f"The PostgreSQL programs must be copied to {copies}, where the account {account.name!r} can run them, and "
+            f"they do not run from a path with {' '.join(odd)} in it. Choose another data directory (--data-dir)."
         )
     copy = _copied(binaries, copies)
     if not _usable(copy, account):
