@@ -30,6 +30,9 @@ from shipyard_api.storage.turns import SqlTurns
 
 Row = sa.Row[Any]
 
+# What an action is shown with; what it works from can be large, and only the engine reads it.
+_SHOWN = tuple(column for column in t.actions.c if column.name != "inputs")
+
 
 class SqlActions:
     """Fills ``ports.store.Actions``."""
@@ -55,7 +58,7 @@ class SqlActions:
         }
         try:
             with self._connection.begin_nested():
-                row = self._connection.execute(t.actions.insert().values(**values).returning(t.actions)).one()
+                row = self._connection.execute(t.actions.insert().values(**values).returning(*_SHOWN)).one()
         except IntegrityError as error:
             if error.orig is None or error.orig.diag.constraint_name != t.ONE_SITE_ACTION:  # type: ignore[attr-defined]  # psycopg2's own error
                 raise
@@ -89,12 +92,12 @@ class SqlActions:
 
     def get(self, action: ActionId) -> ActionRecord | None:
         """Return the action."""
-        row = self._connection.execute(sa.select(t.actions).where(t.actions.c.id == action)).one_or_none()
+        row = self._connection.execute(sa.select(*_SHOWN).where(t.actions.c.id == action)).one_or_none()
         return _action(row) if row else None
 
     def all(self) -> Sequence[ActionRecord]:
         """Return every action."""
-        return [_action(row) for row in self._connection.execute(sa.select(t.actions).order_by(t.actions.c.id))]
+        return [_action(row) for row in self._connection.execute(sa.select(*_SHOWN).order_by(t.actions.c.id))]
 
     def steps(self, actions: Some[ActionId]) -> Mapping[ActionId, Sequence[StepRecord]]:
         """Return the steps of these actions."""
