@@ -144,8 +144,10 @@ def test_whoever_stops_the_demo_stops_everything(tmp_path, number):
     scenario = tmp_path / "played.yaml"
     scenario.write_text("{}")
     code = """
-import sys
+import signal, sys
 from shipyard_api.cli import main, stack
+# Whoever runs the tests in the background may have had Ctrl-C ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 stack.PROGRAM = (sys.executable, sys.argv.pop(1))
 main.main()
 """
@@ -159,11 +161,14 @@ main.main()
         env=os.environ | {"PYTHONPATH": str(root)},
     ) as process:
         assert process.stdout is not None
-        for line in process.stdout:
-            if line.startswith("Ctrl-C stops everything"):
-                break
-        process.send_signal(number)
-        process.wait(20)
+        try:
+            for line in process.stdout:
+                if line.startswith("Ctrl-C stops everything"):
+                    break
+            process.send_signal(number)
+            process.wait(20)
+        finally:
+            process.kill()
     assert (tmp_path / "played.stopped").read_text() == "by SIGTERM"
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "played.pid").read_text()), 0)
