@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
 
+from shipyard_api.storage.outages import outages
+
 # Seconds after which the difference between the clocks is measured again.
 _FRESH = 60.0
 
@@ -20,7 +22,7 @@ class DatabaseClock:
         self._anchor: tuple[float, datetime] | None = None
 
     def now(self) -> datetime:
-        """Return the database's time of day, in UTC."""
+        """Return the database's time of day, in UTC; raises StoreUnavailable when it cannot be asked."""
         anchor = self._anchor
         if anchor is None or time.monotonic() - anchor[0] > _FRESH:
             anchor = self._anchor = self._measure()
@@ -31,6 +33,6 @@ class DatabaseClock:
         return time.monotonic()
 
     def _measure(self) -> tuple[float, datetime]:
-        with self._engine.connect() as connection:
+        with outages(), self._engine.connect() as connection:
             moment: datetime = connection.execute(sa.select(sa.func.clock_timestamp())).scalar_one()
         return time.monotonic(), moment.astimezone(UTC)

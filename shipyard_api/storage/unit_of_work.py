@@ -5,12 +5,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError, DisconnectionError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from shipyard_api.ports.store import StoreUnavailable
 from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage.actions import SqlActions
+from shipyard_api.storage.outages import outages
 from shipyard_api.storage.revisions import SqlRevisions
 from shipyard_api.storage.tokens import SqlTokens
 from shipyard_api.storage.turns import SqlTurns
@@ -36,18 +34,9 @@ class SqlStore:
     @contextmanager
     def begin(self) -> Iterator[SqlTransaction]:
         """Open a transaction; raises StoreUnavailable when the database is out of reach."""
-        try:
-            with self._engine.begin() as connection:
-                turns = SqlTurns(connection, self._wakeup)
-                yield SqlTransaction(
-                    turns, SqlActions(connection, turns), SqlRevisions(connection), SqlTokens(connection)
-                )
-        except (DisconnectionError, PoolTimeout) as error:
-            raise StoreUnavailable(str(error)) from error
-        except DBAPIError as error:
-            if error.connection_invalidated or _is_outage(error):
-                raise StoreUnavailable(_first_line(error)) from error
-            raise
+        with outages(), self._engine.begin() as connection:
+            turns = SqlTurns(connection, self._wakeup)
+            yield SqlTransaction(turns, SqlActions(connection, turns), SqlRevisions(connection), SqlTokens(connection))
 
     def dispose(self) -> None:
         """Close all connections."""
@@ -65,19 +54,3 @@ def connect(url: str, *, pool_size: int = 5) -> sa.Engine:
         pool_pre_ping=True,
         connect_args={"connect_timeout": 5, "application_name": "shipyard"},
     )
-
-
-# SQLSTATE classes in which the server, not the statement, is the reason: connection trouble, out of resources,
-# shut down or starting up.
-_OUTAGES = ("08", "53", "57P")
-
-
-def _is_outage(error: DBAPIError) -> bool:
-    state = getattr(error.orig, "pgcode", None)
-    if state is None:
-        return isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError)
-    return str(state).startswith(_OUTAGES)
-
-
-def _first_line(error: DBAPIError) -> str:
-    return (str(error.orig).strip().splitlines() or [type(error.orig).__name__])[0]

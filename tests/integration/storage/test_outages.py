@@ -148,3 +148,9 @@ def cut_off(url: str) -> None:
         )
     finally:
         connection.close()
+
+
+def test_asking_a_clock_that_cannot_be_reached_is_an_outage_too(hangs_up: int) -> None:
+    clock = DatabaseClock(connect(f"postgresql://shipyard@127.0.0.1:{hangs_up}/shipyard", pool_size=1))
+    with pytest.raises(StoreUnavailable):
+        clock.now()

@@ -1,0 +1,39 @@
+"""Telling an outage of the database from a fault of a statement."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError, DisconnectionError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from shipyard_api.ports.store import StoreUnavailable
+
+
+@contextmanager
+def outages() -> Iterator[None]:
+    """Raise StoreUnavailable for whatever goes wrong in the block because the database is out of reach."""
+    try:
+        yield
+    except (DisconnectionError, PoolTimeout) as error:
+        raise StoreUnavailable(str(error)) from error
+    except DBAPIError as error:
+        if error.connection_invalidated or _is_outage(error):
+            raise StoreUnavailable(_first_line(error)) from error
+        raise
+
+
+# SQLSTATE classes in which the server, not the statement, is the reason: connection trouble, out of resources,
+# shut down or starting up.
+_OUTAGES = ("08", "53", "57P")
+
+
+def _is_outage(error: DBAPIError) -> bool:
+    state = getattr(error.orig, "pgcode", None)
+    if state is None:
+        return isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError)
+    return str(state).startswith(_OUTAGES)
+
+
+def _first_line(error: DBAPIError) -> str:
+    return (str(error.orig).strip().splitlines() or [type(error.orig).__name__])[0]
