@@ -6,14 +6,11 @@ database itself, before there is any API to ask.
 
 import os
 import sys
-from collections.abc import Callable
 from datetime import timedelta
 
 import click
 
 from shipyard_api import bootstrap
-from shipyard_api.domain.errors import ShipyardError
-from shipyard_api.ports.store import StoreUnavailable
 from shipyard_api.settings import SettingsError, load, share_directory
 from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import connect
@@ -99,19 +96,5 @@ def _database() -> str:
     return url
 
 
-def run(command: Callable[[], None]) -> int:
-    """Run the command and turn what an operator can mend into one line each; bugs keep their traceback."""
-    try:
-        command()
-    except SettingsError as error:
-        for fault in error.faults:
-            click.echo(f"Error: {fault}", err=True)
-        return 2
-    except (ShipyardError, StoreUnavailable) as error:
-        click.echo(f"Error: {error}", err=True)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(run(main))
+    sys.exit(bootstrap.run_program(main))

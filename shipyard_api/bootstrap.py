@@ -2,8 +2,9 @@
 
 import os
 import socket
+import sys
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +15,15 @@ from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.deploy_site import Patience
 from shipyard_api.adapters.drydock.client import DrydockClient
 from shipyard_api.adapters.drydock.provisioner import DrydockProvisioner
+from shipyard_api.adapters.embedded_postgres.errors import PostgresError
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.procrastinate.worker import TurnWorker
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.api.app import Collaborators, create_app
 from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.ports.provisioner import Marker
+from shipyard_api.ports.store import StoreUnavailable
 from shipyard_api.settings import Settings, SettingsError, share_directory
 from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.unit_of_work import SqlStore, connect
@@ -42,6 +46,21 @@ class Parts:
     clock: DatabaseClock
     schemas: SchemaFiles
     provisioner: DrydockProvisioner
+
+
+def run_program(program: Callable[[], int | None]) -> int:
+    """Run a program and return its exit code; what an operator can mend is one line each, bugs keep their traceback.
+
+    2: the settings cannot be used. 1: the database, the embedded Postgres or the request is in the way.
+    """
+    try:
+        return program() or 0
+    except SettingsError as error:
+        sys.stderr.write("".join(f"Error: {fault}\n" for fault in error.faults))
+        return 2
+    except (ShipyardError, StoreUnavailable, PostgresError, OSError) as error:
+        sys.stderr.write(f"Error: {error}\n")
+        return 1
 
 
 def parts(settings: Settings) -> Parts:

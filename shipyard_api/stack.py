@@ -26,8 +26,7 @@ import click
 
 from shipyard_api import bootstrap
 from shipyard_api.adapters.embedded_postgres import server as embedded_postgres
-from shipyard_api.adapters.embedded_postgres.server import PostgresError
-from shipyard_api.settings import SettingsError, load, share_directory
+from shipyard_api.settings import load, share_directory
 from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import connect
 
@@ -347,19 +346,5 @@ def _die_with_parent() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
-def run() -> int:
-    """Run the command; what an operator can mend is one line each."""
-    try:
-        main()
-    except SettingsError as error:
-        for fault in error.faults:
-            click.echo(f"Error: {fault}", err=True)
-        return 2
-    except (PostgresError, OSError) as error:
-        click.echo(f"Error: {error}", err=True)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(run())
+    sys.exit(bootstrap.run_program(main))

@@ -8,18 +8,23 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
+from shipyard_api.storage.outages import outages
+
 
 def upgrade(engine: sa.Engine, directory: Path) -> None:
-    """Run every migration in ``directory`` that the database has not seen. Safe to run twice and at the same time."""
+    """Run every migration in ``directory`` that the database has not seen. Safe to run twice and at the same time.
+
+    Raises StoreUnavailable.
+    """
     config = _config(directory)
-    with engine.connect() as connection:
+    with outages(), engine.connect() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
 
 
 def current(engine: sa.Engine) -> str | None:
     """Return the migration that the database stands at; None if it has seen none."""
-    with engine.connect() as connection:
+    with outages(), engine.connect() as connection:
         return MigrationContext.configure(connection).get_current_revision()
 
 

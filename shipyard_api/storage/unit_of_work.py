@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from shipyard_api.ports.store import StoreUnavailable
 from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage.actions import SqlActions
 from shipyard_api.storage.outages import outages
@@ -44,8 +45,14 @@ class SqlStore:
 
 
 def connect(url: str, *, pool_size: int = 5) -> sa.Engine:
-    """Return an engine for a Postgres URL in the form that libpq documents (``postgresql://…``)."""
-    address = sa.make_url(url).set(drivername="postgresql+psycopg2")
+    """Return an engine for a Postgres URL in the form that libpq documents (``postgresql://…``).
+
+    Connects to nothing yet. Raises StoreUnavailable for what is no URL, without showing it: it may hold a password.
+    """
+    try:
+        address = sa.make_url(url).set(drivername="postgresql+psycopg2")
+    except (sa.exc.ArgumentError, ValueError):
+        raise StoreUnavailable("DATABASE_URL is not of the form postgresql://USER:PASSWORD@HOST:PORT/NAME") from None
     return sa.create_engine(
         address,
         pool_size=pool_size,

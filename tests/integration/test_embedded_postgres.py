@@ -186,6 +186,14 @@ def test_a_killed_server_is_recovered_by_restart(used: Path) -> None:
         assert nodes(postgres) == ["n1"]
 
 
+def test_a_server_may_be_restarted_in_the_very_moment_in_which_it_dies(used: Path) -> None:
+    with start(used, settings=QUICK) as postgres:
+        for _ in range(8):
+            os.kill(postgres.pid, signal.SIGKILL)
+            postgres.restart()
+        assert nodes(postgres) == ["n1"]
+
+
 def test_a_killed_server_is_recovered_by_the_next_start(used: Path) -> None:
     with start(used, settings=QUICK) as postgres:
         os.kill(postgres.pid, signal.SIGKILL)

@@ -134,7 +134,9 @@ class Control:
         return {"PGDATA": str(self.cluster.data)}
 
     def _require_ours(self, server: int) -> None:
-        if any(self.word in argument for argument in processes.command(server)):
+        words = processes.command(server)
+        # Without words it has ended since it was looked for: killed a moment ago, say.
+        if not words or any(self.word in argument for argument in words):
             return
         raise PostgresError(
             f"A PostgreSQL that Shipyard did not start (process {server}) already runs on {self.cluster.data}. Stop it "

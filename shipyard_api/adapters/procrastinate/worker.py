@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import procrastinate
+import psycopg
 from procrastinate import JobContext
 
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
@@ -47,7 +48,12 @@ class TurnWorker:
 
     def run(self) -> int:
         """Work until a signal asks to stop; return the exit code, 1 if the worker had to give up."""
-        asyncio.run(self._work())
+        try:
+            asyncio.run(self._work())
+        except (procrastinate.exceptions.ConnectorException, psycopg.OperationalError) as error:
+            trouble = f"{error}: {error.__cause__}" if error.__cause__ else str(error)
+            LOG.error("worker has no database", extra={"trouble": trouble})  # noqa: TRY400  # where it was noticed tells nothing
+            return 1
         return 1 if self._broken else 0
 
     async def _work(self) -> None:
