@@ -139,6 +139,29 @@ class JobStarted:
     job: str
 
 
+@dataclass(frozen=True, slots=True)
+class RolloutEnded:
+    """Fact: no group can move any more. Names by status, in the order of the document and of the names."""
+
+    verdict: Verdict
+    groups: Mapping[GroupStatus, tuple[GroupName, ...]]
+    nodes: Mapping[NodeStatus, tuple[NodeName, ...]]
+
+    @property
+    def headline(self) -> str:
+        """What happened, in constant words."""
+        return "rollout ended"
+
+    @property
+    def words(self) -> dict[str, object]:
+        """The report as plain words, for the journal and the log."""
+        return {
+            "verdict": self.verdict.value,
+            "groups": {status.value: list(names) for status, names in self.groups.items()},
+            "nodes": {status.value: list(names) for status, names in self.nodes.items()},
+        }
+
+
 Fact = GroupChanged | NodesChanged | MembersKnown | PhaseStarted | PhaseEnded
 
 
@@ -220,6 +243,20 @@ class Rollout:
             group.critical and self.groups[name] is not GroupStatus.SUCCESS for name, group in self._groups.items()
         )
         return Verdict.FAILED if any(failed) else Verdict.SUCCESS
+
+    def report(self) -> RolloutEnded:
+        """Return how every group and every node ended; meaningful once the rollout is done (seed 000, Process 4)."""
+        groups: dict[GroupStatus, list[GroupName]] = {}
+        for name, status in self.groups.items():
+            groups.setdefault(status, []).append(name)
+        nodes: dict[NodeStatus, list[NodeName]] = {}
+        for node in sorted(self.nodes):
+            nodes.setdefault(self.nodes[node], []).append(node)
+        return RolloutEnded(
+            self.verdict(),
+            {status: tuple(names) for status, names in groups.items()},
+            {status: tuple(names) for status, names in nodes.items()},
+        )
 
     def restore(
         self,

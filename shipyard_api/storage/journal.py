@@ -20,6 +20,7 @@ from shipyard_api.domain.rollout import (
     PhaseEnded,
     PhaseStarted,
     PhaseStatus,
+    RolloutEnded,
 )
 from shipyard_api.storage import tables as t
 
@@ -183,6 +184,10 @@ def _nodes_changed(connection: sa.Connection, line: Line, fact: NodesChanged) ->
     }
 
 
+def _rollout_ended(_connection: sa.Connection, _line: Line, fact: RolloutEnded) -> Recorded:
+    return "rollout_ended", fact.words
+
+
 def _job_started(_connection: sa.Connection, _line: Line, fact: JobStarted) -> Recorded:
     return "job_started", {"operation": fact.operation, "job": fact.job}
 
@@ -204,6 +209,7 @@ _RECORDERS: Mapping[type, Callable[[sa.Connection, Line, Any], Recorded]] = {
     PhaseEnded: _phase_ended,
     GroupChanged: _group_changed,
     NodesChanged: _nodes_changed,
+    RolloutEnded: _rollout_ended,
     JobStarted: _job_started,
     Finding: _finding,
 }

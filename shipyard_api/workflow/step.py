@@ -81,6 +81,19 @@ class Folded:
     wait_until: datetime | None = None
 
 
+@runtime_checkable
+class Headline(Protocol):
+    """A fact that is worth a line of its own in the log: constant words, and fields beside them."""
+
+    @property
+    def headline(self) -> str:
+        """What happened, in constant words."""
+
+    @property
+    def words(self) -> Mapping[str, object]:
+        """The fields."""
+
+
 class Step(Protocol):
     """A durable unit of an action. One that only asks questions is complete with these."""
 

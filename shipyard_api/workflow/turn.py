@@ -22,7 +22,7 @@ from shipyard_api.ports.errors import Busy, PeerError, Refused
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.store import Claim, Fenced, Intent, Store, StoreUnavailable, Transaction
 from shipyard_api.workflow.definition import Definition
-from shipyard_api.workflow.step import Act, ActingStep, Done, Failed, Folded, Json, Look, Step, Trouble
+from shipyard_api.workflow.step import Act, ActingStep, Done, Failed, Folded, Headline, Json, Look, Step, Trouble
 
 LOG = logging.getLogger(__name__)
 
@@ -195,6 +195,9 @@ class Engine:
         if folded.facts:
             told = [type(fact).__name__ for fact in folded.facts]
             LOG.info("turn", extra={"action": claim.action, "step": claim.step, "epoch": claim.epoch, "facts": told})
+        for fact in folded.facts:
+            if isinstance(fact, Headline):
+                LOG.info(fact.headline, extra={"action": claim.action, **fact.words})
         return Again.NOW if folded.wait_until is None else Again.LATER
 
     def _keep_trying(self, intent: Intent | None, error: PeerError, now: datetime) -> bool:

@@ -63,6 +63,24 @@ def test_the_steps_run_in_the_order_of_the_contract_and_each_once(worlds: Worlds
     assert tags(world) == {RevisionTag.SITE_ACTION_SUCCESS}
 
 
+def test_at_the_end_a_report_of_groups_and_nodes_is_journalled_and_logged(
+    worlds: Worlds, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = worlds()
+    caplog.set_level("INFO", logger="shipyard_api.workflow.turn")
+    run(world)
+    report = {
+        "verdict": "success",
+        "groups": {"success": ["first", "empty"], "failed": ["second", "third"]},
+        "nodes": {"success": ["n0", "n2", "n3", "n5"], "failure": ["n1", "n4"]},
+    }
+    with world.store().begin() as tx:
+        (journalled,) = [e.facts for e in tx.actions.journal(world.action) if e.kind == "rollout_ended"]
+    (logged,) = [record for record in caplog.records if record.message == "rollout ended"]
+    assert journalled == report
+    assert {name: getattr(logged, name) for name in report} == report
+
+
 def test_members_are_asked_of_the_provisioner_once_and_kept(worlds: Worlds) -> None:
     world = worlds()
     run(world)

@@ -190,12 +190,15 @@ def _finish(rollout: Rollout, move: Move, outcome: Outcome, message: str) -> tup
 def _settle_empty(rollout: Rollout) -> tuple[object, ...]:
     """Make the moves that need no provisioner: nobody in the group, or all its nodes were moved by other groups.
 
-    An empty set of names must never be sent: to Drydock it means success (contract: drydock, 7, trap 3).
+    An empty set of names must never be sent: to Drydock it means success (contract: drydock, 7, trap 3). When nothing
+    is left to do, the report of the whole follows.
     """
     facts: list[object] = []
     while (move := rollout.next_move()) is not None and not move.nodes:
         facts.extend(rollout.start(move))
         facts.extend(rollout.finish(Outcome()))
+    if rollout.done:
+        facts.append(rollout.report())
     return tuple(facts)
 
 
