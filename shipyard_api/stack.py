@@ -64,7 +64,7 @@ class Child:
             stderr=self.log,
             pass_fds=self.pass_fds,
             start_new_session=True,
-            preexec_fn=_die_with_parent,  # we have no threads when we start children
+            preexec_fn=die_with_parent,  # we have no threads when we start children
         )
 
     def tend(self) -> None:
@@ -340,7 +340,7 @@ def _interrupt(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """Let the kernel end a child when its parent is killed (Linux only; elsewhere a killed stack leaves children)."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG

@@ -22,6 +22,7 @@ import requests
 
 from shipyard_api import bootstrap
 from shipyard_api.settings import load, share_directory
+from shipyard_api.stack import die_with_parent
 
 DESIGN = "application/x-yaml"
 
@@ -158,6 +159,8 @@ class Stand:
                 stderr=log,
                 pass_fds=(self.listener.fileno(),) if hasattr(self, "listener") else (),
                 start_new_session=True,
+                # A test run that is killed must not leave servers behind.
+                preexec_fn=die_with_parent,
             )
 
     def _service(self) -> dict[str, str]:
