@@ -1,8 +1,8 @@
 """What a step of an action is: decisions and folds that are pure, and one place where the world is touched.
 
 A step never sleeps and never loops. It is asked what to do (``decide``), what it asked for is brought about
-(``perform``, ``recover``, ``look``), and what came back is folded into its state (``fold``). State is JSON with a
-version, so that a step goes on after a crash, on another host, in the next release.
+(``perform``, ``look``; ``find`` when the outcome is unknown), and what came back is folded into its state (``fold``).
+State is JSON with a version, so that a step goes on after a crash, on another host, in the next release.
 """
 
 from collections.abc import Mapping
@@ -123,7 +123,7 @@ class ActingStep(Step, Protocol):
     """A step that changes the world: one whose decisions can be an ``Act``."""
 
     def perform(self, effect: Json, marker: Marker) -> object:
-        """Bring the effect of an ``Act`` about for the first time and return the report; raises ports.errors."""
+        """Bring the effect of an ``Act`` about and return the report; raises ports.errors."""
 
-    def recover(self, effect: Json, marker: Marker, intended_at: datetime) -> object:
-        """Return the report of an effect whose outcome is unknown, bringing it about only if that never happened."""
+    def find(self, effect: Json, marker: Marker, intended_at: datetime) -> object | None:
+        """Return the report of an effect whose outcome is unknown, None if it never happened. Changes nothing."""

@@ -30,6 +30,8 @@ LOG = logging.getLogger(__name__)
 _LONGEST_PAUSE = 60.0
 # How often in a row a turn may break before its step is given up.
 _BROKEN_TURNS = 5
+# Stands for a report when nothing was sent because the intent had become too old.
+_TOO_LATE = object()
 
 
 class Again(Enum):
@@ -101,10 +103,10 @@ class Engine:
             committed_at = self._clock.monotonic()
         if isinstance(attempt, Again):
             return attempt
-        if attempt.intent is not None and self._clock.monotonic() - committed_at > self._settle / 2:
-            LOG.warning("intent too old to act on", extra={"action": action, "marker": attempt.intent.marker})
+        report = self._attempt(claim, attempt, committed_at)
+        if report is _TOO_LATE:
+            LOG.warning("intent too old to act on", extra={"action": action, "step": claim.step})
             return Again.NOW
-        report = self._attempt(attempt)
         with self._store.begin() as tx:
             return self._record(tx, claim, attempt, report)
 
@@ -169,18 +171,32 @@ class Engine:
         tx.turns.intend(claim, again)
         return _Attempt(step, state, Act(intent.effect, intent.give_up_at), again)
 
-    def _attempt(self, attempt: _Attempt) -> object:
+    def _attempt(self, claim: Claim, attempt: _Attempt, committed_at: float) -> object:
+        """Touch the world and return what came of it: a report, a failure of the peer, or that it is too late."""
         step, intent = attempt.step, attempt.intent
         try:
             if intent is None:
                 return step.look(attempt.decision.effect)
             if not isinstance(step, ActingStep):
                 raise TypeError(f"{step.id} cannot act")
-            if intent.attempts == 1:
-                return step.perform(intent.effect, intent.marker)
-            return step.recover(intent.effect, intent.marker, intent.intended_at)
+            if intent.attempts > 1:
+                found = step.find(intent.effect, intent.marker, intent.intended_at)
+                if found is not None:
+                    return found
+                committed_at = self._intend_again(claim, intent)
+            if self._clock.monotonic() - committed_at > self._settle / 2:
+                return _TOO_LATE
+            return step.perform(intent.effect, intent.marker)
         except PeerError as error:
             return error
+
+    def _intend_again(self, claim: Claim, intent: Intent) -> float:
+        """Write that the effect is tried once more, and return when. Looking for it may have taken long, and a turn
+        that took over meanwhile has looked for itself: then this raises Fenced, and nothing is sent.
+        """
+        with self._store.begin() as tx:
+            tx.turns.intend(claim, replace(intent, attempted_at=self._clock.now()))
+            return self._clock.monotonic()
 
     def _record(self, tx: Transaction, claim: Claim, attempt: _Attempt, report: object) -> Again:
         now = self._clock.now()

@@ -150,3 +150,25 @@ def test_a_turn_that_always_breaks_fails_its_step_and_the_action_ends(
     with world.store().begin() as tx:
         details = [step.detail for step in tx.actions.steps([world.action])[world.action]]
     assert "internal error: ZeroDivisionError; the worker's log has the rest" in details
+
+
+def test_overtaken_while_it_looks_for_a_lost_submission_it_does_not_submit_after_all(
+    worlds: Callable[[], World],
+) -> None:
+    """Looking may take long; whoever took over meanwhile has looked too, found nothing, and sent the work."""
+    expected, _names = calm(worlds)
+    world = worlds()
+    world.provisioner.break_next("submit", Breakage.BEFORE_EFFECT)
+
+    class Overtaken(Checkpoints):
+        def passed(self, name: str) -> None:
+            first = name == "after find" and name not in self.names
+            super().passed(name)
+            if first:
+                world.clock.advance(3 * SETTLE)
+                world.worker().run(world.action)
+
+    points = Overtaken()
+    world.run(world.worker(points))
+    assert "after find" in points.names
+    assert world.ending() == expected

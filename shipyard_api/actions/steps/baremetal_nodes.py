@@ -77,10 +77,9 @@ class BaremetalNodes:
         """Hand the nodes of a move to the provisioner."""
         return self.provisioner.submit(marker, _work(effect))
 
-    def recover(self, effect: Json, marker: Marker, intended_at: datetime) -> object:
-        """Find the job that may have been started, else hand the nodes over."""
-        work = _work(effect)
-        return job_watch.find_or_submit(self.store, self.provisioner, marker, work, intended_at)
+    def find(self, effect: Json, marker: Marker, intended_at: datetime) -> object | None:
+        """Look for the job that may have been started."""
+        return job_watch.find(self.store, self.provisioner, marker, _work(effect), intended_at)
 
     def look(self, effect: object) -> object:
         """Ask for the members, or how the job stands."""

@@ -39,12 +39,11 @@ def answer(report: object) -> JobReport | Trouble:
     raise TypeError(f"a job was reported on with {type(report).__name__}")
 
 
-def find_or_submit(store: Store, provisioner: Provisioner, marker: Marker, work: Work, intended_at: datetime) -> JobId:
-    """Return the job of an intent whose outcome is unknown, starting one only if there is none."""
+def find(store: Store, provisioner: Provisioner, marker: Marker, work: Work, intended_at: datetime) -> JobId | None:
+    """Return the job of an intent whose outcome is unknown, None if there is none."""
     with store.begin() as tx:
         known = tx.actions.jobs_since(intended_at - _KNOWN_BEFORE)
-    found = provisioner.find(marker, work, intended_at=intended_at, known=known)
-    return found or provisioner.submit(marker, work)
+    return provisioner.find(marker, work, intended_at=intended_at, known=known)
 
 
 @dataclass(frozen=True, slots=True)

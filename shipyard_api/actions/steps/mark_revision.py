@@ -62,9 +62,9 @@ class MarkRevision:
             )
         return effect["tag"]
 
-    def recover(self, effect: Json, marker: Marker, intended_at: datetime) -> object:
-        """Set the tag again, which is safe."""
-        return self.perform(effect, marker)
+    def find(self, effect: Json, marker: Marker, intended_at: datetime) -> object | None:
+        """Not looked for: setting the tag again is safe."""
+        return None
 
     def fold(self, state: Json, effect: object, report: object, now: datetime) -> Folded:
         """Choose the tag, or be done."""

@@ -56,10 +56,9 @@ class SiteWork:
         """Submit the work."""
         return self.provisioner.submit(marker, self._work(effect))
 
-    def recover(self, effect: Json, marker: Marker, intended_at: datetime) -> object:
-        """Find the job that may have been started, else submit the work."""
-        work = self._work(effect)
-        return job_watch.find_or_submit(self.store, self.provisioner, marker, work, intended_at)
+    def find(self, effect: Json, marker: Marker, intended_at: datetime) -> object | None:
+        """Look for the job that may have been started."""
+        return job_watch.find(self.store, self.provisioner, marker, self._work(effect), intended_at)
 
     def look(self, effect: object) -> object:
         """Ask how the job stands."""
