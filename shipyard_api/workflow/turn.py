@@ -18,7 +18,7 @@ from enum import Enum
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepState
 from shipyard_api.ports.clock import Clock
-from shipyard_api.ports.errors import Busy, PeerError, Refused
+from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.store import Claim, Fenced, Intent, Store, StoreUnavailable, Transaction
 from shipyard_api.workflow.definition import Definition
@@ -180,7 +180,7 @@ class Engine:
             if not isinstance(step, ActingStep):
                 raise TypeError(f"{step.id} cannot act")
             if intent.attempts > 1:
-                found = step.find(intent.effect, intent.marker, intent.intended_at)
+                found = self._find(step, intent)
                 if found is not None:
                     return found
                 committed_at = self._intend_again(claim, intent)
@@ -189,6 +189,13 @@ class Engine:
             return step.perform(intent.effect, intent.marker)
         except PeerError as error:
             return error
+
+    def _find(self, step: ActingStep, intent: Intent) -> object | None:
+        try:
+            return step.find(intent.effect, intent.marker, intent.intended_at)
+        except Refused as error:
+            # It refused to let us look, not the work: what became of that stays unknown.
+            raise Unavailable(error.system, error.operation, error.detail, marker=intent.marker) from error
 
     def _intend_again(self, claim: Claim, intent: Intent) -> float:
         """Write that the effect is tried once more, and return when. Looking for it may have taken long, and a turn

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from shipyard_api.ports.errors import Refused
 from tests.fakes.provisioner import Breakage
 from tests.world import SETTLE, Checkpoints, KilledError, World
 
@@ -171,4 +172,14 @@ def test_overtaken_while_it_looks_for_a_lost_submission_it_does_not_submit_after
     points = Overtaken()
     world.run(world.worker(points))
     assert "after find" in points.names
+    assert world.ending() == expected
+
+
+def test_a_peer_that_refuses_to_be_looked_at_has_not_refused_the_work(worlds: Callable[[], World]) -> None:
+    expected, _names = calm(worlds)
+    world = worlds()
+    world.provisioner.break_next("submit", Breakage.AFTER_EFFECT)
+    world.provisioner.fail_next("find", Refused("Fake", "find", "403 Forbidden"))
+    world.run(world.worker())
+    assert world.provisioner.calls.count("find") == 2
     assert world.ending() == expected

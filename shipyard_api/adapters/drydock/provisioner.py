@@ -28,7 +28,8 @@ class DrydockProvisioner:
     Drydock's clock) no earlier than the intent was written. Two gaps remain:
 
     - A request still on its way while ``find`` looks: the task appears afterwards. The engine waits for a while
-      before it asks (``settle``), longer than a request takes to arrive or to die.
+      before it asks (``settle``), longer than a request takes to arrive or to die. What is left is a worker that is
+      frozen for that long between its last look at the clock and the request itself.
     - The same task made by somebody else or by hand, within the inaccuracy of the clocks (2 s; 60 s if Drydock's answer
       has no ``Date``): it is taken for ours. Its outcome is then that of the same operation on the same nodes from the
       same design. Tasks of our own earlier actions are ``known`` and passed over, and our engine sends a node at most
