@@ -36,6 +36,8 @@ class FaultAction(Enum):
     DELAY = "delay"
     ERROR_AFTER_EFFECT = "error_after_effect"
     DROP_AFTER_EFFECT = "drop_after_effect"
+    TRUNCATE = "truncate"
+    PAUSE = "pause"
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,11 @@ PHASES: Mapping[str, tuple[NodeOutcome, ...]] = MappingProxyType(
     }
 )
 
+# The other two are only for those who speak to the simulator while it runs.
+_FAULT_ACTIONS: Mapping[str, FaultAction] = MappingProxyType(
+    {action.value: action for action in FaultAction if action not in (FaultAction.TRUNCATE, FaultAction.PAUSE)}
+)
+
 # A node may carry its fate in its name, so that a test or a demonstration needs no scenario at all.
 _NAMED_FATES: tuple[tuple[str, str, NodeOutcome], ...] = tuple(
     (f"{word}-{phase}", phase, outcome)
@@ -227,10 +232,20 @@ def _read_task(tasks: Reader, action: str) -> TaskFate:
 
 
 def _read_fault(fault: Reader) -> ServiceFault:
-    fault.only("method", "path", "status", "action", "probability", "seconds", "first")
-    action = fault.choice("action", {action.value: action for action in FaultAction}) or FaultAction.ERROR
+    action = read_fault_action(fault, _FAULT_ACTIONS)
     if "status" in fault and "error" not in action.value:
         fault.fault(f"has a status, but {action.value} sends no answer of its own")
+    return read_service_fault(fault, action)
+
+
+def read_fault_action(fault: Reader, actions: Mapping[str, FaultAction]) -> FaultAction:
+    """Return the action of a service fault, one of those given by their words, and note keys that are not known."""
+    fault.only("method", "path", "status", "action", "probability", "seconds", "first")
+    return fault.choice("action", actions) or FaultAction.ERROR
+
+
+def read_service_fault(fault: Reader, action: FaultAction) -> ServiceFault:
+    """Return a service fault with the action that was read before."""
     seconds = fault.number("seconds", least=0)
     probability = fault.number("probability", least=0, most=1)
     return ServiceFault(

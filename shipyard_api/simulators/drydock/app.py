@@ -1,7 +1,10 @@
 """The route table of the Drydock simulator."""
 
+from typing import Any
+
 import falcon
 
+from shipyard_api.simulators.clock import Clock
 from shipyard_api.simulators.drydock import (
     design_resources,
     simulator_resources,
@@ -9,12 +12,13 @@ from shipyard_api.simulators.drydock import (
     task_resources,
     wire,
 )
-from shipyard_api.simulators.drydock.clock import Clock
 from shipyard_api.simulators.drydock.designs import Designs
-from shipyard_api.simulators.drydock.events import EventLog
-from shipyard_api.simulators.drydock.faults import Application, FaultyService
 from shipyard_api.simulators.drydock.orchestrator import Orchestrator
 from shipyard_api.simulators.drydock.task_views import API
+from shipyard_api.simulators.events import EventLog
+from shipyard_api.simulators.fates import FaultAction
+from shipyard_api.simulators.faults import FaultyService
+from shipyard_api.simulators.server import Application
 
 
 def create_app(
@@ -27,6 +31,13 @@ def create_app(
         app.add_middleware(wire.Tokens(token))
     app.add_error_handler(wire.BodyRefused, wire.refuse_body)
     app.set_error_serializer(wire.framework_error)
+
+    def struck(environ: dict[str, Any], action: FaultAction) -> None:
+        method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "")
+        log.write(clock.now(), "request_faulted", method=method, path=path, action=action.value)
+
+    service = FaultyService(app, clock, api=API, error=wire.simulated_fault, struck=struck)
+    service.play(orchestrator.scenario.service, seed=orchestrator.scenario.seed)
     health = site_resources.Health(orchestrator)
     app.add_route("/versions", site_resources.Versions())
     app.add_route(f"{API}/health", health)
@@ -40,5 +51,5 @@ def create_app(
     app.add_route(f"{API}/nodes/{{hostname}}/builddata", site_resources.NodeBuildData(orchestrator))
     app.add_route("/simulator/log", simulator_resources.Log(orchestrator, log))
     app.add_route("/simulator/tasks", simulator_resources.RequestedTasks(orchestrator))
-    app.add_route("/simulator/scenario", simulator_resources.CurrentScenario(orchestrator))
-    return FaultyService(app, lambda: orchestrator.scenario, clock, log)
+    app.add_route("/simulator/scenario", simulator_resources.CurrentScenario(orchestrator, service))
+    return service

@@ -5,7 +5,7 @@ from zlib import crc32
 
 import falcon
 
-from shipyard_api.simulators.drydock.clock import Clock, stamp
+from shipyard_api.simulators.clock import Clock, stamp
 from shipyard_api.simulators.drydock.design import Design, Problem
 from shipyard_api.simulators.drydock.designs import Designs, UnreadableDesign
 from shipyard_api.simulators.drydock.filters import NotEvaluable, select

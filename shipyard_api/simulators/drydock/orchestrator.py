@@ -12,14 +12,14 @@ from itertools import count
 from math import ceil, inf
 from typing import Any, TypeVar
 
-from shipyard_api.simulators.drydock.clock import Clock
+from shipyard_api.simulators.clock import Clock
 from shipyard_api.simulators.drydock.designs import Designs, UnreadableDesign
-from shipyard_api.simulators.drydock.events import EventLog
 from shipyard_api.simulators.drydock.filters import NotEvaluable, select
 from shipyard_api.simulators.drydock.other_actions import plan_action, plan_failure
 from shipyard_api.simulators.drydock.plan import Happening, Plan, names_in
 from shipyard_api.simulators.drydock.site import Site
 from shipyard_api.simulators.drydock.tasks import Task
+from shipyard_api.simulators.events import EventLog
 from shipyard_api.simulators.scenario import Scenario
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ from heapq import heapify, heapreplace
 from math import inf
 from typing import Any
 
-from shipyard_api.simulators.drydock.clock import Clock
+from shipyard_api.simulators.clock import Clock
 from shipyard_api.simulators.drydock.site import Change, Site
 from shipyard_api.simulators.drydock.tasks import Message, Record, Task
 from shipyard_api.simulators.fates import NodeFate, NodeOutcome, TaskOutcome

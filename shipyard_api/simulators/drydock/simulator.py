@@ -3,13 +3,13 @@
 from pathlib import Path
 from types import TracebackType
 
+from shipyard_api.simulators.clock import Clock
 from shipyard_api.simulators.drydock.app import create_app
-from shipyard_api.simulators.drydock.clock import Clock
 from shipyard_api.simulators.drydock.designs import Designs
-from shipyard_api.simulators.drydock.events import EventLog
 from shipyard_api.simulators.drydock.orchestrator import Orchestrator
-from shipyard_api.simulators.drydock.server import Server
+from shipyard_api.simulators.events import EventLog
 from shipyard_api.simulators.scenario import Scenario
+from shipyard_api.simulators.server import Server
 
 
 class Simulator:

@@ -4,12 +4,13 @@ from typing import Any
 
 import falcon
 
-from shipyard_api.simulators.drydock.clock import stamp
-from shipyard_api.simulators.drydock.events import EventLog
+from shipyard_api.simulators.clock import stamp
 from shipyard_api.simulators.drydock.orchestrator import Orchestrator, requested
 from shipyard_api.simulators.drydock.site import Site
 from shipyard_api.simulators.drydock.task_views import collected
 from shipyard_api.simulators.drydock.tasks import Task
+from shipyard_api.simulators.events import EventLog
+from shipyard_api.simulators.faults import FaultyService
 from shipyard_api.simulators.scenario import ScenarioInvalid, parse_scenario
 
 
@@ -44,8 +45,9 @@ class RequestedTasks:
 class CurrentScenario:
     """The scenario being played."""
 
-    def __init__(self, orchestrator: Orchestrator) -> None:
+    def __init__(self, orchestrator: Orchestrator, service: FaultyService) -> None:
         self._orchestrator = orchestrator
+        self._service = service
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
         """Answer which one it is."""
@@ -61,6 +63,7 @@ class CurrentScenario:
             resp.media = {"faults": list(cause.faults)}
             return
         self._orchestrator.play(scenario)
+        self._service.play(scenario.service, seed=scenario.seed)
         self.on_get(req, resp)
 
 

@@ -4,7 +4,7 @@ import json
 from math import isfinite
 from typing import Any
 
-from shipyard_api.simulators.drydock.clock import stamp
+from shipyard_api.simulators.clock import stamp
 from shipyard_api.simulators.drydock.tasks import Message, Record, Task
 
 API = "/api/v1.0"

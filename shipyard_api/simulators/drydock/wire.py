@@ -2,9 +2,17 @@
 
 import json
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 import falcon
+
+from shipyard_api.simulators.drydock.task_views import API
+
+# These two break while they report an error, so theirs comes from the web framework.
+_BREAK_REPORTING = (f"{API}/nodefilter", f"{API}/nodes")
+_TITLES = {400: "Bad Request", 404: "Not Found", 500: "Internal Server Error", 502: "Bad Gateway"}
+_WORDS = {401: "Unauthenticated", 403: "Forbidden", 500: "Unknown error"}
 
 
 class BodyRefused(Exception):
@@ -50,6 +58,25 @@ def refuse_body(
 ) -> None:
     """Answer a body that was not read."""
     send_error(resp, exception.status, "Unknown error" if exception.status == 500 else str(exception))
+
+
+def simulated_fault(path: str, status: int, start_response: Callable[..., Any]) -> list[bytes]:
+    """Answer a request that was told to fail, in the place of the service."""
+    title = f"{status} {_TITLES.get(status, 'Error')}"
+    if path in _BREAK_REPORTING and status >= 500:
+        body: dict[str, Any] = {"title": title}
+    else:
+        body = {"type": "error", "message": _WORDS.get(status, "Unknown error"), "retry": False}
+    content = json.dumps(body).encode()
+    start_response(
+        title,
+        [
+            ("Content-Type", "application/json"),
+            ("Content-Length", str(len(content))),
+            ("X-Drydock-Req", str(uuid.uuid4())),
+        ],
+    )
+    return [content]
 
 
 class RequestIds:

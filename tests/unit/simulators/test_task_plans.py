@@ -5,7 +5,7 @@ from math import inf
 
 import pytest
 
-from shipyard_api.simulators.drydock.clock import Clock
+from shipyard_api.simulators.clock import Clock
 from shipyard_api.simulators.drydock.other_actions import plan_action
 from shipyard_api.simulators.drydock.plan import Plan
 from shipyard_api.simulators.drydock.site import Site

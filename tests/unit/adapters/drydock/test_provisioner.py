@@ -12,7 +12,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.selectors import Selector
 from shipyard_api.ports.errors import Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Work
-from tests.unit.adapters.drydock.peer import Answer, Peer
+from tests.peer import Answer, Peer
 
 JOB = JobId("t1")
 MARKER = Marker("7f4d4d0e-3a2f-4d57-9d1b-0a51d5c0a6f3")
@@ -55,7 +55,7 @@ def test_each_distinct_question_is_asked_once_and_all_nodes_not_again(peer: Peer
     one, other = Selector(node_names=frozenset({N1})), Selector(node_tags=frozenset({"t"}))
     assert drydock.select_nodes(DESIGN, [(one,), (), (other,), (one,), (Selector(),)]) == ({N1, N2},) * 5
     assert len(peer.requests) == 3
-    assert peer.requests[0].body == {"design_ref": DESIGN, "node_filter": None}
+    assert peer.requests[0].json == {"design_ref": DESIGN, "node_filter": None}
 
 
 def test_a_site_without_nodes_is_refused_before_any_group_is_asked(peer: Peer, drydock: DrydockProvisioner) -> None:
@@ -115,7 +115,7 @@ def test_reasons_are_fetched_once_the_task_has_ended(peer: Peer, drydock: Drydoc
     report = drydock.report(JOB, PREPARE)
     assert (report.state, report.succeeded, report.failed) == (JobState.ENDED, {N1}, {N2})
     assert report.reasons == {"n2": "no PXE"}
-    assert [one.path for one in peer.asked("GET /tasks/t1")] == ["/tasks/t1"] * 2 + ["/tasks/t1?subtaskerrors=true"]
+    assert [one.query for one in peer.asked("GET /tasks/t1")] == [[], [], [("subtaskerrors", "true")]]
 
 
 @pytest.mark.parametrize(

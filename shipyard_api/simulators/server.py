@@ -1,32 +1,30 @@
 """A small threaded HTTP server for a simulator: one thread a connection, silent, on this machine only."""
 
 import io
-import json
-import os
-import select
-import signal
 import sys
-import threading
-from pathlib import Path
+from collections.abc import Callable, Iterable
 from socketserver import TCPServer, ThreadingMixIn
-from types import FrameType
 from typing import IO, Any, cast
 from wsgiref.simple_server import ServerHandler, WSGIRequestHandler, WSGIServer
 
-from shipyard_api.simulators.drydock.faults import Application
+Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 HOST = "127.0.0.1"
 
 
 class Server(ThreadingMixIn, WSGIServer):
-    """Listens on a port of this machine; port 0 takes a free one."""
+    """Listens on a port of this machine; port 0 takes a free one.
+
+    ``untyped``: what a body without a Content-Type is taken for; the default is that of wsgiref.
+    """
 
     daemon_threads = True
     block_on_close = False
     request_queue_size = 128
 
-    def __init__(self, application: Application, port: int) -> None:
+    def __init__(self, application: Application, port: int, *, untyped: str = "text/plain") -> None:
         super().__init__((HOST, port), _RequestHandler)
+        self.untyped = untyped
         self.set_app(application)
 
     @property
@@ -47,6 +45,7 @@ class Server(ThreadingMixIn, WSGIServer):
 
 
 class _RequestHandler(WSGIRequestHandler):
+    server: Server
     timeout = 60  # a connection that never sends its request does not hold a thread for ever
 
     def handle(self) -> None:
@@ -64,37 +63,14 @@ class _RequestHandler(WSGIRequestHandler):
             io.BytesIO(body), cast("IO[bytes]", self.wfile), self.get_stderr(), self.get_environ(), multithread=True
         )
         handler.request_handler = self  # type: ignore[attr-defined]  # the way wsgiref itself hands it over
-        handler.run(self.server.get_app())  # type: ignore[attr-defined]  # the server is always ours
+        handler.run(self.server.get_app())  # type: ignore[arg-type]  # it was set at the start
+
+    def get_environ(self) -> dict[str, Any]:
+        """Return the environment of the request."""
+        environ = super().get_environ()
+        if "Content-Type" not in self.headers:
+            environ["CONTENT_TYPE"] = self.server.untyped
+        return environ
 
     def log_message(self, format: str, *args: Any) -> None:
         """Stay silent: what matters is in the event log."""
-
-
-def announce(ready_file: Path, url: str) -> None:
-    """Write where this process listens; whoever waits for the file never sees half of it."""
-    written = ready_file.with_name(f"{ready_file.name}.{os.getpid()}")
-    written.write_text(json.dumps({"url": url, "pid": os.getpid()}) + "\n", encoding="utf-8")
-    written.replace(ready_file)
-
-
-def exit_on_signals() -> None:
-    """Let SIGTERM and SIGINT end the process at once, successfully."""
-
-    def leave(_signum: int, _frame: FrameType | None) -> None:
-        raise SystemExit(0)
-
-    signal.signal(signal.SIGTERM, leave)
-    signal.signal(signal.SIGINT, leave)
-
-
-def exit_with_parent() -> None:
-    """End this process when the one that started it ends, however that happens."""
-    parent = os.pidfd_open(os.getppid())
-
-    def wait() -> None:
-        poll = select.poll()
-        poll.register(parent, select.POLLIN)
-        poll.poll()
-        os._exit(0)
-
-    threading.Thread(target=wait, name="parent", daemon=True).start()

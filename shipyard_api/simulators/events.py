@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from shipyard_api.simulators.drydock.clock import stamp
+from shipyard_api.simulators.clock import stamp
 
 
 class EventLog:

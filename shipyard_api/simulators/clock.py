@@ -21,5 +21,5 @@ class Clock:
 
 
 def stamp(moment: float, *, offset: str = "") -> str:
-    """Return the moment as Drydock writes it: UTC, microseconds, and an offset only where it writes one."""
+    """Return the moment as Drydock and the event log write it: UTC, microseconds, and an offset if one is given."""
     return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M:%S.%f}{offset}"
