@@ -11,6 +11,7 @@ from datetime import timedelta
 import click
 
 from shipyard_api import bootstrap
+from shipyard_api.adapters.sealed.seals import new_key
 from shipyard_api.settings import SettingsError, load, share_directory
 from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import connect
@@ -42,6 +43,29 @@ def current() -> None:
     stands = migrations.current(connect(_database(), pool_size=1))
     click.echo(f"database is at {stands or 'nothing'}, this release needs {newest}")
     if stands != newest:
+        raise SystemExit(1)
+
+
+@db.command("new-key")
+def make_key() -> None:
+    """Print a new key for [secrets] keys, which nobody has seen before and nobody keeps for you."""
+    click.echo(new_key())
+
+
+@db.command("rotate-secrets")
+def rotate_secrets() -> None:
+    """Encrypt every secret anew with the first of the keys; the others can go afterwards. Exit 1 if some stay behind.
+
+    The service may run meanwhile, provided it knows all the keys; to break off and begin again does no harm.
+    """
+    settings = load(os.environ)
+    if not settings.secrets.all():
+        raise SettingsError(["[secrets] keys is not set: there is nothing to encrypt with"])
+    report = bootstrap.embedded_designs(settings).rotate()
+    click.echo(f"{report.resealed} encrypted anew, {report.newest} had the newest key already")
+    if report.locked:
+        shown = ", ".join(report.named)
+        click.echo(f"{report.locked} cannot be opened with any of the keys: {shown}", err=True)
         raise SystemExit(1)
 
 

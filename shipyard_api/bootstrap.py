@@ -4,34 +4,46 @@ import os
 import socket
 import sys
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import falcon
+import sqlalchemy as sa
 from ulid import ULID
 
 from shipyard_api.actions.catalog import catalog
-from shipyard_api.actions.deploy_site import Patience
+from shipyard_api.actions.deploy_site import Designs, Patience
+from shipyard_api.adapters.deckhand.client import DeckhandClient
+from shipyard_api.adapters.deckhand.design_store import DeckhandDesigns
 from shipyard_api.adapters.drydock.client import DrydockClient
 from shipyard_api.adapters.drydock.provisioner import DrydockProvisioner
 from shipyard_api.adapters.embedded_postgres.errors import PostgresError
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.procrastinate.worker import TurnWorker
+from shipyard_api.adapters.promenade.design_validation import PromenadeValidation
+from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
+from shipyard_api.adapters.sealed.seals import FernetSeals
 from shipyard_api.api.app import Collaborators, create_app
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.errors import ShipyardError
+from shipyard_api.domain.findings import Finding, Level
+from shipyard_api.domain.site_design import DesignRules, VersionRule
+from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.store import StoreUnavailable
-from shipyard_api.settings import Settings, SettingsError, share_directory
+from shipyard_api.settings import Demand, Settings, SettingsError, StoreKind, share_directory
 from shipyard_api.storage.clock import DatabaseClock
+from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import SqlStore, connect
-from shipyard_api.usecases.commit_configdocs import CommitConfigdocs
+from shipyard_api.storage.writer_lock import SqlWriterLock
+from shipyard_api.usecases.commit_configdocs import CommitConfigdocs, Validator
 from shipyard_api.usecases.create_action import CreateAction
 from shipyard_api.usecases.describe_action import DescribeAction
 from shipyard_api.usecases.load_configdocs import LoadConfigdocs
 from shipyard_api.usecases.read_configdocs import ReadConfigdocs
+from shipyard_api.usecases.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.tokens import ApiTokens
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.turn import Engine
@@ -43,8 +55,13 @@ class Parts:
 
     settings: Settings
     store: SqlStore
+    designs: DesignStore
+    rendered: RenderedDesigns
+    lock: SqlWriterLock
     clock: DatabaseClock
     schemas: SchemaFiles
+    compile_schema: DataSchemas
+    rules: DesignRules
     provisioner: DrydockProvisioner
 
 
@@ -68,8 +85,10 @@ def parts(settings: Settings) -> Parts:
     needed = {
         "DATABASE_URL": settings.database.url,
         "[drydock] url": settings.drydock.url,
-        "[drydock] design_url": settings.drydock.design_url,
+        "[drydock] design_url": _design_url(settings),
     }
+    if settings.designs.store is StoreKind.DECKHAND:
+        needed["[deckhand] url"] = settings.deckhand.url
     missing = [f"{name} is not set" for name, value in needed.items() if not value]
     if missing:
         raise SettingsError(missing)
@@ -77,13 +96,34 @@ def parts(settings: Settings) -> Parts:
         told = "[drydock] connect_timeout_seconds must be at most half of [engine] settle_seconds (docs/adr/0007)"
         raise SettingsError([told])
     engine = connect(settings.database.url, pool_size=settings.database.pool_size)
+    compile_schema, schemas = DataSchemas(), SchemaFiles(share_directory() / "schemas")
+    designs = _designs(settings, engine, compile_schema)
     return Parts(
-        settings,
-        SqlStore(engine, ProcrastinateWakeup()),
-        DatabaseClock(engine),
-        SchemaFiles(share_directory() / "schemas"),
-        _drydock(settings),
+        settings=settings,
+        store=SqlStore(engine, ProcrastinateWakeup()),
+        designs=designs,
+        rendered=RenderedDesigns(designs),
+        lock=SqlWriterLock(engine),
+        clock=DatabaseClock(engine),
+        schemas=schemas,
+        compile_schema=compile_schema,
+        rules=DesignRules(schemas.check, version_rule(settings, settings.validations.deployment_version_commit)),
+        provisioner=_drydock(settings),
     )
+
+
+def embedded_designs(settings: Settings) -> SqlDesigns:
+    """Return the embedded store of documents; needs nothing but the database and the keys."""
+    if not settings.database.url:
+        raise SettingsError(["DATABASE_URL is not set"])
+    return SqlDesigns(connect(settings.database.url, pool_size=1), _seals(settings), DataSchemas())
+
+
+def version_rule(settings: Settings, demand: Demand) -> VersionRule:
+    """Return what a design is told that does not say which version it is."""
+    levels = {Demand.INFO: Level.INFO, Demand.WARNING: Level.WARNING, Demand.ERROR: Level.ERROR}
+    info = settings.document_info
+    return VersionRule(levels.get(demand), info.deployment_version_schema, info.deployment_version_name)
 
 
 def tokens(settings: Settings) -> ApiTokens:
@@ -96,15 +136,23 @@ def tokens(settings: Settings) -> ApiTokens:
 def api(settings: Settings) -> "falcon.App[Any, Any]":
     """Return the WSGI application."""
     made = parts(settings)
-    store, schemas = made.store, made.schemas
+    store, schemas, designs, rendered = made.store, made.schemas, made.designs, made.rendered
+    on_load = version_rule(settings, settings.validations.deployment_version_create)
     return create_app(
         Collaborators(
             tokens=ApiTokens(store),
-            load_configdocs=LoadConfigdocs(store),
-            commit_configdocs=CommitConfigdocs(store, schemas),
-            read_configdocs=ReadConfigdocs(store),
+            load_configdocs=LoadConfigdocs(designs, made.lock, made.compile_schema, on_load),
+            commit_configdocs=CommitConfigdocs(designs, rendered, made.lock, made.rules, _validators(made)),
+            read_configdocs=ReadConfigdocs(designs, rendered),
             create_action=CreateAction(
-                store, schemas, _definitions(made), lambda: str(ULID()), settings.engine.time_scale
+                store=store,
+                designs=designs,
+                rendered=rendered,
+                schemas=schemas,
+                rules=made.rules,
+                definitions=_definitions(made),
+                new_id=lambda: str(ULID()),
+                time_scale=settings.engine.time_scale,
             ),
             describe_action=DescribeAction(store),
             schemas=schemas,
@@ -133,7 +181,52 @@ def worker(settings: Settings) -> TurnWorker:
 def _definitions(made: Parts) -> Mapping[ActionName, Definition]:
     engine = made.settings.engine
     patience = Patience(engine.question_seconds, engine.question_pause_seconds)
-    return catalog(made.store, made.provisioner, made.schemas, patience)
+    designs = Designs(made.designs, made.rendered.of)
+    return catalog(made.store, designs, made.provisioner, made.rules, patience)
+
+
+def _validators(made: Parts) -> list[Validator]:
+    """Return the peers that check a design before it is committed. Armada is retired, and is not asked."""
+    provisioner = made.provisioner
+
+    def asked_by(validate: Callable[[str], Sequence[Finding]]) -> Callable[[int], Sequence[Finding]]:
+        return lambda revision: validate(provisioner.design_reference(revision))
+
+    found = [Validator(provisioner.name, asked_by(provisioner.validate_design))]
+    own = made.settings.promenade
+    if own.url:
+        promenade = PromenadeValidation(
+            own.url,
+            token=lambda: own.token,
+            connect_timeout=own.connect_timeout_seconds,
+            read_timeout=own.read_timeout_seconds,
+        )
+        found.append(Validator("Promenade", asked_by(promenade.validate_design)))
+    return found
+
+
+def _designs(settings: Settings, engine: sa.Engine, compile_schema: DataSchemas) -> DesignStore:
+    if settings.designs.store is StoreKind.EMBEDDED:
+        return SqlDesigns(engine, _seals(settings), compile_schema)
+    own = settings.deckhand
+    client = DeckhandClient(
+        own.url,
+        token=lambda: own.token,
+        connect_timeout=own.connect_timeout_seconds,
+        read_timeout=own.read_timeout_seconds,
+    )
+    keys = settings.secrets.all()
+    return DeckhandDesigns(client, fingerprint_key=keys[0].encode() if keys else None)
+
+
+def _seals(settings: Settings) -> FernetSeals | None:
+    keys = settings.secrets.all()
+    if not keys:
+        return None
+    try:
+        return FernetSeals(keys)
+    except ValueError as error:
+        raise SettingsError([f"[secrets] keys: {error}"]) from error
 
 
 def _drydock(settings: Settings) -> DrydockProvisioner:
@@ -146,6 +239,13 @@ def _drydock(settings: Settings) -> DrydockProvisioner:
         retry_pause=own.nodefilter_pause_seconds,
     )
     try:
-        return DrydockProvisioner(client, design_url=own.design_url)
+        return DrydockProvisioner(client, design_url=_design_url(settings))
     except ValueError as error:
         raise SettingsError([f"[drydock] design_url: {error}"]) from error
+
+
+def _design_url(settings: Settings) -> str:
+    """Return where peers fetch a design: as set, or from the Deckhand that keeps the documents (C3)."""
+    if settings.drydock.design_url or settings.designs.store is not StoreKind.DECKHAND or not settings.deckhand.url:
+        return settings.drydock.design_url
+    return f"deckhand+{settings.deckhand.url.rstrip('/')}/revisions/{{revision}}/rendered-documents"

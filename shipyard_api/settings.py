@@ -9,6 +9,7 @@ import sys
 import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from enum import Enum
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -65,7 +66,8 @@ class Drydock:
 
     ``url``: Drydock's base, ending in ``/api/v1.0``.
     ``token``: sent as X-Auth-Token.
-    ``design_url``: where Drydock fetches a design, with ``{revision}`` in it; at most 128 characters.
+    ``design_url``: where Drydock fetches a design, with ``{revision}`` in it; at most 128 characters. Empty: from
+    Deckhand, if documents are kept there.
     ``connect_timeout_seconds``: how long to wait for a connection; at most half of ``engine.settle_seconds``.
     ``read_timeout_seconds``: how long to wait for an answer; Drydock may need minutes to evaluate a filter.
     ``nodefilter_pause_seconds``: the pause before a selection that failed is asked again.
@@ -77,6 +79,107 @@ class Drydock:
     connect_timeout_seconds: float = 10.0
     read_timeout_seconds: float = 300.0
     nodefilter_pause_seconds: float = 30.0
+
+
+class StoreKind(Enum):
+    """Where documents are kept."""
+
+    EMBEDDED = "embedded"
+    DECKHAND = "deckhand"
+
+
+@dataclass(frozen=True, slots=True)
+class Designs:
+    """``store``: where documents are kept, embedded (in our own database) or deckhand."""
+
+    store: StoreKind = StoreKind.EMBEDDED
+
+
+@dataclass(frozen=True, slots=True)
+class Deckhand:
+    """Where Deckhand is, if documents are kept there, and how long to wait for it.
+
+    ``url``: Deckhand's base, ending in ``/api/v1.0``.
+    ``token``: sent as X-Auth-Token.
+    ``connect_timeout_seconds``: how long to wait for a connection.
+    ``read_timeout_seconds``: how long to wait for an answer; rendering a site takes seconds, a busy Deckhand minutes.
+    """
+
+    url: str = ""
+    token: Secret = Secret("")  # noqa: RUF009  # immutable
+    connect_timeout_seconds: float = 5.0
+    read_timeout_seconds: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Promenade:
+    """Where Promenade is; without it nobody is asked what Promenade thinks of a design.
+
+    ``url``: Promenade's base, ending in ``/api/v1.0``.
+    ``token``: sent as X-Auth-Token.
+    ``connect_timeout_seconds``: how long to wait for a connection.
+    ``read_timeout_seconds``: how long to wait for an answer.
+    """
+
+    url: str = ""
+    token: Secret = Secret("")  # noqa: RUF009  # immutable
+    connect_timeout_seconds: float = 5.0
+    read_timeout_seconds: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """What documents with storagePolicy encrypted are encrypted with; `shipyard db new-key` makes a key.
+
+    ``keys``: keys with commas between them. The first encrypts, all of them decrypt.
+    ``keys_file``: the same as a file, one key on each line; read if ``keys`` is empty.
+    """
+
+    keys: Secret = Secret("")  # noqa: RUF009  # immutable
+    keys_file: str = ""
+
+    def all(self) -> tuple[str, ...]:
+        """Return the keys, the newest first; raises SettingsError if the file cannot be read."""
+        text = str(self.keys)
+        if not text and self.keys_file:
+            try:
+                text = Path(self.keys_file).read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise SettingsError([f"[secrets] keys_file: {error}"]) from error
+        return tuple(key for part in text.splitlines() for key in map(str.strip, part.split(",")) if key)
+
+
+class Demand(Enum):
+    """How much it matters that something is missing."""
+
+    SKIP = "Skip"
+    INFO = "Info"
+    WARNING = "Warning"
+    ERROR = "Error"
+
+
+@dataclass(frozen=True, slots=True)
+class Validations:
+    """How much it matters that a design does not say which version it is: Skip, Info, Warning or Error.
+
+    ``deployment_version_create``: when documents are loaded.
+    ``deployment_version_commit``: when they are committed, and when an action is created.
+    """
+
+    deployment_version_create: Demand = Demand.SKIP
+    deployment_version_commit: Demand = Demand.SKIP
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentInfo:
+    """The document that says which version a design is.
+
+    ``deployment_version_name``: its name.
+    ``deployment_version_schema``: its schema.
+    """
+
+    deployment_version_name: str = "deployment-version"
+    deployment_version_schema: str = "pegleg/DeploymentData/v1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +205,12 @@ class Settings:
     engine: Engine = field(default_factory=Engine)
     worker: WorkerOptions = field(default_factory=WorkerOptions)
     drydock: Drydock = field(default_factory=Drydock)
+    designs: Designs = field(default_factory=Designs)
+    deckhand: Deckhand = field(default_factory=Deckhand)
+    secrets: Secrets = field(default_factory=Secrets)
+    promenade: Promenade = field(default_factory=Promenade)
+    validations: Validations = field(default_factory=Validations)
+    document_info: DocumentInfo = field(default_factory=DocumentInfo)
     api: Api = field(default_factory=Api)
     log: Log = field(default_factory=Log)
 
@@ -174,9 +283,15 @@ def _section(kind: Any, section: str, values: dict[str, tuple[str, str]], faults
         try:
             known[name] = hints[name](text)
         except ValueError:
-            wanted = {"int": "a whole number", "float": "a number"}.get(hints[name].__name__, "something else")
+            wanted = _wanted(hints[name])
             faults.append(f"{where}: {text!r} is not {wanted}")
             continue
         if hints[name] in (int, float) and not 0 < known[name] < float("inf"):
             faults.append(f"{where}: {text} must be above 0")
     return kind(**known)
+
+
+def _wanted(kind: type) -> str:
+    if issubclass(kind, Enum):
+        return "one of " + ", ".join(one.value for one in kind)
+    return {"int": "a whole number", "float": "a number"}.get(kind.__name__, "something else")

@@ -26,6 +26,7 @@ import click
 
 from shipyard_api import bootstrap
 from shipyard_api.adapters.embedded_postgres import server as embedded_postgres
+from shipyard_api.adapters.sealed.seals import new_key
 from shipyard_api.settings import load, share_directory
 from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import connect
@@ -180,7 +181,7 @@ def _run(options: Options, provisioner: str) -> None:
         try:
             # All of them at once: each takes a second or two until it serves, and none needs another one before that.
             simulator = _start_simulator(stack, options, provisioner, design_token)
-            address = _start_service(stack, options, url, simulator)
+            address = _start_service(stack, options, url, simulator, _secret_key(directory))
             _wait_until_it_answers(stack, provisioner, f"{simulator}/versions")
             _wait_until_it_answers(stack, "api", f"{address}/health")
             ready = {
@@ -233,7 +234,7 @@ def _tokens(url: str, kept: Path | None) -> tuple[str, str]:
     for former in tokens.all():
         if former.name == _SIMULATOR and former.revoked_at is None:
             tokens.revoke(former.id)
-    _, design_token = tokens.create(_SIMULATOR, "viewer")
+    _, design_token = tokens.create(_SIMULATOR, "peer")
     file = kept / "admin.token" if kept else None
     if file and file.is_file():
         return file.read_text(encoding="utf-8").strip(), design_token
@@ -256,7 +257,18 @@ def _start_simulator(stack: Stack, options: Options, provisioner: str, design_to
     return f"http://127.0.0.1:{port}"
 
 
-def _start_service(stack: Stack, options: Options, url: str, simulator: str) -> str:
+def _secret_key(directory: Path) -> Path:
+    """Return the file with the key for encrypted documents; it is made once, and kept as long as the data."""
+    file = directory / "secrets.key"
+    if not file.is_file():
+        part = directory / f"secrets.key.{os.getpid()}"
+        part.touch(mode=0o600)
+        part.write_text(new_key() + "\n", encoding="utf-8")
+        part.rename(file)
+    return file
+
+
+def _start_service(stack: Stack, options: Options, url: str, simulator: str, secret_key: Path) -> str:
     """Start API and worker; the socket is opened here, so that nobody can take the port while the API restarts."""
     listener = socket.create_server(("127.0.0.1", options.port), backlog=256)
     address = f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -279,6 +291,7 @@ def _start_service(stack: Stack, options: Options, url: str, simulator: str) -> 
         "SHIPYARD_WORKER_SWEEP_SECONDS": "2",
         "SHIPYARD_WORKER_OVERDUE_SECONDS": "4",
         "SHIPYARD_WORKER_GRACEFUL_SECONDS": "2",
+        "SHIPYARD_SECRETS_KEYS_FILE": str(secret_key),
         "SHIPYARD_DRYDOCK_URL": base,
         "SHIPYARD_DRYDOCK_DESIGN_URL": f"deckhand+{address}/api/v1.0/revisions/{{revision}}/rendered-documents",
         "SHIPYARD_DRYDOCK_NODEFILTER_PAUSE_SECONDS": "0.5",

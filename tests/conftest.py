@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,10 +44,15 @@ def postgres() -> Iterator[RunningPostgres]:
 @pytest.fixture
 def database_url(postgres: RunningPostgres) -> Iterator[str]:
     """The address of an empty, migrated database for one test."""
-    name = f"test_{os.getpid()}_{next(_numbers)}"
-    _execute(postgres.url, f"CREATE DATABASE {name} TEMPLATE migrated")
-    yield _url(postgres.url, name)
-    _execute(postgres.url, f"DROP DATABASE {name} WITH (FORCE)")
+    with _migrated(postgres) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def module_database_url(postgres: RunningPostgres) -> Iterator[str]:
+    """The address of a migrated database that the tests of one module share."""
+    with _migrated(postgres) as url:
+        yield url
 
 
 @pytest.fixture
@@ -84,6 +90,14 @@ def site_file(name: str) -> Path:
     if not path.is_file():
         pytest.skip(f"the real site designs are not beside this checkout ({path})")
     return path
+
+
+@contextmanager
+def _migrated(postgres: RunningPostgres) -> Iterator[str]:
+    name = f"test_{os.getpid()}_{next(_numbers)}"
+    _execute(postgres.url, f"CREATE DATABASE {name} TEMPLATE migrated")
+    yield _url(postgres.url, name)
+    _execute(postgres.url, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def _url(url: str, database: str, scheme: str = "postgresql") -> str:

@@ -74,6 +74,15 @@ def document(schema: str, name: str, data: object, /, **metadata: Any) -> dict[s
     }
 
 
+def layering_policy(*layers: str, name: str = "layering-policy") -> dict[str, Any]:
+    """Return the document that puts layers in order, outermost first; without any, those that sites have."""
+    return {
+        "schema": "deckhand/LayeringPolicy/v1",
+        "metadata": {"schema": "metadata/Control/v1", "name": name},
+        "data": {"layerOrder": list(layers or ("global", "type", "site"))},
+    }
+
+
 def strategy_document(*groups: Mapping[str, Any], name: str = "deployment-strategy") -> dict[str, Any]:
     """Return a DeploymentStrategy document with these group entries."""
     return document(SCHEMA, name, {"groups": list(groups)})

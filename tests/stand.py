@@ -56,7 +56,7 @@ class Stand:
     def _begin(self) -> None:
         tokens = bootstrap.tokens(load({"DATABASE_URL": self.database_url}))
         _, self.token = tokens.create("tester", "admin")
-        _, design_token = tokens.create("simulator", "viewer")
+        _, design_token = tokens.create("simulator", "peer")
         self.drydock = self._start_drydock(design_token)
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"

@@ -16,27 +16,34 @@ from typing import Any
 import sqlalchemy as sa
 
 from shipyard_api.actions.catalog import catalog
-from shipyard_api.actions.deploy_site import Patience
+from shipyard_api.actions.deploy_site import Designs, Patience
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
+from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.actions import ENDED, ActionId
 from shipyard_api.domain.configdocs import BufferMode
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.store import Transaction
 from shipyard_api.storage import tables
+from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.writer_lock import SqlWriterLock
 from shipyard_api.usecases.commit_configdocs import CommitConfigdocs, CommitMode
 from shipyard_api.usecases.context import Caller
 from shipyard_api.usecases.create_action import ActionRequest, CreateAction
 from shipyard_api.usecases.load_configdocs import LoadConfigdocs
+from shipyard_api.usecases.rendered_designs import RenderedDesigns
 from shipyard_api.workflow.turn import Engine
 from tests.conftest import ROOT
-from tests.factories import document, group_entry, node
+from tests.factories import document, group_entry, layering_policy, node
 from tests.fakes.clock import FakeClock
 from tests.fakes.provisioner import FakeProvisioner, Fate
 
 SETTLE = 10.0
+SCHEMAS = SchemaFiles(ROOT / "schemas")
+RULES = DesignRules(SCHEMAS.check)
 _numbers = itertools.count(1)
 
 
@@ -96,6 +103,25 @@ class WatchedProvisioner:
 
 
 @dataclass
+class WatchedDesigns:
+    """The real store of documents, with a checkpoint before and after each call."""
+
+    inner: SqlDesigns
+    points: Checkpoints
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self.inner, name)
+
+        def watched(*arguments: Any, **named: Any) -> Any:
+            self.points.passed(f"before {name}")
+            answer = call(*arguments, **named)
+            self.points.passed(f"after {name}")
+            return answer
+
+        return watched
+
+
+@dataclass
 class World:
     """Everything that outlives a worker: database, provisioner, clock."""
 
@@ -109,10 +135,18 @@ class World:
         nodes = [node(f"n{number}", rack="r1" if number < 4 else "r2") for number in range(6)]
         fates = {NodeName("n1"): Fate.FAILS_PREPARE, NodeName("n4"): Fate.HANGS_DEPLOY}
         self.provisioner = FakeProvisioner(nodes, fates, running_reports=1, now=self.clock.now)
-        store, schemas = self.store(), SchemaFiles(ROOT / "schemas")
-        LoadConfigdocs(store)("design", BufferMode.REJECT_ON_CONTENTS, _design(_groups()))
-        assert CommitConfigdocs(store, schemas)(CommitMode.NORMAL).committed
-        create = CreateAction(store, schemas, self.definitions(Checkpoints()), lambda: "0" * 26, time_scale=1.0)
+        self._commit(_groups())
+        store, designs = self.store(), self.designs()
+        create = CreateAction(
+            store=store,
+            designs=designs,
+            rendered=RenderedDesigns(designs),
+            schemas=SCHEMAS,
+            rules=RULES,
+            definitions=self.definitions(Checkpoints()),
+            new_id=lambda: "0" * 26,
+            time_scale=1.0,
+        )
         request = ActionRequest("deploy_site", {}, None)
         self.action = create(request, Caller("tester", "admin", str(uuid.uuid4()))).id
         with store.begin() as tx:
@@ -121,20 +155,32 @@ class World:
 
     def commit_again(self, *, strategy_of: list[str]) -> None:
         """Commit another design, whose only group holds these nodes."""
-        entries = _design([group_entry("only", selectors=[{"node_names": strategy_of}])])
-        LoadConfigdocs(self.store())("design", BufferMode.REPLACE, entries)
-        assert CommitConfigdocs(self.store(), SchemaFiles(ROOT / "schemas"))(CommitMode.NORMAL).committed
+        self._commit([group_entry("only", selectors=[{"node_names": strategy_of}])])
 
-    def store(self) -> SqlStore:
+    def _commit(self, groups: list[dict[str, Any]]) -> None:
+        designs, lock = self.designs(), SqlWriterLock(self.engine())
+        LoadConfigdocs(designs, lock, DataSchemas())("design", BufferMode.REPLACE, _design(groups))
+        commit = CommitConfigdocs(designs, RenderedDesigns(designs), lock, RULES)
+        assert commit(CommitMode.NORMAL).committed
+
+    def engine(self) -> sa.Engine:
         if not self.engines:
             self.engines.append(connect(self.url, pool_size=2))
-        return SqlStore(self.engines[0], ProcrastinateWakeup())
+        return self.engines[0]
+
+    def designs(self) -> SqlDesigns:
+        return SqlDesigns(self.engine(), None, DataSchemas())
+
+    def store(self) -> SqlStore:
+        return SqlStore(self.engine(), ProcrastinateWakeup())
 
     def definitions(self, points: Checkpoints, store: Any = None) -> Any:
+        designs = WatchedDesigns(self.designs(), points)
         return catalog(
             store or self.store(),
+            Designs(designs, designs.rendered),  # type: ignore[arg-type]  # fills the port by delegation
             WatchedProvisioner(self.provisioner, points),  # type: ignore[arg-type]  # fills the port by delegation
-            SchemaFiles(ROOT / "schemas"),
+            RULES,
             Patience(questions=300, pause=10),
         )
 
@@ -214,6 +260,7 @@ def _design(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
     nodes = [document("drydock/BaremetalNode/v1", f"n{number}", {}) for number in range(6)]
     configuration = {"armada": {"manifest": "full-site"}, "physical_provisioner": {"deploy_timeout": 40}}
     return [
+        layering_policy(),
         *nodes,
         document("shipyard/DeploymentStrategy/v1", "deployment-strategy", {"groups": groups}),
         document("shipyard/DeploymentConfiguration/v1", "deployment-configuration", configuration),

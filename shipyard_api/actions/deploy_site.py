@@ -11,11 +11,11 @@ from shipyard_api.actions.steps.mark_revision import MarkRevision
 from shipyard_api.actions.steps.questions import Question
 from shipyard_api.actions.steps.site_work import SiteWork
 from shipyard_api.domain.actions import ActionName, StepId
-from shipyard_api.domain.configdocs import Revision
+from shipyard_api.domain.configdocs import Rendering, Revision
 from shipyard_api.domain.findings import Finding, error, info
-from shipyard_api.domain.site_design import SiteInputs, read_design
+from shipyard_api.domain.site_design import DesignRules, SiteInputs
+from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
 from shipyard_api.ports.provisioner import Operation, Provisioner
-from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.store import Store
 from shipyard_api.workflow.definition import Definition
 
@@ -41,9 +41,22 @@ class Patience:
     pause: float = 10.0
 
 
-def definition(store: Store, provisioner: Provisioner, schemas: Schemas, patience: Patience) -> Definition:
+@dataclass(frozen=True, slots=True)
+class Designs:
+    """What an action needs of the documents: the design of a revision, and where to leave its tag.
+
+    ``rendered`` raises UnknownRevision and RenderingFailed.
+    """
+
+    store: DesignStore
+    rendered: Callable[[Revision], Rendering]
+
+
+def definition(
+    store: Store, designs: Designs, provisioner: Provisioner, rules: DesignRules, patience: Patience
+) -> Definition:
     """Return the steps of deploy_site, in order."""
-    questions = _Questions(store, provisioner, schemas)
+    questions = _Questions(store, designs, provisioner, rules)
 
     def question(step: StepId, ask: Callable[[int], Sequence[Finding]]) -> Question:
         return Question(step, ask, patience.questions, patience.pause)
@@ -59,7 +72,7 @@ def definition(store: Store, provisioner: Provisioner, schemas: Schemas, patienc
             SiteWork(VERIFY_SITE, Operation.VERIFY_SITE, lambda c: c.verify_site, store, provisioner),
             SiteWork(PREPARE_SITE, Operation.PREPARE_SITE, lambda c: c.prepare_site, store, provisioner),
             BaremetalNodes(PREPARE_AND_DEPLOY_NODES, store, provisioner, patience.questions, patience.pause),
-            MarkRevision(TAG, store, LOOKING, patience.questions),
+            MarkRevision(TAG, store, designs.store, LOOKING, patience.questions),
         ),
     )
 
@@ -69,8 +82,9 @@ class _Questions:
     """What deploy_site wants to know before it changes anything; each answer is findings about a revision."""
 
     store: Store
+    designs: Designs
     provisioner: Provisioner
-    schemas: Schemas
+    rules: DesignRules
 
     def is_alone(self, revision: int) -> Sequence[Finding]:
         """A unique index already refused a second site action; this says which one holds the site."""
@@ -109,6 +123,9 @@ class _Questions:
         return self.provisioner.validate_design(self.provisioner.design_reference(revision))
 
     def _read(self, revision: int) -> tuple[SiteInputs | None, Sequence[Finding]]:
-        with self.store.begin() as tx:
-            documents = tx.revisions.documents(Revision(revision))
-        return read_design(revision, documents, self.schemas.check)
+        try:
+            return self.rules.read(revision, self.designs.rendered(Revision(revision)))
+        except RenderingFailed as failed:
+            return None, failed.findings
+        except UnknownRevision as unknown:
+            return None, (error("RevisionNotFound", str(unknown)),)

@@ -6,7 +6,7 @@ from typing import Any
 
 import falcon
 
-from shipyard_api.api import actions, configdocs, errors, health, nodes
+from shipyard_api.api import actions, configdocs, designs, differences, errors, health, nodes
 from shipyard_api.api.auth import Authentication
 from shipyard_api.api.request_context import RequestContext
 from shipyard_api.ports.schemas import Schemas
@@ -43,10 +43,11 @@ def routes(own: Collaborators) -> dict[str, Any]:
         "/health": health.Readiness(describe),
         "/openapi.json": health.OpenApi(own.openapi),
         f"{v1}/health": health.Health(),
-        f"{v1}/configdocs": configdocs.ConfigdocsStatus(read),
+        f"{v1}/configdocs": differences.ConfigdocsStatus(read),
         f"{v1}/configdocs/{{collection_id}}": configdocs.Collection(own.load_configdocs, read, own.design_bytes),
+        f"{v1}/renderedconfigdocs": designs.RenderedConfigdocs(read),
         f"{v1}/commitconfigdocs": configdocs.Commit(own.commit_configdocs),
-        f"{v1}/revisions/{{revision}}/rendered-documents": configdocs.RevisionDesign(read),
+        f"{v1}/revisions/{{revision}}/rendered-documents": designs.RevisionDesign(read),
         f"{v1}/actions": actions.Actions(own.create_action, describe, own.schemas, own.json_bytes),
         f"{v1}/actions/{{action_id}}": actions.Action(describe),
         f"{v1}/actions/{{action_id}}/steps/{{step_id}}": actions.Step(describe),

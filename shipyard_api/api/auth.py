@@ -18,6 +18,9 @@ Policy = Mapping[str, str | None]
 
 READ = frozenset({"admin", "viewer"})
 WRITE = frozenset({"admin"})
+# A provisioner needs the passwords of the machines that it installs, and nothing else of ours.
+DESIGN = READ | {"peer"}
+SECRETS = WRITE | {"peer"}
 
 _PREFIX = "workflow_orchestrator:"
 RULES = {
@@ -28,8 +31,10 @@ RULES = {
     f"{_PREFIX}get_configdocs_status": READ,
     f"{_PREFIX}create_configdocs": WRITE,
     f"{_PREFIX}get_configdocs": READ,
+    f"{_PREFIX}get_configdocs_cleartext": WRITE,
     f"{_PREFIX}commit_configdocs": WRITE,
-    f"{_PREFIX}get_renderedconfigdocs": READ,
+    f"{_PREFIX}get_renderedconfigdocs": DESIGN,
+    f"{_PREFIX}get_renderedconfigdocs_cleartext": SECRETS,
 }
 
 # A token is 41 characters; anything near this length is an attempt to be expensive.
@@ -68,6 +73,17 @@ class Authentication:
         if token.role not in RULES[rule]:
             raise Forbidden
         req.context.caller = Caller(token.name, token.role, req.context.marker)
+
+
+def may(req: falcon.Request, rule: str) -> bool:
+    """Say whether the caller, who is known by now, satisfies a further rule."""
+    return req.context.caller.role in RULES[rule]
+
+
+def require(req: falcon.Request, rule: str) -> None:
+    """Raise Forbidden unless the caller satisfies a further rule, one for what a parameter asks for."""
+    if not may(req, rule):
+        raise Forbidden
 
 
 def _secret(req: falcon.Request) -> str | None:

@@ -1,48 +1,20 @@
-"""Configdocs: load, compare, fetch, commit; and the design of a revision for provisioners."""
+"""Configdocs: load a collection, fetch it as it was written, commit the buffer."""
 
 from typing import Any, ClassVar
 
 import falcon
 
 from shipyard_api.api.auth import Policy
+from shipyard_api.api.documents import YAML, as_yaml, version_of, wants_clear_text
 from shipyard_api.api.reading import boolean, one_of, read_body
 from shipyard_api.api.statuses import validation_status
-from shipyard_api.domain.configdocs import BufferMode, Document, Version
-from shipyard_api.domain.errors import Invalid, NotFound
+from shipyard_api.domain.configdocs import BufferMode
+from shipyard_api.domain.errors import Invalid
 from shipyard_api.domain.findings import Finding, Level, errors
 from shipyard_api.usecases.commit_configdocs import CommitConfigdocs, CommitMode
-from shipyard_api.usecases.load_configdocs import LoadConfigdocs
+from shipyard_api.usecases.load_configdocs import UNSUITABLE, LoadConfigdocs
 from shipyard_api.usecases.read_configdocs import ReadConfigdocs
-from shipyard_api.yaml_stream import YamlFault, read_documents, write_documents
-
-YAML = "application/x-yaml"
-_VERSIONS = ", ".join(version.value for version in Version)
-
-
-class ConfigdocsStatus:
-    """``/configdocs``: compare two versions (contract: shipyard-rest, 5.1)."""
-
-    policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:get_configdocs_status"}
-
-    def __init__(self, read: ReadConfigdocs) -> None:
-        self._read = read
-
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer with one entry for each collection in either version."""
-        req.context.error_type = "AppError"
-        base, new = _two_versions(req)
-        resp.media = [
-            {
-                "collection_name": entry.collection,
-                "base_version": entry.base.value,
-                "base_revision": entry.base_revision,
-                "new_version": entry.new.value,
-                "new_revision": entry.new_revision,
-                "new_status": entry.status,
-                "base_status": "not present" if entry.status == "created" else "present",
-            }
-            for entry in self._read.compare(base, new)
-        ]
+from shipyard_api.yaml_stream import YamlFault, read_documents
 
 
 class Collection:
@@ -52,6 +24,7 @@ class Collection:
         "GET": "workflow_orchestrator:get_configdocs",
         "POST": "workflow_orchestrator:create_configdocs",
     }
+    cleartext_rule: ClassVar[str] = "workflow_orchestrator:get_configdocs_cleartext"
 
     def __init__(self, load: LoadConfigdocs, read: ReadConfigdocs, limit: int) -> None:
         self._load = load
@@ -61,9 +34,10 @@ class Collection:
     def on_get(self, req: falcon.Request, resp: falcon.Response, collection_id: str) -> None:
         """Answer with the documents as they were written."""
         req.context.error_type = "AppError"
-        version = one_of(req, "version", Version, Version.BUFFER, _no_such_version)
+        clear = wants_clear_text(req, self.cleartext_rule)
+        version = version_of(req)
         resp.content_type = YAML
-        resp.data = _yaml(self._read.collection(collection_id, version))
+        resp.data = as_yaml(self._read.collection(collection_id, version, clear=clear))
 
     def on_post(self, req: falcon.Request, resp: falcon.Response, collection_id: str) -> None:
         """Put the documents into the buffer."""
@@ -77,13 +51,14 @@ class Collection:
             entries = _documents(read_body(req, self._limit))
             if not entries:
                 raise Invalid(
-                    "Document(s) invalid syntax or otherwise unsuitable",
-                    "The body holds no document; use empty-collection=true to empty the collection",
+                    UNSUITABLE, "The body holds no document; use empty-collection=true to empty the collection"
                 )
-        self._load(collection_id, mode, entries)
+        loaded = self._load(collection_id, mode, entries)
+        # What was stored is 201 even if something is wrong with it: existing clients read that from the body.
+        code = falcon.HTTP_400 if errors(loaded.findings) else falcon.HTTP_201
         resp.status = falcon.HTTP_201
         resp.location = f"/api/v1.0/configdocs/{falcon.uri.encode_value(collection_id)}"
-        resp.media = validation_status((), code="201 Created")
+        resp.media = validation_status(loaded.findings, code=code)
 
 
 class Commit:
@@ -106,51 +81,6 @@ class Commit:
         resp.media = validation_status(outcome.findings, code=resp.status, suffix=suffix)
 
 
-class RevisionDesign:
-    """``/revisions/{revision}/rendered-documents``: a design, for a provisioner to fetch (contract: deckhand, A6)."""
-
-    policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:get_renderedconfigdocs"}
-
-    def __init__(self, read: ReadConfigdocs) -> None:
-        self._read = read
-
-    def on_get(self, _req: falcon.Request, resp: falcon.Response, revision: str) -> None:
-        """Answer with the documents that are in force in a revision."""
-        if not (revision.isascii() and revision.isdigit() and len(revision) <= 10):
-            raise NotFound("Revision not found", "A revision is a whole number")
-        resp.content_type = YAML
-        resp.data = _yaml(self._read.design(int(revision)))
-
-
-def _two_versions(req: falcon.Request) -> tuple[Version, Version]:
-    given = req.get_param_as_list("versions")
-    if given is None:
-        return Version.COMMITTED, Version.BUFFER
-    if len(given) != 2:
-        raise Invalid(
-            "Incorrect number of versions for comparison", "User must pass in 2 valid versions for comparison"
-        )
-    for written in given:
-        if written not in [version.value for version in Version]:
-            raise Invalid(
-                "Invalid version detected",
-                f"{written} is not a valid version, which include: {_VERSIONS}",
-            )
-    if given[0] == given[1]:
-        raise Invalid(
-            "Versions must be different for comparison", "Versions must be unique in order to perform comparison"
-        )
-    base, new = (version for version in Version if version.value in given)
-    return base, new
-
-
-def _no_such_version(_written: str) -> Invalid:
-    return Invalid(
-        "Invalid version query parameter specified",
-        "version must be buffer, committed, last_site_action, successful_site_action",
-    )
-
-
 def _no_such_mode(written: str) -> Invalid:
     modes = ", ".join(mode.value for mode in BufferMode)
     return Invalid("Invalid buffermode", f"'{written}' is none of: {modes}")
@@ -161,10 +91,4 @@ def _documents(body: bytes) -> list[Any]:
         return read_documents(body)
     except YamlFault as faults:
         findings = [Finding("YamlError", Level.ERROR, str(fault)) for fault in faults.faults]
-        raise Invalid("Document(s) invalid syntax or otherwise unsuitable", findings[0].message, findings) from faults
-
-
-def _yaml(documents: tuple[Document, ...]) -> bytes:
-    return write_documents(
-        {"schema": document.schema, "metadata": document.metadata, "data": document.data} for document in documents
-    )
+        raise Invalid(UNSUITABLE, findings[0].message, findings) from faults

@@ -9,6 +9,7 @@ import falcon
 from shipyard_api.api.statuses import error_status, messages
 from shipyard_api.domain import errors
 from shipyard_api.domain.findings import Finding
+from shipyard_api.ports.documents import SecretsLocked
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.store import StoreUnavailable
 
@@ -17,6 +18,14 @@ LOG = logging.getLogger(__name__)
 
 class InvalidFormat(errors.Invalid):
     """The body cannot be read as what it should be."""
+
+
+class BrokenDesign(errors.ShipyardError):
+    """The documents of a version do not make a design; `messageList` says why."""
+
+    def __init__(self, title: str, reason: str, findings: Sequence[Finding]) -> None:
+        super().__init__(title, reason)
+        self.findings = tuple(findings)
 
 
 # Class of error -> code, errorType and whether asking again may help. The first class that fits counts; a test walks
@@ -30,10 +39,12 @@ TABLE: tuple[tuple[type[Exception], str, str, bool], ...] = (
     (errors.NotFound, falcon.HTTP_404, "ApiError", False),
     (errors.Conflict, falcon.HTTP_409, "ApiError", False),
     (errors.TooLarge, falcon.HTTP_413, "ApiError", False),
+    (BrokenDesign, falcon.HTTP_500, "ApiError", False),
     (Refused, falcon.HTTP_502, "PeerError", False),
     (Busy, falcon.HTTP_503, "PeerError", True),
     (Unavailable, falcon.HTTP_503, "PeerError", True),
     (StoreUnavailable, falcon.HTTP_503, "DatabaseError", True),
+    (SecretsLocked, falcon.HTTP_503, "SecretsLocked", False),
 )
 
 
@@ -43,6 +54,7 @@ def install(app: "falcon.App[Any, Any]") -> None:
     app.add_error_handler(falcon.HTTPError, _framework)
     app.add_error_handler(StoreUnavailable, _store)
     app.add_error_handler(PeerError, _peer)
+    app.add_error_handler(SecretsLocked, _locked)
     app.add_error_handler(errors.ShipyardError, _ours)
 
 
@@ -78,6 +90,13 @@ def _store(req: falcon.Request, resp: falcon.Response, error: StoreUnavailable, 
     LOG.error("database out of reach", extra={"trouble": str(error)})
     reason = "The database cannot be reached at this moment. Ask again."
     _answer(req, resp, code, "No database connection", reason, error_type, retry=retry)
+
+
+def _locked(req: falcon.Request, resp: falcon.Response, error: SecretsLocked, _params: Any) -> None:
+    code, error_type, retry = lookup(SecretsLocked)
+    LOG.error("secrets cannot be opened", extra={"trouble": str(error)})
+    reason = f"{error}. Check the keys in [secrets]: the one that these were encrypted with must be among them."
+    _answer(req, resp, code, "Secrets cannot be opened", reason, error_type, retry=retry)
 
 
 def _framework(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, _params: Any) -> None:

@@ -18,10 +18,11 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DocumentRef:
-    """Which document of the design a finding is about."""
+    """Which document of the design a finding is about; ``layer`` is empty where it does not matter."""
 
     schema: str
     name: str
+    layer: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,14 @@ Contract: shipyard-rest, chapters 12.1 to 12.3; product, section 3. Used when a 
 created and when it validates: always all findings, and a design only if none of them is an error.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from shipyard_api.domain import configdocs, deployment_configuration, selectors, strategy
-from shipyard_api.domain.configdocs import Document
+from shipyard_api.domain.configdocs import Document, Rendering
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, Patience
-from shipyard_api.domain.findings import DocumentRef, Finding, error, errors, info, warning
+from shipyard_api.domain.findings import DocumentRef, Finding, Level, error, errors, info, warning
 
 SchemaCheck = Callable[[str, object], tuple[Finding, ...]]
 """Checks a value against one of the schemas that ship with Shipyard, by its name."""
@@ -68,27 +68,80 @@ class SiteInputs:
         return cls(stored["revision"], configuration, stored["strategy_name"], stored["groups"])
 
 
+@dataclass(frozen=True, slots=True)
+class VersionRule:
+    """Whether a design must say which version it is (contract: shipyard-rest, 12.3 and 13); None: it need not."""
+
+    level: Level | None = None
+    schema: str = "pegleg/DeploymentData/v1"
+    name: str = "deployment-version"
+
+    def check(self, documents: Iterable[Document]) -> tuple[Finding, ...]:
+        """Return what a design without such a document is told."""
+        if self.level is None or configdocs.find(documents, self.schema, self.name) is not None:
+            return ()
+        words = {
+            Level.ERROR: f"Missing required document {self.schema}",
+            Level.WARNING: f"Missing recommended document {self.schema}",
+            Level.INFO: f"Optional document {self.schema} not found",
+        }
+        told = Finding(
+            "DocumentNotFoundError", self.level, words[self.level], diagnostic=_wanted(self.schema, self.name)
+        )
+        return (told.about(DocumentRef(self.schema, self.name)),)
+
+
+@dataclass(frozen=True, slots=True)
+class DesignRules:
+    """Everything that Shipyard itself checks in a design."""
+
+    check: SchemaCheck
+    version: VersionRule = VersionRule()
+
+    def read(self, revision: int, rendering: Rendering) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
+        """Return what an action on this design works from, and every finding; None if an error is among them."""
+        inputs, findings = read_design(revision, rendering, self.check)
+        findings = (*findings, *self.version.check(one.document for one in rendering.documents))
+        return (None if errors(findings) else inputs), findings
+
+
 def read_design(
-    revision: int, documents: Sequence[Document], check: SchemaCheck
+    revision: int, rendering: Rendering, check: SchemaCheck
 ) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
     """Return what an action on this design works from, and every finding; None if an error is among them."""
-    documents = configdocs.concrete(documents)
-    configuration, named, findings = _configuration(documents, check)
+    documents = tuple(one.document for one in rendering.documents)
+    findings = _secret_inputs(rendering)
+    if findings:
+        return None, findings
+    configuration, named, found = _configuration(documents, check)
     if any(document.schema.startswith("armada/") for document in documents):
-        findings.append(
+        found.append(
             info(
                 "ArmadaDocumentsIgnored",
                 "The design holds Armada documents. They are kept and served as they are; nothing is done with them.",
             )
         )
     used, wrong = _strategy(documents, named, check)
-    findings.extend(wrong)
-    if configuration is None or errors(findings):
-        return None, tuple(findings)
+    found.extend(wrong)
+    if configuration is None or errors(found):
+        return None, tuple(found)
     name, groups = (used.name, used.data) if used else (None, None)
     inputs = SiteInputs(revision, configuration, name, groups)
-    findings.extend(_members(inputs, documents, used.ref if used else None))
-    return inputs, tuple(findings)
+    found.extend(_members(inputs, documents, used.ref if used else None))
+    return inputs, tuple(found)
+
+
+def _secret_inputs(rendering: Rendering) -> tuple[Finding, ...]:
+    """Refuse secrets where they would be told: the names of groups and nodes go into actions, journals and answers."""
+    read = (deployment_configuration.SCHEMA, strategy.SCHEMA)
+    return tuple(
+        error(
+            "SecretInDeploymentDocument",
+            f"A {one.document.schema} cannot be secret, nor take anything from a document that is.",
+        ).about(one.document.ref)
+        for one in rendering.documents
+        if one.secret and one.document.schema in read
+    )
 
 
 def _configuration(
@@ -125,7 +178,8 @@ def _strategy(
             "A deployment strategy document was not specified in the deployment configuration. Because of this, the "
             "strategy used will be all-at-once."
         )
-        return None, [info("DeploymentStrategyNotSpecified", message)]
+        told = info("DeploymentStrategyNotSpecified", message)
+        return None, [told.about(DocumentRef(deployment_configuration.SCHEMA, deployment_configuration.NAME))]
     wrong = (*check("deployment_strategy_v1", document.data), *strategy.check_groups(document.data))
     return document, [finding.about(document.ref) for finding in wrong]
 
@@ -152,8 +206,9 @@ def _members(inputs: SiteInputs, documents: Sequence[Document], ref: DocumentRef
 
 
 def _missing(schema: str, name: str) -> Finding:
-    return error(
-        "DocumentNotFoundError",
-        f"Missing required document {schema}",
-        diagnostic=f"The configuration documents must include a document with schema: {schema} and name: {name}",
-    ).about(DocumentRef(schema, name))
+    told = error("DocumentNotFoundError", f"Missing required document {schema}", diagnostic=_wanted(schema, name))
+    return told.about(DocumentRef(schema, name))
+
+
+def _wanted(schema: str, name: str) -> str:
+    return f"The configuration documents must include a document with schema: {schema} and name: {name}"

@@ -1,14 +1,14 @@
 """Our own state: what each use case and each turn needs of it. One transaction at a time, all or nothing."""
 
 from collections.abc import Collection as Some
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepId, StepState
-from shipyard_api.domain.configdocs import Collection, Document, Revision, RevisionTag
+from shipyard_api.domain.configdocs import Revision
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.ports.provisioner import JobId, Marker
 
@@ -30,19 +30,6 @@ class SiteBusy(Exception):
         super().__init__(f"{name.value} {running} is running")
         self.running = running
         self.name = name
-
-
-class DocumentElsewhere(Exception):
-    """A document already belongs to another collection (contract: deckhand, C1 'conflict')."""
-
-    def __init__(self, document: Document, collection: Collection) -> None:
-        super().__init__(f"{document.schema} '{document.name}' belongs to collection '{collection}'")
-        self.document = document
-        self.collection = collection
-
-
-class LockHeld(Exception):
-    """Another request is changing the configdocs at this moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,15 +175,6 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class RevisionRecord:
-    """A revision without its documents."""
-
-    revision: Revision
-    created_at: datetime
-    tags: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
 class TokenRecord:
     """An API token; its secret is not among what we know."""
 
@@ -284,40 +262,6 @@ class Actions(Protocol):
         """Return what happened, in order."""
 
 
-class Revisions(Protocol):
-    """Configdocs: immutable revisions of collections of documents, and the tags on them."""
-
-    def lock(self) -> None:
-        """Keep other writers out until the transaction ends; raises LockHeld at once if one is in."""
-
-    def head(self) -> Revision:
-        """Return the newest revision; 0 if there is none."""
-
-    def newest_tagged(self, tags: Some[RevisionTag]) -> Revision | None:
-        """Return the newest revision that carries one of the tags."""
-
-    def tagged(self, tag: RevisionTag) -> Sequence[Revision]:
-        """Return all revisions that carry the tag, in order."""
-
-    def exists(self, revision: Revision) -> bool:
-        """Return whether there is such a revision; 0 always is."""
-
-    def contents(self, revision: Revision) -> Mapping[Collection, frozenset[str]]:
-        """Return the hashes of the documents in each collection that holds any, for comparing revisions."""
-
-    def documents(self, revision: Revision, collection: Collection | None = None) -> tuple[Document, ...]:
-        """Return the documents as they were written, in the order in which their collections were loaded."""
-
-    def put(self, base: Revision, collection: Collection, documents: Iterable[Document]) -> Revision | None:
-        """Make a revision that is ``base`` with this collection replaced; None if nothing would change.
-
-        Raises DocumentElsewhere if another collection of ``base`` holds one of the documents.
-        """
-
-    def tag(self, revision: Revision, tag: RevisionTag, data: Json) -> None:
-        """Set a tag; setting it again updates its data."""
-
-
 class Tokens(Protocol):
     """API tokens, by the hash of their secret."""
 
@@ -344,10 +288,6 @@ class Transaction(Protocol):
     @property
     def actions(self) -> Actions:
         """Actions and what is shown of them."""
-
-    @property
-    def revisions(self) -> Revisions:
-        """Configdocs."""
 
     @property
     def tokens(self) -> Tokens:

@@ -161,11 +161,22 @@ revisions = sa.Table(
 document_contents = sa.Table(
     "document_contents",
     metadata,
-    # sha256 of the canonical JSON text: equal documents are stored once, whatever revisions they are in.
+    # Of the canonical JSON text, so that equal documents are stored once, whatever revisions they are in: sha256, and
+    # with a key for a document that is encrypted, so that nobody can try out secrets against it.
     sa.Column("hash", sa.String(64), primary_key=True),
     # JSON as text: jsonb would lose the order of keys and refuse some legal texts.
     sa.Column("metadata", sa.Text, nullable=False),
-    sa.Column("data", sa.Text, nullable=False),
+    sa.Column("data", sa.Text),
+    sa.Column("sealed", sa.LargeBinary),
+    sa.CheckConstraint("(data IS NULL) <> (sealed IS NULL)", name="clear_or_sealed"),
+)
+
+# Keys of the store's own, sealed with the configured ones.
+store_keys = sa.Table(
+    "store_keys",
+    metadata,
+    sa.Column("name", sa.String(32), primary_key=True),
+    sa.Column("sealed", sa.LargeBinary, nullable=False),
 )
 
 revision_documents = sa.Table(
@@ -178,6 +189,8 @@ revision_documents = sa.Table(
     sa.Column("collection", sa.String(36), nullable=False),
     sa.Column("position", sa.Integer, nullable=False),
     sa.Column("hash", sa.String(64), sa.ForeignKey("document_contents.hash"), nullable=False),
+    # The revision in which the document became what it is here.
+    sa.Column("since", sa.Integer, nullable=False),
 )
 
 revision_tags = sa.Table(
@@ -187,6 +200,8 @@ revision_tags = sa.Table(
     sa.Column("tag", sa.String(64), primary_key=True),
     sa.Column("data", sa.JSON(none_as_null=True), nullable=False),
     sa.Column("set_at", _MOMENT, nullable=False, server_default=sa.func.now()),
+    # For the newest revision that carries a tag, however many carry it.
+    sa.Index(None, "tag", "revision"),
 )
 
 api_tokens = sa.Table(
@@ -200,5 +215,5 @@ api_tokens = sa.Table(
     sa.Column("created_at", _MOMENT, nullable=False, server_default=sa.func.now()),
     sa.Column("expires_at", _MOMENT),
     sa.Column("revoked_at", _MOMENT),
-    sa.CheckConstraint("role IN ('admin', 'viewer')", name="role_known"),
+    sa.CheckConstraint("role IN ('admin', 'viewer', 'peer')", name="role_known"),
 )

@@ -1,15 +1,18 @@
 """Validate the buffer and put it into force (contract: shipyard-rest, 5.5)."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from enum import Enum
 
-from shipyard_api.domain.configdocs import Revision, RevisionTag
+from shipyard_api.domain.configdocs import Rendering, Revision, RevisionTag, scrubbed
 from shipyard_api.domain.errors import Conflict
-from shipyard_api.domain.findings import Finding, errors
-from shipyard_api.domain.site_design import read_design
-from shipyard_api.ports.schemas import Schemas
-from shipyard_api.ports.store import LockHeld, Store
+from shipyard_api.domain.findings import Finding, error, errors
+from shipyard_api.domain.site_design import DesignRules
+from shipyard_api.ports.documents import DesignStore, LockHeld, RenderingFailed, WriterLock
+from shipyard_api.ports.errors import PeerError
 from shipyard_api.usecases.load_configdocs import Blocked
+from shipyard_api.usecases.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.versions import read_versions
 
 
@@ -31,11 +34,22 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True)
+class Validator:
+    """A peer that checks designs in its own way; ``ask`` gets a revision and may raise ports.errors."""
+
+    name: str
+    ask: Callable[[int], Sequence[Finding]]
+
+
+@dataclass(frozen=True, slots=True)
 class CommitConfigdocs:
     """The use case."""
 
-    store: Store
-    schemas: Schemas
+    designs: DesignStore
+    rendered: RenderedDesigns
+    lock: WriterLock
+    rules: DesignRules
+    validators: Sequence[Validator] = ()
 
     def __call__(self, mode: CommitMode) -> Committed:
         """Check everything there is to check, then tag the revision if nothing forbids it.
@@ -43,21 +57,48 @@ class CommitConfigdocs:
         Raises Conflict when the buffer is empty or another writer is at work.
         """
         try:
-            with self.store.begin() as tx:
-                tx.revisions.lock()
-                buffer = read_versions(tx.revisions).buffer
+            with self.lock.held():
+                buffer = read_versions(self.designs).buffer
                 if buffer is None:
                     raise Conflict(
                         "Unable to commit configuration documents",
                         "There are no documents in the buffer to commit",
                         again=True,
                     )
-                documents = tx.revisions.documents(buffer)
-                _, findings = read_design(buffer, documents, self.schemas.check)
+                findings = self._findings(buffer)
                 blocked = bool(errors(findings)) and mode is not CommitMode.FORCE
                 committed = not blocked and mode is not CommitMode.DRYRUN
                 if committed:
-                    tx.revisions.tag(buffer, RevisionTag.COMMITTED, {})
+                    self.designs.tag(buffer, RevisionTag.COMMITTED.value, {})
         except LockHeld:
             raise Blocked from None
         return Committed(buffer, findings, committed)
+
+    def _findings(self, revision: Revision) -> tuple[Finding, ...]:
+        """Return everything that is found; the peers are asked only about a design that can be rendered."""
+        reported = self.designs.findings(revision)
+        try:
+            rendering = self.rendered.of(revision)
+        except RenderingFailed as failed:
+            return (*failed.findings, *reported)
+        if errors(reported):
+            return reported
+        _, own = self.rules.read(revision, rendering)
+        return (*reported, *own, *self._said_by_peers(revision, rendering))
+
+    def _said_by_peers(self, revision: Revision, rendering: Rendering) -> tuple[Finding, ...]:
+        """Ask all peers at once, and wait for all of them; what they quote of secrets is taken out."""
+        if not self.validators:
+            return ()
+        with ThreadPoolExecutor(len(self.validators), thread_name_prefix="validate-design") as pool:
+            answers = pool.map(lambda one: _ask(one, revision), self.validators)
+            found = [finding for answer in answers for finding in answer]
+        return scrubbed(found, (one.document.data for one in rendering.documents if one.secret))
+
+
+def _ask(validator: Validator, revision: Revision) -> Sequence[Finding]:
+    try:
+        return validator.ask(revision)
+    except PeerError as silent:
+        told = f"{validator.name} unable to validate configdocs or an invalid response has been returned"
+        return (replace(error("DesignValidationError", told, diagnostic=str(silent)), source=validator.name),)

@@ -4,18 +4,27 @@ Contract: shipyard-rest 6.4, shipyard-actions chapter 4. The action, its steps a
 transaction: either the worker finds all of them, or nothing happened.
 """
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from shipyard_api.domain.actions import ActionId, ActionName
-from shipyard_api.domain.configdocs import Revision, RevisionTag
+from shipyard_api.domain.configdocs import Revision
 from shipyard_api.domain.errors import Conflict, Invalid, Precondition
-from shipyard_api.domain.site_design import SiteInputs, read_design
+from shipyard_api.domain.site_design import DesignRules, SiteInputs
+from shipyard_api.ports.documents import DesignStore, RenderingFailed
 from shipyard_api.ports.schemas import Schemas
-from shipyard_api.ports.store import ActionRecord, NewAction, Revisions, SiteBusy, Store
+from shipyard_api.ports.store import ActionRecord, NewAction, SiteBusy, Store
 from shipyard_api.usecases.context import Caller
+from shipyard_api.usecases.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.versions import COMMITS, SITE_ACTIONS, committed_revision
 from shipyard_api.workflow.definition import Definition
+
+LOG = logging.getLogger(__name__)
+
+# Whether there are any is what counts; more than this need not be named.
+_MOST_COMMITS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +41,10 @@ class CreateAction:
     """The use case. ``time_scale``: how long a second of the site's limits lasts here (1, except in simulations)."""
 
     store: Store
+    designs: DesignStore
+    rendered: RenderedDesigns
     schemas: Schemas
+    rules: DesignRules
     definitions: Mapping[ActionName, Definition]
     new_id: Callable[[], str]
     time_scale: float
@@ -43,16 +55,26 @@ class CreateAction:
         wrong = self.schemas.check(f"actions/{name.value}", dict(request.parameters))
         if wrong:
             raise Invalid("Invalid parameters", "; ".join(finding.message for finding in wrong), wrong)
+        revision, between = self._committed()
+        allowed = _allows_intermediate_commits(request)
+        if between and not allowed:
+            raise Conflict(
+                "Intermediate commit detected",
+                "The current committed revision of documents has other prior commits that have not been used as part "
+                "of a site action, e.g. update_site. If you are aware and these other commits are intended, please "
+                "rerun this action with the option `allow-intermediate-commits=True`",
+            )
+        if between:
+            fields = {"action": name.value, "revision": revision, "intermediate": between, "user": caller.user}
+            LOG.info("intermediate commits are let through as asked", extra=fields)
+        try:
+            inputs, findings = self.rules.read(revision, self.rendered.of(revision))
+        except RenderingFailed as failed:
+            inputs, findings = None, failed.findings
+        if inputs is None:
+            raise Invalid("Document validation failed", "InvalidConfigurationDocuments", findings)
+        action = self._new(name, request, caller, inputs, allowed)
         with self.store.begin() as tx:
-            revision = tx.revisions.newest_tagged({RevisionTag.COMMITTED})
-            if revision is None:
-                raise Precondition("No committed configdocs", "Unable to locate a committed revision in Deckhand")
-            if not request.allow_intermediate_commits:
-                _refuse_intermediate_commits(tx.revisions, revision)
-            inputs, findings = read_design(revision, tx.revisions.documents(revision), self.schemas.check)
-            if inputs is None:
-                raise Invalid("Document validation failed", "InvalidConfigurationDocuments", findings)
-            action = self._new(name, request, caller, inputs)
             try:
                 return tx.actions.create(action)
             except SiteBusy as busy:
@@ -62,13 +84,29 @@ class CreateAction:
                     "it has ended, then ask again.",
                 ) from busy
 
+    def _committed(self) -> tuple[Revision, Sequence[Revision]]:
+        """Return the revision in force, and those committed since the last site action that none was run on (seed 004).
+
+        Without a site action so far it is as if there had been one on revision 0.
+        """
+        landmarks = self.designs.landmarks()
+        committed = committed_revision(landmarks)
+        if committed is None:
+            raise Precondition("No committed configdocs", "Unable to locate a committed revision in Deckhand")
+        acted_on = landmarks.with_any(*SITE_ACTIONS) or Revision(0)
+        tags = [tag.value for tag in COMMITS]
+        since = self.designs.revisions(tags=tags, after=acted_on, limit=_MOST_COMMITS)
+        return committed, [record.revision for record in since if record.revision < committed]
+
     def _name(self, written: str) -> ActionName:
         for name in self.definitions:
             if name.value == written:
                 return name
         raise Invalid("Unable to start action", f"Unsupported Action: {written}")
 
-    def _new(self, name: ActionName, request: ActionRequest, caller: Caller, inputs: SiteInputs) -> NewAction:
+    def _new(
+        self, name: ActionName, request: ActionRequest, caller: Caller, inputs: SiteInputs, allowed: bool | None
+    ) -> NewAction:
         action = ActionId(self.new_id())
         return NewAction(
             id=action,
@@ -77,22 +115,15 @@ class CreateAction:
             user=caller.user,
             context_marker=caller.context_marker,
             revision=Revision(inputs.revision),
-            allow_intermediate_commits=request.allow_intermediate_commits,
+            allow_intermediate_commits=allowed,
             inputs={**inputs.scaled(self.time_scale).to_json(), "action": action, "name": name.value},
             steps=[step.id for step in self.definitions[name].steps],
         )
 
 
-def _refuse_intermediate_commits(revisions: Revisions, committed: Revision) -> None:
-    """Refuse if a revision was committed since the last site action that none was run on (seed 004)."""
-    acted_on = revisions.newest_tagged({RevisionTag.SITE_ACTION_SUCCESS, RevisionTag.SITE_ACTION_FAILURE})
-    between = [
-        revision for revision in revisions.tagged(RevisionTag.COMMITTED) if (acted_on or 0) < revision < committed
-    ]
-    if between:
-        raise Conflict(
-            "Intermediate commit detected",
-            "The current committed revision of documents has other prior commits that have not been used as part of a "
-            "site action, e.g. update_site. If you are aware and these other commits are intended, please rerun this "
-            "action with the option `allow-intermediate-commits=True`",
-        )
+def _allows_intermediate_commits(request: ActionRequest) -> bool | None:
+    """Return what the query says, or else the parameter of that name (seed 004); None if neither says anything."""
+    if request.allow_intermediate_commits is not None:
+        return request.allow_intermediate_commits
+    written = request.parameters.get("allow-intermediate-commits")
+    return None if written is None else str(written).lower() == "true"

@@ -1,20 +1,33 @@
 """Load a collection of documents into the buffer (contract: shipyard-rest, 5.2)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from shipyard_api.domain.configdocs import (
     COLLECTION_LIMIT,
     BufferMode,
+    Change,
     Collection,
+    Compile,
     Document,
     Revision,
     parse_documents,
 )
 from shipyard_api.domain.errors import Conflict, Invalid
-from shipyard_api.domain.findings import error, errors
-from shipyard_api.ports.store import DocumentElsewhere, LockHeld, Revisions, Store
-from shipyard_api.usecases.versions import changes, read_versions
+from shipyard_api.domain.findings import Finding, Level, error, errors
+from shipyard_api.domain.site_design import VersionRule
+from shipyard_api.ports.documents import (
+    DesignStore,
+    DocumentElsewhere,
+    LockHeld,
+    NoSecretKey,
+    Overtaken,
+    SecondLayeringPolicy,
+    WriterLock,
+)
+from shipyard_api.usecases.versions import Versions, read_versions
+
+UNSUITABLE = "Document(s) invalid syntax or otherwise unsuitable"
 
 
 class Blocked(Conflict):
@@ -44,38 +57,96 @@ class BufferOccupied(Conflict):
 
 
 @dataclass(frozen=True, slots=True)
+class Loaded:
+    """What was put into the buffer, and what there is to say about it; it was stored all the same."""
+
+    revision: Revision
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LoadConfigdocs:
-    """The use case."""
+    """The use case. ``version``: what a load without a deployment version is told."""
 
-    store: Store
+    designs: DesignStore
+    lock: WriterLock
+    compile_schema: Compile
+    version: VersionRule = field(default_factory=VersionRule)
 
-    def __call__(self, collection: str, mode: BufferMode, entries: Sequence[object]) -> Revision:
-        """Replace what the buffer holds of this collection and return the new revision; all or nothing.
+    def __call__(self, collection: str, mode: BufferMode, entries: Sequence[object]) -> Loaded:
+        """Replace what the buffer holds of this collection; all or nothing.
 
         ``entries`` are the documents of the YAML stream; none empties the collection. Raises Invalid with every fault
         of every document, and Conflict when the mode, another collection or another writer is in the way.
         """
         name = _collection(collection)
-        documents, findings = parse_documents(entries)
+        documents, findings = parse_documents(entries, self.compile_schema)
         if errors(findings):
-            raise Invalid(
-                "Document(s) invalid syntax or otherwise unsuitable",
-                "; ".join(finding.message for finding in errors(findings)[:5]),
-                findings,
-            )
+            raise Invalid(UNSUITABLE, "; ".join(finding.message for finding in errors(findings)[:5]), findings)
+        told = self._version(documents)
         try:
-            with self.store.begin() as tx:
-                tx.revisions.lock()
-                base = _base(tx.revisions, name, mode)
-                revision = _put(tx.revisions, base, name, documents)
-        except LockHeld:
+            with self.lock.held():
+                versions = read_versions(self.designs)
+                base = self._base(versions, name, mode)
+                revision = self._put(base, versions.head, name, documents)
+        except (LockHeld, Overtaken):
             raise Blocked from None
         if revision is None:
             raise Invalid(
                 f"Collection {name} not added to Shipyard buffer",
                 "Collection created no new revision",
             )
-        return revision
+        return Loaded(revision, (*self.designs.findings(revision), *told))
+
+    def _version(self, documents: Sequence[Document]) -> tuple[Finding, ...]:
+        """Return what there is to say of a load without a deployment version; raises Invalid where it must have one."""
+        missing = self.version.check(documents) if documents else ()
+        if not missing:
+            return ()
+        expected = f"schema: {self.version.schema} and name: {self.version.name}"
+        told = f"Deployment version document missing from collection. Expected document to be present with {expected}."
+        finding = Finding("DeploymentVersionMissing", missing[0].level, told)
+        if finding.level is Level.ERROR:
+            raise Invalid(
+                "Deployment version document missing from collection",
+                "Collection rejected due to missing deployment data document",
+                (finding,),
+            )
+        return (finding,)
+
+    def _base(self, versions: Versions, name: Collection, mode: BufferMode) -> Revision:
+        """Return the revision that the load builds on: the buffer, or what was committed."""
+        committed = versions.committed or Revision(0)
+        if versions.buffer is None:
+            # Which holds what is committed, even if it was made after it.
+            return versions.head
+        if mode is BufferMode.REPLACE:
+            return committed
+        if mode is BufferMode.APPEND:
+            changes = self.designs.differences(committed, versions.buffer)
+            if changes.get(name, Change.UNMODIFIED) is Change.UNMODIFIED:
+                return versions.buffer
+        raise BufferOccupied(mode)
+
+    def _put(self, base: Revision, head: Revision, name: Collection, documents: Sequence[Document]) -> Revision | None:
+        try:
+            return self.designs.put(name, documents, base=base, head=head)
+        except DocumentElsewhere as elsewhere:
+            title = "Documents may not exist in more than one collection"
+            raise Conflict(title, str(elsewhere)) from elsewhere
+        except SecondLayeringPolicy as second:
+            raise Conflict("There can be only one layering policy", str(second)) from second
+        except NoSecretKey as locked:
+            findings = [
+                error(
+                    "D001",
+                    f"{document.schema} '{document.name}' has storagePolicy 'encrypted', and no key is configured to "
+                    "encrypt it with ([secrets] keys): it is refused rather than stored in clear",
+                    path="/metadata/storagePolicy",
+                ).about(document.ref)
+                for document in locked.documents
+            ]
+            raise Invalid(UNSUITABLE, findings[0].message, findings) from locked
 
 
 def _collection(name: str) -> Collection:
@@ -85,21 +156,3 @@ def _collection(name: str) -> Collection:
             f"The name of a collection has 1 to {COLLECTION_LIMIT} printable characters, and is not . or ..",
         )
     return Collection(name)
-
-
-def _base(revisions: Revisions, name: Collection, mode: BufferMode) -> Revision:
-    """Return the revision that the load builds on: the buffer, or what was committed."""
-    versions = read_versions(revisions)
-    committed = versions.committed or Revision(0)
-    if versions.buffer is None or mode is BufferMode.REPLACE:
-        return committed
-    if mode is BufferMode.APPEND and name not in changes(revisions, committed, versions.buffer):
-        return versions.buffer
-    raise BufferOccupied(mode)
-
-
-def _put(revisions: Revisions, base: Revision, name: Collection, documents: Sequence[Document]) -> Revision | None:
-    try:
-        return revisions.put(base, name, documents)
-    except DocumentElsewhere as elsewhere:
-        raise Conflict("Documents may not exist in more than one collection", str(elsewhere)) from elsewhere

@@ -1,80 +1,131 @@
-"""Read configdocs: compare versions, fetch a collection, fetch the design of a revision."""
+"""Read configdocs: compare versions, fetch a collection, fetch the design of a revision or a version."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from shipyard_api.domain.configdocs import Collection, Document, Revision, Version, concrete
-from shipyard_api.domain.errors import NotFound
-from shipyard_api.ports.store import Store
-from shipyard_api.usecases.versions import Versions, compare, read_versions
+from shipyard_api.domain.configdocs import (
+    Change,
+    Collection,
+    Document,
+    DocumentChange,
+    Query,
+    RenderedDocument,
+    Rendering,
+    Revision,
+    StoredDocument,
+    Version,
+    choose,
+    compare_documents,
+    redacted,
+)
+from shipyard_api.domain.errors import Invalid, NotFound
+from shipyard_api.domain.findings import errors
+from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
+from shipyard_api.usecases.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.versions import read_versions
+
+
+class NotRendered(Invalid):
+    """The documents that were asked for do not make a design."""
+
+    def __init__(self, failed: RenderingFailed) -> None:
+        told = "; ".join(finding.message for finding in errors(failed.findings)[:5])
+        super().__init__("Deckhand indicated an error while rendering", told, failed.findings)
 
 
 @dataclass(frozen=True, slots=True)
-class CollectionComparison:
-    """How one collection stands in two versions."""
+class Comparison:
+    """How the collections stand in two versions; ``documents`` only where they were asked for."""
 
-    collection: Collection
     base: Version
     base_revision: Revision
     new: Version
     new_revision: Revision
-    status: str
+    collections: Mapping[Collection, Change]
+    documents: Sequence[DocumentChange] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ReadConfigdocs:
-    """The use case; none of these changes anything."""
+    """The use case; none of these changes anything. Secrets are shown only where ``clear`` says so."""
 
-    store: Store
+    designs: DesignStore
+    rendered: RenderedDesigns
 
-    def compare(self, base: Version, new: Version) -> Sequence[CollectionComparison]:
-        """Return each collection of two versions; an absent buffer means what is committed."""
-        with self.store.begin() as tx:
-            versions = read_versions(tx.revisions)
-            revisions = [_standing(versions, version) for version in (base, new)]
-            statuses = compare(tx.revisions, *revisions)
-        return [
-            CollectionComparison(collection, base, revisions[0], new, revisions[1], status)
-            for collection, status in statuses.items()
-        ]
+    def compare(self, base: Version, new: Version) -> Comparison:
+        """Return how each collection stands; an absent buffer means what is committed."""
+        versions = read_versions(self.designs)
+        revisions = versions.standing(base), versions.standing(new)
+        return Comparison(base, revisions[0], new, revisions[1], self.designs.differences(*revisions))
 
-    def collection(self, name: str, version: Version) -> tuple[Document, ...]:
+    def compare_documents(self, base: Version, new: Version, *, rendered: bool) -> Comparison:
+        """Return how each collection stands and which documents differ in what, as written or as rendered.
+
+        Secrets are fingerprints, so that it shows that they differ. Raises NotRendered.
+        """
+        found = self.compare(base, new)
+        before, after = (
+            self._rendered_side(revision) if rendered else self._written_side(revision)
+            for revision in (found.base_revision, found.new_revision)
+        )
+        return replace(found, documents=compare_documents(before, after))
+
+    def collection(self, name: str, version: Version, *, clear: bool) -> tuple[StoredDocument, ...]:
         """Return the documents of a collection as they were written.
 
         Raises NotFound if there is no such revision, or if the buffer does not touch the collection.
         """
         collection = Collection(name)
-        with self.store.begin() as tx:
-            versions = read_versions(tx.revisions)
-            revision = versions.of(version)
-            if version is Version.BUFFER:
-                touched = revision is not None and compare(
-                    tx.revisions, versions.committed or Revision(0), revision
-                ).get(collection, "unmodified")
-                if revision is None or touched == "unmodified":
-                    raise NotFound(
-                        "No documents to retrieve",
-                        "The Shipyard buffer is empty or does not contain this collection",
-                    )
-            if revision is None:
-                raise NotFound("No documents to retrieve", f"No collection {name} for revision {version.value}")
-            return tx.revisions.documents(revision, collection)
+        versions = read_versions(self.designs)
+        revision = versions.of(version)
+        if version is Version.BUFFER:
+            changes = {} if revision is None else self.designs.differences(versions.committed or Revision(0), revision)
+            if revision is None or changes.get(collection, Change.UNMODIFIED) is Change.UNMODIFIED:
+                raise NotFound(
+                    "No documents to retrieve",
+                    "The Shipyard buffer is empty or does not contain this collection",
+                )
+        if revision is None:
+            raise NotFound("No documents to retrieve", f"No collection {name} for revision {version.value}")
+        held = self.designs.documents(revision, collection)
+        return held if clear else tuple(replace(one, document=self._shown(one.document)) for one in held)
 
-    def design(self, revision: int) -> tuple[Document, ...]:
-        """Return the design of a revision, for the provisioner to fetch (contract: deckhand, A6).
-
-        Documents are given as written, abstract ones left out, until layering and substitution exist.
-        """
-        with self.store.begin() as tx:
-            if not tx.revisions.exists(Revision(revision)) or revision == 0:
-                raise NotFound("Revision not found", f"The requested revision={revision} was not found.")
-            return concrete(tx.revisions.documents(Revision(revision)))
-
-
-def _standing(versions: Versions, version: Version) -> Revision:
-    revision = versions.of(version)
-    if revision is not None:
+    def version(self, version: Version) -> Revision:
+        """Return the revision of a version; raises NotFound."""
+        versions = read_versions(self.designs)
+        revision = versions.of(version)
+        if revision is None:
+            raise NotFound("This revision does not exist", f"{version.value} version does not exist")
         return revision
-    if version in (Version.COMMITTED, Version.BUFFER):
-        return versions.committed or Revision(0)
-    raise NotFound("Version does not exist", f"{version.value} version does not exist")
+
+    def shown(self, design: Rendering, query: Query, *, clear: bool) -> tuple[RenderedDocument, ...]:
+        """Return those documents of a design that are asked for."""
+        # Hidden first: to sort by what is hidden would tell it, one comparison after the other.
+        return choose(design.documents if clear else [self._redacted(one) for one in design.documents], query)
+
+    def design(self, revision: Revision) -> Rendering:
+        """Return the whole design of a revision, secrets in clear, the same object every time; raises NotFound and
+        NotRendered.
+        """
+        try:
+            return self.rendered.of(revision)
+        except UnknownRevision:
+            raise NotFound("Revision not found", f"The requested revision={revision} was not found.") from None
+        except RenderingFailed as failed:
+            raise NotRendered(failed) from failed
+
+    def _written_side(self, revision: Revision) -> list[tuple[Collection, Document]]:
+        return [(one.collection, self._shown(one.document)) for one in self.designs.documents(revision)]
+
+    def _rendered_side(self, revision: Revision) -> list[tuple[Collection, Document]]:
+        if revision == 0:
+            return []
+        return [(one.collection, self._redacted(one).document) for one in self.design(revision).documents]
+
+    def _shown(self, document: Document) -> Document:
+        return redacted(document, self.designs.fingerprint) if document.is_encrypted else document
+
+    def _redacted(self, one: RenderedDocument) -> RenderedDocument:
+        if not one.secret:
+            return one
+        return replace(one, document=redacted(one.document, self.designs.fingerprint))

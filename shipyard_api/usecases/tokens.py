@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from shipyard_api.domain.errors import Invalid, NotFound, Unauthenticated
 from shipyard_api.ports.store import Store, TokenRecord
 
-ROLES = ("admin", "viewer")
+ROLES = ("admin", "viewer", "peer")
 # A token shows what it is, so that scanners for leaked secrets can know it.
 _PREFIX = "shipyard_"
 

@@ -1,16 +1,23 @@
 """Which revision each version of the configdocs is (contract: shipyard-rest, 5.0)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from shipyard_api.domain.configdocs import Collection, Revision, RevisionTag, Version
-from shipyard_api.ports.store import Revisions
+from shipyard_api.domain.configdocs import Change, Revision, RevisionTag, Version
+from shipyard_api.domain.errors import NotFound
+from shipyard_api.ports.documents import DesignStore, Landmarks
+
+COMMITS = (RevisionTag.COMMITTED, RevisionTag.ROLLBACK_COMMIT)
+SITE_ACTIONS = (RevisionTag.SITE_ACTION_SUCCESS, RevisionTag.SITE_ACTION_FAILURE)
 
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The revision of each version; None where there is none. The buffer is there only if it differs."""
+    """The revision of each version; None where there is none. The buffer is there only if it differs.
 
+    ``head`` is the newest revision of all.
+    """
+
+    head: Revision
     committed: Revision | None
     buffer: Revision | None
     last_site_action: Revision | None
@@ -25,34 +32,36 @@ class Versions:
             Version.SUCCESSFUL_SITE_ACTION: self.successful_site_action,
         }[version]
 
+    def standing(self, version: Version) -> Revision:
+        """Return the revision to compare: an absent buffer is what is committed, and that is 0 before the first.
 
-def read_versions(revisions: Revisions) -> Versions:
-    """Return the revisions of all versions as they stand in this transaction."""
-    committed = revisions.newest_tagged({RevisionTag.COMMITTED})
-    head = revisions.head()
-    changed = head > (committed or 0) and bool(changes(revisions, committed or Revision(0), head))
-    return Versions(
-        committed=committed,
-        buffer=head if changed else None,
-        last_site_action=revisions.newest_tagged({RevisionTag.SITE_ACTION_SUCCESS, RevisionTag.SITE_ACTION_FAILURE}),
-        successful_site_action=revisions.newest_tagged({RevisionTag.SITE_ACTION_SUCCESS}),
+        Raises NotFound for a site action that has not been.
+        """
+        revision = self.of(version)
+        if revision is not None:
+            return revision
+        if version in (Version.COMMITTED, Version.BUFFER):
+            return self.committed or Revision(0)
+        raise NotFound("Version does not exist", f"{version.value} version does not exist")
+
+
+def committed_revision(landmarks: Landmarks) -> Revision | None:
+    """Return the revision in force."""
+    return landmarks.with_any(*COMMITS)
+
+
+def read_versions(designs: DesignStore) -> Versions:
+    """Return the revisions of all versions as they stand."""
+    landmarks = designs.landmarks()
+    committed = committed_revision(landmarks)
+    changed = landmarks.head > (committed or 0) and any(
+        change is not Change.UNMODIFIED
+        for change in designs.differences(committed or Revision(0), landmarks.head).values()
     )
-
-
-def changes(revisions: Revisions, base: Revision, new: Revision) -> Mapping[Collection, str]:
-    """Return the collections that differ between two revisions, with how: created, deleted or modified."""
-    return {name: status for name, status in compare(revisions, base, new).items() if status != "unmodified"}
-
-
-def compare(revisions: Revisions, base: Revision, new: Revision) -> Mapping[Collection, str]:
-    """Return for each collection in either revision, by name, how it changed (contract: deckhand, A8)."""
-    before, after = revisions.contents(base), revisions.contents(new)
-
-    def status(name: Collection) -> str:
-        if name not in before:
-            return "created"
-        if name not in after:
-            return "deleted"
-        return "unmodified" if before[name] == after[name] else "modified"
-
-    return {name: status(name) for name in sorted(before.keys() | after.keys())}
+    return Versions(
+        head=landmarks.head,
+        committed=committed,
+        buffer=landmarks.head if changed else None,
+        last_site_action=landmarks.with_any(*SITE_ACTIONS),
+        successful_site_action=landmarks.with_any(RevisionTag.SITE_ACTION_SUCCESS),
+    )

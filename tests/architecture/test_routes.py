@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from shipyard_api import bootstrap
 from shipyard_api.api import app as app_module
-from shipyard_api.api.auth import READ, RULES, WRITE, Guarded
+from shipyard_api.api.auth import DESIGN, READ, RULES, SECRETS, WRITE, Guarded
 from shipyard_api.domain.actions import ActionName, RunState, StepState
 from shipyard_api.domain.configdocs import BufferMode, Version
 from shipyard_api.domain.nodes import NodeStatus
@@ -65,7 +65,7 @@ def test_every_method_has_a_rule_that_exists_and_no_rule_is_left_over(routes: di
     for path, resource in routes.items():
         assert isinstance(resource, Guarded), path
         assert set(resource.policy) == _methods(resource), path
-        used |= set(resource.policy.values())
+        used |= {*resource.policy.values(), getattr(resource, "cleartext_rule", None)}
 
     assert used - {None} == set(RULES)
 
@@ -74,7 +74,10 @@ def test_what_changes_something_is_for_admins_only(routes: dict[str, Any]) -> No
     for path, resource in routes.items():
         for method, rule in resource.policy.items():
             if rule is not None:
-                assert RULES[rule] == (READ if method == "GET" else WRITE), f"{method} {path}"
+                allowed = (READ, DESIGN) if method == "GET" else (WRITE,)
+                assert RULES[rule] in allowed, f"{method} {path}"
+        if rule := getattr(resource, "cleartext_rule", None):
+            assert RULES[rule] in (WRITE, SECRETS), path
 
 
 def test_the_document_tells_who_may_do_what(routes: dict[str, Any]) -> None:

@@ -22,6 +22,7 @@ from shipyard_api.adapters.embedded_postgres.server import RunningPostgres, temp
 from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import connect
 from tests.conftest import ROOT
+from tests.factories import layering_policy
 from tests.stand import Stand
 
 
@@ -99,6 +100,7 @@ def design(trial: Trial) -> bytes:
         configuration["physical_provisioner"][f"{phase}_timeout"] = 30_000
     documents.append(_document("shipyard/DeploymentConfiguration/v1", "deployment-configuration", configuration))
     documents.append(_document("drydock/Region/v1", "region", {}))
+    documents.append(layering_policy())
     return yaml.safe_dump_all(documents).encode()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.domain.configdocs import RevisionTag
+from shipyard_api.domain.configdocs import Revision, RevisionTag
 from shipyard_api.domain.findings import error
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Refused
@@ -34,8 +34,7 @@ def run(world: World) -> dict[str, tuple[str, str]]:
 
 
 def tags(world: World) -> set[RevisionTag]:
-    with world.store().begin() as tx:
-        return {tag for tag in RevisionTag if tx.revisions.newest_tagged({tag})} - {RevisionTag.COMMITTED}
+    return set(world.designs().landmarks().newest) - {RevisionTag.COMMITTED}
 
 
 def state(world: World) -> str:
@@ -233,3 +232,30 @@ def test_the_action_works_from_what_was_frozen_when_it_was_created(worlds: World
     run(world)
     assert [name for name, *_rest in world.ending()[2]] == ["first", "second", "third", "empty"]
     assert len(world.ending()[3]) == 6
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["success", "failure"])
+def test_the_tag_says_which_action_left_it(worlds: Worlds, fails: bool) -> None:
+    """Seed 004: the body of the tag is ``dag_id:<dag_id>``; ours names the action beside it."""
+    world = worlds()
+    if fails:
+        world.provisioner.site_failures[Operation.VERIFY_SITE] = "MAAS has no images"
+    run(world)
+
+    record = world.designs().revision(Revision(1))
+
+    left = {tag: data for tag, data in record.tags.items() if tag.startswith("site-action-")}
+    name = RevisionTag.SITE_ACTION_FAILURE if fails else RevisionTag.SITE_ACTION_SUCCESS
+    assert left == {name.value: {"dag_id": "deploy_site", "action_id": world.action}}
+
+
+def test_a_revision_can_have_failed_and_succeeded(worlds: Worlds) -> None:
+    """Seed 004: a later action on the same revision may succeed; both marks stay."""
+    world = worlds()
+    world.designs().tag(Revision(1), RevisionTag.SITE_ACTION_FAILURE.value, {"dag_id": "deploy_site"})
+
+    run(world)
+
+    assert tags(world) == {RevisionTag.SITE_ACTION_FAILURE, RevisionTag.SITE_ACTION_SUCCESS}
+    landmarks = world.designs().landmarks()
+    assert landmarks.newest[RevisionTag.SITE_ACTION_SUCCESS] == landmarks.newest[RevisionTag.SITE_ACTION_FAILURE] == 1

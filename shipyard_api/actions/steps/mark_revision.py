@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from shipyard_api.domain.actions import ActionId, StepId, StepState
 from shipyard_api.domain.configdocs import Revision, RevisionTag
+from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.store import Store
 from shipyard_api.workflow.step import Act, Decision, Done, Failed, Folded, Json, Look, Trouble
@@ -19,6 +20,7 @@ class MarkRevision:
 
     id: StepId
     store: Store
+    designs: DesignStore
     before_changes: frozenset[StepId]
     patience: float
     always: bool = True
@@ -54,12 +56,8 @@ class MarkRevision:
 
     def perform(self, effect: Json, marker: Marker) -> object:
         """Set the tag; setting it again changes nothing."""
-        with self.store.begin() as tx:
-            tx.revisions.tag(
-                Revision(effect["revision"]),
-                RevisionTag(effect["tag"]),
-                {"dag_id": effect["dag_id"], "action_id": effect["action"]},
-            )
+        told = {"dag_id": effect["dag_id"], "action_id": effect["action"]}
+        self.designs.tag(Revision(effect["revision"]), RevisionTag(effect["tag"]).value, told)
         return effect["tag"]
 
     def find(self, effect: Json, marker: Marker, intended_at: datetime) -> object | None:

@@ -14,11 +14,15 @@ import sqlalchemy as sa
 
 from shipyard_api import bootstrap
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.settings import Api, Database, Drydock, Secret, Settings
+from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
+from shipyard_api.adapters.sealed.seals import FernetSeals, new_key
+from shipyard_api.settings import Api, Database, Drydock, Secret, Secrets, Settings
+from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from shipyard_api.usecases.tokens import ApiTokens
 from tests.integration.api.wire import Caller, Site
 from tests.integration.storage.rows import empty
+from tests.peer import Answer, Peer, running
 
 if TYPE_CHECKING:
     import falcon
@@ -26,13 +30,25 @@ if TYPE_CHECKING:
     from shipyard_api.adapters.embedded_postgres.server import RunningPostgres
 
 
-def settings(url: str) -> Settings:
-    """Settings of an API on that database; its provisioner is never asked."""
+KEY = new_key()
+NO_FAULT = Answer(200, {"kind": "Status", "status": "Success", "details": {"errorCount": 0, "messageList": []}})
+
+
+def settings(url: str, drydock: str = "http://127.0.0.1:9/api/v1.0", **sections: Any) -> Settings:
+    """Settings of an API on that database, with a Drydock that is only asked about designs."""
     return Settings(
         database=Database(url=Secret(url)),
-        drydock=Drydock(url="http://127.0.0.1:9/api/v1.0", design_url="http://127.0.0.1:9/{revision}"),
+        drydock=Drydock(url=drydock, design_url="http://127.0.0.1:9/{revision}", connect_timeout_seconds=1),
         api=Api(design_bytes=4_000_000, json_bytes=100_000),
+        **{"secrets": Secrets(keys=Secret(KEY)), **sections},
     )
+
+
+@pytest.fixture(scope="session")
+def drydock() -> Iterator[Peer]:
+    """A Drydock that has nothing to say about any design, unless a test tells it to."""
+    with running() as peer:
+        yield peer
 
 
 @pytest.fixture(scope="session")
@@ -44,8 +60,8 @@ def shared_url(postgres: "RunningPostgres") -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def app(shared_url: str) -> "falcon.App[Any, Any]":
-    return bootstrap.api(settings(shared_url))
+def app(shared_url: str, drydock: Peer) -> "falcon.App[Any, Any]":
+    return bootstrap.api(settings(shared_url, drydock.url))
 
 
 @pytest.fixture(scope="session")
@@ -61,16 +77,21 @@ def store(engine: sa.Engine) -> SqlStore:
 
 
 @pytest.fixture
-def site(app: "falcon.App[Any, Any]", store: SqlStore, engine: sa.Engine) -> Site:
-    """An API that knows three callers and nothing else."""
+def site(app: "falcon.App[Any, Any]", store: SqlStore, engine: sa.Engine, drydock: Peer) -> Site:
+    """An API that knows four callers and nothing else."""
     empty(engine)
-    return new_site(app, store)
+    return new_site(app, store, engine, drydock)
 
 
-def new_site(app: "falcon.App[Any, Any]", store: SqlStore) -> Site:
+def new_site(app: "falcon.App[Any, Any]", store: SqlStore, engine: sa.Engine, drydock: Peer) -> Site:
+    drydock.answers.clear()
+    drydock.requests.clear()
+    drydock.on("POST /validatedesign", NO_FAULT)
     tokens = ApiTokens(store)
-    callers = [Caller(app, tokens.create(name, role)[1]) for name, role in (("ann", "admin"), ("vic", "viewer"))]
-    return Site(*callers, Caller(app, None), store)
+    roles = (("ann", "admin"), ("vic", "viewer"), ("drydock", "peer"))
+    callers = [Caller(app, tokens.create(name, role)[1]) for name, role in roles]
+    designs = SqlDesigns(engine, FernetSeals([KEY]), DataSchemas())
+    return Site(*callers, Caller(app, None), store, designs, drydock)
 
 
 def _execute(url: str, statement: str) -> None:

@@ -65,8 +65,10 @@ def check(method: str, path: str, answer: Result) -> None:
     if "content" not in response:
         assert answer.content == b""
         return
-    (kind,) = response["content"]
-    assert answer.headers["Content-Type"] == kind
+    kind = answer.headers["Content-Type"]
+    assert kind in response["content"], f"{method} {template}: {kind} is not described"
+    if kind.startswith("text/"):
+        return
     value = answer.json if kind == "application/json" else read_documents(answer.content)
     used = validator(f"{pointer}/content/{escape(kind)}/schema")
     faults = [f"{fault.json_path}: {fault.message}" for fault in used.iter_errors(value)]

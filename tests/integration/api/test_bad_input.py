@@ -19,6 +19,7 @@ from tests.factories import document, group_entry, strategy_document
 from tests.integration.api.conftest import new_site
 from tests.integration.api.wire import JSON, V1, YAML, Site, configuration, everything_said, small_design
 from tests.integration.storage.rows import counts, empty
+from tests.peer import Peer
 
 if TYPE_CHECKING:
     import falcon
@@ -177,7 +178,6 @@ SHAPE_ROWS = [
     one("abstract a text", {}, "true or false", layeringDefinition={"layer": "site", "abstract": "no way"}),
     bare("storage policy missing", "storagePolicy", "cleartext or encrypted"),
     one("storage policy unknown", {}, "cleartext or encrypted", storagePolicy="secret"),
-    one("a secret", {}, "no key to encrypt it with", storagePolicy="encrypted"),
     load("twice the same document", write_documents([document("a/B/v1", "one", {})] * 2), "Documents 1 and 2"),
     load(
         "every fault of every document",
@@ -436,11 +436,11 @@ ROWS = [*YAML_ROWS, *SHAPE_ROWS, *STRATEGY_ROWS, *CONFIG_ROWS, *ACTION_ROWS, *PA
 
 
 @pytest.fixture(scope="module")
-def busy_site(app: "falcon.App[Any, Any]", store: SqlStore, engine: sa.Engine) -> Site:
+def busy_site(app: "falcon.App[Any, Any]", store: SqlStore, engine: sa.Engine, drydock: Peer) -> Site:
     """A site with a committed design and nothing in the buffer. What a row loads takes the place of what one before
     it did, so the rows do not depend on each other."""
     empty(engine)
-    site = new_site(app, store)
+    site = new_site(app, store, engine, drydock)
     site.commit(*small_design())
     return site
 

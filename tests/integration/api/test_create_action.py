@@ -35,13 +35,11 @@ def commit_again(site: Site, number: int) -> int:
     """Put one more revision into force."""
     site.admin.load(f"extra{number}", document("a/B/v1", f"extra{number}", {}))
     assert site.admin.commit().status == falcon.HTTP_200
-    with site.store.begin() as tx:
-        return int(tx.revisions.head())
+    return int(site.designs.landmarks().head)
 
 
 def acted_on(site: Site, revision: int, tag: RevisionTag = RevisionTag.SITE_ACTION_SUCCESS) -> None:
-    with site.store.begin() as tx:
-        tx.revisions.tag(Revision(revision), tag, {})
+    site.designs.tag(Revision(revision), tag.value, {})
 
 
 def rows(engine: sa.Engine, table: sa.TableClause) -> list[Any]:
@@ -321,3 +319,36 @@ def test_of_ten_at_the_same_time_exactly_one_is_taken(site: Site, engine: sa.Eng
     assert all(taken.json["id"] in answer.json["reason"] for answer in refused)
     assert [row.id for row in rows(engine, t.actions)] == [taken.json["id"]]
     assert len(rows(engine, sa.table("procrastinate_jobs"))) == 1
+
+
+@pytest.mark.parametrize("written", ["true", "True", True], ids=repr)
+def test_the_parameter_of_the_action_allows_it_too(site: Site, written: object) -> None:
+    """Seed 004: ``create action deploy_site --param allow-intermediate-commits=true``."""
+    site.commit(*small_design())
+    commit_again(site, 1)
+    body = {"name": "deploy_site", "parameters": {"allow-intermediate-commits": written}}
+
+    answer = site.admin.act(json.dumps(body))
+
+    assert (answer.status, answer.json["allow_intermediate_commits"]) == (falcon.HTTP_201, True)
+
+
+@pytest.mark.parametrize(("query", "code"), [({"allow_intermediate_commits": "false"}, 409), ({}, 409)])
+def test_a_parameter_that_forbids_it_forbids_it(site: Site, query: dict[str, str], code: int) -> None:
+    site.commit(*small_design())
+    commit_again(site, 1)
+    body = {"name": "deploy_site", "parameters": {"allow-intermediate-commits": "false"}}
+
+    assert site.admin.act(json.dumps(body), **query).status_code == code
+
+
+def test_what_is_let_through_is_written_to_the_log(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    site.commit(*small_design())
+    commit_again(site, 1)
+    commit_again(site, 2)
+
+    with caplog.at_level("INFO"):
+        site.admin.act(allow_intermediate_commits="true")
+
+    (line,) = [record for record in caplog.records if "intermediate commits" in record.message]
+    assert (line.intermediate, line.revision) == ([1, 2], 3)  # type: ignore[attr-defined]  # fields of ours

@@ -6,10 +6,12 @@ from typing import Any
 
 import falcon
 import pytest
+import sqlalchemy as sa
 
-from shipyard_api.domain.configdocs import Revision, RevisionTag
+from shipyard_api.domain.configdocs import RevisionTag
+from shipyard_api.storage.writer_lock import SqlWriterLock
 from shipyard_api.yaml_stream import read_documents, write_documents
-from tests.factories import document
+from tests.factories import document, layering_policy
 from tests.integration.api.wire import YAML, Site, messages, small_design
 
 ONE = document("a/B/v1", "one", {"x": 1})
@@ -30,8 +32,7 @@ def committed(site: Site, collection: str, *documents: dict[str, Any]) -> None:
 
 def act(site: Site, tag: RevisionTag) -> None:
     """Mark the committed revision as a site action does."""
-    with site.store.begin() as tx:
-        tx.revisions.tag(Revision(tx.revisions.head()), tag, {})
+    site.designs.tag(site.designs.landmarks().head, tag.value, {})
 
 
 def test_a_load_answers_where_the_collection_is(site: Site) -> None:
@@ -183,11 +184,10 @@ def test_the_content_type_of_a_load_does_not_matter(site: Site) -> None:
         assert site.admin.post("/configdocs/a", body, headers, buffermode="replace").status == falcon.HTTP_201
 
 
-def test_while_another_writes_nobody_else_does(site: Site) -> None:
+def test_while_another_writes_nobody_else_does(site: Site, engine: sa.Engine) -> None:
     site.admin.load("a", ONE)
 
-    with site.store.begin() as tx:
-        tx.revisions.lock()
+    with SqlWriterLock(engine).held():
         refused = [site.admin.load("a", TWO, buffermode="replace"), site.admin.commit()]
         assert statuses(site) == {"a": "created"}  # readers are not kept out
 
@@ -325,7 +325,11 @@ def test_a_collection_reads_back_as_it_was_written(site: Site) -> None:
 
     assert answer.headers["Content-Type"] == "application/x-yaml"
     held = read_documents(answer.content)
-    assert held == [written, TWO]
+    defaults = {"replacement": False}
+    assert held == [
+        {"id": number, **one, "metadata": one["metadata"] | defaults, "status": {"bucket": "design", "revision": 1}}
+        for number, one in enumerate([written, TWO], start=1)
+    ]
     assert list(held[0]["data"]) == ["z", "a"]
 
 
@@ -369,23 +373,23 @@ def test_the_buffer_only_has_what_it_changes(site: Site) -> None:
 
 def test_the_design_of_a_revision_has_all_collections_and_only_what_is_concrete(site: Site) -> None:
     parent = document("a/B/v1", "parent", {}, layeringDefinition={"abstract": True, "layer": "global"})
-    committed(site, "b", TWO)
+    committed(site, "b", layering_policy(), TWO)
     committed(site, "a", ONE, parent)
-    committed(site, "b", THREE)
+    committed(site, "b", layering_policy(), THREE)
 
     answers = [site.viewer.get(f"/revisions/{number}/rendered-documents") for number in (1, 2, 3)]
 
     assert [answer.headers["Content-Type"] for answer in answers] == ["application/x-yaml"] * 3
     assert [[one["metadata"]["name"] for one in read_documents(answer.content)] for answer in answers] == [
-        ["two"],
-        ["one", "two"],
-        ["one", "three"],
+        ["two", "layering-policy"],
+        ["one", "two", "layering-policy"],
+        ["one", "three", "layering-policy"],
     ]
 
 
 @pytest.mark.parametrize("revision", ["0", "2", "4294967296", "9999999999", "99999999999", "-1", "1.0", "x", "٣", ""])
 def test_a_revision_that_is_not_there(site: Site, revision: str) -> None:
-    committed(site, "a", ONE)
+    committed(site, "a", layering_policy(), ONE)
 
     answer = site.viewer.get(f"/revisions/{revision}/rendered-documents")
 
@@ -398,4 +402,9 @@ def test_a_real_round_commits_and_is_read_by_the_provisioner(site: Site) -> None
 
     answer = site.viewer.get(f"/revisions/{revision}/rendered-documents")
 
-    assert read_documents(answer.content) == design
+    shown = read_documents(answer.content)
+    assert [{"schema": one["schema"], "data": one["data"]} for one in shown] == [
+        {"schema": one["schema"], "data": one["data"]}
+        for one in sorted(design, key=lambda one: (one["schema"], one["metadata"]["name"]))
+    ]
+    assert {tuple(one["status"].items()) for one in shown} == {(("bucket", "design"), ("revision", revision))}

@@ -8,10 +8,19 @@ import falcon
 from falcon.testing import Result, TestClient
 
 from shipyard_api.domain.strategy import DEFAULT_STRATEGY_NAME
+from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import SqlStore
 from shipyard_api.yaml_stream import write_documents
-from tests.factories import document, five_groups_data, five_groups_inventory, node_document, strategy_document
+from tests.factories import (
+    document,
+    five_groups_data,
+    five_groups_inventory,
+    layering_policy,
+    node_document,
+    strategy_document,
+)
 from tests.integration.api import description
+from tests.peer import Peer
 
 V1 = "/api/v1.0"
 YAML = {"Content-Type": "application/x-yaml"}
@@ -67,12 +76,15 @@ class Caller:
 
 @dataclass(frozen=True)
 class Site:
-    """An API on an empty database: who may write, who may read, who may nothing."""
+    """An API on an empty database: who may write, who may read, who fetches designs, who may nothing."""
 
     admin: Caller
     viewer: Caller
+    peer: Caller
     nobody: Caller
     store: SqlStore
+    designs: SqlDesigns
+    drydock: Peer
 
     def commit(self, *documents: Mapping[str, Any], collection: str = "design") -> int:
         """Put documents into force, and return the revision."""
@@ -96,7 +108,7 @@ def configuration(**sections: Any) -> dict[str, Any]:
 
 def small_design(nodes: Sequence[str] = ("n1", "n2")) -> list[dict[str, Any]]:
     """A sound design without a strategy."""
-    return [configuration(), *(node_document(name) for name in nodes)]
+    return [configuration(), *(node_document(name) for name in nodes), layering_policy()]
 
 
 def five_groups_design() -> list[dict[str, Any]]:
@@ -106,7 +118,8 @@ def five_groups_design() -> list[dict[str, Any]]:
         for node in five_groups_inventory().nodes.values()
         if node.name not in ("control05", "compute31")
     ]
-    return [configuration(), strategy_document(*five_groups_data()["groups"], name=DEFAULT_STRATEGY_NAME), *nodes]
+    strategy = strategy_document(*five_groups_data()["groups"], name=DEFAULT_STRATEGY_NAME)
+    return [layering_policy(), configuration(), strategy, *nodes]
 
 
 def messages(answer: Result) -> list[dict[str, Any]]:

@@ -164,3 +164,76 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(
     migrations.upgrade(blank, DIRECTORY)
 
     assert migrations.current(blank) == migrations.head(DIRECTORY)
+
+
+def upgrade_to(engine: sa.Engine, revision: str) -> None:
+    config = Config(DIRECTORY / "alembic.ini")
+    with engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+
+
+def test_documents_get_the_beginning_of_the_run_in_which_they_stood_unchanged(blank: sa.Engine) -> None:
+    """Each line: a document, and its content in revisions 1, 2, 3, 5 and 6 (there is no 4); a dot where it is gone."""
+    numbers = (1, 2, 3, 5, 6)
+    stories = {
+        "steady": ("aaaaa", (1, 1, 1, 1, 1)),
+        "changed": ("aabbb", (1, 1, 3, 3, 3)),
+        "back again": ("abaab", (1, 2, 3, 3, 6)),
+        "gone and back": ("a.a.a", (1, 3, 6)),
+        "late": ("...aa", (5, 5)),
+        "gone": ("aa...", (1, 1)),
+    }
+    upgrade_to(blank, "0002")
+    with blank.begin() as connection:
+        for number in numbers:
+            connection.execute(sa.text("INSERT INTO revisions (id) VALUES (:number)"), {"number": number})
+        for content in "ab":
+            connection.execute(sa.text("INSERT INTO document_contents VALUES (:hash, '{}', '1')"), {"hash": content})
+        connection.execute(
+            sa.text(
+                "INSERT INTO revision_documents VALUES (:revision, 'a/B/v1', 'site', :name, :collection, 0, :hash)"
+            ),
+            [
+                # Which collection holds it makes no difference.
+                {"revision": number, "name": name, "collection": f"c{number}", "hash": content}
+                for name, (contents, _) in stories.items()
+                for number, content in zip(numbers, contents, strict=True)
+                if content != "."
+            ],
+        )
+
+    migrations.upgrade(blank, DIRECTORY)
+
+    with blank.connect() as connection:
+        found = connection.execute(sa.text("SELECT name, since FROM revision_documents ORDER BY name, revision")).all()
+    assert {name: tuple(row.since for row in found if row.name == name) for name in stories} == {
+        name: since for name, (_, since) in stories.items()
+    }
+
+
+def test_contents_and_tokens_of_before_are_still_good(blank: sa.Engine) -> None:
+    upgrade_to(blank, "0002")
+    with blank.begin() as connection:
+        connection.execute(sa.text("INSERT INTO document_contents VALUES ('a', '{}', '1')"))
+        connection.execute(sa.text("INSERT INTO api_tokens (id, name, role, digest) VALUES ('1', 'x', 'admin', 'x')"))
+
+    migrations.upgrade(blank, DIRECTORY)
+
+    with blank.connect() as connection:
+        (content,) = connection.execute(sa.text("SELECT * FROM document_contents")).mappings()
+        assert content == {"hash": "a", "metadata": "{}", "data": "1", "sealed": None}
+        assert connection.execute(sa.text("SELECT role FROM api_tokens")).scalars().all() == ["admin"]
+
+
+@pytest.mark.parametrize("role", ["admin", "viewer", "peer", "root", ""])
+def test_roles_of_tokens(blank: sa.Engine, role: str) -> None:
+    migrations.upgrade(blank, DIRECTORY)
+    insert = sa.text("INSERT INTO api_tokens (id, name, role, digest) VALUES ('1', 'x', :role, 'x')")
+
+    with blank.connect() as connection:
+        if role in ("admin", "viewer", "peer"):
+            connection.execute(insert, {"role": role})
+        else:
+            with pytest.raises(sa.exc.IntegrityError, match="api_tokens_role_known"):
+                connection.execute(insert, {"role": role})

@@ -20,7 +20,7 @@ def store_at(url: str) -> SqlStore:
 
 def ask(store: SqlStore) -> int:
     with store.begin() as tx:
-        return int(tx.revisions.head())
+        return len(tx.actions.all())
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_a_connection_that_dies_within_a_transaction_is_an_outage(database_url: 
         with store.begin() as tx:
             tx.tokens.create("ann", "admin", bytes(32), None)
             cut_off(database_url)
-            tx.revisions.head()
+            tx.actions.all()
 
     with pytest.raises(StoreUnavailable):
         cut_in_the_middle()
@@ -112,7 +112,7 @@ def test_one_that_dies_before_it_could_commit_is_an_outage_too(database_url: str
 def test_a_wrong_statement_is_no_outage(database_url: str) -> None:
     store = store_at(database_url)
     with pytest.raises(sa.exc.ProgrammingError), store.begin() as tx:
-        tx.revisions._connection.execute(sa.text("SELECT nothing FROM nowhere"))
+        tx.actions._connection.execute(sa.text("SELECT nothing FROM nowhere"))
     store.dispose()
 
 

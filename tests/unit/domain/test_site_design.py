@@ -6,13 +6,21 @@ from typing import Any
 
 import pytest
 
+from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
-from shipyard_api.domain.configdocs import parse_documents
+from shipyard_api.domain.configdocs import Collection, Revision, StoredDocument, parse_documents, render
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.site_design import SiteInputs, read_design
 from shipyard_api.domain.strategy import ALL_AT_ONCE
 from tests.conftest import ROOT
-from tests.factories import document, five_groups_data, group_entry, node_document, strategy_document
+from tests.factories import (
+    document,
+    five_groups_data,
+    group_entry,
+    layering_policy,
+    node_document,
+    strategy_document,
+)
 
 SCHEMAS = SchemaFiles(ROOT / "schemas")
 
@@ -26,9 +34,11 @@ def configuration(**data: Any) -> dict[str, Any]:
 
 
 def read(*entries: dict[str, Any]) -> tuple[SiteInputs | None, list[tuple[str, Level]]]:
-    documents, faults = parse_documents(entries)
+    documents, faults = parse_documents([layering_policy(), *entries])
     assert faults == ()
-    inputs, findings = read_design(3, documents, SCHEMAS.check)
+    rendering, broken = render([StoredDocument(one, Collection("c"), Revision(1)) for one in documents], DataSchemas())
+    assert rendering is not None, broken
+    inputs, findings = read_design(3, rendering, SCHEMAS.check)
     return inputs, [(finding.name, finding.level) for finding in findings]
 
 

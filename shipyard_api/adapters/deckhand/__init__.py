@@ -1,0 +1,1 @@
+"""The design store port, filled by a Deckhand."""

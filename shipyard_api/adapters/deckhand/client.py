@@ -1,0 +1,261 @@
+"""Deckhand's REST API: paths, headers, and what its answers mean in terms of ``ports.errors``."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from shipyard_api.http import HttpClient, Options, Params, Response, retry_after, segment
+from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+from shipyard_api.yaml_stream import Limits, YamlFault, read_documents, write_documents
+
+from .translate import SYSTEM, JsonObject, kind_of, said_in
+
+LARGEST_ANSWER = 256 * 1024 * 1024  # bytes: the list of revisions only ever grows, and there are no pages
+LONGEST_DETAIL = 400  # characters of Deckhand's text that go into ours
+MEDIA_TYPE = "application/x-yaml"
+
+# Deckhand's answers are larger than what people send us, and still no answer may take all memory.
+LIMITS = Limits(
+    bytes_=LARGEST_ANSWER,
+    depth=256,
+    nodes=20_000_000,
+    documents=500_000,
+    scalar=LARGEST_ANSWER,
+    text=2 * LARGEST_ANSWER,
+)
+
+_NO_REVISION = ("RevisionNotFound", "HTTPNotFound")  # the second one is what lists of documents say
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """Deckhand's no to a request: status code, its word for why, its whole Status object, and our error."""
+
+    code: int
+    kind: str
+    status: JsonObject
+    error: PeerError
+
+
+class DeckhandClient:
+    """One Deckhand. Changes are sent once, but for taking a tag away; reads are repeated by ``http``.
+
+    ``base_url`` ends in ``/api/v1.0``. ``token`` is asked before every request; on 401 ``renew_token`` is called and
+    the request, which had no effect, sent once more. ``marker`` is asked before every request for the request of ours
+    that is behind it, ``end_user`` is the person; both are for Deckhand's log. Seconds: ``connect_timeout``;
+    ``read_timeout``, which is long because deployments let Deckhand render for 600 s; ``read_pause`` before ``http``
+    first repeats a read. ``largest_answer``: bytes.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        token: Callable[[], str],
+        renew_token: Callable[[], None] = lambda: None,
+        marker: Callable[[], str] = lambda: "",
+        end_user: str = "shipyard",
+        connect_timeout: float = 5.0,
+        read_timeout: float = 610.0,
+        read_pause: float = 0.2,
+        largest_answer: int = LARGEST_ANSWER,
+        verify: bool | str = True,
+    ) -> None:
+        self._http = HttpClient(
+            base_url,
+            system=SYSTEM,
+            headers={"X-End-User": end_user},
+            credentials=lambda: {"X-Auth-Token": token()},
+            connect_timeout=connect_timeout,
+            read_timeout=read_timeout,
+            total_timeout=2 * read_timeout,
+            first_pause=read_pause,
+            max_body=largest_answer,
+            verify=verify,
+        )
+        self._renew_token = renew_token
+        self._marker = marker
+
+    def revisions(self) -> list[JsonObject]:
+        """Return every revision there ever was, in no order. Slow where there are many."""
+        answer = self._send("GET", "revisions")
+        listed = _object(answer).get("results")
+        if not isinstance(listed, list):
+            raise _strange(answer)
+        return _objects(answer, listed)
+
+    def revision(self, number: int) -> JsonObject | None:
+        """Return one revision with its tags and their data, or None if Deckhand itself says that there is none."""
+        answer = self._send("GET", f"revisions/{number}")
+        return None if _is_absent(answer, *_NO_REVISION) else _object(answer)
+
+    def tags(self, number: int) -> JsonObject | None:
+        """Return the tags of a revision, names to data, or None if there is no such revision."""
+        answer = self._send("GET", f"revisions/{number}/tags")
+        return None if _is_absent(answer, *_NO_REVISION) else _object(answer)
+
+    def documents(self, number: int, bucket: str | None = None) -> list[JsonObject] | None:
+        """Return the documents of a revision as they were written, or None if there is no such revision."""
+        params = {"cleartext-secrets": "true"} | ({"status.bucket": bucket} if bucket is not None else {})
+        answer = self._send("GET", f"revisions/{number}/documents", params=params)
+        return None if _is_absent(answer, *_NO_REVISION) else _documents(answer)
+
+    def rendered(self, number: int) -> list[JsonObject] | Denial | None:
+        """Return the design, or why there is none, or None if there is no such revision.
+
+        Always in clear: Deckhand keeps one rendering of each revision, clear or not as it was first asked for.
+        """
+        answer = self._send("GET", f"revisions/{number}/rendered-documents", params={"cleartext-secrets": "true"})
+        if _is_absent(answer, *_NO_REVISION):
+            return None
+        return _documents(answer) if answer.ok else _denial(answer)
+
+    def diff(self, one: int, other: int) -> JsonObject | None:
+        """Return how the older one's buckets became those of the newer, or None if there is no such revision."""
+        answer = self._send("GET", f"revisions/{one}/diff/{other}")
+        return None if _is_absent(answer, *_NO_REVISION) else _object(answer)
+
+    def validations(self, number: int) -> list[JsonObject] | None:
+        """Return what was reported about a revision, or None if there is no such revision."""
+        answer = self._send("GET", f"revisions/{number}/validations/detail")
+        if _is_absent(answer, *_NO_REVISION):
+            return None
+        listed = _object(answer).get("results") or []
+        if not isinstance(listed, list):
+            raise _strange(answer)
+        return _objects(answer, listed)
+
+    def put(self, bucket: str, documents: Sequence[JsonObject]) -> list[JsonObject] | Denial:
+        """Replace what a bucket holds, once, and return what Deckhand stored, or that it refused.
+
+        Raises Unavailable where it is not known whether that was done.
+        """
+        answer = self._send("PUT", f"buckets/{segment(bucket)}/documents", body=write_documents(documents))
+        return _documents(answer) if answer.ok or answer.status >= 500 else _denial(answer)
+
+    def rollback(self, number: int) -> JsonObject | None:
+        """Make a revision from another one, once, or return None if there is no such revision."""
+        answer = self._send("POST", f"rollback/{number}", body=b"")
+        return None if _is_absent(answer, *_NO_REVISION) else _object(answer)
+
+    def set_tag(self, number: int, tag: str, data: JsonObject) -> None:
+        """Set a tag, once. Not for a tag that is there already: Deckhand would keep two, and then show neither."""
+        body = write_documents([dict(data)]) if data else b""
+        _expected(self._send("POST", f"revisions/{number}/tags/{segment(tag)}", body=body))
+
+    def delete_tag(self, number: int, tag: str) -> None:
+        """Take a tag away; that it is not there is no error."""
+        path = f"revisions/{number}/tags/{segment(tag)}"
+        answer = self._twice("DELETE", path)
+        if not _is_absent(answer, "RevisionTagNotFound"):
+            _expected(answer)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._http.close()
+
+    def _twice(self, method: str, path: str) -> Response:
+        """Return the answer to a change that does no harm when it is made again, as it is if no answer comes."""
+        try:
+            answer = self._send(method, path)
+        except Unavailable:
+            return self._send(method, path)
+        return self._send(method, path) if answer.status in (502, 503, 504) else answer
+
+    def _send(self, method: str, path: str, *, params: Params = (), body: bytes | None = None) -> Response:
+        """Return the answer to a request, sent a second time only if the first was turned away for its token."""
+        marker = self._marker()
+        headers = {"X-Context-Marker": marker} if marker else {}
+        options: Options = {"params": params, "headers": headers, "marker": marker}
+        if body is not None:
+            headers["Content-Type"] = MEDIA_TYPE
+            options["body"] = body
+        answer = self._http.send(method, path, **options)
+        if answer.status == 401:
+            self._renew_token()
+            answer = self._http.send(method, path, **options)
+        return answer
+
+
+def _object(answer: Response) -> JsonObject:
+    values = _read(_expected(answer))
+    if not values:
+        return {}
+    if len(values) != 1 or not isinstance(values[0], dict):
+        raise _strange(answer)
+    return values[0]
+
+
+def _documents(answer: Response) -> list[JsonObject]:
+    return _objects(answer, _read(_expected(answer)))
+
+
+def _read(answer: Response) -> list[Any]:
+    try:
+        return read_documents(answer.body, LIMITS)
+    except YamlFault as fault:
+        detail = f"answered {answer.status} with YAML that cannot be read ({fault.faults[0]})"
+        raise Unavailable(SYSTEM, answer.operation, detail) from fault
+
+
+def _objects(answer: Response, values: Sequence[Any]) -> list[JsonObject]:
+    if not all(isinstance(value, dict) for value in values):
+        raise _strange(answer)
+    return list(values)
+
+
+def _strange(answer: Response) -> Unavailable:
+    return Unavailable(SYSTEM, answer.operation, f"answered {answer.status} with YAML of another shape than agreed")
+
+
+def _expected(answer: Response) -> Response:
+    if not answer.ok:
+        raise _fault(answer)
+    return answer
+
+
+def _is_absent(answer: Response, *kinds: str) -> bool:
+    """Say whether Deckhand itself says that there is no such thing, for one of its words for that."""
+    if answer.status != 404:
+        return False
+    kind = kind_of(_status(answer))
+    if not kind:
+        # Somebody else's 404 (a proxy, a wrong address) must not make a revision count as unknown.
+        raise Unavailable(SYSTEM, answer.operation, "answered 404, but not in Deckhand's words")
+    return kind in kinds
+
+
+def _denial(answer: Response) -> Denial:
+    status = _status(answer)
+    return Denial(answer.status, kind_of(status), status, _fault(answer))
+
+
+def _fault(answer: Response) -> PeerError:
+    """Return what an answer that is no success means: below 500 repeating is useless, from 500 on nobody knows.
+
+    Deckhand's own ``retry`` is not asked: it is true with every 500, also with those that stay for ever.
+    """
+    if answer.status == 429:
+        pause = retry_after(answer.headers, now=datetime.now(UTC))
+        return Busy(SYSTEM, answer.operation, _said(answer), retry_after=pause)
+    kind = Refused if answer.status < 500 and answer.status != 408 else Unavailable
+    return kind(SYSTEM, answer.operation, _said(answer))
+
+
+def _said(answer: Response) -> str:
+    """Return status and reason in one line."""
+    status = _status(answer)
+    # From 500 on the text may be that of a database, with the statement's parameters, and these are the documents.
+    text = kind_of(status) if answer.status >= 500 else said_in(status)
+    line = " ".join(text.split())[:LONGEST_DETAIL]
+    return f"answered {answer.status}: {line}" if line else f"answered {answer.status} without a reason"
+
+
+def _status(answer: Response) -> JsonObject:
+    """Return the Status object in an answer; empty if it is none, as a 401 from the service's front door."""
+    try:
+        values = read_documents(answer.body, LIMITS)
+    except YamlFault:
+        return {}
+    return values[0] if len(values) == 1 and isinstance(values[0], dict) else {}

@@ -1,0 +1,370 @@
+"""The design store port over Deckhand's API."""
+
+import hashlib
+import hmac
+from collections.abc import Collection as Some
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, TypeVar
+
+from shipyard_api.domain.configdocs import (
+    LAYERING_POLICY,
+    Change,
+    Collection,
+    Document,
+    Identity,
+    Rendering,
+    Revision,
+    RevisionTag,
+    StoredDocument,
+)
+from shipyard_api.domain.findings import Finding
+from shipyard_api.ports.documents import (
+    Json,
+    Landmarks,
+    Overtaken,
+    RenderingFailed,
+    RevisionRecord,
+    UnknownRevision,
+)
+from shipyard_api.ports.errors import Refused, Unavailable
+
+from . import translate
+from .client import DeckhandClient, Denial
+
+EMPTY = Revision(0)
+
+_T = TypeVar("_T")
+
+
+class DeckhandDesigns:
+    """Deckhand as the store of configdocs.
+
+    **One writer.** Deckhand loses updates when two write at once, so every change is made under our ``WriterLock``;
+    against writers that do not know the lock, ``put`` only looks at the newest revision before it begins.
+
+    **More revisions than the port speaks of.** A rollback is compared with its target afterwards and, where Deckhand
+    brought back something else, put right by loads, each of which is a revision. ``put`` on another base than the
+    newest revision rolls back first. If one of these steps fails, the newest revision is one that nobody asked for;
+    it carries no tag, and the next ``put`` or ``rollback`` starts from its own base again.
+
+    **What Deckhand cannot tell.** It lists documents in the order in which it first kept them. Of encrypted ones it
+    shows a reference, a new one after each load, so that they count as modified. Validation policies it never lists: a
+    collection that holds one is loaded even if nothing differs, and a rollback that went wrong is not put right then.
+    All this also needs an account that may see encrypted documents: from any other Deckhand hides them without a word.
+
+    ``fingerprint_key``: what makes fingerprints of secrets impossible to guess by trying.
+    """
+
+    name = translate.SYSTEM
+
+    def __init__(self, client: DeckhandClient, fingerprint_key: bytes | None = None) -> None:
+        self._client = client
+        self._fingerprint_key = fingerprint_key
+
+    # Reading
+
+    def landmarks(self) -> Landmarks:
+        """Return where the versions are. Slow where there are many revisions."""
+        listed = self._listed()
+        newest = {tag: one.revision for one in listed for tag in RevisionTag if tag.value in one.tags}
+        return Landmarks(listed[-1].revision if listed else EMPTY, newest)
+
+    def revisions(self, *, tags: Some[str] = (), after: Revision, limit: int) -> Sequence[RevisionRecord]:
+        """Return up to ``limit`` revisions after the given one, in order; with ``tags``, those that carry one."""
+        wanted = frozenset(tags)
+        later = (one for one in self._listed() if one.revision > after and (not wanted or one.tags & wanted))
+        # The list has no data of tags, and few revisions have tags.
+        return [
+            RevisionRecord(one.revision, one.created_at, self._tags(one.revision) if one.tags else {})
+            for one in islice(later, max(limit, 0))
+        ]
+
+    def revision(self, revision: Revision) -> RevisionRecord:
+        """Return one revision; raises UnknownRevision, also for 0."""
+        found = self._known(revision)
+        with _understood("revision"):
+            return RevisionRecord(revision, translate.created_at(found), translate.tags_of(found.get("tags")))
+
+    def documents(self, revision: Revision, collection: Collection | None = None) -> tuple[StoredDocument, ...]:
+        """Return the documents by the names of their collections, then in the order in which Deckhand first had them.
+
+        The data of an encrypted document is a reference. Revision 0 holds none. Raises UnknownRevision.
+        """
+        if revision == EMPTY:
+            return ()
+        entries = _found(revision, self._client.documents(_number(revision), collection))
+        with _understood("documents"):
+            found = [translate.stored_of(entry) for entry in entries]
+        return tuple(sorted(found, key=lambda one: one.collection))
+
+    def rendered(self, revision: Revision) -> Rendering:
+        """Return the design that the documents make, secrets in clear. May take minutes.
+
+        Raises UnknownRevision, also for 0, and RenderingFailed; Deckhand names all data that breaks a schema, of
+        everything else only the first.
+        """
+        _number(revision)
+        written = [one.document for one in self.documents(revision)]
+        secrets = translate.secrets_among(written)
+        answer = self._client.rendered(revision)
+        if answer is None:
+            raise UnknownRevision(revision)
+        if isinstance(answer, Denial):
+            if not translate.is_about_the_design(answer.code, answer.kind):
+                raise answer.error
+            raise RenderingFailed(revision, translate.rendering_findings(answer.status, written, secrets))
+        with _understood("rendered"):
+            found = [translate.rendered_of(entry, secrets) for entry in answer]
+        # A revision without a layering policy is shown with one of another revision.
+        keys = {document.key for document in written}
+        of_it = (one for one in found if one.document.key in keys)
+        return Rendering(tuple(sorted(of_it, key=lambda one: one.document.key)))
+
+    def differences(self, base: Revision, new: Revision) -> Mapping[Collection, Change]:
+        """Return how each collection in either revision stands in ``new`` compared with ``base``, by name.
+
+        Raises UnknownRevision.
+        """
+        if base == new == EMPTY:
+            return {}
+        older, newer = sorted((base, new))
+        answer = self._client.diff(_number(older) if older else 0, _number(newer))
+        if answer is None:
+            self._known(newer)
+            raise UnknownRevision(older)
+        with _understood("differences"):
+            return translate.changes_of(answer, base, new)
+
+    def findings(self, revision: Revision) -> tuple[Finding, ...]:
+        """Return what was reported to Deckhand about a revision; only failures count. Raises UnknownRevision."""
+        entries = _found(revision, self._client.validations(_number(revision)))
+        if not entries:
+            self._known(revision)
+        if not any(entry.get("status") == "failure" for entry in entries):
+            return ()
+        written = [one.document for one in self.documents(revision)]
+        return translate.reported_findings(entries, written, translate.secrets_among(written))
+
+    def fingerprint(self, text: bytes) -> str:
+        """Return what is shown instead of a secret: HMAC-SHA256 where a key is configured, else a plain SHA-256."""
+        if self._fingerprint_key is None:
+            return hashlib.sha256(text).hexdigest()
+        return hmac.new(self._fingerprint_key, text, hashlib.sha256).hexdigest()
+
+    # Writing
+
+    def put(
+        self, collection: Collection, documents: Sequence[Document], *, base: Revision, head: Revision
+    ) -> Revision | None:
+        """Make a revision that is ``base`` with this collection replaced; None if nothing would differ from ``base``.
+
+        May be repeated after Unavailable, with what ``landmarks`` then says is the newest. Raises Refused for what
+        Deckhand cannot keep; what else is raised says the port.
+        """
+        self._check_head(head)
+        before = self.documents(base)
+        translate.check_load(collection, documents, before)
+        if self._is_same(collection, documents, base, before):
+            return None
+        onto = head if base == head else self._rolled_back(base)
+        return self._load(collection, documents, before, onto) or (onto if onto != head else None)
+
+    def rollback(self, revision: Revision) -> Revision:
+        """Make a new revision with exactly the documents of the given one, which may be 0.
+
+        Raises UnknownRevision, and Refused if Deckhand brought back other documents and they could not be put right.
+        """
+        return self._rolled_back(revision)
+
+    def tag(self, revision: Revision, tag: str, data: Json) -> None:
+        """Set a tag; a tag that is there with the same data is left alone. Raises UnknownRevision.
+
+        A tag whose data changes is missing for a moment: Deckhand knows no change of a tag.
+        """
+        if not isinstance(data, Mapping):
+            raise Refused(self.name, f"tag {tag}", "a tag's data is a mapping")
+        if not 0 < len(tag) <= translate.TAG_LIMIT:
+            detail = f"its name has {len(tag)} characters, allowed are 1 to {translate.TAG_LIMIT}"
+            raise Refused(self.name, f"tag {tag}", detail)
+        present = translate.tags_of(self._known(revision).get("tags"))
+        if tag in present:
+            if present[tag] == data:
+                return
+            self._client.delete_tag(revision, tag)
+        self._client.set_tag(revision, tag, data)
+
+    def untag(self, revision: Revision, tag: str) -> None:
+        """Take a tag away; a tag that is not there is no error. Raises UnknownRevision."""
+        if tag in translate.tags_of(self._known(revision).get("tags")):
+            self._client.delete_tag(revision, tag)
+
+    # What these are made of
+
+    def _listed(self) -> list[translate.Listed]:
+        with _understood("revisions"):
+            return translate.listed_of(self._client.revisions())
+
+    def _known(self, revision: Revision) -> Mapping[str, Any]:
+        """Return Deckhand's own record of a revision; raises UnknownRevision, also for 0."""
+        return _found(revision, self._client.revision(_number(revision)))
+
+    def _tags(self, revision: Revision) -> dict[str, Json]:
+        return translate.tags_of(self._client.tags(revision))
+
+    def _check_head(self, head: Revision) -> None:
+        if (newest := self.landmarks().head) != head:
+            raise Overtaken(f"the newest revision is {newest}, no longer {head}")
+
+    def _is_same(
+        self, collection: Collection, documents: Sequence[Document], base: Revision, before: Iterable[StoredDocument]
+    ) -> bool:
+        """Say whether ``base`` holds exactly these documents in this collection; if that cannot be told, no."""
+        kept = {
+            one.document.identity: translate.as_kept(one.document) for one in before if one.collection == collection
+        }
+        wanted = {document.identity: translate.as_kept(document) for document in documents}
+        if kept.keys() != wanted.keys() or translate.has_hidden(documents):
+            return False
+        sealed = [one for one in wanted.values() if one.is_encrypted and kept[one.identity].is_encrypted]
+        hidden = {document.identity for document in sealed}
+        for identity, document in wanted.items():
+            with_data = identity not in hidden
+            told = translate.content(kept[identity], with_data=with_data)
+            if told != translate.content(document, with_data=with_data):
+                return False
+        if base != EMPTY and self._known(base).get("validationPolicies"):
+            return False
+        secrets = self._secrets(base, sealed) if sealed else {}
+        return all(translate.content(one) == secrets.get(one.identity) for one in sealed)
+
+    def _load(
+        self, collection: Collection, documents: Sequence[Document], before: Iterable[StoredDocument], head: Revision
+    ) -> Revision | None:
+        """Send a load and return the revision that it made, or None if it made none."""
+        answer = self._client.put(collection, [translate.entry_of(document) for document in documents])
+        if isinstance(answer, Denial):
+            if answer.code == 409:
+                self._check_head(head)  # without another writer, nothing that was checked before can be in the way
+            renamed = any(one.collection == collection and one.document.schema == LAYERING_POLICY for one in before)
+            if answer.kind != "SingletonDocumentConflict" or not renamed:
+                raise answer.error
+            # For Deckhand the old policy is there until a load has left it out.
+            others = [document for document in documents if document.schema != LAYERING_POLICY]
+            answer = self._client.put(collection, [translate.entry_of(document) for document in others])
+            if not isinstance(answer, Denial):
+                answer = self._client.put(collection, [translate.entry_of(document) for document in documents])
+            if isinstance(answer, Denial):
+                raise answer.error
+        made = translate.made_by(answer)
+        if made is None or made <= head:
+            # A collection of which nothing is left, or nothing new: the number stands in the list only.
+            made = self.landmarks().head
+        return made if made != head else None
+
+    def _rolled_back(self, target: Revision) -> Revision:
+        """Make a revision with exactly the documents of ``target``, and look whether it has them (A10)."""
+        answer = self._client.rollback(_number(target) if target else 0)
+        with _understood("rollback"):
+            made = translate.number_of(_found(target, answer))
+        changes = self.differences(target, made)
+        changed = [name for name, change in changes.items() if change is not Change.UNMODIFIED]
+        return self._repaired(target, made, changed) if changed else made
+
+    def _repaired(self, target: Revision, made: Revision, changed: Sequence[Collection]) -> Revision:
+        """Load each collection that a rollback got wrong with what it held in ``target``; return the last revision.
+
+        ``changed`` are those that differ for Deckhand, some of them perhaps only in what it does not show.
+        """
+        wanted, found = _by_collection(self.documents(target)), _by_collection(self.documents(made))
+        wrong = sorted(name for name in wanted.keys() | found.keys() if _differ(wanted.get(name), found.get(name)))
+
+        def beyond_repair(why: str) -> Refused:
+            named = ", ".join(changed)
+            detail = f"revision {made} does not hold what revision {target} held in {named}, and {why}"
+            return Refused(self.name, f"rollback to {target}", f"{detail}; load these collections anew")
+
+        if target != EMPTY and self._known(target).get("validationPolicies"):
+            raise beyond_repair("there are validation policies, which Deckhand does not show")
+        sealed = [one for name in wrong for one in wanted.get(name, {}).values() if one.is_encrypted]
+        secrets = self._clear(target, sealed) if sealed else {}
+        if lost := sorted(f"{one.schema} '{one.name}'" for one in sealed if one.identity not in secrets):
+            raise beyond_repair(f"Deckhand does not show what is secret in {', '.join(lost)}")
+        # Nobody can take over what is not let go: a document of another collection, or the one layering policy.
+        owner = {identity: name for name, held in wanted.items() for identity in held}
+        for name in wrong:
+            foreign = [one for one in found.get(name, {}) if owner.get(one) != name]
+            if any(one in owner or one[0] == LAYERING_POLICY for one in foreign):
+                made = self._load(Collection(name), (), (), made) or made
+        for name in wrong:
+            documents = [secrets.get(identity, one) for identity, one in wanted.get(name, {}).items()]
+            made = self._load(Collection(name), documents, (), made) or made
+        found = _by_collection(self.documents(made))
+        known = frozenset(secrets)
+        if any(_differ(wanted.get(name), found.get(name), known) for name in wanted.keys() | found.keys()):
+            raise beyond_repair("loading it again did not help")
+        # Whoever may not see encrypted documents has just loaded collections without them. Of those with secrets that
+        # we see Deckhand says nothing of use: each load makes a new reference.
+        blurred = {name for name, held in wanted.items() if any(one.is_encrypted for one in held.values())}
+        changes = self.differences(target, made)
+        if any(changes[name] is not Change.UNMODIFIED for name in changes.keys() - blurred):
+            raise beyond_repair("the rest of them is not shown to us")
+        return made
+
+    def _secrets(self, revision: Revision, sealed: Iterable[Document]) -> dict[Identity, bytes]:
+        return {identity: translate.content(one) for identity, one in self._clear(revision, sealed).items()}
+
+    def _clear(self, revision: Revision, sealed: Iterable[Document]) -> dict[Identity, Document]:
+        """Return those of the encrypted documents whose secret the design shows as it was written, with it."""
+        try:
+            design = self.rendered(revision)
+        except RenderingFailed:
+            return {}
+        shown = {one.document.identity: one.document for one in design.documents}
+        mine = (shown.get(one.identity) for one in sealed if translate.keeps_its_data(one))
+        return {one.identity: one for one in mine if one is not None and one.is_encrypted}
+
+
+def _number(revision: Revision) -> Revision:
+    """Return the number of a revision that there can be; a larger one breaks Deckhand instead of being unknown."""
+    if not 0 < revision <= translate.LARGEST_REVISION:
+        raise UnknownRevision(revision)
+    return revision
+
+
+def _found(revision: Revision, answer: _T | None) -> _T:
+    if answer is None:
+        raise UnknownRevision(revision)
+    return answer
+
+
+def _by_collection(documents: Iterable[StoredDocument]) -> dict[Collection, dict[Identity, Document]]:
+    found: dict[Collection, dict[Identity, Document]] = {}
+    for one in documents:
+        found.setdefault(one.collection, {})[one.document.identity] = one.document
+    return found
+
+
+def _differ(
+    one: Mapping[Identity, Document] | None,
+    other: Mapping[Identity, Document] | None,
+    secret: Some[Identity] = frozenset(),
+) -> bool:
+    """Say whether two states of a collection differ; the data of the secret ones is a reference, and new each time."""
+    one, other = one or {}, other or {}
+    if one.keys() != other.keys():
+        return True
+    return any(
+        translate.content(one[identity], with_data=identity not in secret)
+        != translate.content(other[identity], with_data=identity not in secret)
+        for identity in one
+    )
+
+
+@contextmanager
+def _understood(operation: str) -> Iterator[None]:
+    try:
+        yield
+    except translate.Strange as error:
+        raise Unavailable(translate.SYSTEM, operation, f"answered with {error}") from error

@@ -1,0 +1,359 @@
+"""Our documents into Deckhand's, its answers and its complaints into ours; pure (contract deckhand, part A, B9)."""
+
+import json
+import re
+from collections.abc import Collection as Some
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from shipyard_api.domain.configdocs import (
+    COLLECTION_LIMIT,
+    LAYERING_POLICY,
+    NAME_LIMIT,
+    VALIDATION_POLICY,
+    Change,
+    Collection,
+    Document,
+    Identity,
+    Key,
+    RenderedDocument,
+    Revision,
+    StoredDocument,
+    canonical,
+    secret_keys,
+)
+from shipyard_api.domain.configdocs.documents import layering_of, with_defaults
+from shipyard_api.domain.findings import DocumentRef, Finding, Level
+from shipyard_api.ports.documents import DocumentElsewhere, SecondLayeringPolicy
+from shipyard_api.ports.errors import Refused
+
+SYSTEM = "Deckhand"
+LARGEST_REVISION = 2**31 - 1  # a larger number is an error of Deckhand's database, not of its client
+TAG_LIMIT = 64  # characters
+LONGEST_SECTION = 2000  # characters of a quoted part of a document
+NOT_SPECIFIED = "not specified"
+WITHHELD = "The data breaks the data schema of its kind; what Deckhand says is not shown: it may quote secrets."
+
+JsonObject = Mapping[str, Any]
+
+# What is wrong with a design, and not with Deckhand, although it calls itself broken (A6, B6, B7).
+_FAILURES_AS_500 = frozenset(
+    {"InvalidDocumentFormat", "JsonPathLexerError", "JsonPathParserError", "UnknownSubstitutionError"}
+)
+# What is wrong with our request or our rights, and not with a design.
+_OF_THE_REQUEST = frozenset({"InvalidInputException"})
+# Payloads that Deckhand does not put away as secrets.
+_EMPTY: tuple[Any, ...] = ("", {}, [], None)
+
+
+class Strange(ValueError):
+    """An answer has another shape than agreed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A revision as the list of all of them has it: tags without their data."""
+
+    revision: Revision
+    created_at: datetime
+    tags: frozenset[str]
+
+
+# Documents
+
+
+def entry_of(document: Document) -> dict[str, Any]:
+    """Return the document as it is sent."""
+    return {"schema": document.schema, "metadata": document.metadata, "data": document.data}
+
+
+def document_of(entry: JsonObject) -> Document:
+    """Return a document from an answer. Raises Strange."""
+    schema, metadata = entry.get("schema"), entry.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    if not (isinstance(schema, str) and isinstance(metadata, Mapping) and isinstance(name, str)):
+        raise Strange("a document without schema, metadata or name")
+    layer = layering_of(metadata).get("layer")
+    return Document(schema, name, layer if isinstance(layer, str) else "", with_defaults(metadata), entry.get("data"))
+
+
+def stored_of(entry: JsonObject) -> StoredDocument:
+    """Return a document from a list of those of a revision. Raises Strange."""
+    status = entry.get("status")
+    if not isinstance(status, Mapping) or not isinstance(status.get("bucket"), str):
+        raise Strange("a document without a bucket")
+    if (since := _revision(status.get("revision"))) is None:
+        raise Strange("a document without a revision")
+    return StoredDocument(document_of(entry), Collection(status["bucket"]), since)
+
+
+def rendered_of(entry: JsonObject, secrets: Some[Key] | None) -> RenderedDocument:
+    """Return a document of a design; ``secrets`` names those that hold some, None: nobody knows. Raises Strange."""
+    stored = stored_of(entry)
+    document = stored.document
+    secret = secrets is None or document.key in secrets or document.is_encrypted
+    return RenderedDocument(document, stored.collection, stored.since, secret)
+
+
+def secrets_among(documents: Sequence[Document]) -> frozenset[Key] | None:
+    """Return which documents of a design hold secrets, or None if that cannot be told: then all of them do."""
+    try:
+        return secret_keys(documents)
+    except Exception:  # noqa: BLE001 - whatever is wrong with a design that Deckhand renders, nothing may leak for it
+        return None
+
+
+def made_by(answer: Iterable[JsonObject]) -> Revision | None:
+    """Return the newest revision that the answer to a load names, or None if it names none."""
+    statuses = (one.get("status") for one in answer)
+    numbers = (_revision(status.get("revision")) for status in statuses if isinstance(status, Mapping))
+    return max((number for number in numbers if number is not None), default=None)
+
+
+# Loads
+
+
+def check_load(collection: Collection, documents: Sequence[Document], base: Iterable[StoredDocument]) -> None:
+    """Raise what Deckhand would do wrong, or answer with 500, if it were sent these documents on top of ``base``.
+
+    Raises Refused for what it cannot keep, DocumentElsewhere and SecondLayeringPolicy (A4, A13).
+    """
+    if faults := list(_faults(collection, documents)):
+        raise Refused(SYSTEM, f"put {collection}", "; ".join(faults))
+    others = [one for one in base if one.collection != collection]
+    owners = {one.document.identity: one.collection for one in others}
+    for document in documents:
+        if document.identity in owners:
+            raise DocumentElsewhere(document, owners[document.identity])
+    policies = [one.document for one in others if one.document.schema == LAYERING_POLICY]
+    for document in documents:
+        if document.schema == LAYERING_POLICY:
+            if policies:
+                raise SecondLayeringPolicy(document, policies[0].name)
+            policies.append(document)
+
+
+def _faults(collection: Collection, documents: Sequence[Document]) -> Iterable[str]:
+    if not 0 < len(collection) <= COLLECTION_LIMIT:
+        yield f"the collection's name has {len(collection)} characters, allowed are 1 to {COLLECTION_LIMIT}"
+    seen: set[Identity] = set()
+    for document in documents:
+        what = f"{document.schema} '{document.name}'"
+        if document.identity in seen:
+            yield f"{what} occurs twice"
+        seen.add(document.identity)
+        if len(document.schema.split("/")) != 3:
+            yield f"{what}: a schema has three parts, as in example/Kind/v1"
+        for part, text in (("schema", document.schema), ("name", document.name), ("layer", document.layer)):
+            if len(text) > NAME_LIMIT:
+                yield f"{what}: its {part} has {len(text)} characters, allowed are {NAME_LIMIT}"
+
+
+def content(document: Document, *, with_data: bool = True) -> bytes:
+    """Return what two documents have in common if they are the same; without data, if all else of them is."""
+    return canonical([document.metadata, document.data if with_data else None])
+
+
+def as_kept(document: Document) -> Document:
+    """Return the document as Deckhand will show it: there is nothing to keep secret in an empty payload (B9)."""
+    if not document.is_encrypted or document.data not in _EMPTY:
+        return document
+    metadata = {**document.metadata, "storagePolicy": "cleartext"}
+    return Document(document.schema, document.name, document.layer, metadata, document.data)
+
+
+def has_hidden(documents: Iterable[Document]) -> bool:
+    """Say whether there is a document among these that Deckhand keeps but never lists (A5)."""
+    return any(document.schema == VALIDATION_POLICY for document in documents)
+
+
+def keeps_its_data(document: Document) -> bool:
+    """Say whether the design shows the data of the document as it was written: nothing is put over it."""
+    return not layering_of(document.metadata).get("parentSelector") and not document.metadata.get("substitutions")
+
+
+# Revisions
+
+
+def number_of(entry: JsonObject) -> Revision:
+    """Return the number of a revision. Raises Strange."""
+    if (number := _revision(entry.get("id"))) is None:
+        raise Strange("a revision without a number")
+    return number
+
+
+def created_at(entry: JsonObject) -> datetime:
+    """Return when a revision was made; Deckhand leaves the zone out and means UTC. Raises Strange."""
+    try:
+        created = datetime.fromisoformat(str(entry.get("createdAt")))
+    except ValueError as error:
+        raise Strange("a revision without a time") from error
+    return created.replace(tzinfo=UTC) if created.tzinfo is None else created.astimezone(UTC)
+
+
+def listed_of(entries: Iterable[JsonObject]) -> list[Listed]:
+    """Return all revisions, oldest first. Raises Strange."""
+    listed = (Listed(number_of(one), created_at(one), frozenset(map(str, one.get("tags") or ()))) for one in entries)
+    return sorted(listed, key=lambda one: one.revision)
+
+
+def tags_of(tags: object) -> dict[str, JsonObject]:
+    """Return the tags of a revision with their data; what is no mapping, as older ones may carry, is none."""
+    if not isinstance(tags, Mapping):
+        return {}
+    return {name: data if isinstance(data, Mapping) else {} for name, data in tags.items()}
+
+
+def changes_of(answer: JsonObject, base: Revision, new: Revision) -> dict[Collection, Change]:
+    """Return how each collection stands in ``new`` from how Deckhand says that the newer one differs. Raises Strange.
+
+    It takes the older one as the base whatever it was asked, and calls everything created if one of them is 0 (A8).
+    """
+    backwards = {Change.CREATED: Change.DELETED, Change.DELETED: Change.CREATED} if new < base else {}
+    try:
+        changes = {Collection(name): Change(word) for name, word in answer.items()}
+    except ValueError as error:
+        raise Strange("an unknown word for a change") from error
+    return {name: backwards.get(changes[name], changes[name]) for name in sorted(changes)}
+
+
+# Complaints
+
+
+def kind_of(status: JsonObject) -> str:
+    """Return Deckhand's word for what went wrong; empty if this is no Status object of its."""
+    details = status.get("details")
+    kind = details.get("errorType") if isinstance(details, Mapping) else None
+    return kind if isinstance(kind, str) else ""
+
+
+def said_in(status: JsonObject) -> str:
+    """Return in words what went wrong."""
+    texts = [status.get("message"), *(one.get("message") for one in _messages(status))]
+    return "; ".join(dict.fromkeys(text for text in texts if isinstance(text, str) and text))
+
+
+def is_about_the_design(code: int, kind: str) -> bool:
+    """Say whether a rendering was refused because of the documents, and not because of who asked or how."""
+    if code >= 500:
+        return kind in _FAILURES_AS_500
+    return code in (400, 409) and bool(kind) and not kind.startswith("HTTP") and kind not in _OF_THE_REQUEST
+
+
+def rendering_findings(
+    status: JsonObject, documents: Sequence[Document], secrets: Some[Key] | None
+) -> tuple[Finding, ...]:
+    """Return why documents do not make a design, one finding for each of Deckhand's messages and at least one."""
+    kind = kind_of(status)
+    quotable = _Quotable(documents, secrets)
+    messages = _messages(status) or [{}]
+    found = (_failure(message, kind, str(status.get("message") or ""), quotable) for message in messages)
+    return tuple(one if one.documents else replace(one, documents=_named_in(one.message, documents)) for one in found)
+
+
+def reported_findings(
+    entries: Iterable[JsonObject], documents: Sequence[Document], secrets: Some[Key] | None
+) -> tuple[Finding, ...]:
+    """Return what others reported as failures, one finding for each error; what Deckhand was told to ignore is none."""
+    quotable = _Quotable(documents, secrets)
+    found: list[Finding] = []
+    for entry in entries:
+        if entry.get("status") != "failure":
+            continue
+        name = str(entry.get("name") or SYSTEM)
+        errors = entry.get("errors")
+        for error in errors if isinstance(errors, list) and errors else [{}]:
+            one = error if isinstance(error, Mapping) else {"message": error}
+            about = _documents_of(one) or _document_in(one)
+            text = str(one.get("message") or f"The validation {name} failed, without a word why.")
+            diagnostic = _diagnostic(one, about, quotable)
+            if diagnostic and not quotable(about):
+                text = WITHHELD
+            found.append(Finding(name, Level.ERROR, text, about, diagnostic=diagnostic, source=SYSTEM))
+    return tuple(found)
+
+
+class _Quotable:
+    """Knows whose data may appear in a message: of documents that hold no secret and took nothing from others."""
+
+    def __init__(self, documents: Sequence[Document], secrets: Some[Key] | None) -> None:
+        self._secrets = secrets
+        self._known = {document.key for document in documents}
+        self._patched = {document.key for document in documents if document.metadata.get("substitutions")}
+
+    def __call__(self, about: Sequence[DocumentRef]) -> bool:
+        keys = {(one.schema, one.name) for one in about}
+        if self._secrets is None or not keys or not keys <= self._known:
+            return False
+        return not keys & self._patched and not keys.intersection(self._secrets)
+
+
+def _failure(message: JsonObject, kind: str, summary: str, quotable: _Quotable) -> Finding:
+    about = _documents_of(message)
+    name = str(message.get("name") or kind)
+    text = str(message.get("message") or summary)
+    if kind == "InvalidDocumentFormat" and not quotable(about):
+        text = WITHHELD
+    elif kind == "UnknownSubstitutionError":
+        # Behind that word stands the text of whatever went wrong inside, which may be the value itself.
+        text = text.partition("Details:")[0].strip() or "A substitution cannot be done; Deckhand does not say which."
+    diagnostic = _diagnostic(message, about, quotable)
+    return Finding(name, Level.ERROR, text or kind, about, diagnostic=diagnostic, source=SYSTEM)
+
+
+def _diagnostic(message: JsonObject, about: Sequence[DocumentRef], quotable: _Quotable) -> str:
+    told = message.get("diagnostic")
+    if isinstance(told, str) and told:
+        return told if quotable(about) else ""
+    parts = told if isinstance(told, Mapping) else message
+    if not any(key in parts for key in ("error_section", "path", "validation_schema", "schema_path")):
+        return ""
+    section = _text(parts.get("error_section")) if quotable(about) else NOT_SPECIFIED
+    path, schema, rule = (_text(parts.get(key)) for key in ("path", "validation_schema", "schema_path"))
+    return f"Section: {section} at {path} (schema {schema} at {rule})"
+
+
+def _text(value: object) -> str:
+    if value is None or value == "":
+        return NOT_SPECIFIED
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return text if len(text) <= LONGEST_SECTION else text[:LONGEST_SECTION] + "…"
+
+
+def _messages(status: JsonObject) -> list[JsonObject]:
+    details = status.get("details")
+    messages = details.get("messageList") if isinstance(details, Mapping) else None
+    return [one for one in messages if isinstance(one, Mapping)] if isinstance(messages, list) else []
+
+
+def _documents_of(message: JsonObject) -> tuple[DocumentRef, ...]:
+    documents = message.get("documents")
+    listed = documents if isinstance(documents, list) else []
+    return tuple(_ref(one) for one in listed if isinstance(one, Mapping))
+
+
+def _named_in(text: str, documents: Iterable[Document]) -> tuple[DocumentRef, ...]:
+    """Return which of the documents a text is about, from Deckhand's two ways to write them into a sentence."""
+    return tuple(
+        document.place
+        for document in documents
+        if any(
+            re.search(rf"{re.escape(f'[{kind}] {document.name}')}(?![\w-])", text)
+            for kind in (f"{document.schema}, {document.layer}", document.schema)
+        )
+    )
+
+
+def _document_in(message: JsonObject) -> tuple[DocumentRef, ...]:
+    """Return the document that an entry is about where the entry itself carries its name."""
+    return (_ref(message),) if message.get("schema") and message.get("name") else ()
+
+
+def _ref(one: JsonObject) -> DocumentRef:
+    return DocumentRef(*(str(one.get(key) or "") for key in ("schema", "name", "layer")))
+
+
+def _revision(value: object) -> Revision | None:
+    return Revision(value) if isinstance(value, int) and not isinstance(value, bool) else None

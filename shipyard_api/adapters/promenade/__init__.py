@@ -1,0 +1,1 @@
+"""Promenade, which makes machines into nodes of a cluster."""

@@ -1,0 +1,65 @@
+"""What Promenade thinks of a design (contract: promenade, POST /validatedesign)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from shipyard_api.domain.findings import DocumentRef, Finding, Level
+from shipyard_api.http import HttpClient, Response
+from shipyard_api.ports.errors import Unavailable
+
+SYSTEM = "Promenade"
+_LONGEST = 2000
+_LEVELS = {"warn": Level.WARNING, "warning": Level.WARNING, "info": Level.INFO, "debug": Level.INFO}
+
+
+class PromenadeValidation:
+    """Asks Promenade to check designs. ``base_url`` ends in ``/api/v1.0``; times in seconds."""
+
+    def __init__(
+        self, base_url: str, *, token: Callable[[], str], connect_timeout: float = 5.0, read_timeout: float = 300.0
+    ) -> None:
+        self._http = HttpClient(
+            base_url,
+            system=SYSTEM,
+            credentials=lambda: {"X-Auth-Token": token()},
+            connect_timeout=connect_timeout,
+            read_timeout=read_timeout,
+            total_timeout=2 * read_timeout,
+        )
+
+    def validate_design(self, design: str) -> tuple[Finding, ...]:
+        """Return Promenade's messages about the design behind a reference; raises Unavailable for any other answer.
+
+        A design that Promenade could not fetch is an error among the messages: it does not tell one from the other.
+        """
+        body = {"rel": "design", "href": design, "type": "application/x-yaml"}
+        answer = self._http.post("validatedesign", json=body)
+        if answer.status not in (200, 400):
+            raise Unavailable(SYSTEM, answer.operation, f"answered {answer.status}, which is no validation")
+        return tuple(_finding(one) for one in _messages(answer))
+
+
+def _messages(answer: Response) -> Sequence[Mapping[str, Any]]:
+    """Return the messages; an answer without any details is one error (contract: shipyard-rest, 5.5)."""
+    status = answer.json()
+    details = status.get("details") if isinstance(status, dict) else None
+    listed = details.get("messageList") if isinstance(details, dict) else None
+    if not isinstance(listed, list):
+        return [{"message": answer.text[:_LONGEST], "error": True}]
+    return [one if isinstance(one, dict) else {"message": str(one), "error": True} for one in listed]
+
+
+def _finding(entry: Mapping[str, Any]) -> Finding:
+    wrong = entry.get("error") is True
+    level = Level.ERROR if wrong else _LEVELS.get(str(entry.get("level")).lower(), Level.INFO)
+    finding = Finding(
+        str(entry.get("name") or "PromenadeValidation"),
+        level,
+        str(entry.get("message") or "no message"),
+        diagnostic=str(entry.get("diagnostic") or ""),
+        source=SYSTEM,
+    )
+    documents = entry.get("documents")
+    named = [one for one in documents if isinstance(one, dict)] if isinstance(documents, list) else []
+    return replace(finding, documents=tuple(DocumentRef(str(one.get("schema")), str(one.get("name"))) for one in named))

@@ -1,0 +1,166 @@
+"""JSON schemas that come with a design: draft 4 whatever they call themselves, and nothing is ever fetched for them."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Collection as Some
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import unquote
+
+from shipyard_api.domain.configdocs import DataCheck, SchemaFault, canonical
+
+_MOST = 200  # faults of one document
+_KEPT = 512  # compiled schemas
+
+# Both libraries refuse this, and both would say so in twenty lines.
+_FOREIGN = "it refers to another address; only references within the schema ('#/...') are followed"
+
+
+class DataSchemas:
+    """Compiles schemas, each once: a design keeps its schemas from revision to revision."""
+
+    def __init__(self) -> None:
+        self._compiled: OrderedDict[bytes, DataCheck] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __call__(self, schema: Mapping[str, Any]) -> DataCheck:
+        """Return what checks values against the schema; raises ValueError with the reason if it is none."""
+        key = canonical(schema)
+        with self._lock:
+            if key in self._compiled:
+                self._compiled.move_to_end(key)
+                return self._compiled[key]
+        check = compiled(schema)
+        with self._lock:
+            self._compiled[key] = check
+            if len(self._compiled) > _KEPT:
+                self._compiled.popitem(last=False)
+        return check
+
+
+def compiled(schema: Mapping[str, Any]) -> DataCheck:
+    """Compile a schema with the faster library that is installed; raises ValueError."""
+    own = _own_words(schema)
+    references, names = _references(own)
+    if any(not reference["$ref"].startswith("#") for reference in references):
+        raise ValueError(_FOREIGN)
+    dangling = [reference for reference in references if not _leads_somewhere(own, names, reference["$ref"])]
+    if dangling:
+        # Real sites have such schemas, and are fine as long as no document gets as far as the reference.
+        own = _closed(own, {id(reference) for reference in dangling})
+    try:
+        return _fast(own)
+    except ImportError:
+        return _reference(own)
+
+
+def _fast(schema: Mapping[str, Any]) -> DataCheck:
+    import jsonschema_rs
+
+    try:
+        jsonschema_rs.meta.validate({"$schema": "http://json-schema.org/draft-04/schema#", **schema})
+        validator = jsonschema_rs.Draft4Validator(dict(schema), validate_formats=False, offline=True)
+    except (jsonschema_rs.ValidationError, ValueError) as wrong:
+        raise ValueError(_line(getattr(wrong, "message", str(wrong)))) from None
+
+    def check(value: object) -> Sequence[SchemaFault]:
+        found = []
+        for fault in validator.iter_errors(value):
+            found.append(SchemaFault(_pointer(fault.instance_path), _pointer(fault.schema_path), _line(fault.message)))
+            if len(found) == _MOST:
+                break
+        return found
+
+    return check
+
+
+def _reference(schema: Mapping[str, Any]) -> DataCheck:
+    import jsonschema
+
+    try:
+        jsonschema.Draft4Validator.check_schema(schema)
+    except jsonschema.SchemaError as wrong:
+        raise ValueError(_line(wrong.message)) from None
+    validator = jsonschema.Draft4Validator(schema)
+
+    def check(value: object) -> Sequence[SchemaFault]:
+        found = []
+        try:
+            for fault in validator.iter_errors(value):
+                place, rule = list(fault.absolute_path), list(fault.absolute_schema_path)
+                found.append(SchemaFault(_pointer(place), _pointer(rule), _line(fault.message)))
+                if len(found) == _MOST:
+                    break
+        except RecursionError:
+            found.append(SchemaFault("", "/$ref", "the references of the schema lead from one to the next without end"))
+        return found
+
+    return check
+
+
+def _own_words(schema: Any) -> Any:
+    """Return the schema without the names of other drafts, which parts of a schema may carry as well."""
+    if isinstance(schema, dict):
+        return {
+            key: value if _is_data(key, value) else _own_words(value)
+            for key, value in schema.items()
+            if key != "$schema" or isinstance(value, dict)  # a mapping describes a property of that name
+        }
+    return [_own_words(value) for value in schema] if isinstance(schema, list) else schema
+
+
+def _is_data(key: str, value: Any) -> bool:
+    """Say whether what stands under the key are values to compare with, and no schemas."""
+    return key == "enum" and isinstance(value, list)
+
+
+def _references(schema: Any) -> tuple[list[Mapping[str, Any]], Some[str]]:
+    """Return every mapping of the schema that is a reference, and every name that a part of the schema gives itself."""
+    found: list[Mapping[str, Any]] = []
+    names: set[str] = {"#"}
+    waiting = [schema]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            if isinstance(value.get("$ref"), str):
+                found.append(value)
+            if isinstance(value.get("id"), str):
+                names.add(value["id"])
+            waiting.extend(inner for key, inner in value.items() if not _is_data(key, inner))
+        elif isinstance(value, list):
+            waiting.extend(value)
+    return found, names
+
+
+def _leads_somewhere(schema: Any, names: Some[str], reference: str) -> bool:
+    """Say whether a reference within the schema finds something."""
+    if not reference.startswith("#/"):
+        return reference in names
+    value = schema
+    for part in unquote(reference).removeprefix("#/").split("/"):
+        step = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict) and step in value:
+            value = value[step]
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return False
+    return True
+
+
+def _closed(schema: Any, dangling: Some[int]) -> Any:
+    """Return the schema with a rule that nothing keeps in place of each dangling reference."""
+    if isinstance(schema, dict):
+        if id(schema) in dangling:
+            return {"not": {}}
+        return {key: value if _is_data(key, value) else _closed(value, dangling) for key, value in schema.items()}
+    return [_closed(value, dangling) for value in schema] if isinstance(schema, list) else schema
+
+
+def _pointer(place: Sequence[str | int]) -> str:
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in place)
+
+
+def _line(message: str) -> str:
+    line = " ".join(message.split())
+    return line if len(line) <= 300 else f"{line[:200]} … {line[-90:]}"

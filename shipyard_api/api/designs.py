@@ -1,0 +1,129 @@
+"""Rendered designs: of a version, for people, and of a revision, for peers."""
+
+from collections import OrderedDict
+from threading import Lock
+from typing import ClassVar
+
+import falcon
+
+from shipyard_api.api.auth import Policy, may
+from shipyard_api.api.documents import YAML, as_yaml, version_of, wants_clear_text
+from shipyard_api.api.errors import BrokenDesign
+from shipyard_api.domain.configdocs import Query, Rendering, Revision
+from shipyard_api.domain.errors import NotFound
+from shipyard_api.usecases.read_configdocs import NotRendered, ReadConfigdocs
+
+_KEPT_TEXTS = 4
+_LONGEST_KEPT = 16 * 1024 * 1024
+
+
+class RenderedConfigdocs:
+    """``/renderedconfigdocs``: the design that a version makes (contract: shipyard-rest, 5.4)."""
+
+    policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:get_renderedconfigdocs"}
+    cleartext_rule: ClassVar[str] = "workflow_orchestrator:get_renderedconfigdocs_cleartext"
+
+    def __init__(self, read: ReadConfigdocs) -> None:
+        self._read = read
+        self._texts = _Texts(read)
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer with all documents of the design."""
+        req.context.error_type = "AppError"
+        clear = wants_clear_text(req, self.cleartext_rule)
+        version = version_of(req)
+        try:
+            text = self._texts.of(self._read.version(version), Query(), clear=clear)
+        except NotRendered as failed:
+            # The contract's code, although it is the design that is at fault and not the server.
+            raise BrokenDesign(failed.title, failed.reason, failed.findings) from failed
+        resp.content_type = YAML
+        resp.data = text
+
+
+class RevisionDesign:
+    """``/revisions/{revision}/rendered-documents``: a design, for a peer to fetch (contract: deckhand, A6).
+
+    Who may read secrets gets them without asking, as from Deckhand: that is how Drydock and Promenade fetch.
+    """
+
+    policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:get_renderedconfigdocs"}
+    cleartext_rule: ClassVar[str] = "workflow_orchestrator:get_renderedconfigdocs_cleartext"
+
+    def __init__(self, read: ReadConfigdocs) -> None:
+        self._texts = _Texts(read)
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, revision: str) -> None:
+        """Answer with the documents of the design that fit the query."""
+        if not (revision.isascii() and revision.isdigit() and len(revision) <= 10):
+            raise NotFound("Revision not found", "A revision is a whole number")
+        rule = self.cleartext_rule
+        clear = wants_clear_text(req, rule) if req.get_param("cleartext-secrets") else may(req, rule)
+        text = self._texts.of(Revision(int(revision)), _query(req), clear=clear)
+        resp.content_type = YAML
+        resp.data = text
+
+
+class _Texts:
+    """Designs as text. Writing one takes longer than rendering it, so whole ones are kept for the next reader."""
+
+    def __init__(self, read: ReadConfigdocs) -> None:
+        self._read = read
+        self._kept: OrderedDict[tuple[Revision, bool], tuple[Rendering, bytes]] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, revision: Revision, query: Query, *, clear: bool) -> bytes:
+        """Return the documents as YAML; raises NotFound and NotRendered."""
+        design = self._read.design(revision)
+        if query != Query():
+            return as_yaml(self._read.shown(design, query, clear=clear))
+        with self._lock:
+            kept = self._kept.get((revision, clear))
+            if kept is not None and kept[0] is design:
+                self._kept.move_to_end((revision, clear))
+                return kept[1]
+        text = as_yaml(self._read.shown(design, query, clear=clear))
+        if len(text) > _LONGEST_KEPT:
+            return text
+        with self._lock:
+            self._kept[revision, clear] = design, text
+            if len(self._kept) > _KEPT_TEXTS:
+                self._kept.popitem(last=False)
+        return text
+
+
+def _query(req: falcon.Request) -> Query:
+    """Return which documents are asked for, in Deckhand's words (contract: deckhand, A5)."""
+
+    def words(name: str) -> tuple[str, ...]:
+        return tuple(req.get_param_as_list(name) or ())
+
+    labels = []
+    for written in words("metadata.label"):
+        key, sign, value = written.partition("=")
+        if not sign or not key:
+            raise falcon.HTTPInvalidParam("A label is written as key=value.", "metadata.label")
+        labels.append((key, value))
+    order = req.get_param("order") or "asc"
+    if order not in ("asc", "desc"):
+        raise falcon.HTTPInvalidParam("The order is asc or desc.", "order")
+    return Query(
+        schemas=words("schema"),
+        names=words("metadata.name"),
+        layers=words("metadata.layeringDefinition.layer"),
+        labels=tuple(labels),
+        collections=words("status.bucket"),
+        sort=words("sort"),
+        descending=order == "desc",
+        limit=_limit(req),
+    )
+
+
+def _limit(req: falcon.Request) -> int | None:
+    written = req.get_param("limit")
+    if written is None:
+        return None
+    if not (written.lstrip("-").isdigit() and written.isascii() and len(written) <= 10):
+        raise falcon.HTTPInvalidParam("The value must be an integer.", "limit")
+    # Deckhand counts -1 as 1.
+    return max(int(written), 0) if int(written) >= 0 else 1

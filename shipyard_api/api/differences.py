@@ -1,0 +1,138 @@
+"""Comparing two versions of the configdocs: collection by collection, and on demand document by document."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import falcon
+
+from shipyard_api.api.auth import Policy
+from shipyard_api.api.reading import boolean
+from shipyard_api.domain.configdocs import Change, DocumentChange, Version, unified
+from shipyard_api.domain.errors import Invalid
+from shipyard_api.usecases.read_configdocs import Comparison, ReadConfigdocs
+from shipyard_api.yaml_stream import write_documents
+
+DIFF = "text/x-diff; charset=utf-8"
+_VERSIONS = ", ".join(version.value for version in Version)
+
+
+class ConfigdocsStatus:
+    """``/configdocs``: compare two versions (contract: shipyard-rest, 5.1; seed 004, Shipyard Tag Releases)."""
+
+    policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:get_configdocs_status"}
+
+    def __init__(self, read: ReadConfigdocs) -> None:
+        self._read = read
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer with one entry for each collection in either version, and on demand with what differs in it."""
+        req.context.error_type = "AppError"
+        chosen = _base_and_diff(req)
+        if chosen is None:
+            resp.media = _collections(self._read.compare(*_two_versions(req)), documents=False)
+            return
+        rendered = bool(boolean(req, "rendered", default=False))
+        form = req.get_param("format") or "json"
+        if form not in ("json", "unified"):
+            raise Invalid("Invalid format", f"'{form}' is none of: json, unified")
+        found = self._read.compare_documents(*chosen, rendered=rendered)
+        if form == "unified":
+            resp.content_type = DIFF
+            resp.data = unified(found.documents, lambda document: write_documents([document]).decode()).encode()
+        else:
+            resp.media = _collections(found, documents=True)
+
+
+def _collections(found: Comparison, *, documents: bool) -> list[dict[str, Any]]:
+    entries: dict[str, dict[str, Any]] = {
+        name: {
+            "collection_name": name,
+            "base_version": found.base.value,
+            "base_revision": found.base_revision,
+            "new_version": found.new.value,
+            "new_revision": found.new_revision,
+            "new_status": change.value,
+            "base_status": "not present" if change is Change.CREATED else "present",
+        }
+        for name, change in found.collections.items()
+    }
+    if documents:
+        listed: dict[str, list[dict[str, Any]]] = {name: [] for name in entries}
+        for one in found.documents:
+            listed[one.collection].append(_document_change(one))
+        for name, entry in entries.items():
+            entry["documents"] = listed[name]
+    return list(entries.values())
+
+
+def _document_change(one: DocumentChange) -> dict[str, Any]:
+    """Return how a document differs; ``old`` and ``new`` are left out where there is no such value."""
+    document = one.document
+    changes = []
+    for value in one.values():
+        told: dict[str, Any] = {"kind": value.kind, "path": value.path}
+        if not value.kind.endswith("_added"):
+            told["old"] = value.old
+        if not value.kind.endswith("_removed"):
+            told["new"] = value.new
+        changes.append(told)
+    return {
+        "schema": document.schema,
+        "name": document.name,
+        "layer": document.layer,
+        "status": one.change.value,
+        "changes": changes,
+    }
+
+
+def _base_and_diff(req: falcon.Request) -> tuple[Version, Version] | None:
+    """Return the versions in the order that the caller chose; None if he did not choose."""
+    given = {name: req.get_param(name) for name in ("base-version", "diff-version")}
+    asked = any(req.get_param(name) for name in ("rendered", "format"))
+    if not any(given.values()) and not asked:
+        return None
+    if req.get_param_as_list("versions") is not None:
+        raise Invalid(
+            "Incorrect number of versions for comparison",
+            "Give either 'versions' or 'base-version' and 'diff-version', not both",
+        )
+    base = _version(given["base-version"] or "committed", [one for one in Version if one is not Version.BUFFER])
+    new = _version(given["diff-version"] or "buffer", list(Version))
+    if base is new:
+        raise _same()
+    return base, new
+
+
+def _version(written: str, allowed: Sequence[Version]) -> Version:
+    """Return the version; seed 004 writes its words with hyphens."""
+    for version in allowed:
+        if version.value == written.lower().replace("-", "_"):
+            return version
+    names = ", ".join(version.value for version in allowed)
+    raise Invalid("Invalid version detected", f"{written} is not a valid version, which include: {names}")
+
+
+def _two_versions(req: falcon.Request) -> tuple[Version, Version]:
+    given = req.get_param_as_list("versions")
+    if given is None:
+        return Version.COMMITTED, Version.BUFFER
+    if len(given) != 2:
+        raise Invalid(
+            "Incorrect number of versions for comparison", "User must pass in 2 valid versions for comparison"
+        )
+    for written in given:
+        if written not in [version.value for version in Version]:
+            raise Invalid(
+                "Invalid version detected",
+                f"{written} is not a valid version, which include: {_VERSIONS}",
+            )
+    if given[0] == given[1]:
+        raise _same()
+    base, new = (version for version in Version if version.value in given)
+    return base, new
+
+
+def _same() -> Invalid:
+    return Invalid(
+        "Versions must be different for comparison", "Versions must be unique in order to perform comparison"
+    )

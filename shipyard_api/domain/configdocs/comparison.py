@@ -1,0 +1,141 @@
+"""How two states of a design differ, document by document and value by value (seed 004; contract: deckhand A9).
+
+What differs is told in the words of the DeepDiff library, with JSON pointers for places. Applied to the earlier state
+the changes give the later one. Two readers: programs get changes, people get unified text.
+"""
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shipyard_api.domain.configdocs.documents import Change, Collection, Document
+from shipyard_api.domain.configdocs.paths import pointer
+
+Place = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ValueChange:
+    """One difference inside a document. ``kind`` is DeepDiff's word for it; ``old`` or ``new`` is None where absent."""
+
+    kind: str
+    place: Place
+    old: Any = None
+    new: Any = None
+
+    @property
+    def path(self) -> str:
+        """The place as a JSON pointer into the document."""
+        return pointer(self.place)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentChange:
+    """How one document of a collection stands in the later state."""
+
+    collection: Collection
+    change: Change
+    before: Document | None
+    after: Document | None
+
+    @property
+    def document(self) -> Document:
+        """The document as it is, or as it was last."""
+        for shown in (self.after, self.before):
+            if shown is not None:
+                return shown
+        raise ValueError("a change is of a document")
+
+    def values(self) -> Sequence[ValueChange]:
+        """Return the differences of a document that is in both states; none for one that came or went."""
+        if self.before is None or self.after is None:
+            return ()
+        return list(value_changes(_parts(self.before), _parts(self.after)))
+
+
+Held = Iterable[tuple[Collection, Document]]
+
+
+def compare_documents(before: Held, after: Held) -> tuple[DocumentChange, ...]:
+    """Return the documents that differ, by collection, schema, layer and name.
+
+    A document that moved to another collection went from the first and came to the second.
+    """
+    old, new = _by_place(before), _by_place(after)
+    found = []
+    for place in sorted(old.keys() | new.keys()):
+        was, stands = old.get(place), new.get(place)
+        if was is None:
+            change = Change.CREATED
+        elif stands is None:
+            change = Change.DELETED
+        elif _same(_parts(was), _parts(stands)):
+            continue
+        else:
+            change = Change.MODIFIED
+        found.append(DocumentChange(place[0], change, was, stands))
+    return tuple(found)
+
+
+def value_changes(old: Any, new: Any, place: Place = ()) -> Iterator[ValueChange]:
+    """Yield how to get from one value to the other; in the order in which they can be applied."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in old:
+            if key not in new:
+                yield ValueChange("dictionary_item_removed", (*place, key), old=old[key])
+        for key, value in new.items():
+            if key not in old:
+                yield ValueChange("dictionary_item_added", (*place, key), new=value)
+            else:
+                yield from value_changes(old[key], value, (*place, key))
+    elif isinstance(old, list) and isinstance(new, list):
+        for index, (was, stands) in enumerate(zip(old, new, strict=False)):
+            yield from value_changes(was, stands, (*place, index))
+        for index in reversed(range(len(new), len(old))):
+            yield ValueChange("iterable_item_removed", (*place, index), old=old[index])
+        for index in range(len(old), len(new)):
+            yield ValueChange("iterable_item_added", (*place, index), new=new[index])
+    elif not _same(old, new):
+        kind = "values_changed" if type(old) is type(new) else "type_changes"
+        yield ValueChange(kind, place, old=old, new=new)
+
+
+def unified(changes: Iterable[DocumentChange], write: Callable[[Mapping[str, Any]], str]) -> str:
+    """Return the changes as a unified diff of the documents' text, which ``write`` makes."""
+    pieces: list[str] = []
+    for one in changes:
+        shown = one.document
+        label = f"{one.collection}/{shown.schema}/{shown.layer or '-'}/{shown.name}"
+        old = [] if one.before is None else write(_parts(one.before)).splitlines()
+        new = [] if one.after is None else write(_parts(one.after)).splitlines()
+        lines = difflib.unified_diff(
+            old,
+            new,
+            "/dev/null" if one.before is None else f"a/{label}",
+            "/dev/null" if one.after is None else f"b/{label}",
+            lineterm="",
+        )
+        pieces.extend(lines)
+    return "".join(f"{line}\n" for line in pieces)
+
+
+def _by_place(held: Held) -> Mapping[tuple[Collection, str, str, str], Document]:
+    return {(collection, *document.identity): document for collection, document in held}
+
+
+def _parts(document: Document) -> dict[str, Any]:
+    return {"schema": document.schema, "metadata": document.metadata, "data": document.data}
+
+
+def _same(old: Any, new: Any) -> bool:
+    """Say whether two JSON values are the same; true is not 1, and 1 is not 1.0."""
+    if type(old) is not type(new):
+        return False
+    if isinstance(old, dict):
+        return old.keys() == new.keys() and all(_same(value, new[key]) for key, value in old.items())
+    if isinstance(old, list):
+        return len(old) == len(new) and all(_same(one, other) for one, other in zip(old, new, strict=True))
+    if isinstance(old, float):
+        return repr(old) == repr(new)  # as their JSON: 0.0 is not -0.0
+    return bool(old == new)

@@ -1,0 +1,75 @@
+"""Holding rendered data to the schemas of its kind (contract: deckhand B3). Data that may be secret is never quoted."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from shipyard_api.domain.configdocs.documents import TEXT_KINDS, Document
+from shipyard_api.domain.configdocs.substitution import substitutions_of
+from shipyard_api.domain.findings import Finding, error
+
+_MOST_FAULTS = 100  # of one document
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaFault:
+    """Where a value breaks a JSON schema: ``path`` in the value and ``rule`` in the schema, both JSON pointers.
+
+    ``message`` may quote the value.
+    """
+
+    path: str
+    rule: str
+    message: str
+
+
+DataCheck = Callable[[object], Sequence[SchemaFault]]
+"""Checks a value against one compiled schema."""
+
+Compile = Callable[[Mapping[str, Any]], DataCheck]
+"""Compiles a JSON schema (draft 4, whatever it calls itself); raises ValueError if it is none. Fetches nothing."""
+
+
+def schema_findings(
+    documents: Sequence[tuple[Document, bool]], schemas: Sequence[Document], compile_schema: Compile
+) -> list[Finding]:
+    """Return where the data of documents, each with whether it is secret, breaks the schemas of its kind."""
+    by_kind: defaultdict[str, list[Document]] = defaultdict(list)
+    for schema in schemas:
+        by_kind[schema.name].append(schema)
+    compiled: dict[str, list[tuple[str, DataCheck]]] = {}
+    findings: list[Finding] = []
+    for document, is_secret in documents:
+        if document.schema in TEXT_KINDS:
+            if not isinstance(document.data, str):
+                findings.append(_broken_rule(document, SchemaFault("", "/type", "it must be text"), document.schema))
+            continue
+        if document.schema not in by_kind or document.is_control:
+            continue
+        if document.schema not in compiled:
+            compiled[document.schema] = []
+            for schema in by_kind[document.schema]:
+                try:
+                    compiled[document.schema].append((schema.name, compile_schema(schema.data)))
+                except ValueError as wrong:
+                    told = f"This is no JSON schema of draft 4: {wrong}"
+                    findings.append(error("D002", told).about(schema.place))
+        for name, check in compiled[document.schema]:
+            for fault in list(check(document.data))[:_MOST_FAULTS]:
+                if is_secret:
+                    fault = SchemaFault("", fault.rule, "data that is not shown, being secret, breaks a rule")
+                elif substitutions_of(document):
+                    fault = replace(fault, message="what was put together here breaks a rule")
+                findings.append(_broken_rule(document, fault, name))
+    return findings
+
+
+def _broken_rule(document: Document, fault: SchemaFault, schema: str) -> Finding:
+    where = fault.path or "the data"
+    return error(
+        "D002",
+        f"{where}: {fault.message} (rule {fault.rule or '/'} of {schema})",
+        path=fault.path,
+        diagnostic=f"Section: not specified at {where} (schema {schema} at {fault.rule or '/'})",
+    ).about(document.place)

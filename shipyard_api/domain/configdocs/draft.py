@@ -1,0 +1,203 @@
+"""The data of one document while it is being made.
+
+What a draft starts from belongs to others and stays as it is: a mapping or list is copied, one level deep, when the
+draft first writes into it. So what a document takes over unchanged costs nothing, however large it is, and nobody
+ever sees a change in somebody else's data (contract: deckhand B7, "always copy").
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from shipyard_api.domain.configdocs.paths import MISSING, Path, PathError, places, pointer, read
+from shipyard_api.domain.configdocs.sizes import NODES, TEXT, Sizes, TooLargeError
+
+_PADDING_LIMIT = 10_000
+
+
+class Draft:
+    """Data that can be changed without changing what it was made from."""
+
+    def __init__(self, value: Any) -> None:
+        self._root = value
+        # By identity; the values keep the containers alive, so that no other object can get their number.
+        self._own: dict[int, Any] = {}
+        self._padding = 0
+        self._written = 0
+
+    @property
+    def value(self) -> Any:
+        """The data as it stands; the draft must not be changed after it was given away."""
+        return self._root
+
+    def put(self, path: Path, value: Any) -> None:
+        """Write the value at the path; what is missing on the way is made (B6). Raises PathError."""
+        for place in self._targets(path):
+            self._write(place, value)
+
+    def merge(self, path: Path, value: Any) -> None:
+        """Lay a mapping over the mapping that is there, key by key; anything else is replaced. Raises PathError."""
+        for place in self._targets(path):
+            old = _at(place, self._root)
+            both = isinstance(old, dict) and isinstance(value, dict)
+            self._write(place, self._merged(old, value) if both else value)
+
+    def lay_over(self, value: Any) -> None:
+        """Put the keys of a mapping over those of the data; anything else becomes the data (B7, path ``.``)."""
+        if isinstance(value, dict) and isinstance(self._root, dict):
+            self._owned(self._root, into=self._set_root).update(value)
+        else:
+            self._root = value
+
+    def delete(self, path: Path) -> bool:
+        """Take out what is at the path, nothing else; say whether something other than null was there."""
+        found = [place for place in self._places(path) if _at(place, self._root) is not None]
+        # From behind, so that elements of a list keep their places until it is their turn.
+        for place in sorted(found, key=_from_behind, reverse=True):
+            if not place:
+                self._root = {}
+                break
+            container = self._container(place)
+            del container[place[-1]]
+        return bool(found)
+
+    def change_texts(self, path: Path, change: Callable[[str], str], *, depth: int | None, contains: str) -> None:
+        """Change the text at the path, or with a ``depth`` the texts below it that contain a word (B7).
+
+        ``depth``: 1 for direct members, -1 for all, None when only a text will do. Raises PathError.
+        """
+        found = self._places(path)
+        if not found:
+            raise PathError("the path leads nowhere")
+        if depth is not None:
+            self._check_size()
+        for place in found:
+            value = _at(place, self._root)
+            if isinstance(value, str):
+                self._replace_text(place, value, change)
+            elif depth is None or not isinstance(value, dict | list):
+                raise PathError("there is no text at the path")
+            else:
+                for inner, text in _texts(value, depth):
+                    if contains in text:
+                        self._replace_text((*place, *inner), text, change)
+
+    def _replace_text(self, place: Sequence[str | int], text: str, change: Callable[[str], str]) -> None:
+        changed = change(text)
+        if changed != text:
+            self._written += len(changed)
+            if self._written > TEXT:
+                raise PathError(f"the texts of the document would come to more than {TEXT:,} characters")
+            self._write(place, changed)
+
+    def _places(self, path: Path) -> Sequence[tuple[str | int, ...]]:
+        if not path.is_plain:
+            self._check_size()
+        return places(path, self._root)
+
+    def _check_size(self) -> None:
+        """Refuse to walk data that is small only as long as nobody writes out what is shared in it."""
+        try:
+            Sizes().add(self._root)
+        except TooLargeError as large:
+            raise PathError(str(large)) from None
+
+    def _targets(self, path: Path) -> Sequence[Sequence[str | int]]:
+        plain = [step for step in path.steps if isinstance(step, str | int)]
+        if len(plain) == len(path.steps):
+            return [plain]
+        found = self._places(path)
+        if not found:
+            raise PathError("the path leads nowhere, and there is no one place that could be made")
+        return found
+
+    def _write(self, place: Sequence[str | int], value: Any) -> None:
+        if place:
+            self._set(self._container(place), place[-1], value)
+        else:
+            self._root = value
+
+    def _container(self, place: Sequence[str | int]) -> Any:
+        """Return the mapping or list that holds the place, free to be changed; makes what is missing."""
+        node = self._ready(self._root, place[0], place[:0])
+        self._root = node
+        for position, (step, after) in enumerate(pairwise(place), start=1):
+            child = self._ready(_get(node, step), after, place[:position])
+            self._set(node, step, child)
+            node = child
+        return node
+
+    def _set(self, container: Any, step: str | int, value: Any) -> None:
+        if isinstance(step, str) or -len(container) <= step < len(container):
+            container[step] = value
+            return
+        if not len(container) <= step < _PADDING_LIMIT:
+            raise PathError(f"the list has {len(container)} elements, and none could be numbered {step}")
+        self._padding += step - len(container)
+        if self._padding > NODES:
+            raise PathError(f"the lists of the document would be filled up with more than {NODES:,} mappings")
+        container.extend({} for _ in range(step - len(container)))
+        container.append(value)
+
+    def _ready(self, value: Any, step: str | int, place: Sequence[str | int]) -> Any:
+        wanted = dict if isinstance(step, str) else list
+        if value is MISSING:
+            made: Any = wanted()
+            self._own[id(made)] = made
+            return made
+        if not isinstance(value, wanted):
+            kind = "mapping" if wanted is dict else "list"
+            raise PathError(f"there is no {kind} at {pointer(place) or 'the root'} to go on from")
+        return self._owned(value)
+
+    def _owned(self, container: Any, into: Callable[[Any], None] = lambda _: None) -> Any:
+        if id(container) not in self._own:
+            container = container.copy()
+            self._own[id(container)] = container
+            into(container)
+        return container
+
+    def _set_root(self, value: Any) -> None:
+        self._root = value
+
+    def _merged(self, under: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+        result: dict[str, Any] = self._owned(under)
+        for key, value in over.items():
+            old = result.get(key)
+            both = isinstance(old, dict) and isinstance(value, dict)
+            result[key] = self._merged(old, value) if both else value  # type: ignore[arg-type]  # both are mappings
+        return result
+
+
+def _at(place: Sequence[str | int], value: Any) -> Any:
+    """Return what is at a place, MISSING if nothing is."""
+    return read(Path("", tuple(place)), value)
+
+
+def _get(container: Any, step: str | int) -> Any:
+    if isinstance(step, str):
+        return container.get(step, MISSING)
+    return container[step] if -len(container) <= step < len(container) else MISSING
+
+
+def _from_behind(place: Sequence[str | int]) -> list[tuple[int, str | int]]:
+    """Return a sort key for places of one value: numbers by size, keys by text."""
+    return [(0, step) if isinstance(step, int) else (1, step) for step in place]
+
+
+def _texts(value: Any, depth: int) -> list[tuple[tuple[str | int, ...], str]]:
+    """Return the texts below a value with their places, as they are before any of them is changed."""
+    found: list[tuple[tuple[str | int, ...], str]] = []
+    level: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
+    while level and depth:
+        depth -= 1
+        inner = []
+        for place, container in level:
+            members = container.items() if isinstance(container, dict) else enumerate(container)
+            for step, member in members:
+                if isinstance(member, str):
+                    found.append(((*place, step), member))
+                elif isinstance(member, dict | list):
+                    inner.append(((*place, step), member))
+        level = inner
+    return found

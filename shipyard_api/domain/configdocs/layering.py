@@ -1,0 +1,210 @@
+"""Who is whose parent, who stands in for whom, and what a document makes of its parent (contract: deckhand B5, B8)."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from shipyard_api.domain.configdocs.documents import LAYERING_POLICY, Document, Key, layering_of
+from shipyard_api.domain.configdocs.draft import Draft
+from shipyard_api.domain.configdocs.paths import MISSING, PathError, parse_action_path, read
+from shipyard_api.domain.findings import Finding, error
+
+_SHOWN = 5
+
+
+@dataclass(slots=True)
+class Family:
+    """Parents of documents, by their index in the sequence that was asked about.
+
+    ``parents``: as selected. ``replacements``: who stands in for a parent. ``broken``: documents that findings are
+    about, so that nothing more can be said of them.
+    """
+
+    parents: dict[int, int] = field(default_factory=dict)
+    replacements: dict[int, int] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    broken: set[int] = field(default_factory=set)
+
+    def base(self, index: int) -> int | None:
+        """Return whose data the document starts from: its parent, or what stands in for that."""
+        parent = self.parents.get(index)
+        if parent is None:
+            return None
+        replacement = self.replacements.get(parent)
+        return parent if replacement is None or replacement == index else replacement
+
+    def note(self, index: int, finding: Finding) -> None:
+        """Add what is wrong with a document."""
+        self.broken.add(index)
+        self.findings.append(finding)
+
+
+def layer_order(documents: Iterable[Document]) -> tuple[Mapping[str, int] | None, tuple[Finding, ...]]:
+    """Return the rank of each layer, outermost first; None without a sound layering policy."""
+    policies = [document for document in documents if document.schema == LAYERING_POLICY]
+    if not policies:
+        return None, (
+            error(
+                "LayeringPolicyNotFound",
+                f"The design holds no {LAYERING_POLICY}, so the order of its layers is not known.",
+            ),
+        )
+    if len(policies) > 1:
+        names = ", ".join(f"'{policy.name}'" for policy in policies)
+        return None, (error("SingletonDocumentConflict", f"There can be one layering policy, and there are: {names}."),)
+    data = policies[0].data
+    listed = data.get("layerOrder") if isinstance(data, Mapping) else None
+    if not isinstance(listed, list) or not all(isinstance(layer, str) for layer in listed):
+        wrong = error("D001", "'layerOrder' must be a list of layers, outermost first", path="/layerOrder")
+        return None, (wrong.about(policies[0].place),)
+    return {layer: rank for rank, layer in enumerate(listed)}, ()
+
+
+def find_family(documents: Sequence[Document], ranks: Mapping[str, int]) -> Family:
+    """Return the family of the documents; control documents take no part."""
+    family = Family()
+    holders = _label_holders(documents)
+    for index, document in enumerate(documents):
+        if document.is_control:
+            continue
+        if document.layer not in ranks:
+            known = ", ".join(ranks)
+            told = f"The layer '{document.layer}' is not in the layering policy, which names: {known}."
+            family.note(index, error("InvalidDocumentLayer", told).about(document.place))
+            continue
+        selector = layering_of(document.metadata).get("parentSelector")
+        if isinstance(selector, Mapping) and selector:
+            _choose_parent(family, documents, index, _candidates(holders, selector, index), ranks)
+    _find_replacements(family, documents)
+    return family
+
+
+def layered(base: Any, child: Document) -> tuple[Draft, tuple[Finding, ...]]:
+    """Return the child's data, made from its parent's by the child's actions in order, and what went wrong."""
+    draft, findings = Draft(base), []
+    for index, action in enumerate(layering_of(child.metadata).get("actions", ())):
+        method, written = action["method"], action["path"]
+        try:
+            path = parse_action_path(written)
+            if method == "delete":
+                if not draft.delete(path):
+                    findings.append(_missing_key(child, index, method, written, "the parent"))
+                continue
+            value = read(path, child.data)
+            if value is MISSING or value is None:
+                findings.append(_missing_key(child, index, method, written, "the document"))
+            elif method == "merge":
+                draft.merge(path, value)
+            else:
+                draft.put(path, value)
+        except PathError as wrong:
+            told = f"The action '{method}' at '{written}' cannot be done: {wrong}."
+            findings.append(_action_finding(child, index, told))
+    return draft, tuple(findings)
+
+
+def _missing_key(child: Document, index: int, method: str, path: str, where: str) -> Finding:
+    return _action_finding(child, index, f"The action '{method}' at '{path}' finds nothing there in {where}.")
+
+
+def _action_finding(child: Document, index: int, told: str) -> Finding:
+    at = f"/metadata/layeringDefinition/actions/{index}"
+    return error("MissingDocumentKey", told, diagnostic=f"at {at} of the document").about(child.place)
+
+
+Label = tuple[str, str]
+
+
+def _label(key: str, value: Any) -> Label:
+    """Return a label such that 1, true and "1" are three."""
+    return key, json.dumps(value, sort_keys=True)
+
+
+def _label_holders(documents: Sequence[Document]) -> Mapping[Label, Sequence[int]]:
+    holders: defaultdict[Label, list[int]] = defaultdict(list)
+    for index, document in enumerate(documents):
+        labels = document.metadata.get("labels")
+        if not document.is_control and isinstance(labels, Mapping):
+            for key, value in labels.items():
+                holders[_label(key, value)].append(index)
+    return holders
+
+
+def _candidates(holders: Mapping[Label, Sequence[int]], selector: Mapping[str, Any], child: int) -> list[int]:
+    """Return who has all labels of the selector, the document itself apart."""
+    wanted = sorted((holders.get(_label(key, value), ()) for key, value in selector.items()), key=len)
+    others = [frozenset(indices) for indices in wanted[1:]]
+    return [index for index in wanted[0] if index != child and all(index in other for other in others)]
+
+
+def _choose_parent(
+    family: Family, documents: Sequence[Document], index: int, candidates: Sequence[int], ranks: Mapping[str, int]
+) -> None:
+    child = documents[index]
+    unfit = [
+        one
+        for one in candidates
+        if documents[one].schema != child.schema or ranks.get(documents[one].layer, -1) >= ranks[child.layer]
+    ]
+    if unfit:
+        told = (
+            f"The labels of the parentSelector lead to {_named(documents, unfit)}. A parent must have the same schema "
+            f"and stand in an outer layer than '{child.layer}'."
+        )
+        family.note(index, error("InvalidDocumentParent", told).about(child.place))
+        return
+    by_layer: defaultdict[str, list[int]] = defaultdict(list)
+    for one in candidates:
+        by_layer[documents[one].layer].append(one)
+    several = [one for ones in by_layer.values() if len(ones) > 1 for one in ones]
+    if several:
+        told = f"The parentSelector leads to more than one document of a layer: {_named(documents, several)}."
+        family.note(index, error("IndeterminateDocumentParent", told).about(child.place))
+    elif candidates:
+        family.parents[index] = max(candidates, key=lambda one: ranks.get(documents[one].layer, -1))
+
+
+def _find_replacements(family: Family, documents: Sequence[Document]) -> None:
+    """Note who stands in for whom, and documents of one schema and name that do not."""
+    by_key: defaultdict[Key, list[int]] = defaultdict(list)
+    for index, document in enumerate(documents):
+        if not document.is_control:
+            by_key[document.key].append(index)
+    for index, document in enumerate(documents):
+        if not document.is_replacement or document.is_control or index in family.broken:
+            continue
+        parent = family.parents.get(index)
+        if parent is None or documents[parent].key != document.key:
+            told = "A replacement needs a parent of the same schema and name, " + (
+                "and its parentSelector leads to none." if parent is None else "and its parent has another name."
+            )
+            family.note(index, error("InvalidDocumentReplacement", told).about(document.place))
+        elif documents[parent].is_replacement:
+            told = f"It replaces {_named(documents, [parent])}, which is a replacement itself."
+            family.note(index, error("InvalidDocumentReplacement", told).about(document.place))
+        else:
+            family.replacements.setdefault(parent, index)
+    for same in by_key.values():
+        related = len(same) == 2 and any(family.replacements.get(one) == other for one, other in (same, reversed(same)))
+        if len(same) > 1 and not related and not any(one in family.broken for one in same):
+            told = (
+                f"{_named(documents, same)} have the same schema and name, and there is not one of two that replaces "
+                "the other."
+            )
+            finding = error("InvalidDocumentReplacement", told)
+            for one in same:
+                finding = finding.about(documents[one].place)
+            family.findings.append(finding)
+            family.broken.update(same)
+        elif len(same) > 1 and not related:
+            # One of them is wrong itself; until that is mended nobody knows which of them is meant.
+            family.broken.update(same)
+
+
+def _named(documents: Sequence[Document], indices: Sequence[int]) -> str:
+    shown = [
+        f"{documents[one].schema} '{documents[one].name}' of layer '{documents[one].layer}'" for one in indices[:_SHOWN]
+    ]
+    return " and ".join(shown) + (f" and {len(indices) - _SHOWN} more" if len(indices) > _SHOWN else "")

@@ -1,0 +1,54 @@
+"""The machines of a design, with what they inherit from their host profiles (contract: drydock, 8)."""
+
+from collections.abc import Iterable, Mapping
+
+from shipyard_api.domain.configdocs.documents import Document
+from shipyard_api.domain.nodes import Inventory, Node, NodeName
+
+BAREMETAL_NODE = "drydock/BaremetalNode/v1"
+HOST_PROFILE = "drydock/HostProfile/v1"
+
+
+def inventory(documents: Iterable[Document]) -> Inventory:
+    """Return the machines of a design, with what they inherit from their host profiles (contract: drydock, 8).
+
+    Tags add up along the profiles, the node's own rack and labels win, and a leading ``!`` takes out an inherited tag
+    or label. A profile that does not exist, or that is its own ancestor, ends the chain.
+    """
+    documents = list(documents)
+    profiles = {document.name: document for document in documents if document.schema == HOST_PROFILE}
+    return Inventory.of(_node(document, profiles) for document in documents if document.schema == BAREMETAL_NODE)
+
+
+def _node(document: Document, profiles: Mapping[str, Document]) -> Node:
+    chain: list[Document] = [document]
+    seen = set()
+    while True:
+        data = chain[-1].data
+        parent = data.get("host_profile") if isinstance(data, Mapping) else None
+        if not isinstance(parent, str) or parent in seen or parent not in profiles:
+            break
+        seen.add(parent)
+        chain.append(profiles[parent])
+    tags: set[str] = set()
+    labels: dict[str, str] = {}
+    rack = ""
+    for level in reversed(chain):
+        metadata = level.data.get("metadata") if isinstance(level.data, Mapping) else None
+        if not isinstance(metadata, Mapping):
+            continue
+        for tag in _texts(metadata.get("tags")):
+            (tags.discard if tag.startswith("!") else tags.add)(tag.removeprefix("!"))
+        owner_data = metadata.get("owner_data")
+        for key, value in (owner_data if isinstance(owner_data, Mapping) else {}).items():
+            if key.startswith("!"):
+                labels.pop(key.removeprefix("!"), None)
+            elif isinstance(value, str):
+                labels[key] = value
+        if isinstance(metadata.get("rack"), str):
+            rack = metadata["rack"]
+    return Node(NodeName(document.name), rack, frozenset(tags), frozenset(labels.items()))
+
+
+def _texts(value: object) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

@@ -1,0 +1,76 @@
+"""Choosing among the documents of a design as Deckhand's API does (contract: deckhand A5, A6)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shipyard_api.domain.configdocs.documents import layering_of
+from shipyard_api.domain.configdocs.paths import MISSING, PathError, parse_path, read
+from shipyard_api.domain.configdocs.rendering import RenderedDocument
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Which documents, in which order, how many. What is empty lets everything through.
+
+    ``labels``: key and value as text, all of them; of the others one of each must fit. ``sort``: paths into the
+    document. ``limit``: None for all.
+    """
+
+    schemas: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    layers: tuple[str, ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
+    collections: tuple[str, ...] = ()
+    sort: tuple[str, ...] = ()
+    descending: bool = False
+    limit: int | None = None
+
+
+def choose(documents: Sequence[RenderedDocument], query: Query) -> tuple[RenderedDocument, ...]:
+    """Return the documents that fit, sorted and cut as asked; what must not be told is to be hidden before."""
+    found = [one for one in documents if _fits(one, query)]
+    if query.sort:
+        found.sort(key=lambda one: [_sortable(one, path) for path in query.sort], reverse=query.descending)
+    elif query.descending:
+        found.reverse()
+    return tuple(found if query.limit is None else found[: query.limit])
+
+
+def _fits(one: RenderedDocument, query: Query) -> bool:
+    document = one.document
+    labels = document.metadata.get("labels")
+    labels = labels if isinstance(labels, dict) else {}
+    return (
+        _fits_schema(document.schema, query.schemas)
+        and (not query.names or document.name in query.names)
+        and (not query.layers or layering_of(document.metadata).get("layer", "") in query.layers)
+        and (not query.collections or one.collection in query.collections)
+        and all(key in labels and str(labels[key]) == value for key, value in query.labels)
+    )
+
+
+def _fits_schema(schema: str, wanted: Sequence[str]) -> bool:
+    """A single one may name a namespace, or a kind in all its versions; several name whole schemas."""
+    if not wanted:
+        return True
+    if len(wanted) > 1:
+        return schema in wanted
+    return schema == wanted[0] or schema.startswith(f"{wanted[0].rstrip('/')}/")
+
+
+def _sortable(one: RenderedDocument, path: str) -> tuple[int, Any]:
+    """Return a key that any two documents can be compared by: numbers before texts before all others."""
+    whole = {
+        "schema": one.document.schema,
+        "metadata": one.document.metadata,
+        "status": {"bucket": one.collection, "revision": one.since},
+        "data": one.document.data,
+    }
+    try:
+        value = read(parse_path(path if path.startswith((".", "$")) else f".{path}"), whole)
+    except PathError:
+        value = MISSING
+    if isinstance(value, int | float):
+        return 0, value
+    return (1, value) if isinstance(value, str) else (2, "")

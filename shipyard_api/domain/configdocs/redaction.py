@@ -1,0 +1,74 @@
+"""What is shown of a secret document: that it is there, and whether it has changed (contract: deckhand B9, "ours")."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from shipyard_api.domain.configdocs.documents import Document, canonical
+from shipyard_api.domain.findings import Finding
+
+HIDDEN = "***"
+# Shorter texts are words that stand everywhere; taking them out would hide the message and not the secret.
+_SHORTEST = 5
+
+Fingerprint = Callable[[bytes], str]
+
+
+def redacted(document: Document, fingerprint: Fingerprint) -> Document:
+    """Return the document with a fingerprint for data, and without the paths that tell how the data looks."""
+    metadata = {**document.metadata, "storagePolicy": "encrypted"}
+    listed = document.metadata.get("substitutions")
+    if isinstance(listed, list):
+        metadata["substitutions"] = [_without_paths(one) for one in listed]
+    return replace(document, metadata=metadata, data=fingerprint(canonical(document.data)))
+
+
+def scrubbed(findings: Sequence[Finding], secrets: Iterable[Any]) -> tuple[Finding, ...]:
+    """Return the findings of others with every text that stands in a secret value taken out of them."""
+    if not findings:
+        return ()
+    words = sorted({text for value in secrets for text in _texts(value)}, key=len, reverse=True)
+
+    def clean(text: str) -> str:
+        for word in words:
+            text = text.replace(word, HIDDEN)
+        return text
+
+    return tuple(
+        replace(one, message=clean(one.message), diagnostic=clean(one.diagnostic), path=clean(one.path))
+        for one in findings
+    )
+
+
+def _texts(value: Any) -> set[str]:
+    found: set[str] = set()
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            # A peer may quote a long text line by line.
+            found.update(text for text in (one, *one.splitlines()) if len(text.strip()) >= _SHORTEST)
+        elif isinstance(one, dict):
+            waiting.extend(one.values())
+        elif isinstance(one, list):
+            waiting.extend(one)
+    return found
+
+
+def _without_paths(substitution: Any) -> Any:
+    """Return a substitution that says whom it takes from and hides from where and to where."""
+    if not isinstance(substitution, Mapping):
+        return substitution
+    source, destination = substitution.get("src"), substitution.get("dest")
+    hidden = dict(substitution)
+    if isinstance(source, Mapping):
+        hidden["src"] = {**source, "path": HIDDEN}
+    if isinstance(destination, list):
+        hidden["dest"] = [_hidden_path(one) for one in destination]
+    else:
+        hidden["dest"] = _hidden_path(destination)
+    return hidden
+
+
+def _hidden_path(destination: Any) -> Any:
+    return {**destination, "path": HIDDEN} if isinstance(destination, Mapping) else destination

@@ -1,0 +1,150 @@
+"""Who needs whom to be rendered, in which order, and where secrets spread (contract: deckhand B7, B9, B10)."""
+
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shipyard_api.domain.configdocs.documents import Document, Key, layering_of
+from shipyard_api.domain.configdocs.layering import Family, find_family, layer_order
+from shipyard_api.domain.configdocs.substitution import Source, substitutions_of
+from shipyard_api.domain.findings import error
+
+_CIRCLE_SHOWN = 12
+
+
+@dataclass(slots=True)
+class Relations:
+    """Who needs whom. ``order``: each document after those it needs; those that go round in circles are left out.
+
+    ``sources``: for each substitution of a document the index of its source, None if there is none.
+    """
+
+    documents: Sequence[Document]
+    family: Family
+    sources: Mapping[int, Sequence[int | None]]
+    needs: Sequence[Sequence[int]]
+    order: Sequence[int]
+    secret: set[int]
+
+
+def relate(documents: Sequence[Document]) -> Relations:
+    """Return the relations of documents, which come sorted, with findings on all that cannot be related."""
+    ranks, wrong = layer_order(documents)
+    # Without an order of layers nobody has a parent; what can be said of substitutions is said all the same.
+    family = find_family(documents, ranks) if ranks is not None else Family(broken=_with_parents(documents))
+    family.findings[:0] = wrong
+    sources = _find_sources(documents, family)
+    needs = [_needs(index, family, sources) for index in range(len(documents))]
+    order = _in_order(documents, needs, family)
+    secret = {index for index, document in enumerate(documents) if document.is_encrypted}
+    if secret:
+        # Whose parent is not known for sure may have taken from a secret: another store may see a parent there.
+        secret |= family.broken
+    for index in order:
+        if not secret.isdisjoint(needs[index]):
+            secret.add(index)
+    return Relations(documents, family, sources, needs, order, secret)
+
+
+def _with_parents(documents: Sequence[Document]) -> set[int]:
+    """Return who is not what it will be before it has met its parent."""
+    return {
+        index
+        for index, document in enumerate(documents)
+        if not document.is_control and layering_of(document.metadata).get("parentSelector")
+    }
+
+
+def _needs(index: int, family: Family, sources: Mapping[int, Sequence[int | None]]) -> list[int]:
+    base = family.base(index)
+    found = [] if base is None else [base]
+    return list(dict.fromkeys([*found, *(source for source in sources.get(index, ()) if source is not None)]))
+
+
+def _find_sources(documents: Sequence[Document], family: Family) -> Mapping[int, Sequence[int | None]]:
+    by_key: defaultdict[Key, list[int]] = defaultdict(list)
+    for index, document in enumerate(documents):
+        if index not in family.replacements:
+            by_key[document.key].append(index)
+    found: dict[int, Sequence[int | None]] = {}
+    for index, document in enumerate(documents):
+        entries = substitutions_of(document)
+        if not entries:
+            continue
+        chosen: list[int | None] = []
+        for position, entry in enumerate(entries):
+            source = Source.of(entry)
+            candidates = by_key.get((source.schema, source.name), [])
+            concrete = [one for one in candidates if documents[one].is_concrete]
+            if not concrete:
+                why = "it is abstract" if candidates else "there is no such document"
+                told = f"Nothing can be taken from {source.schema} '{source.name}': {why}."
+                diagnostic = f"at /metadata/substitutions/{position} of the document"
+                finding = error("SubstitutionSourceNotFound", told, diagnostic=diagnostic)
+                family.note(index, finding.about(document.place))
+            if len(concrete) > 1 and not family.broken.isdisjoint(concrete):
+                # Which of them is meant nobody knows, and that has been told; a circle through one would be a guess.
+                family.broken.add(index)
+                concrete = []
+            chosen.append(concrete[0] if concrete else None)
+        found[index] = chosen
+    return found
+
+
+def _in_order(documents: Sequence[Document], needs: Sequence[Sequence[int]], family: Family) -> list[int]:
+    waiting = [len(needed) for needed in needs]
+    needed_by: defaultdict[int, list[int]] = defaultdict(list)
+    for index, needed in enumerate(needs):
+        for one in needed:
+            needed_by[one].append(index)
+    ready = deque(index for index, count in enumerate(waiting) if count == 0)
+    order = []
+    while ready:
+        index = ready.popleft()
+        order.append(index)
+        for other in needed_by[index]:
+            waiting[other] -= 1
+            if waiting[other] == 0:
+                ready.append(other)
+    if len(order) < len(documents):
+        left = frozenset(range(len(documents))) - frozenset(order)
+        for circle in _circles(needs, left):
+            _note_circle(documents, circle, family)
+        family.broken.update(left)
+    return order
+
+
+def _circles(needs: Sequence[Sequence[int]], left: frozenset[int]) -> list[tuple[int, ...]]:
+    """Return one circle, closed, of every set of documents that need each other."""
+    import networkx as nx  # expensive to import, and only needed here
+
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_edges_from((index, one) for index in sorted(left) for one in needs[index] if one in left)
+    found = []
+    for knot in nx.strongly_connected_components(graph):
+        first = min(knot)
+        if len(knot) > 1 or graph.has_edge(first, first):
+            edges = nx.find_cycle(graph.subgraph(knot), first)
+            circle = [edge[0] for edge in edges]
+            turn = circle.index(min(circle))
+            found.append((*circle[turn:], *circle[: turn + 1]))
+    return sorted(found)
+
+
+def _note_circle(documents: Sequence[Document], circle: Sequence[int], family: Family) -> None:
+    names = [f"{documents[index].schema} '{documents[index].name}'" for index in circle]
+    shown = names
+    if len(names) > _CIRCLE_SHOWN:
+        half = _CIRCLE_SHOWN // 2
+        shown = [*names[:half], f"({len(names) - 2 * half} more)", *names[-half:]]
+    told = f"Documents need each other in a circle: {' needs '.join(shown)}."
+    finding = error("SubstitutionDependencyCycle", told)
+    for index in circle[:-1][:_CIRCLE_SHOWN]:
+        finding = finding.about(documents[index].place)
+    family.findings.append(finding)
+
+
+def secret_keys(documents: Sequence[Document]) -> frozenset[Key]:
+    """Return schema and name of the documents whose rendered data holds secrets (B9, "ours")."""
+    documents = sorted(documents, key=lambda one: (*one.key, one.layer))
+    return frozenset(documents[index].key for index in relate(documents).secret)

@@ -1,0 +1,248 @@
+"""The store of configdocs that comes with Shipyard: revisions in our own database (contract: deckhand, C1).
+
+Per revision there is one short row for each document, and each content is there once (``design_contents``): what it
+costs to make, list or read a revision does not grow with their number.
+"""
+
+import json
+import time
+from collections.abc import Collection as Some
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import insert
+
+from shipyard_api.domain.configdocs import (
+    LAYERING_POLICY,
+    Change,
+    Collection,
+    Compile,
+    Document,
+    Identity,
+    Rendering,
+    Revision,
+    RevisionTag,
+    StoredDocument,
+    render,
+)
+from shipyard_api.domain.findings import Finding
+from shipyard_api.ports.documents import (
+    DocumentElsewhere,
+    Json,
+    Landmarks,
+    Overtaken,
+    RenderingFailed,
+    RevisionRecord,
+    SecondLayeringPolicy,
+    SecretsLocked,
+)
+from shipyard_api.ports.secrets import Seals
+from shipyard_api.storage import design_rows as rows
+from shipyard_api.storage import tables as t
+from shipyard_api.storage.design_contents import DesignContents, Rotation
+from shipyard_api.storage.outages import outages
+
+# Whoever makes a revision takes this lock in its transaction, so that numbers come in order and leave no gaps. It is
+# another one than the writers' own (``writer_lock``), which they hold at this moment in another session.
+_NUMBERS = 0x5317_C0D1
+
+# A real site takes a thirtieth of a second. Whoever writes patterns that never end gets an answer, not a dead service.
+_RENDERING_SECONDS = 60.0
+
+
+class SqlDesigns:
+    """Fills ``ports.documents.DesignStore``; each call is a short transaction of its own."""
+
+    name = "the embedded store"
+
+    def __init__(self, engine: sa.Engine, seals: Seals | None, compile_schema: Compile) -> None:
+        self._engine = engine
+        self._contents = DesignContents(engine, seals)
+        self._compile_schema = compile_schema
+
+    def landmarks(self) -> Landmarks:
+        """Return where the versions are."""
+        tags = t.revision_tags.c
+        newest = [
+            sa.select(sa.func.max(tags.revision)).where(tags.tag == tag.value).scalar_subquery() for tag in RevisionTag
+        ]
+        with self._transaction() as connection:
+            head, *found = connection.execute(sa.select(rows.newest(), *newest)).one()
+        return Landmarks(
+            Revision(head),
+            {tag: Revision(number) for tag, number in zip(RevisionTag, found, strict=True) if number is not None},
+        )
+
+    def put(
+        self, collection: Collection, documents: Sequence[Document], *, base: Revision, head: Revision
+    ) -> Revision | None:
+        """Make a revision that is ``base`` with this collection replaced; None if nothing would differ from it."""
+        hashes = self._contents.hashes(documents)
+        with self._numbering() as (connection, newest):
+            if newest != head:
+                raise Overtaken(f"revision {newest} was made after revision {head}")
+            rows.require(connection, base)
+            before = rows.held(connection, base)
+            others = {identity: held for identity, held in before.items() if held.collection != collection}
+            _check_owners(documents, others)
+            if hashes == {identity: held.hash for identity, held in before.items() if identity not in others}:
+                return None
+            revision = Revision(newest + 1)
+            rows.add_revision(connection, revision)
+            rows.add_others(connection, revision, base, collection)
+            known = {held.hash for held in before.values()}
+            fresh = [document for document in documents if hashes[document.identity] not in known]
+            self._contents.insert(connection, fresh, hashes)
+            rows.add_collection(connection, revision, collection, hashes, before)
+        return revision
+
+    def revisions(self, *, tags: Some[str] = (), after: Revision, limit: int) -> Sequence[RevisionRecord]:
+        """Return up to ``limit`` revisions after the given one, in order; with ``tags``, those that carry one."""
+        ids, carried = t.revisions.c.id, t.revision_tags.c
+        page = sa.select(t.revisions).where(ids > min(max(after, 0), rows.HIGHEST)).order_by(ids)
+        if tags:
+            # The database takes no text with a NUL in it, and so holds no such tag either.
+            wanted = [tag for tag in tags if "\0" not in tag]
+            page = page.where(ids.in_(sa.select(carried.revision).where(carried.tag.in_(wanted))))
+        with self._transaction() as connection:
+            return rows.records(connection, page.limit(min(max(limit, 0), rows.HIGHEST)))
+
+    def revision(self, revision: Revision) -> RevisionRecord:
+        """Return one revision; raises UnknownRevision, also for 0."""
+        with self._transaction() as connection:
+            rows.require(connection, revision, lowest=1)
+            (record,) = rows.records(connection, sa.select(t.revisions).where(t.revisions.c.id == revision))
+        return record
+
+    def documents(self, revision: Revision, collection: Collection | None = None) -> tuple[StoredDocument, ...]:
+        """Return the documents as they were written; raises UnknownRevision and SecretsLocked."""
+        rows.check_number(revision)
+        held, texts = t.revision_documents.c, t.document_contents.c
+        query = (
+            sa.select(
+                *(held.schema, held.name, held.layer, held.collection, held.since, held.hash),
+                *(texts.metadata, texts.data, texts.sealed),
+            )
+            .join(t.document_contents, texts.hash == held.hash)
+            .where(held.revision == revision)
+            # In the order of Python, whatever that of the database is.
+            .order_by(held.collection.collate("C"), held.position)
+        )
+        if collection is not None:
+            query = query.where(held.collection == collection)
+        with self._transaction() as connection:
+            found = connection.execute(query).all()
+            if not found:
+                rows.require(connection, revision)
+        return tuple(self._stored(row) for row in found)
+
+    def rendered(self, revision: Revision) -> Rendering:
+        """Return the design that the documents make; raises UnknownRevision, SecretsLocked and RenderingFailed."""
+        rows.check_number(revision, lowest=1)
+        documents = self.documents(revision)
+        deadline = time.monotonic() + _RENDERING_SECONDS
+        rendering, findings = render(documents, self._compile_schema, lambda: time.monotonic() > deadline)
+        if rendering is None:
+            raise RenderingFailed(revision, findings)
+        return rendering
+
+    def differences(self, base: Revision, new: Revision) -> Mapping[Collection, Change]:
+        """Return how each collection in either revision stands in ``new`` compared with ``base``, by name."""
+        with self._transaction() as connection:
+            rows.require(connection, base)
+            rows.require(connection, new)
+            before, after = rows.contents(connection, base), rows.contents(connection, new)
+        return {one: _change(before.get(one), after.get(one)) for one in sorted({*before, *after})}
+
+    def findings(self, revision: Revision) -> tuple[Finding, ...]:
+        """Return nothing, for nobody reports to this store; raises UnknownRevision, also for 0."""
+        with self._transaction() as connection:
+            rows.require(connection, revision, lowest=1)
+        return ()
+
+    def rollback(self, revision: Revision) -> Revision:
+        """Make a new revision with exactly the documents of the given one, which may be 0; raises UnknownRevision."""
+        with self._numbering() as (connection, newest):
+            rows.require(connection, revision)
+            made = Revision(newest + 1)
+            rows.add_revision(connection, made)
+            rows.add_all_of(connection, made, revision, newest)
+        return made
+
+    def tag(self, revision: Revision, tag: str, data: Json) -> None:
+        """Set a tag; setting it again updates its data. Raises UnknownRevision."""
+        statement = insert(t.revision_tags).values(revision=revision, tag=tag, data=dict(data))
+        with self._transaction() as connection:
+            rows.require(connection, revision, lowest=1)
+            connection.execute(
+                statement.on_conflict_do_update(
+                    index_elements=["revision", "tag"],
+                    set_={"data": statement.excluded.data, "set_at": sa.func.now()},
+                )
+            )
+
+    def untag(self, revision: Revision, tag: str) -> None:
+        """Take a tag away; a tag that is not there is no error. Raises UnknownRevision."""
+        carried = t.revision_tags.c
+        with self._transaction() as connection:
+            rows.require(connection, revision, lowest=1)
+            connection.execute(sa.delete(t.revision_tags).where(carried.revision == revision, carried.tag == tag))
+
+    def fingerprint(self, text: bytes) -> str:
+        """Return what is shown instead of a secret."""
+        return self._contents.fingerprint(text)
+
+    def rotate(self, batch: int = 200) -> Rotation:
+        """Seal everything with the newest key, ``batch`` contents in a transaction; may be broken off and repeated.
+
+        Processes that still seal with an older key go on doing so: it is for when all of them have the newest. Raises
+        NoSecretKey and StoreUnavailable.
+        """
+        return self._contents.rotate(batch)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sa.Connection]:
+        with outages(), self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _numbering(self) -> Iterator[tuple[sa.Connection, Revision]]:
+        """Open a transaction in which nobody else makes a revision, and tell the newest."""
+        with self._transaction() as connection:
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_NUMBERS)))
+            yield connection, Revision(connection.execute(sa.select(rows.newest())).scalar_one())
+
+    def _stored(self, row: tuple[Any, ...]) -> StoredDocument:
+        schema, name, layer, collection, since, content, metadata, data, sealed = row
+        if sealed is None:
+            value = json.loads(data)
+        else:
+            value = self._contents.unsealed(sealed, content, what=f"the data of {schema} '{name}'")
+        document = Document(schema, name, layer, json.loads(metadata), value)
+        if document.is_encrypted is (sealed is None):
+            raise SecretsLocked(f"{schema} '{name}' is not kept as its storagePolicy says")
+        return StoredDocument(document, Collection(collection), Revision(since))
+
+
+def _check_owners(documents: Sequence[Document], others: Mapping[Identity, rows.Held]) -> None:
+    """Raise DocumentElsewhere or SecondLayeringPolicy if the documents do not go together with other collections."""
+    for document in documents:
+        if document.identity in others:
+            raise DocumentElsewhere(document, Collection(others[document.identity].collection))
+    policies = [document for document in documents if document.schema == LAYERING_POLICY]
+    for policy in policies:
+        for schema, _, name in others:
+            if schema == LAYERING_POLICY:
+                raise SecondLayeringPolicy(policy, name)
+    if len(policies) > 1:
+        raise SecondLayeringPolicy(policies[1], policies[0].name)
+
+
+def _change(before: frozenset[str] | None, after: frozenset[str] | None) -> Change:
+    if before is None:
+        return Change.CREATED
+    if after is None:
+        return Change.DELETED
+    return Change.UNMODIFIED if before == after else Change.MODIFIED

@@ -1,0 +1,288 @@
+"""Rendered designs over REST: by version, by revision with Deckhand's query, and who may see secrets in them."""
+
+from typing import Any
+
+import falcon
+import pytest
+
+from shipyard_api.yaml_stream import read_documents
+from tests.factories import document, layering_policy, node_document
+from tests.integration.api.wire import Site, configuration, everything_said, messages, small_design
+
+SECRET = "correct-horse-battery-staple"
+
+
+def secret_design() -> list[dict[str, Any]]:
+    """A passphrase that goes into a chart, which a second chart is made from, which a third takes a value of."""
+    chart = {"password": "", "port": 80}
+    return [
+        layering_policy(),
+        document("deckhand/Passphrase/v1", "admin", SECRET, storagePolicy="encrypted"),
+        document(
+            "a/Chart/v1",
+            "parent",
+            chart,
+            labels={"name": "parent"},
+            layeringDefinition={"abstract": True, "layer": "global"},
+            substitutions=[
+                {
+                    "src": {"schema": "deckhand/Passphrase/v1", "name": "admin", "path": "."},
+                    "dest": {"path": ".password"},
+                }
+            ],
+        ),
+        document(
+            "a/Chart/v1",
+            "child",
+            {"port": 81},
+            layeringDefinition={
+                "layer": "site",
+                "parentSelector": {"name": "parent"},
+                "actions": [{"method": "merge", "path": "."}],
+            },
+        ),
+        document(
+            "a/Other/v1",
+            "grandchild",
+            {"port": 0},
+            substitutions=[
+                {"src": {"schema": "a/Chart/v1", "name": "child", "path": ".port"}, "dest": [{"path": ".port"}]}
+            ],
+        ),
+        document("a/Plain/v1", "plain", {"x": 1}),
+    ]
+
+
+def shown(content: bytes) -> dict[str, dict[str, Any]]:
+    return {one["metadata"]["name"]: one for one in read_documents(content)}
+
+
+def test_the_buffer_is_rendered_unless_another_version_is_asked_for(site: Site) -> None:
+    site.commit(*small_design())
+    site.admin.load("extra", document("a/B/v1", "more", {"x": 1}))
+
+    buffer = shown(site.viewer.get("/renderedconfigdocs").content)
+    committed = shown(site.viewer.get("/renderedconfigdocs", version="Committed").content)
+
+    assert set(buffer) - set(committed) == {"more"}
+    assert committed["n1"]["status"] == {"bucket": "design", "revision": 1}
+    assert buffer["more"]["status"] == {"bucket": "extra", "revision": 2}
+
+
+@pytest.mark.parametrize("version", ["buffer", "committed", "last_site_action", "successful_site_action"])
+def test_a_version_that_does_not_exist(site: Site, version: str) -> None:
+    answer = site.viewer.get("/renderedconfigdocs", version=version)
+
+    assert answer.status == falcon.HTTP_404
+    assert answer.json["message"] == "This revision does not exist"
+    assert answer.json["reason"] == f"{version} version does not exist"
+
+
+def test_a_version_that_is_none(site: Site) -> None:
+    answer = site.viewer.get("/renderedconfigdocs", version="newest")
+
+    assert answer.json["message"] == "Invalid version query parameter specified"
+
+
+def test_layering_and_substitution_are_done(site: Site) -> None:
+    site.admin.load("design", *secret_design())
+
+    found = shown(site.admin.get("/renderedconfigdocs", cleartext_secrets="true").content)
+
+    assert set(found) == {"layering-policy", "admin", "child", "grandchild", "plain"}
+    assert found["child"]["data"] == {"password": SECRET, "port": 81}
+    assert found["grandchild"]["data"] == {"port": 81}
+
+
+def test_secrets_and_all_that_took_something_from_them_are_fingerprints(site: Site) -> None:
+    site.admin.load("design", *secret_design())
+
+    answers = [
+        site.admin.get("/renderedconfigdocs"),
+        site.viewer.get("/renderedconfigdocs", cleartext_secrets="False"),
+        site.viewer.get("/revisions/1/rendered-documents"),
+    ]
+
+    for answer in answers:
+        assert SECRET.encode() not in answer.content
+        found = shown(answer.content)
+        for name in ("admin", "child", "grandchild"):
+            assert len(found[name]["data"]) == 64
+            assert found[name]["metadata"]["storagePolicy"] == "encrypted"
+        (taken,) = found["grandchild"]["metadata"]["substitutions"]
+        assert taken == {
+            "src": {"schema": "a/Chart/v1", "name": "child", "path": "***"},
+            "dest": [{"path": "***"}],
+        }
+        assert found["plain"]["data"] == {"x": 1}
+    assert len({answer.content for answer in answers}) == 1
+
+
+def test_clear_text_has_a_rule_of_its_own(site: Site) -> None:
+    site.admin.load("design", *secret_design())
+
+    for address in ("/renderedconfigdocs", "/configdocs/design", "/revisions/1/rendered-documents"):
+        assert site.viewer.get(address, cleartext_secrets="true").status == falcon.HTTP_403
+        assert SECRET in site.admin.get(address, cleartext_secrets="true").text
+
+
+def test_a_peer_may_read_designs_in_clear_and_nothing_else(site: Site) -> None:
+    site.admin.load("design", *secret_design())
+
+    assert SECRET in site.peer.get("/revisions/1/rendered-documents").text
+    assert SECRET not in site.peer.get("/revisions/1/rendered-documents", cleartext_secrets="false").text
+    for answer in (site.peer.get("/configdocs"), site.peer.get("/configdocs/design"), site.peer.load("x", {})):
+        assert answer.status == falcon.HTTP_403
+
+
+def test_source_documents_hide_only_what_is_encrypted(site: Site) -> None:
+    site.admin.load("design", *secret_design())
+
+    hidden = shown(site.viewer.get("/configdocs/design").content)
+
+    assert len(hidden["admin"]["data"]) == 64
+    assert hidden["child"]["data"] == {"port": 81}
+    assert hidden["parent"]["metadata"]["substitutions"][0]["src"]["path"] == "."
+
+
+def test_a_changed_secret_shows_as_changed(site: Site) -> None:
+    site.admin.load("design", *secret_design())
+    before = shown(site.viewer.get("/renderedconfigdocs").content)["admin"]["data"]
+    changed = [one | {"data": "another"} if one["schema"].endswith("Passphrase/v1") else one for one in secret_design()]
+    site.admin.load("design", *changed, buffermode="replace")
+
+    after = shown(site.viewer.get("/renderedconfigdocs").content)["admin"]["data"]
+
+    assert before != after
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        pytest.param("", ["one", "two", "three", "layering-policy"], id="all, by schema and name"),
+        pytest.param("schema=a", ["one", "two", "three"], id="a namespace"),
+        pytest.param("schema=a/B", ["one", "two"], id="a kind"),
+        pytest.param("schema=a/B/v1", ["one"], id="a schema"),
+        pytest.param("schema=a/B/v", [], id="part of a word"),
+        pytest.param("schema=a/B/v1&schema=a/C/v1", ["one", "three"], id="two schemas"),
+        pytest.param("metadata.name=one&metadata.name=three", ["one", "three"], id="names"),
+        pytest.param("metadata.label=k=v", ["one", "three"], id="a label"),
+        pytest.param("metadata.label=k=v&metadata.label=l=w", ["three"], id="both labels"),
+        pytest.param("metadata.layeringDefinition.layer=global", ["two"], id="a layer"),
+        pytest.param("status.bucket=none", [], id="another collection"),
+        pytest.param("schema=a&sort=metadata.name", ["one", "three", "two"], id="sorted"),
+        pytest.param("schema=a&sort=metadata.name&order=desc", ["two", "three", "one"], id="sorted down"),
+        pytest.param("schema=a&sort=data.x", ["two", "one", "three"], id="sorted by data"),
+        pytest.param("schema=a&sort=metadata.name&limit=2", ["one", "three"], id="limited"),
+        pytest.param("limit=0", [], id="none"),
+        pytest.param("schema=a&limit=-1", ["one"], id="minus one is one"),
+    ],
+)
+def test_deckhands_query(site: Site, query: str, names: list[str]) -> None:
+    site.admin.load(
+        "design",
+        layering_policy(),
+        document("a/B/v1", "one", {"x": 2}, labels={"k": "v"}),
+        document("a/B/v2", "two", {"x": 1}, layeringDefinition={"layer": "global"}),
+        document("a/C/v1", "three", {"x": 3}, labels={"k": "v", "l": "w"}),
+    )
+
+    answer = site.viewer.ask("GET", "/api/v1.0/revisions/1/rendered-documents", query=query)
+
+    assert [one["metadata"]["name"] for one in read_documents(answer.content)] == names
+
+
+@pytest.mark.parametrize("query", ["limit=many", "order=up", "metadata.label=k", "cleartext-secrets=perhaps"])
+def test_a_query_that_means_nothing(site: Site, query: str) -> None:
+    site.admin.load("design", layering_policy())
+
+    assert site.viewer.ask("GET", "/api/v1.0/revisions/1/rendered-documents", query=query).status == falcon.HTTP_400
+
+
+def broken_design() -> list[dict[str, Any]]:
+    gone = {"src": {"schema": "a/B/v1", "name": "gone", "path": "."}, "dest": {"path": ".x"}}
+    return [*small_design(), document("a/B/v1", "taker", {}, substitutions=[gone]), node_document("n9")]
+
+
+def test_a_design_that_cannot_be_rendered_names_documents_and_places(site: Site) -> None:
+    site.admin.load("design", *broken_design())
+
+    by_version, by_revision = (
+        site.viewer.get("/renderedconfigdocs"),
+        site.viewer.get("/revisions/1/rendered-documents"),
+    )
+
+    assert (by_version.status, by_revision.status) == (falcon.HTTP_500, falcon.HTTP_400)
+    for answer in (by_version, by_revision):
+        assert answer.json["message"] == "Deckhand indicated an error while rendering"
+        (said,) = messages(answer)
+        assert said["name"] == "SubstitutionSourceNotFound"
+        assert said["documents"] == [{"schema": "a/B/v1", "name": "taker", "layer": "site"}]
+        assert "/metadata/substitutions/0" in said["diagnostic"]
+
+
+def test_a_commit_tells_why_it_cannot_be_rendered_and_asks_no_peer(site: Site) -> None:
+    site.admin.load("design", *broken_design())
+
+    answer = site.admin.commit()
+
+    assert answer.status == falcon.HTTP_400
+    assert [entry["name"] for entry in messages(answer)] == ["SubstitutionSourceNotFound"]
+    assert site.drydock.requests == []
+
+
+def test_a_design_that_breaks_its_own_schemas_is_refused_without_telling_secrets(site: Site) -> None:
+    schema = {"type": "object", "properties": {"password": {"type": "string", "maxLength": 3}}}
+    kind = {
+        "schema": "deckhand/DataSchema/v1",
+        "metadata": {"schema": "metadata/Control/v1", "name": "a/Chart/v1"},
+        "data": schema,
+    }
+    site.admin.load("design", *secret_design(), kind, configuration())
+
+    answer = site.admin.commit()
+
+    assert [entry["name"] for entry in messages(answer)] == ["D002"]
+    assert SECRET not in everything_said(answer)
+    assert "rule /properties/password/maxLength" in messages(answer)[0]["message"]
+
+
+def test_a_deployment_document_may_not_be_secret(site: Site) -> None:
+    taken = {
+        "src": {"schema": "deckhand/Passphrase/v1", "name": "admin", "path": "."},
+        "dest": {"path": ".armada.manifest"},
+    }
+    tainted = configuration()
+    tainted["metadata"]["substitutions"] = [taken]
+    site.admin.load("design", *secret_design(), tainted)
+
+    answer = site.admin.commit()
+
+    assert [entry["name"] for entry in messages(answer)] == ["SecretInDeploymentDocument"]
+    assert SECRET not in everything_said(answer)
+
+
+def test_a_revision_that_was_rendered_once_is_served_again(site: Site) -> None:
+    site.admin.load("design", *secret_design())
+    first = site.admin.get("/renderedconfigdocs")
+    site.admin.load("extra", document("a/B/v1", "more", {}), buffermode="append")
+
+    assert site.admin.get("/revisions/1/rendered-documents", cleartext_secrets="false").content == first.content
+    assert "more" in shown(site.admin.get("/renderedconfigdocs").content)
+
+
+def test_sorting_does_not_tell_what_is_in_a_secret(site: Site) -> None:
+    secrets = [
+        document("deckhand/Passphrase/v1", f"p{index}", data, storagePolicy="encrypted")
+        for index, data in enumerate("cabfed")
+    ]
+    site.admin.load("design", layering_policy(), *secrets)
+    address = "/api/v1.0/revisions/1/rendered-documents"
+
+    answers = [
+        caller.ask("GET", address, query="schema=deckhand/Passphrase&sort=data") for caller in (site.viewer, site.admin)
+    ]
+    hidden, clear = ([one["data"] for one in read_documents(answer.content)] for answer in answers)
+
+    assert hidden == sorted(hidden)
+    assert clear == list("abcdef")

@@ -1,0 +1,157 @@
+"""What Deckhand's complaints become, and what may not be quoted of them."""
+
+from typing import Any
+
+import pytest
+
+from shipyard_api.adapters.deckhand import translate
+from shipyard_api.domain.configdocs import DOCUMENT, Collection, Document, Revision, StoredDocument
+from shipyard_api.domain.configdocs.documents import with_defaults
+from shipyard_api.domain.findings import DocumentRef, Level
+
+THING = "example/Thing/v1"
+WORD = "kept-from-everyone"
+SUBSTITUTIONS = [{"src": {"schema": THING, "name": "plain", "path": "."}, "dest": {"path": ".x"}}]
+
+
+def thing(name: str, **metadata: Any) -> Document:
+    about = {"schema": DOCUMENT, "name": name, "layeringDefinition": {"layer": "site"}, **metadata}
+    return Document(THING, name, "site", with_defaults(about), {})
+
+
+DOCUMENTS = [
+    thing("plain"),
+    thing("sealed", storagePolicy="encrypted"),
+    thing("patched", substitutions=SUBSTITUTIONS),
+    thing("heir"),  # of a document that holds a secret
+]
+SECRETS = frozenset({(THING, "sealed"), (THING, "heir")})
+
+
+def complaint(name: str, **entry: Any) -> dict[str, Any]:
+    documents = [{"schema": THING, "layer": "site", "name": name}] if name else []
+    return {"name": "D002", "error": True, "message": f"'{WORD}' is wrong", "documents": documents, **entry}
+
+
+def status(kind: str, *entries: Any, message: str = "It failed.") -> dict[str, Any]:
+    return {"kind": "Status", "message": message, "details": {"errorType": kind, "messageList": list(entries)}}
+
+
+DIAGNOSTIC = {"error_section": {"word": WORD}, "schema_path": ".properties.word", "validation_schema": THING}
+
+
+@pytest.mark.parametrize(
+    ("name", "secrets", "quoted"),
+    [
+        pytest.param("plain", SECRETS, True, id="plain"),
+        pytest.param("sealed", SECRETS, False, id="encrypted"),
+        pytest.param("heir", SECRETS, False, id="took a secret"),
+        pytest.param("patched", SECRETS, False, id="has substitutions"),
+        pytest.param("stranger", SECRETS, False, id="unknown"),
+        pytest.param("", SECRETS, False, id="unnamed"),
+        pytest.param("plain", None, False, id="nobody knows what is secret"),
+    ],
+)
+def test_only_what_holds_no_secret_is_quoted(name: str, secrets: frozenset[Any] | None, quoted: bool) -> None:
+    failed = status("InvalidDocumentFormat", complaint(name, diagnostic=DIAGNOSTIC))
+    [found] = translate.rendering_findings(failed, DOCUMENTS, secrets)
+    assert (found.name, found.level, found.source) == ("D002", Level.ERROR, "Deckhand")
+    assert found.documents == ((DocumentRef(THING, name, "site"),) if name else ())
+    section = f'{{"word": "{WORD}"}}' if quoted else "not specified"
+    assert found.diagnostic == f"Section: {section} at not specified (schema {THING} at .properties.word)"
+    assert (WORD in found.message) is quoted
+    assert found.message
+
+
+@pytest.mark.parametrize("diagnostic", [f"about {WORD}", None, "", [WORD], {}, {"other": WORD}])
+def test_a_diagnostic_in_words_is_kept_where_it_may_be(diagnostic: Any) -> None:
+    failed = status("InvalidDocumentFormat", *(complaint(name, diagnostic=diagnostic) for name in ("plain", "sealed")))
+    plain, sealed = translate.rendering_findings(failed, DOCUMENTS, SECRETS)
+    assert plain.diagnostic == (diagnostic if isinstance(diagnostic, str) else "")
+    assert sealed.diagnostic == ""
+
+
+def test_every_message_is_a_finding() -> None:
+    entries = [complaint("plain", message=text) for text in ("one", "two")]
+    failed = status("InvalidDocumentFormat", *entries, "noise", None)
+    assert [one.message for one in translate.rendering_findings(failed, DOCUMENTS, SECRETS)] == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [
+        status("InvalidDocumentLayer"),
+        status("InvalidDocumentLayer", {"message": None, "error": True}),
+        {**status("InvalidDocumentLayer"), "details": {"errorType": "InvalidDocumentLayer", "messageList": None}},
+    ],
+    ids=["no messages", "a message without text", "no list"],
+)
+def test_a_failure_without_a_message_is_a_finding_all_the_same(failed: dict[str, Any]) -> None:
+    [found] = translate.rendering_findings(failed, DOCUMENTS, SECRETS)
+    assert (found.name, found.message) == ("InvalidDocumentLayer", "It failed.")
+
+
+def test_a_failure_without_any_word_is_told_by_its_kind() -> None:
+    [found] = translate.rendering_findings(status("SomeNewError", message=""), DOCUMENTS, SECRETS)
+    assert (found.name, found.message) == ("SomeNewError", "SomeNewError")
+
+
+def test_the_inside_of_a_failed_substitution_is_not_told() -> None:
+    text = f"Substitution into [{THING}] patched failed. Details: bad escape in {WORD}"
+    entry = {"message": text, "error": True}
+    [found] = translate.rendering_findings(status("UnknownSubstitutionError", entry), DOCUMENTS, SECRETS)
+    assert found.message == f"Substitution into [{THING}] patched failed."
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        pytest.param(f"[{THING}, site] plain is wrong", ["plain"], id="with its layer"),
+        pytest.param(f"[{THING}] plain and [{THING}, site] heir.", ["plain", "heir"], id="two of them"),
+        pytest.param(f"[{THING}, global] plain, [{THING}] plain-2, plain", [], id="others"),
+    ],
+)
+def test_documents_that_a_message_names_are_found(text: str, named: list[str]) -> None:
+    failed = status("InvalidDocumentParent", {"message": text, "error": True})
+    [found] = translate.rendering_findings(failed, DOCUMENTS, SECRETS)
+    assert found.documents == tuple(DocumentRef(THING, name, "site") for name in named)
+
+
+def test_long_sections_are_cut() -> None:
+    diagnostic = {**DIAGNOSTIC, "error_section": "x" * 10_000}
+    failed = status("InvalidDocumentFormat", complaint("plain", diagnostic=diagnostic))
+    [found] = translate.rendering_findings(failed, DOCUMENTS, SECRETS)
+    assert 2_000 < len(found.diagnostic) < 2_200
+
+
+def test_a_reported_failure_quotes_no_secret_either() -> None:
+    errors = [
+        {**DIAGNOSTIC, "message": f"'{WORD}' is wrong", "name": name, "schema": THING} for name in ("heir", "plain")
+    ]
+    heir, plain = translate.reported_findings(
+        [{"name": "some-validation", "status": "failure", "errors": errors}], DOCUMENTS, SECRETS
+    )
+    assert WORD not in repr(heir)
+    assert heir.diagnostic.startswith("Section: not specified at")
+    assert plain.message == f"'{WORD}' is wrong"
+
+
+@pytest.mark.parametrize("data", ["", {}, [], None])
+def test_an_empty_payload_is_no_secret(data: Any) -> None:
+    document = Document(THING, "x", "site", {"storagePolicy": "encrypted"}, data)
+    assert not translate.as_kept(document).is_encrypted
+    for kept in (0, False, "a", [None]):
+        assert translate.as_kept(Document(THING, "x", "site", {"storagePolicy": "encrypted"}, kept)).is_encrypted
+
+
+def test_a_document_is_read_as_it_was_sent() -> None:
+    document = thing("x", labels={"a": "b"}, substitutions=SUBSTITUTIONS)
+    entry = {**translate.entry_of(document), "id": 7, "status": {"bucket": "a", "revision": 3}}
+    assert translate.stored_of(entry) == StoredDocument(document, Collection("a"), Revision(3))
+
+
+def test_what_deckhand_fills_in_makes_no_difference() -> None:
+    document = thing("x")
+    short = {"schema": DOCUMENT, "name": "x", "layeringDefinition": {"layer": "site"}}
+    entry = {"schema": THING, "metadata": short, "data": {}, "status": {"bucket": "a", "revision": 3}}
+    assert translate.content(translate.stored_of(entry).document) == translate.content(document)

@@ -1,0 +1,185 @@
+"""How two states of a design differ, document by document and value by value."""
+
+from typing import Any
+
+import pytest
+
+from shipyard_api.domain.configdocs import (
+    Change,
+    Collection,
+    Document,
+    DocumentChange,
+    ValueChange,
+    compare_documents,
+    unified,
+)
+from shipyard_api.domain.configdocs.comparison import value_changes
+from shipyard_api.yaml_stream import write_documents
+from tests.designs import in_layer, stored
+
+
+def held(*entries: dict[str, Any], collection: str = "design") -> list[tuple[Collection, Document]]:
+    return [(one.collection, one.document) for one in stored(*entries, collection=collection)]
+
+
+def text(parts: Any) -> str:
+    return write_documents([parts]).decode()
+
+
+ONE, TWO = in_layer("site", "one", {"x": 1}), in_layer("site", "two", {"x": 1})
+
+
+def test_documents_that_came_went_and_changed_are_told_apart() -> None:
+    changed = in_layer("site", "two", {"x": 2})
+
+    found = compare_documents(held(ONE, TWO), held(changed, in_layer("site", "three")))
+
+    assert [(one.change, one.document.name) for one in found] == [
+        (Change.DELETED, "one"),
+        (Change.CREATED, "three"),
+        (Change.MODIFIED, "two"),
+    ]
+    deleted, created, modified = found
+    assert deleted.after is None
+    assert created.before is None
+    assert [(one.kind, one.path, one.old, one.new) for one in modified.values()] == [
+        ("values_changed", "/data/x", 1, 2)
+    ]
+
+
+def test_equal_designs_do_not_differ() -> None:
+    assert compare_documents(held(ONE, TWO), held(TWO, ONE)) == ()
+    assert compare_documents([], []) == ()
+
+
+def test_the_order_of_keys_is_no_difference() -> None:
+    first, second = in_layer("site", "one", {"a": 1, "b": {"c": 1, "d": 2}}), in_layer("site", "one")
+    second["data"] = {"b": {"d": 2, "c": 1}, "a": 1}
+
+    assert compare_documents(held(first), held(second)) == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(1, True), (0, False), (1, "1"), (None, False), (None, ""), ([], {}), ({}, None), ([1], [True]), (1, 1.0)],
+    ids=repr,
+)
+def test_values_of_different_types_are_different_even_where_python_calls_them_equal(old: Any, new: Any) -> None:
+    (found,) = compare_documents(held(in_layer("site", "a", {"v": old})), held(in_layer("site", "a", {"v": new})))
+
+    assert found.change is Change.MODIFIED
+    (change,) = found.values()
+    assert change.path in ("/data/v", "/data/v/0")
+    assert change.kind == "type_changes"
+    assert type(change.new) is not type(change.old)
+
+
+def test_a_difference_in_metadata_alone_is_one() -> None:
+    (found,) = compare_documents(held(ONE), held(in_layer("site", "one", {"x": 1}, labels={"a": "b"})))
+
+    assert [(one.kind, one.path, one.new) for one in found.values()] == [
+        ("dictionary_item_added", "/metadata/labels", {"a": "b"})
+    ]
+
+
+def test_a_default_that_is_written_out_is_no_difference() -> None:
+    assert compare_documents(held(ONE), held(in_layer("site", "one", {"x": 1}, replacement=False))) == ()
+
+
+def test_a_document_that_moved_to_another_collection_went_from_one_and_came_to_the_other() -> None:
+    found = compare_documents(held(ONE, collection="b"), held(ONE, collection="a"))
+
+    assert [(one.collection, one.change) for one in found] == [("a", Change.CREATED), ("b", Change.DELETED)]
+
+
+def test_documents_of_another_layer_or_kind_are_others() -> None:
+    for other in (in_layer("global", "one", {"x": 1}), in_layer("site", "one", {"x": 1}, schema="test/Other/v1")):
+        assert {one.change for one in compare_documents(held(ONE), held(other))} == {Change.DELETED, Change.CREATED}
+
+
+def test_changes_come_by_collection_schema_layer_and_name() -> None:
+    def all_of(collection: str) -> list[tuple[Collection, Document]]:
+        return held(
+            in_layer("site", "b"),
+            in_layer("site", "a"),
+            in_layer("global", "z"),
+            in_layer("type", "y", schema="a/A/v1"),
+            collection=collection,
+        )
+
+    found = compare_documents([], [*all_of("two"), *all_of("one")])
+
+    places = [("a", "y"), ("t", "z"), ("t", "a"), ("t", "b")]
+    assert [(one.collection, one.document.schema[0], one.document.name) for one in found] == [
+        (collection, *place) for collection in ("one", "two") for place in places
+    ]
+
+
+def test_of_documents_that_came_or_went_no_values_are_listed() -> None:
+    assert [list(one.values()) for one in compare_documents(held(ONE), held(TWO))] == [[], []]
+
+
+VALUES = [
+    pytest.param({"a": 1}, {"a": 1}, [], id="equal"),
+    pytest.param(1, 2, [("values_changed", "", 1, 2)], id="the whole value"),
+    pytest.param({"a": 1, "b": 2}, {"b": 2}, [("dictionary_item_removed", "/a", 1, None)], id="a key went"),
+    pytest.param({}, {"a": {"b": 1}}, [("dictionary_item_added", "/a", None, {"b": 1})], id="a key came, whole"),
+    pytest.param({"a": 1}, {"b": 1},
+                 [("dictionary_item_removed", "/a", 1, None), ("dictionary_item_added", "/b", None, 1)], id="renamed"),
+    pytest.param({"a": None}, {}, [("dictionary_item_removed", "/a", None, None)], id="a null went"),
+    pytest.param([1, 2, 3], [1], [("iterable_item_removed", "/2", 3, None), ("iterable_item_removed", "/1", 2, None)],
+                 id="elements went, from behind"),
+    pytest.param([1], [1, 2, 3], [("iterable_item_added", "/1", None, 2), ("iterable_item_added", "/2", None, 3)],
+                 id="elements came"),
+    pytest.param([1, 2], [2, 1], [("values_changed", "/0", 1, 2), ("values_changed", "/1", 2, 1)], id="order matters"),
+    pytest.param({"a": [{"b": 1}]}, {"a": [{"b": 2}]}, [("values_changed", "/a/0/b", 1, 2)], id="deep inside"),
+    pytest.param({"a": {"b": 1}}, {"a": [1]}, [("type_changes", "/a", {"b": 1}, [1])], id="another container"),
+    pytest.param({"a/b~": 1}, {"a/b~": 2}, [("values_changed", "/a~1b~0", 1, 2)], id="a key that needs escaping"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "changes"), VALUES)
+def test_values_are_compared_piece_by_piece(old: Any, new: Any, changes: list[Any]) -> None:
+    assert [(one.kind, one.path, one.old, one.new) for one in value_changes(old, new)] == changes
+
+
+def test_changes_can_be_told_apart_by_what_they_are() -> None:
+    assert ValueChange("values_changed", ("a", 0), 1, 2).path == "/a/0"
+
+
+def test_differences_are_shown_as_unified_text() -> None:
+    shown = unified(compare_documents(held(ONE), held(in_layer("site", "one", {"x": 2}))), text)
+
+    lines = shown.splitlines()
+    assert lines[:2] == ["--- a/design/test/Kind/v1/site/one", "+++ b/design/test/Kind/v1/site/one"]
+    assert "-  x: 1" in lines
+    assert "+  x: 2" in lines
+    assert shown.endswith("\n")
+
+
+def test_what_came_and_went_is_shown_whole() -> None:
+    came = unified(compare_documents([], held(ONE)), text).splitlines()
+    went = unified(compare_documents(held(ONE), []), text).splitlines()
+
+    assert came[:2] == ["--- /dev/null", "+++ b/design/test/Kind/v1/site/one"]
+    assert went[:2] == ["--- a/design/test/Kind/v1/site/one", "+++ /dev/null"]
+    assert all(line.startswith("+") for line in came[3:])
+    assert all(line.startswith("-") for line in went[3:])
+    assert len(came) == len(went)
+
+
+def test_a_document_without_a_layer_has_a_dash_for_it() -> None:
+    control = {"schema": "a/B/v1", "metadata": {"schema": "metadata/Control/v1", "name": "c"}, "data": {}}
+
+    assert "+++ b/design/a/B/v1/-/c\n" in unified(compare_documents([], held(control)), text)
+
+
+def test_nothing_changed_is_an_empty_text() -> None:
+    assert unified([], text) == ""
+
+
+def test_a_change_is_about_the_later_document_or_the_last() -> None:
+    (before,), (after,) = ([one for _, one in held(ONE)], [one for _, one in held(TWO)])
+
+    assert DocumentChange(Collection("c"), Change.MODIFIED, before, after).document is after
+    assert DocumentChange(Collection("c"), Change.DELETED, before, None).document is before

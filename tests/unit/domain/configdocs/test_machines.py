@@ -1,0 +1,111 @@
+"""The machines of a design, with what they inherit from their host profiles."""
+
+from typing import Any
+
+import pytest
+
+from shipyard_api.domain.configdocs import inventory, parse_documents
+from shipyard_api.domain.nodes import Inventory, Node, NodeName
+from tests.factories import document, node, node_document
+
+
+def site(*entries: dict[str, Any]) -> Inventory:
+    documents, findings = parse_documents(entries)
+    assert findings == ()
+    return inventory(documents)
+
+
+def profile(name: str, metadata: dict[str, Any], parent: str | None = None) -> dict[str, Any]:
+    data: dict[str, Any] = {"metadata": metadata}
+    if parent is not None:
+        data["host_profile"] = parent
+    return document("drydock/HostProfile/v1", name, data)
+
+
+def only(found: Inventory) -> Node:
+    (machine,) = found.nodes.values()
+    return machine
+
+
+def test_the_machines_of_a_design_are_its_baremetal_nodes() -> None:
+    found = site(
+        node_document("n1", rack="r1", tags=["control"], labels={"zone": "a"}),
+        node_document("n2", rack="r2"),
+        document("drydock/Region/v1", "region", {}),
+    )
+
+    assert list(found.nodes.values()) == [
+        node("n1", rack="r1", tags=["control"], labels={"zone": "a"}),
+        node("n2", rack="r2"),
+    ]
+
+
+def test_a_machine_inherits_from_its_host_profiles_and_its_own_values_win() -> None:
+    machine = only(
+        site(
+            profile("top", {"tags": ["base"], "rack": "r0", "owner_data": {"zone": "a", "kind": "x"}}),
+            profile("middle", {"tags": ["compute"], "owner_data": {"zone": "b"}}, parent="top"),
+            node_document("n1", rack="r1", tags=["ssd"], labels={"kind": "y"}, host_profile="middle"),
+        )
+    )
+
+    assert machine == node("n1", rack="r1", tags=["base", "compute", "ssd"], labels={"zone": "b", "kind": "y"})
+
+
+def test_a_leading_exclamation_mark_takes_out_what_was_inherited() -> None:
+    machine = only(
+        site(
+            profile("top", {"tags": ["base", "old"], "owner_data": {"zone": "a", "kind": "x"}}),
+            node_document("n1", tags=["!old"], labels={"!zone": ""}, host_profile="top"),
+        )
+    )
+
+    assert machine == node("n1", tags=["base"], labels={"kind": "x"})
+
+
+@pytest.mark.parametrize(
+    "profiles",
+    [
+        pytest.param([], id="unknown profile"),
+        pytest.param([profile("p", {"tags": ["t"]}, parent="p")], id="its own parent"),
+        pytest.param(
+            [profile("p", {"tags": ["t"]}, parent="q"), profile("q", {"tags": ["u"]}, parent="p")], id="in a circle"
+        ),
+    ],
+)
+def test_profiles_that_lead_nowhere_or_in_a_circle_end_the_chain(profiles: list[dict[str, Any]]) -> None:
+    found = site(*profiles, node_document("n1", tags=["own"], host_profile="p"))
+
+    assert "own" in found.nodes[NodeName("n1")].tags
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(None, id="null"),
+        pytest.param("text", id="text"),
+        pytest.param({"metadata": []}, id="metadata of another type"),
+        pytest.param({"metadata": {"tags": "control", "owner_data": [], "rack": 7}}, id="fields of other types"),
+        pytest.param({"metadata": {"tags": [1, None], "owner_data": {"gpu": True}}}, id="values of other types"),
+        pytest.param({"host_profile": 3}, id="profile that is no name"),
+    ],
+)
+def test_a_machine_whose_data_is_malformed_is_still_a_machine(data: object) -> None:
+    assert only(site(document("drydock/BaremetalNode/v1", "n1", data))) == node("n1")
+
+
+def test_a_mark_that_takes_out_counts_only_for_what_stands_further_up() -> None:
+    machine = only(
+        site(
+            profile("top", {"tags": ["!a", "b"], "owner_data": {"!x": "", "y": "1"}}),
+            node_document("n1", tags=["a", "!b"], labels={"x": "2"}, host_profile="top"),
+        )
+    )
+
+    assert machine == node("n1", tags=["a"], labels={"x": "2", "y": "1"})
+
+
+def test_a_profile_of_another_kind_is_none() -> None:
+    other = document("drydock/HostProfile/v2", "p", {"metadata": {"tags": ["t"]}})
+
+    assert only(site(other, node_document("n1", host_profile="p"))) == node("n1")

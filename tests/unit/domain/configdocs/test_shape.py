@@ -1,0 +1,504 @@
+"""Whether what came in is a document: every rule, every fault at once, and never a word of the data."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from shipyard_api.domain.configdocs import find, parse_documents
+from shipyard_api.domain.findings import Level
+from tests.designs import SCHEMAS, data_schema, in_layer, taking
+from tests.factories import document, layering_policy
+
+CANARY = "CANARY-4711"
+
+
+def faults(*entries: Any) -> list[str]:
+    """Return the places of everything that is wrong; nothing of it may quote the data."""
+    documents, findings = parse_documents(entries, SCHEMAS)
+    assert len(documents) < len(entries) or not findings
+    assert {finding.name for finding in findings} <= {"D001"}
+    assert {finding.level for finding in findings} <= {Level.ERROR}
+    assert CANARY not in str(findings)
+    return [finding.path for finding in findings]
+
+
+def plain(**metadata: Any) -> dict[str, Any]:
+    return document("a/B/v1", "one", {"k": CANARY, "l": [CANARY]}, **metadata)
+
+
+def layered(**layering: Any) -> dict[str, Any]:
+    return plain(layeringDefinition={"layer": "site", **layering})
+
+
+def control(schema: str = "a/B/v1", data: Any = None, **metadata: Any) -> dict[str, Any]:
+    written = {"schema": "metadata/Control/v1", "name": "one", **metadata}
+    return {"schema": schema, "metadata": written, "data": {} if data is None else data}
+
+
+def without(entry: dict[str, Any], *path: str) -> dict[str, Any]:
+    entry = copy.deepcopy(entry)
+    place = entry
+    for step in path[:-1]:
+        place = place[step]
+    del place[path[-1]]
+    return entry
+
+
+# What is accepted
+
+
+def test_documents_keep_what_was_written() -> None:
+    entry = document("a/B/v1", "one", {"x": [1]}, labels={"k": "v"}, replacement=False)
+
+    (parsed,), findings = parse_documents([entry])
+
+    assert findings == ()
+    assert parsed.identity == ("a/B/v1", "site", "one")
+    assert parsed.key == ("a/B/v1", "one")
+    assert (parsed.metadata, parsed.data) == (entry["metadata"], {"x": [1]})
+    assert (parsed.ref.schema, parsed.ref.name, parsed.ref.layer) == ("a/B/v1", "one", "")
+    assert parsed.place.layer == "site"
+
+
+def test_a_document_without_data_has_empty_data() -> None:
+    (parsed,), _ = parse_documents([without(plain(), "data")])
+
+    assert parsed.data == {}
+
+
+@pytest.mark.parametrize("data", [None, "text", 7, 1.5, True, [], [1], {}, {"a": None}], ids=repr)
+def test_data_may_be_any_value(data: object) -> None:
+    (parsed,), findings = parse_documents([document("a/B/v1", "one", data)])
+
+    assert findings == ()
+    assert parsed.data == data
+
+
+def test_other_keys_at_the_top_are_dropped_silently() -> None:
+    (parsed,), findings = parse_documents([{**plain(), "id": 7, "status": {"bucket": "x"}}])
+
+    assert findings == ()
+    assert set(parsed.metadata) == set(plain()["metadata"]) | {"replacement"}
+
+
+def test_defaults_are_filled_in() -> None:
+    entry = layered()
+    (parsed,), _ = parse_documents([entry])
+
+    assert parsed.metadata == {
+        **entry["metadata"],
+        "layeringDefinition": {"abstract": False, "layer": "site"},
+        "replacement": False,
+    }
+    assert "replacement" not in entry["metadata"], "what came in stays as it is"
+
+
+def test_control_documents_get_the_defaults_too() -> None:
+    (parsed,), findings = parse_documents([layering_policy("site")])
+
+    assert findings == ()
+    assert parsed.metadata == {
+        "schema": "metadata/Control/v1",
+        "name": "layering-policy",
+        "storagePolicy": "cleartext",
+        "replacement": False,
+        "layeringDefinition": {"abstract": False},
+    }
+    assert parsed.is_control
+    assert parsed.is_concrete
+
+
+SOUND = [
+    pytest.param(plain(storagePolicy="encrypted"), id="encrypted"),
+    pytest.param(plain(labels={"a": 1, "b": None, "c": [True], "d": {"e": "f"}}), id="labels of any type"),
+    pytest.param(plain(labels={}), id="no labels"),
+    pytest.param(plain(replacement=True), id="replacement"),
+    pytest.param(plain(substitutions=[]), id="no substitutions"),
+    pytest.param(plain(substitutions=[taking("x", ".a", ".b")]), id="one destination"),
+    pytest.param(plain(substitutions=[taking("x", ".a", ".b", {"path": ".c", "pattern": "X"})]), id="two destinations"),
+    pytest.param(
+        plain(substitutions=[taking("x", "a.b", "$", pattern="(a)(b)", match_group=2, deepcopy=True)]), id="all of src"
+    ),
+    pytest.param(
+        plain(substitutions=[taking("x", ".", {"path": ".", "pattern": "X", "recurse": {"depth": -1}})]), id="recurse"
+    ),
+    pytest.param(in_layer("site", "n", parent={"a": 1}, actions=[("merge", "."), ("delete", "a.b")]), id="actions"),
+    pytest.param(in_layer("site", "n" * 64), id="a name of 64"),
+    pytest.param(in_layer("l" * 64, "n"), id="a layer of 64"),
+    pytest.param(in_layer("site", "n", schema=f"{'a' * 30}/{'B' * 30}/v1"), id="a schema of 64"),
+    pytest.param(in_layer("site", "Grüße: a/b c.d", schema="A/b/v123"), id="an odd name and a high version"),
+    pytest.param(control(anything={"at": ["all"]}, labels={"a": "text"}), id="control: any other key"),
+    pytest.param(control("deckhand/ValidationPolicy/v1", {"validations": []}), id="a policy without validations"),
+    pytest.param(
+        control(
+            "deckhand/ValidationPolicy/v1",
+            {"validations": [{"name": "a-validation", "expiresAfter": "P1W"}, {"name": "b-verification"}]},
+        ),
+        id="a validation policy",
+    ),
+    pytest.param(data_schema("a/B/v1", {"type": "object"}), id="a data schema"),
+    pytest.param(data_schema("no schema name", {}), id="a data schema of no kind"),
+    pytest.param(data_schema("a/B/v1", {"$schema": "http://x.example/none", "const": 5}), id="a schema of whatever"),
+    *(
+        pytest.param(document(f"deckhand/{kind}/v1", "one", "text"), id=kind)
+        for kind in (
+            "Certificate",
+            "CertificateAuthority",
+            "CertificateAuthorityKey",
+            "CertificateKey",
+            "Passphrase",
+            "PrivateKey",
+            "PublicKey",
+        )
+    ),
+    pytest.param(document("deckhand/Passphrase/v2", "one", {}), id="another version of a secret kind"),
+    pytest.param(in_layer("site", "n", {}, schema="deckhand/Passphrase/v1", abstract=True), id="an abstract secret"),
+    pytest.param(
+        in_layer("site", "n", {}, schema="deckhand/Passphrase/v1", parent={"a": "b"}), id="a secret made of its parent"
+    ),
+    pytest.param(
+        in_layer("site", "n", {}, schema="deckhand/Passphrase/v1", substitutions=[taking("x", ".", ".")]),
+        id="a secret that is taken",
+    ),
+]
+
+
+@pytest.mark.parametrize("entry", SOUND)
+def test_a_sound_document_is_accepted(entry: dict[str, Any]) -> None:
+    documents, findings = parse_documents([entry], SCHEMAS)
+
+    assert findings == ()
+    assert len(documents) == 1
+
+
+# What is refused, with its place
+
+AT_SCHEMA = [
+    None, 3, [], {}, True, "", "a/B", "a/B/v1/x", "a/B/1", "a/B/v", "a/B/v1.0", "a/B/v1\n", "/B/v1", "a//v1", "a1/B/v1",
+    "a-b/C/v1", "a/B-c/v1", "a/B/V1", " a/B/v1", f"a/{'B' * 61}/v1", "a/Bü/v1", "a/B/v٣",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("schema", AT_SCHEMA, ids=repr)
+@pytest.mark.parametrize("make", [plain, control], ids=["document", "control"])
+def test_a_schema_is_two_words_and_a_version(make: Any, schema: object) -> None:
+    assert faults({**make(), "schema": schema}) == ["/schema"]
+
+
+@pytest.mark.parametrize("entry", [None, "text", 7, [], True], ids=repr)
+def test_an_entry_that_is_no_mapping_is_refused_with_its_position(entry: object) -> None:
+    documents, (finding,) = parse_documents([plain(), entry])
+
+    assert len(documents) == 1
+    assert finding.message.startswith("Document 2: ")
+
+
+@pytest.mark.parametrize("metadata", [None, [], "text", 3], ids=repr)
+def test_metadata_must_be_a_mapping(metadata: object) -> None:
+    assert faults({**plain(), "metadata": metadata}) == ["/metadata"]
+    assert faults(without(plain(), "metadata")) == ["/metadata"]
+
+
+LAYERING = "/metadata/layeringDefinition"
+ACTIONS = {"parentSelector": {"a": "b"}, "actions": [{"method": "merge", "path": "."}]}
+
+IN_METADATA = [
+    *(
+        pytest.param(plain(name=name), "/metadata/name", id=f"name {name!r}"[:30])
+        for name in ("", None, 3, [], "n" * 65, "a\nb", "a\0b")
+    ),
+    pytest.param(without(plain(), "metadata", "name"), "/metadata/name", id="no name"),
+    pytest.param(without(plain(), "metadata", "schema"), "/metadata/schema", id="no kind"),
+    *(
+        pytest.param(plain(schema=kind), "/metadata/schema", id=f"kind {kind!r}")
+        for kind in ("metadata/Document/v2", "metadata/Document/v1.0", "metadata/Control/v1.0", None, [], {}, 3)
+    ),
+    pytest.param(without(plain(), "metadata", "storagePolicy"), "/metadata/storagePolicy", id="no storage policy"),
+    *(
+        pytest.param(plain(storagePolicy=policy), "/metadata/storagePolicy", id=f"policy {policy!r}")
+        for policy in ("plain", None, [], {})
+    ),
+    pytest.param(plain(labels=["a"]), "/metadata/labels", id="labels as list"),
+    pytest.param(plain(labels=None), "/metadata/labels", id="labels null"),
+    pytest.param(plain(replacement="yes"), "/metadata/replacement", id="replacement as text"),
+    pytest.param(plain(replacement=1), "/metadata/replacement", id="replacement as number"),
+    pytest.param(plain(other=1), "/metadata/other", id="another key"),
+    pytest.param(plain(**{"a/b~c": 1}), "/metadata/a~1b~0c", id="another key that needs escaping"),
+    # layering
+    pytest.param(without(plain(), "metadata", "layeringDefinition"), f"{LAYERING}/layer", id="no layering"),
+    *(
+        pytest.param(plain(layeringDefinition=value), f"{LAYERING}/layer", id=f"layering {value!r}")
+        for value in (None, "site", [], {}, {"layer": ""}, {"layer": 3}, {"layer": None})
+    ),
+    pytest.param(layered(layer="l" * 65), f"{LAYERING}/layer", id="layer too long"),
+    *(
+        pytest.param(layered(abstract=value), f"{LAYERING}/abstract", id=f"abstract {value!r}")
+        for value in ("no", 0, None)
+    ),
+    pytest.param(layered(other=1), f"{LAYERING}/other", id="another key of the layering"),
+    pytest.param(layered(actions=ACTIONS["actions"]), LAYERING, id="actions without a selector"),
+    pytest.param(layered(parentSelector={"a": "b"}), LAYERING, id="a selector without actions"),
+    *(
+        pytest.param(layered(**{**ACTIONS, "parentSelector": value}), f"{LAYERING}/parentSelector", id=f"by {value!r}")
+        for value in ({}, None, "a=b", ["a"])
+    ),
+    *(
+        pytest.param(layered(**{**ACTIONS, "actions": value}), f"{LAYERING}/actions", id=f"actions {value!r}")
+        for value in ([], {}, None, "merge")
+    ),
+    *(
+        pytest.param(layered(**{**ACTIONS, "actions": [value]}), f"{LAYERING}/actions/0{place}", id=f"action {value!r}")
+        for value, place in (
+            ("merge", ""),
+            (None, ""),
+            ({"path": "."}, "/method"),
+            ({"method": "join", "path": "."}, "/method"),
+            ({"method": [], "path": "."}, "/method"),
+            ({"method": "merge"}, "/path"),
+            ({"method": "merge", "path": None}, "/path"),
+            ({"method": "merge", "path": 3}, "/path"),
+            ({"method": "merge", "path": ".a["}, "/path"),
+            ({"method": "merge", "path": ".a[?(@.b)]"}, "/path"),
+            ({"method": "merge", "path": ".1a"}, "/path"),
+            ({"method": "merge", "path": ".", "more": 1}, "/more"),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("entry", "place"), IN_METADATA)
+def test_metadata_of_the_wrong_shape_is_refused_with_its_place(entry: dict[str, Any], place: str) -> None:
+    assert faults(entry) == [place]
+
+
+SUBSTITUTIONS = "/metadata/substitutions"
+SRC = {"schema": "a/B/v1", "name": "x", "path": "."}
+DEST = {"path": "."}
+
+IN_SUBSTITUTIONS = [
+    ("text", ""),
+    (None, ""),
+    ({}, "/src", "/dest"),
+    ({"src": SRC}, "/dest"),
+    ({"dest": DEST}, "/src"),
+    ({"src": SRC, "dest": DEST, "more": 1}, "/more"),
+    ({"src": "x", "dest": DEST}, "/src"),
+    ({"src": [SRC], "dest": DEST}, "/src"),
+    ({"src": SRC, "dest": []}, "/dest"),
+    ({"src": SRC, "dest": "."}, "/dest"),
+    ({"src": SRC, "dest": [DEST, "."]}, "/dest/1"),
+    ({"src": {}, "dest": DEST}, "/src/schema", "/src/name", "/src/path"),
+    ({"src": {**SRC, "schema": 3}, "dest": DEST}, "/src/schema"),
+    ({"src": {**SRC, "name": None}, "dest": DEST}, "/src/name"),
+    ({"src": {**SRC, "path": 3}, "dest": DEST}, "/src/path"),
+    ({"src": {**SRC, "path": ""}, "dest": DEST}, "/src/path"),
+    ({"src": {**SRC, "path": ".a b"}, "dest": DEST}, "/src/path"),
+    ({"src": {**SRC, "layer": "site"}, "dest": DEST}, "/src/layer"),
+    ({"src": {**SRC, "pattern": 3}, "dest": DEST}, "/src/pattern"),
+    ({"src": {**SRC, "pattern": "("}, "dest": DEST}, "/src/pattern"),
+    ({"src": {**SRC, "pattern": "x" * 1025}, "dest": DEST}, "/src/pattern"),
+    ({"src": {**SRC, "pattern": "(?:a{1000}){1000}"}, "dest": DEST}, "/src/pattern"),
+    ({"src": {**SRC, "pattern": "(a)", "match_group": 2}, "dest": DEST}, "/src/match_group"),
+    ({"src": {**SRC, "pattern": "(a)", "match_group": -1}, "dest": DEST}, "/src/match_group"),
+    ({"src": {**SRC, "pattern": "(a)", "match_group": "1"}, "dest": DEST}, "/src/match_group"),
+    ({"src": {**SRC, "pattern": "(a)", "match_group": True}, "dest": DEST}, "/src/match_group"),
+    ({"src": {**SRC, "deepcopy": "yes"}, "dest": DEST}, "/src/deepcopy"),
+    ({"src": {**SRC, "deepcopy": 1}, "dest": DEST}, "/src/deepcopy"),
+    ({"src": SRC, "dest": {}}, "/dest/path"),
+    ({"src": SRC, "dest": {"path": None}}, "/dest/path"),
+    ({"src": SRC, "dest": {"path": ""}}, "/dest/path"),
+    ({"src": SRC, "dest": {"path": "a.b"}}, "/dest/path"),
+    ({"src": SRC, "dest": {"path": "['a']"}}, "/dest/path"),
+    ({"src": SRC, "dest": {"path": ".a["}}, "/dest/path"),
+    ({"src": SRC, "dest": [DEST, {"path": "a"}]}, "/dest/1/path"),
+    ({"src": SRC, "dest": {**DEST, "more": 1}}, "/dest/more"),
+    ({"src": SRC, "dest": {**DEST, "pattern": 3}}, "/dest/pattern"),
+    ({"src": SRC, "dest": {**DEST, "pattern": "*"}}, "/dest/pattern"),
+    ({"src": SRC, "dest": {**DEST, "recurse": 1}}, "/dest/recurse"),
+    ({"src": SRC, "dest": {**DEST, "recurse": None}}, "/dest/recurse"),
+    ({"src": SRC, "dest": {**DEST, "recurse": {}}}, "/dest/recurse/depth"),
+    ({"src": SRC, "dest": {**DEST, "recurse": {"depth": -2}}}, "/dest/recurse/depth"),
+    ({"src": SRC, "dest": {**DEST, "recurse": {"depth": 1.5}}}, "/dest/recurse/depth"),
+    ({"src": SRC, "dest": {**DEST, "recurse": {"depth": True}}}, "/dest/recurse/depth"),
+    ({"src": SRC, "dest": {**DEST, "recurse": {"depth": 1, "more": 1}}}, "/dest/recurse/more"),
+]
+
+
+@pytest.mark.parametrize(
+    ("substitution", "places"), [(one, rest) for one, *rest in IN_SUBSTITUTIONS], ids=lambda one: repr(one)[-70:]
+)
+def test_a_substitution_of_the_wrong_shape_is_refused_with_its_place(substitution: Any, places: list[str]) -> None:
+    good = {"src": SRC, "dest": DEST}
+
+    assert sorted(set(faults(plain(substitutions=[good, substitution])))) == sorted(
+        f"{SUBSTITUTIONS}/1{place}" for place in places
+    )
+
+
+@pytest.mark.parametrize("value", [None, {}, "text", {"src": SRC, "dest": DEST}], ids=repr)
+def test_substitutions_must_be_a_list(value: Any) -> None:
+    assert faults(plain(substitutions=value)) == [SUBSTITUTIONS]
+
+
+IN_CONTROL = [
+    pytest.param(control(name=""), "/metadata/name", id="no name"),
+    pytest.param(control(labels={"a": 1}), "/metadata/labels", id="labels that are no text"),
+    pytest.param(control(labels=["a"]), "/metadata/labels", id="labels as list"),
+    pytest.param(control(layeringDefinition={"layer": "l" * 65}), f"{LAYERING}/layer", id="a layer too long to keep"),
+    *(
+        pytest.param(control("deckhand/LayeringPolicy/v1", data), "/data/layerOrder", id=f"policy {data!r}")
+        for data in (
+            {},
+            [CANARY],
+            CANARY,
+            {"layerOrder": []},
+            {"layerOrder": CANARY},
+            {"layerOrder": [3]},
+            {"layerOrder": [""]},
+            {"layerOrder": ["a", "a"]},
+            {"layerOrder": ["l" * 65]},
+            {"layerOrder": {"a": CANARY}},
+        )
+    ),
+    pytest.param(
+        control("deckhand/LayeringPolicy/v1", {"layerOrder": ["a"], "more": CANARY}), "/data/more", id="policy: more"
+    ),
+    *(
+        pytest.param(control("deckhand/DataSchema/v1", data), "/data", id=f"data schema {data!r}")
+        for data in (["a"], CANARY, 3, {"type": "nonsense"}, {"properties": []}, {"$ref": "http://x.example/"})
+    ),
+    *(
+        pytest.param(
+            control("deckhand/ValidationPolicy/v1", data), f"/data/validations{place}", id=f"validations {data!r}"
+        )
+        for data, place in (
+            ({}, ""),
+            ([CANARY], ""),
+            ({"validations": CANARY}, ""),
+            ({"validations": [CANARY]}, "/0"),
+            ({"validations": [{}]}, "/0"),
+            ({"validations": [{"name": CANARY}]}, "/0"),
+            ({"validations": [{"name": "-validation"}]}, "/0"),
+            ({"validations": [{"name": "a-validation"}, {"name": 3}]}, "/1"),
+            ({"validations": [{"name": "a-validation", "more": CANARY}]}, "/0/more"),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("entry", "place"), IN_CONTROL)
+def test_a_control_document_of_the_wrong_shape_is_refused_with_its_place(entry: dict[str, Any], place: str) -> None:
+    assert faults(entry) == [place]
+
+
+@pytest.mark.parametrize("data", [{"a": CANARY}, [CANARY], 7, None, True], ids=repr)
+def test_data_of_a_secret_kind_must_be_text(data: Any) -> None:
+    assert faults(document("deckhand/Passphrase/v1", "one", data)) == ["/data"]
+
+
+def test_data_of_a_secret_kind_must_be_there() -> None:
+    assert faults(without(document("deckhand/PrivateKey/v1", "one", ""), "data")) == ["/data"]
+
+
+def test_abstract_documents_are_held_to_the_shape_as_well() -> None:
+    assert faults(in_layer("site", "one", abstract=True, storagePolicy="none")) == ["/metadata/storagePolicy"]
+
+
+def test_every_fault_of_every_document_is_told_at_once() -> None:
+    bad = {"schema": "nope", "metadata": {"schema": "metadata/Document/v1", "name": "", "storagePolicy": "x", "y": 1}}
+    worse = plain(
+        labels=3,
+        layeringDefinition={"layer": 3, "abstract": 3, "actions": [{"method": "a", "path": "["}]},
+        substitutions=[{"src": {"path": "["}, "dest": [{"path": "a"}]}],
+    )
+
+    documents, findings = parse_documents([bad, document("a/B/v1", "good", {}), None, worse], SCHEMAS)
+
+    assert [parsed.name for parsed in documents] == ["good"]
+    told: dict[str, set[str]] = {}
+    for finding in findings:
+        told.setdefault(finding.message.split(":")[0], set()).add(finding.path)
+    assert told == {
+        "Document 1": {"/schema", "/metadata/name", f"{LAYERING}/layer", "/metadata/storagePolicy", "/metadata/y"},
+        "Document 3": {""},
+        "Document 4": {
+            "/metadata/labels",
+            LAYERING,
+            f"{LAYERING}/layer",
+            f"{LAYERING}/abstract",
+            f"{LAYERING}/actions/0/method",
+            f"{LAYERING}/actions/0/path",
+            f"{SUBSTITUTIONS}/0/src/schema",
+            f"{SUBSTITUTIONS}/0/src/name",
+            f"{SUBSTITUTIONS}/0/src/path",
+            f"{SUBSTITUTIONS}/0/dest/0/path",
+        },
+    }
+
+
+def test_a_finding_says_which_document_is_meant_and_cuts_what_is_far_too_long_for_a_message() -> None:
+    (finding,) = parse_documents([plain(name="n" * 500)])[1]
+
+    assert "Document 1" in finding.message
+    assert "a/B/v1" in finding.message
+    assert len(finding.message) < 250
+
+
+@pytest.mark.parametrize(
+    "layering",
+    [
+        pytest.param("site", id="text"),
+        pytest.param(["site"], id="list"),
+        pytest.param({"layer": ["site"]}, id="layer of another type"),
+        pytest.param(None, id="null"),
+    ],
+)
+def test_a_control_document_may_carry_any_layering_and_is_part_of_the_design(layering: object) -> None:
+    documents, findings = parse_documents([control(layeringDefinition=layering)])
+
+    assert findings == ()
+    assert documents[0].layer == ""
+    assert documents[0].is_concrete
+
+
+# Which documents are the same
+
+
+def test_two_documents_of_one_schema_layer_and_name_are_refused() -> None:
+    twin = document("a/B/v1", "one", {"k": CANARY})
+
+    _, (finding,) = parse_documents([twin, document("a/C/v1", "one", {}), twin])
+
+    assert finding.name == "DuplicateDocument"
+    assert "Documents 1 and 3" in finding.message
+    assert [(ref.schema, ref.name, ref.layer) for ref in finding.documents] == [("a/B/v1", "one", "site")]
+    assert CANARY not in str(finding)
+
+
+def test_the_same_name_in_another_layer_is_another_document() -> None:
+    documents, findings = parse_documents([in_layer("site", "one"), in_layer("global", "one")])
+
+    assert len(documents) == 2
+    assert findings == ()
+
+
+def test_finding_a_document_needs_exactly_one_of_that_schema_and_name() -> None:
+    documents, _ = parse_documents(
+        [
+            document("a/B/v1", "once", {}),
+            document("a/B/v1", "twice", {}),
+            document("a/B/v1", "twice", {}, layeringDefinition={"layer": "global"}),
+        ]
+    )
+
+    assert find(documents, "a/B/v1", "once") is documents[0]
+    assert find(documents, "a/B/v1", "twice") is None
+    assert find(documents, "a/B/v1", "never") is None
+    assert find(documents, "a/C/v1", "once") is None
+
+
+def test_a_document_does_not_show_its_data_where_it_is_printed() -> None:
+    (parsed,), _ = parse_documents([plain()])
+
+    assert CANARY not in repr(parsed)

@@ -1,0 +1,405 @@
+"""What documents take from each other, where it is put, and what cannot be done."""
+
+from typing import Any
+
+import pytest
+
+from tests.designs import data_of, in_layer, names_of, rendered, taking, wrong
+
+SOURCE = {
+    "text": "http://host:8080/x",
+    "number": 8080,
+    "real": 1.5,
+    "yes": True,
+    "no": False,
+    "null": None,
+    "map": {"b": 1, "c": {"d": 2}},
+    "list": [1, {"e": 3}],
+    "zero": 0,
+    "empty": "",
+    "a.b/c": "odd",
+    "slash": r"\1\g<0>\n",
+}
+
+
+def user(*substitutions: dict[str, Any], data: Any = None, **more: Any) -> dict[str, Any]:
+    return in_layer("site", "user", data, substitutions=list(substitutions), **more)
+
+
+def source(data: Any = None, name: str = "source", **more: Any) -> dict[str, Any]:
+    return in_layer("site", name, SOURCE if data is None else data, **more)
+
+
+@pytest.mark.parametrize("key", [key for key in SOURCE if key not in ("null", "a.b/c")])
+def test_a_value_of_any_type_is_put_as_it_is(key: str) -> None:
+    taken = data_of(source(), user(taking("source", f".{key}", ".x")))["user"]["x"]
+
+    assert taken == SOURCE[key]
+    assert type(taken) is type(SOURCE[key])
+
+
+WITHOUT_PATTERN = [
+    pytest.param(".number", [".x"], {"x": 1, "y": 2}, {"x": 8080, "y": 2}, id="what is there is replaced"),
+    pytest.param(".map", [".x"], {"x": {"z": 9}}, {"x": SOURCE["map"]}, id="a mapping replaces, it is not merged"),
+    pytest.param(".number", [".a.b.c"], {}, {"a": {"b": {"c": 8080}}}, id="missing mappings are made"),
+    pytest.param(".number", [".a[2].b"], {}, {"a": [{}, {}, {"b": 8080}]}, id="a missing list is made and filled up"),
+    pytest.param(".number", [".a[2]"], {"a": [7]}, {"a": [7, {}, 8080]}, id="an existing list is filled up"),
+    pytest.param(".number", [".a[0]"], {"a": [7, 8]}, {"a": [8080, 8]}, id="an existing element is replaced"),
+    pytest.param(".number", [".a[-1]"], {"a": [7, 8]}, {"a": [7, 8080]}, id="the last element"),
+    pytest.param(".number", [".a[0][1]"], {}, {"a": [[{}, 8080]]}, id="lists in lists are made"),
+    pytest.param(".number", [".'a.b'.\"c/d\""], {}, {"a.b": {"c/d": 8080}}, id="quotes around words are removed"),
+    pytest.param(".number", [".x", "$.y", ".z[0]"], {}, {"x": 8080, "y": 8080, "z": [8080]}, id="several places"),
+    pytest.param(
+        ".number", [".l[*].p"], {"l": [{"p": 1}, {"p": 2}, {"q": 3}]}, {"l": [{"p": 8080}, {"p": 8080}, {"q": 3}]},
+        id="a wildcard writes every match",
+    ),
+    pytest.param(".map", ["."], {"b": 0, "z": 9}, {"b": 1, "c": {"d": 2}, "z": 9}, id="a mapping over the root"),
+    pytest.param(".map", ["$"], {"c": {"x": 1}}, {"b": 1, "c": {"d": 2}}, id="over the root only top keys count"),
+    pytest.param(".map", ["."], "text", SOURCE["map"], id="a mapping over a root that is none"),
+    pytest.param(".text", ["."], {"z": 9}, SOURCE["text"], id="a text becomes the whole data"),
+    pytest.param(".list", ["."], {"z": 9}, SOURCE["list"], id="a list becomes the whole data"),
+    pytest.param(".zero", ["."], "text", 0, id="0 becomes the whole data"),
+    pytest.param(".no", ["."], [1], False, id="false becomes the whole data"),
+    pytest.param(".empty", ["."], "text", "", id="the empty text becomes the whole data"),
+    pytest.param("number", [".x"], {}, {"x": 8080}, id="a source path needs no dot"),
+    pytest.param("$.map.c", [".x"], {}, {"x": {"d": 2}}, id="a source path from the root"),
+    pytest.param(".", [".x"], {}, {"x": SOURCE}, id="the whole source"),
+    pytest.param(".'a.b/c'", [".x"], {}, {"x": "odd"}, id="a source path in quotes"),
+    pytest.param(".list[*]", [".x"], {}, {"x": 1}, id="a wildcard reads the first match"),
+    pytest.param("..e", [".x"], {}, {"x": 3}, id="anywhere below"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "destinations", "data", "result"), WITHOUT_PATTERN)
+def test_a_value_is_put_at_its_places(path: str, destinations: list[str], data: Any, result: Any) -> None:
+    found = data_of(source(), user(taking("source", path, *destinations), data=data))["user"]
+
+    assert found == result
+    assert type(found) is type(result)
+
+
+@pytest.mark.parametrize("path", [".", "$", ".no.such.thing", ".a[7]", "..x"])
+@pytest.mark.parametrize("data", ["secret", 7, [1, 2], False, 0, ""], ids=repr)
+def test_of_a_source_that_is_no_mapping_the_whole_is_taken_whatever_the_path(data: Any, path: str) -> None:
+    assert data_of(source(data), user(taking("source", path, ".x")))["user"] == {"x": data}
+
+
+def test_entries_run_in_order_and_see_what_came_before() -> None:
+    entries = [
+        taking("source", ".text", ".url"),
+        taking("source", ".number", {"path": ".url", "pattern": "8080"}),
+        taking("source", ".map", ".m"),
+        taking("source", ".zero", ".m.b"),
+    ]
+
+    assert data_of(source(), user(*entries))["user"] == {"url": "http://host:8080/x", "m": {"b": 0, "c": {"d": 2}}}
+    assert data_of(source(), user(*reversed(entries), data={"url": "8080"}))["user"]["m"] == SOURCE["map"]
+
+
+# Patterns of the source
+
+
+@pytest.mark.parametrize(
+    ("pattern", "more", "taken"),
+    [
+        pytest.param("[a-z]+", {}, "http", id="the first match"),
+        pytest.param(r":(\d+)", {}, ":8080", id="the whole match without a group"),
+        pytest.param(r":(\d+)", {"match_group": 1}, "8080", id="a group"),
+        pytest.param(r"(ho)(st)", {"match_group": 2}, "st", id="the second group"),
+        pytest.param("nothing", {}, SOURCE["text"], id="no match: the whole value"),
+        pytest.param("^host", {}, SOURCE["text"], id="it is searched, and the anchor holds"),
+        pytest.param("x$", {}, "x", id="the end"),
+    ],
+)
+def test_a_pattern_picks_a_part_of_the_text(pattern: str, more: dict[str, Any], taken: str) -> None:
+    data = data_of(source(), user(taking("source", ".text", ".x", pattern=pattern, **more)))
+
+    assert data["user"] == {"x": taken}
+
+
+@pytest.mark.parametrize("key", ["number", "yes", "map", "list"])
+def test_a_pattern_needs_a_text(key: str) -> None:
+    (finding,) = wrong(source(), user(taking("source", f".{key}", ".x", pattern="1")))
+
+    assert finding.name == "UnknownSubstitutionError"
+    assert [ref.name for ref in finding.documents] == ["user", "source"]
+    assert f"'.{key}'" in finding.message
+
+
+# Patterns of the destination
+
+INTO_TEXT = [
+    pytest.param("number", "u:PORT-PORT", "PORT", "u:8080-8080", id="every match, a number plain"),
+    pytest.param("real", "PORT", "PORT", "1.5", id="a fraction plain"),
+    pytest.param("yes", "is X", "X", "is True", id="true as Python writes it"),
+    pytest.param("no", "is X", "X", "is False", id="false as Python writes it"),
+    pytest.param("empty", "aXb", "X", "ab", id="the empty text"),
+    pytest.param("number", "nothing here", "PORT", "nothing here", id="no match: unchanged"),
+    pytest.param("slash", "aXb", "X", r"a\1\g<0>\nb", id="the value is taken literally"),
+    pytest.param("slash", "aXXb", "(X)(X)", r"a\1\g<0>\nb", id="groups and backslashes do not meet"),
+    pytest.param("number", "a1b22", r"\d+", "a8080b8080", id="a regular expression"),
+    pytest.param("zero", "abc", "x*", "0a0b0c0", id="empty matches, as Python replaces them"),
+    pytest.param("zero", "X\nX", "^X$", "X\nX", id="no flags are set"),
+    pytest.param("text", "X", "X", SOURCE["text"], id="the whole text"),
+]
+
+
+@pytest.mark.parametrize(("key", "before", "pattern", "after"), INTO_TEXT)
+def test_a_value_is_written_into_a_text(key: str, before: str, pattern: str, after: str) -> None:
+    entry = taking("source", f".{key}", {"path": ".t", "pattern": pattern})
+
+    assert data_of(source(), user(entry, data={"t": before, "o": 1}))["user"] == {"t": after, "o": 1}
+
+
+def test_a_pattern_may_be_used_on_data_that_is_a_text() -> None:
+    entry = taking("source", ".number", {"path": ".", "pattern": "PORT"})
+
+    assert data_of(source(), user(entry, data="at PORT"))["user"] == "at 8080"
+
+
+@pytest.mark.parametrize(
+    ("key", "data", "path"),
+    [
+        pytest.param("number", {}, ".t", id="path missing"),
+        pytest.param("number", {"t": 5}, ".t", id="a number"),
+        pytest.param("number", {"t": None}, ".t", id="null"),
+        pytest.param("number", {"t": {"u": "X"}}, ".t", id="a mapping"),
+        pytest.param("number", {"t": ["X"]}, ".t", id="a list"),
+        pytest.param("number", {"t": []}, ".t[*]", id="a wildcard that matches nothing"),
+        pytest.param("map", {"t": "X"}, ".t", id="a mapping cannot be written"),
+        pytest.param("list", {"t": "X"}, ".t", id="a list cannot be written"),
+    ],
+)
+def test_what_cannot_be_written_into_a_text_is_told_with_both_documents_and_the_path(
+    key: str, data: Any, path: str
+) -> None:
+    (finding,) = wrong(source(), user(taking("source", f".{key}", {"path": path, "pattern": "X"}), data=data))
+
+    assert finding.name == "UnknownSubstitutionError"
+    assert [ref.name for ref in finding.documents] == ["user", "source"]
+    assert f"'{path}'" in finding.message
+    assert f"'.{key}'" in finding.message
+
+
+TREE = {"t": "X", "l": ["X", {"t": "aX", "n": 5}], "m": {"t": "X", "m": {"t": "X"}}, "n": 1}
+
+
+@pytest.mark.parametrize(
+    ("depth", "result"),
+    [
+        (0, TREE),
+        (1, {**TREE, "t": "0"}),
+        (2, {**TREE, "t": "0", "l": ["0", {"t": "aX", "n": 5}], "m": {"t": "0", "m": {"t": "X"}}}),
+        (-1, {"t": "0", "l": ["0", {"t": "a0", "n": 5}], "m": {"t": "0", "m": {"t": "0"}}, "n": 1}),
+        (99, {"t": "0", "l": ["0", {"t": "a0", "n": 5}], "m": {"t": "0", "m": {"t": "0"}}, "n": 1}),
+    ],
+)
+def test_recursion_goes_as_many_levels_down_as_it_says(depth: int, result: Any) -> None:
+    entry = taking("source", ".zero", {"path": ".", "pattern": "X", "recurse": {"depth": depth}})
+
+    assert data_of(source(), user(entry, data=TREE))["user"] == result
+
+
+def test_recursion_touches_only_texts_that_hold_the_pattern_letter_by_letter() -> None:
+    entry = taking("source", ".zero", {"path": ".l", "pattern": "a.c", "recurse": {"depth": -1}})
+
+    found = data_of(source(), user(entry, data={"l": ["abc", "a.c", "abc a.c"]}))["user"]
+
+    assert found == {"l": ["abc", "0", "0 0"]}
+
+
+def test_recursion_at_a_text_is_as_without_it() -> None:
+    entry = taking("source", ".zero", {"path": ".t", "pattern": "a.c", "recurse": {"depth": 0}})
+
+    assert data_of(source(), user(entry, data={"t": "abc"}))["user"] == {"t": "0"}
+
+
+def test_recursion_in_a_list_at_a_path_below() -> None:
+    entry = taking("source", ".zero", {"path": ".a.l", "pattern": "X", "recurse": {"depth": 1}})
+
+    assert data_of(source(), user(entry, data={"a": {"l": ["X", 1, None, ["X"]]}}))["user"]["a"]["l"] == [
+        "0", 1, None, ["X"],
+    ]  # fmt: skip
+
+
+# Which document is meant, and when there is none
+
+
+@pytest.mark.parametrize("layer", ["global", "type", "site"])
+def test_layers_do_not_matter_for_sources(layer: str) -> None:
+    taker = in_layer("global", "user", substitutions=[taking("source", ".v", ".x")])
+
+    assert data_of(in_layer(layer, "source", {"v": 1}), taker)["user"] == {"x": 1}
+
+
+@pytest.mark.parametrize(
+    ("entries", "why"),
+    [
+        pytest.param([], "no such document", id="nobody"),
+        pytest.param([source(schema="test/Other/v1")], "no such document", id="another kind"),
+        pytest.param([source(schema="test/Kind/v2")], "no such document", id="another version"),
+        pytest.param([source(abstract=True)], "abstract", id="abstract"),
+    ],
+)
+def test_a_source_that_is_not_there_is_told_once_for_each_entry(entries: list[dict[str, Any]], why: str) -> None:
+    findings = wrong(*entries, user(taking("source", ".text", ".x"), taking("source", ".number", ".y")))
+
+    assert names_of(findings) == [("SubstitutionSourceNotFound", ["user"])] * 2
+    assert all(why in one.message and "'source'" in one.message for one in findings)
+
+
+@pytest.mark.parametrize("path", [".nothing", ".null", ".map.x", ".list[7]", ".text.x", ".nothing[*]"])
+def test_nothing_and_null_at_the_source_are_errors_that_name_both_documents(path: str) -> None:
+    (finding,) = wrong(source(), user(taking("source", path, ".x")))
+
+    assert names_of([finding]) == [("SubstitutionSourceDataNotFound", ["user", "source"])]
+    assert f"'{path}'" in finding.message
+
+
+def test_null_as_the_whole_data_of_a_source_is_nothing() -> None:
+    (finding,) = wrong(in_layer("site", "source", ...), user(taking("source", ".", ".x")))
+
+    assert finding.name == "SubstitutionSourceDataNotFound"
+
+
+@pytest.mark.parametrize(
+    ("data", "path"),
+    [
+        pytest.param({"t": "text"}, ".t.x", id="a text is no mapping"),
+        pytest.param({"t": {}}, ".t[0]", id="a mapping is no list"),
+        pytest.param({"t": [1]}, ".t.x", id="a list is no mapping"),
+        pytest.param({"t": []}, ".t[-1]", id="from the end of nothing"),
+        pytest.param({"t": []}, ".t[*]", id="a wildcard that matches nothing"),
+        pytest.param("text", ".x", id="data that is a text"),
+    ],
+)
+def test_places_that_cannot_be_made_are_told_with_both_documents_and_both_paths(data: Any, path: str) -> None:
+    (finding,) = wrong(source(), user(taking("source", ".text", path), data=data))
+
+    assert names_of([finding]) == [("UnknownSubstitutionError", ["user", "source"])]
+    assert f"'{path}'" in finding.message
+    assert "'.text'" in finding.message
+
+
+def test_no_finding_quotes_what_was_taken_or_what_it_was_put_beside() -> None:
+    canary = "CANARY-value"
+    kept = in_layer("site", "source", {"s": canary, "m": {canary: canary}}, storagePolicy="encrypted")
+    findings = wrong(
+        kept,
+        user(
+            taking("source", ".s", ".t.x"),
+            taking("source", ".m", {"path": ".t", "pattern": "X"}),
+            taking("source", ".m", ".n", pattern="X"),
+            taking("source", ".s", ".n[*]"),
+            taking("source", ".none", ".n"),
+            taking("source", ".s", {"path": ".n", "pattern": "X"}),
+            data={"t": f"X {canary}", "n": 5},
+        ),
+    )
+
+    assert len(findings) == 6
+    assert canary not in str(findings)
+
+
+# The order of things, and who shares what with whom
+
+
+def test_a_chain_of_sources_is_followed_whatever_the_order_of_the_documents() -> None:
+    chain = [in_layer("site", f"n{i}", substitutions=[taking(f"n{i + 1}", ".v", ".v")]) for i in range(9)]
+    chain.append(in_layer("site", "n9", {"v": "end"}))
+
+    assert {one["v"] for one in data_of(*chain).values()} == {"end"}
+    assert {one["v"] for one in data_of(*reversed(chain)).values()} == {"end"}
+
+
+@pytest.mark.parametrize("deepcopy", [{}, {"deepcopy": True}, {"deepcopy": False}], ids=str)
+def test_writing_into_what_was_taken_changes_neither_the_source_nor_its_other_users(deepcopy: dict[str, bool]) -> None:
+    data = data_of(
+        in_layer("site", "source", {"m": {"deep": {"port": 1}, "l": [{"p": 1}]}}),
+        in_layer("site", "port", {"v": 2}),
+        in_layer("site", "before", substitutions=[taking("source", ".m", ".m", **deepcopy)]),
+        user(
+            taking("source", ".m", ".m", ".n", **deepcopy),
+            taking("port", ".v", ".m.deep.port"),
+            taking("port", ".v", ".m.l[0].p"),
+            taking("port", ".v", ".n.l[1]"),
+        ),
+        in_layer("site", "zafter", substitutions=[taking("source", ".m", ".m", **deepcopy)]),
+    )
+
+    clean = {"deep": {"port": 1}, "l": [{"p": 1}]}
+    assert data["source"]["m"] == data["before"]["m"] == data["zafter"]["m"] == clean
+    assert data["user"]["m"] == {"deep": {"port": 2}, "l": [{"p": 2}]}
+    assert data["user"]["n"] == {"deep": {"port": 1}, "l": [{"p": 1}, 2]}
+
+
+def test_one_value_written_to_every_match_is_not_shared_between_them() -> None:
+    data = data_of(
+        source(),
+        user(
+            taking("source", ".map", ".l[*].m"),
+            taking("source", ".zero", ".l[0].m.c.d"),
+            data={"l": [{"m": 1}, {"m": 2}]},
+        ),
+    )
+
+    assert [one["m"]["c"]["d"] for one in data["user"]["l"]] == [0, 2]
+
+
+def test_a_child_inherits_what_its_abstract_parent_took() -> None:
+    data = data_of(
+        source(),
+        in_layer(
+            "global", "parent", abstract=True, labels={"p": "p"}, substitutions=[taking("source", ".number", ".x.port")]
+        ),
+        in_layer("site", "child", {"x": {"y": 1}}, parent={"p": "p"}),
+    )
+
+    assert data["child"] == {"x": {"port": 8080, "y": 1}}
+
+
+@pytest.mark.parametrize(
+    ("action", "own", "result"),
+    [
+        pytest.param(("merge", "."), {"port": 1}, {"port": 1}, id="merge overrides"),
+        pytest.param(("delete", ".port"), {}, {}, id="delete takes out"),
+    ],
+)
+def test_a_child_may_override_or_take_out_what_its_parent_received(
+    action: tuple[str, str], own: dict[str, Any], result: dict[str, Any]
+) -> None:
+    data = data_of(
+        source(),
+        in_layer("global", "parent", labels={"p": "p"}, substitutions=[taking("source", ".number", ".port")]),
+        in_layer("site", "child", own, parent={"p": "p"}, actions=[action]),
+    )
+
+    assert data["child"] == result
+
+
+def test_a_childs_own_substitutions_come_after_its_layering_and_win() -> None:
+    data = data_of(
+        source(),
+        in_layer("global", "parent", {"port": "parent"}, labels={"p": "p"}),
+        user(taking("source", ".number", ".port"), data={"port": "child"}, parent={"p": "p"}),
+    )
+
+    assert data["user"] == {"port": 8080}
+
+
+def test_a_concrete_parent_shows_what_it_took_and_keeps_it_whatever_its_child_does() -> None:
+    data = data_of(
+        source(),
+        in_layer("global", "parent", labels={"p": "p"}, substitutions=[taking("source", ".map", ".m")]),
+        in_layer("site", "child", {"m": {"c": {"d": 3}}}, parent={"p": "p"}),
+    )
+
+    assert data["parent"] == {"m": SOURCE["map"]}
+    assert data["child"]["m"] == {"b": 1, "c": {"d": 3}}
+    assert data["source"] == SOURCE
+
+
+def test_metadata_of_takers_stays_as_written() -> None:
+    entry = taking("source", ".number", ".x")
+
+    assert rendered(source(), user(entry))["user"].document.metadata["substitutions"] == [entry]
