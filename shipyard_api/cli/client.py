@@ -1,6 +1,7 @@
 """The REST API as commands see it: one request, or all pages of a list; failures in the contract's words."""
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -101,13 +102,30 @@ def content(said: render.Answer, *, expected: int) -> Any:
 
 
 def show(
-    settings: Settings, request: Callable[[Api], render.Answer], *, expected: int, cli: Callable[[str], str]
+    settings: Settings,
+    request: Callable[[Api], render.Answer],
+    *,
+    expected: int,
+    cli: Callable[[str], str],
+    paint: Callable[[str], str] = str,
 ) -> None:
-    """Make one request and print its answer as the output form asks; exit with 1 unless it succeeded."""
+    """Make one request and print its answer as the output form asks; exit with 1 unless it succeeded.
+
+    On a terminal, ``paint`` may add colours to a success, and nothing that the server says can command the terminal.
+    """
     try:
         text, good = render.answer(request(Api(settings)), settings.form, expected=expected, cli=cli)
     except ApiError as error:
         text, good = str(error), False
-    click.echo(text)
+    if settings.form != "raw" and sys.stdout.isatty():
+        text = render.harmless(text)
+        if good and settings.form == "cli" and _colours_wanted():
+            text = paint(text)
+    # With color=True nothing is taken out: what is not for a terminal is printed as it was received.
+    click.echo(text, color=True)
     if not good:
         raise SystemExit(1)
+
+
+def _colours_wanted() -> bool:
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") not in ("dumb", "unknown")

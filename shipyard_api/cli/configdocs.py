@@ -1,4 +1,4 @@
-"""Commands about documents: load them into the buffer, commit the buffer, look at both."""
+"""Commands that change documents: load them into the buffer, commit the buffer."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,11 +8,17 @@ import click
 from shipyard_api.cli import render
 from shipyard_api.cli.settings import Settings
 
-VERSIONS = ("buffer", "committed", "last_site_action", "successful_site_action")
 _SUFFIXES = (".yaml", ".yml")
 
 
-@click.command("configdocs", short_help="Load documents into the buffer, as one collection.")
+@click.command(
+    "configdocs",
+    short_help="Load documents into the buffer, as one collection.",
+    epilog="""\b
+    Examples:
+      shipyard create configdocs design --directory=site --recurse --replace
+      shipyard create configdocs secrets --filename=secrets.yaml --append""",
+)
 @click.argument("collection")
 @click.option("--append", is_flag=True, help="Add the collection to what the buffer holds.")
 @click.option("--replace", is_flag=True, help="Empty the buffer first.")
@@ -117,7 +123,14 @@ def _says_where_it_starts(text: str) -> bool:
     return False
 
 
-@click.command("configdocs", short_help="Validate the buffer and commit it.")
+@click.command(
+    "configdocs",
+    short_help="Validate the buffer and commit it.",
+    epilog="""\b
+    Examples:
+      shipyard commit configdocs --dryrun
+      shipyard commit configdocs""",
+)
 @click.option("--force", "-f", is_flag=True, help="Commit even if validation fails.")
 @click.option("--dryrun", is_flag=True, help="Only validate.")
 @click.pass_obj
@@ -136,39 +149,3 @@ def commit(settings: Settings, /, force: bool, dryrun: bool) -> None:
         expected=200,
         cli=lambda text: f"{title}\n{render.status(text, word='Status')}",
     )
-
-
-@click.command("configdocs", short_help="Compare two versions of the documents, or print a collection.")
-@click.option("--collection", help="Print the documents of this collection instead of comparing.")
-@click.option("--committed", "-c", is_flag=True, help="The documents in force.")
-@click.option("--buffer", "-b", is_flag=True, help="The documents loaded since the last commit.")
-@click.option("--last-site-action", "-l", is_flag=True, help="The documents of the last site action.")
-@click.option("--successful-site-action", "-s", is_flag=True, help="The documents of the last good site action.")
-@click.option("--cleartext-secrets", is_flag=True, help="Show secrets; needs a right of its own.")
-@click.pass_obj
-def get(settings: Settings, /, collection: str | None, cleartext_secrets: bool, **flags: bool) -> None:
-    """Compare two versions of all collections, or print one version of one collection.
-
-    Without options the committed documents are compared with the buffer; a collection is printed from the buffer.
-    """
-    chosen = [version for version in VERSIONS if flags[version]]
-    from shipyard_api.cli.client import segment, show
-
-    if collection:
-        if len(chosen) > 1:
-            raise click.UsageError(
-                "You may only choose one of the following options: --buffer, --committed, --last-site-action, "
-                "--successful-site-action"
-            )
-        query = [("version", chosen[0] if chosen else "buffer")]
-        if cleartext_secrets:
-            query.append(("cleartext-secrets", "true"))
-        show(settings, lambda api: api.get(f"configdocs/{segment(collection)}", query), expected=200, cli=str)
-        return
-    if len(chosen) not in (0, 2):
-        raise click.UsageError(
-            "Invalid input. Choose none of --buffer, --committed, --last-site-action and --successful-site-action, "
-            "which compares committed with buffer, or exactly two of them"
-        )
-    query = [("versions", version) for version in chosen or ("committed", "buffer")]
-    show(settings, lambda api: api.get("configdocs", query), expected=200, cli=render.collections)

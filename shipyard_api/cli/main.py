@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shipyard_api.cli import actions, configdocs, demo, render, server, watch
+from shipyard_api.cli import actions, configdocs, demo, documents_read, render, server, topics, watch
 from shipyard_api.cli.settings import Settings
 
 if TYPE_CHECKING:
@@ -64,13 +64,15 @@ def describe() -> None:
 create.add_command(configdocs.create)
 create.add_command(actions.create)
 commit.add_command(configdocs.commit)
-get.add_command(configdocs.get)
+get.add_command(documents_read.get)
+get.add_command(documents_read.get_rendered)
 get.add_command(actions.get)
 describe.add_command(actions.describe)
 describe.add_command(actions.describe_step)
 for command in (
     watch.watch,
     demo.demo,
+    topics.help_,
     server.up,
     server.serve,
     server.worker,

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shipyard_api.cli.snapshot import printable
+
 JsonObject = Mapping[str, Any]
 
 FORMS = ("format", "raw", "cli")
@@ -235,6 +237,33 @@ def collections(text: str) -> str:
     )
     rows = [(row.get("collection_name"), row.get("base_status"), row.get("new_status")) for row in found]
     return title + table(rows, headers, gap=10)
+
+
+def difference(text: str) -> str:
+    """Return a unified diff as it stands below the comparison of two versions."""
+    return "\n" + (text.removesuffix("\n") or "No document differs.")
+
+
+def painted(text: str) -> str:
+    """Return a unified diff in the colours that people know from other tools."""
+    import click
+
+    looks: tuple[tuple[tuple[str, ...], JsonObject], ...] = (
+        (("--- ", "+++ "), {"bold": True}),
+        (("@@ ",), {"fg": "cyan"}),
+        (("-",), {"fg": "red"}),
+        (("+",), {"fg": "green"}),
+    )
+
+    def dressed(line: str) -> str:
+        return next((click.style(line, **look) for starts, look in looks if line.startswith(starts)), line)
+
+    return "\n".join(dressed(line) for line in text.split("\n"))
+
+
+def harmless(text: str) -> str:
+    """Return a text of the server, of any number of lines, without characters that a terminal would obey."""
+    return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))
 
 
 def _validations(found: Sequence[JsonObject]) -> str:

@@ -101,7 +101,12 @@ _ADMIN = "shipyard_api.admin"
 config.add_command(_program("check", _ADMIN, ("config", "check"), "Read the settings and say all that is wrong."))
 db.add_command(_program("upgrade", _ADMIN, ("db", "upgrade"), "Bring the schema to this release; may be repeated."))
 db.add_command(_program("current", _ADMIN, ("db", "current"), "Say which schema the database has."))
+db.add_command(_program("new-key", _ADMIN, ("db", "new-key"), "Print a new key to encrypt documents with."))
+db.add_command(
+    _program("rotate-secrets", _ADMIN, ("db", "rotate-secrets"), "Encrypt every secret anew with the newest key.")
+)
 token.add_command(_program("create", _ADMIN, ("token", "create"), "Make a token and print it, this once."))
 token.add_command(_program("list", _ADMIN, ("token", "list"), "List tokens: names and dates, never the tokens."))
 token.add_command(_program("revoke", _ADMIN, ("token", "revoke"), "Make a token useless from now on."))
+simulate.add_command(_program("deckhand", "shipyard_api.simulators.deckhand", (), "A Deckhand that keeps documents."))
 simulate.add_command(_program("drydock", "shipyard_api.simulators.drydock", (), "A Drydock with a site behind it."))

@@ -239,6 +239,40 @@ def test_get_configdocs_of_nothing_has_no_title():
     assert [line.split() for line in lines(render.collections("[]"))] == [["Collection", "Base", "New"], ["None"]]
 
 
+def test_a_diff_stands_apart_from_the_table_and_no_difference_is_said():
+    assert render.difference("--- a\n+++ b\n") == "\n--- a\n+++ b"
+    assert render.difference("") == "\nNo document differs."
+
+
+def test_a_diff_is_painted_line_by_line_and_nothing_else_is_changed():
+    plain = "\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a: 1\n----\n+---\n\tb"
+    assert render.painted(plain).split("\n") == [
+        "",
+        "\x1b[1m--- a/x\x1b[0m",
+        "\x1b[1m+++ b/x\x1b[0m",
+        "\x1b[36m@@ -1,2 +1,2 @@\x1b[0m",
+        " a: 1",
+        "\x1b[31m----\x1b[0m",
+        "\x1b[32m+---\x1b[0m",
+        "\tb",
+    ]
+
+
+HARMLESS = {
+    "lines and tabs": ("a: b\n\n\tc\n", "a: b\n\n\tc\n"),
+    "letters": ("größe: 漢字 ✓\n", "größe: 漢字 ✓\n"),
+    "colours": ("\x1b[31mred", "�[31mred"),
+    "C1 and DEL": ("\x9b2J\x7f", "�2J�"),
+    "back to the start": ("good\rbad\b", "good�bad�"),
+    "writing backwards": ("a\u202eb", "a�b"),
+}
+
+
+@pytest.mark.parametrize(("text", "shown"), HARMLESS.values(), ids=HARMLESS.keys())
+def test_a_terminal_gets_no_character_that_it_would_obey(text, shown):
+    assert render.harmless(text) == shown
+
+
 def test_a_note_that_lacks_fields_is_shown_as_it_is():
     assert render.notes([{"note_id": "N"}]) == ["!!! Unparseable Note: {'note_id': 'N'}"]
 
