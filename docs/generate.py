@@ -15,7 +15,7 @@ import click
 
 from shipyard_api import admin
 from shipyard_api.actions.catalog import catalog
-from shipyard_api.actions.deploy_site import Patience
+from shipyard_api.actions.deploy_site import Designs, Patience
 from shipyard_api.api import auth, errors
 from shipyard_api.api.app import Collaborators, routes
 from shipyard_api.cli.main import shipyard
@@ -81,6 +81,10 @@ def routes_page() -> str:
             rule = resource.policy[method]
             roles = ", ".join(sorted(auth.RULES[rule])) if rule else "everyone"
             told = _first_line(responder)
+            further = getattr(resource, "cleartext_rule", None) if method == "GET" else None
+            if further:
+                allowed = ", ".join(sorted(auth.RULES[further]))
+                told += f" With `cleartext-secrets=true` it takes `{further}` as well ({allowed})."
             lines.append(f"| {method} | `{address}` | {f'`{rule}`' if rule else ''} | {roles} | {_cell(told)} |")
     return _page(lines)
 
@@ -118,7 +122,7 @@ def actions_page() -> str:
         "only those run that always do. The API also lists the bare ids `preflight` and `drydock_build`, which stand",
         "for the steps whose ids begin with them.",
     ]
-    for name, definition in catalog(nothing, nothing, nothing, Patience()).items():
+    for name, definition in catalog(nothing, Designs(nothing, nothing), nothing, nothing, Patience()).items():
         lines += [f"\n## {name.value}\n", "| step | after a failure |", "|---|---|"]
         lines += [f"| `{step.id}` | {'runs' if step.always else 'is left out'} |" for step in definition.steps]
     return _page(lines)

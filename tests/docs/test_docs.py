@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
+from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain import deployment_configuration, strategy
-from shipyard_api.domain.configdocs import parse_documents
+from shipyard_api.domain.configdocs import Collection, Revision, StoredDocument, parse_documents, render
 from shipyard_api.simulators.scenario import parse_scenario
 from shipyard_api.yaml_stream import read_documents
 
@@ -123,3 +124,15 @@ def test_yaml_of_the_repository_parses(tracked: list[Path]) -> None:
     for path in tracked:
         if path.suffix in (".yaml", ".yml"):
             list(yaml.load_all(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
+
+
+def test_the_design_that_is_shown_renders_as_it_is_shown() -> None:
+    design, result = (block for block in DESIGNS if block.page.name == "write-documents.md")
+    documents, _ = parse_documents(read_documents(design.text.encode()))
+    stored = [StoredDocument(document, Collection("design"), Revision(1)) for document in documents]
+
+    rendering, findings = render(stored, DataSchemas())
+
+    assert rendering is not None, findings
+    made = {one.document.name: one for one in rendering.documents}
+    assert (made["mail"].document.data, made["mail"].secret) == (yaml.safe_load(result.text), True)
