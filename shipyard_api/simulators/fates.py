@@ -15,6 +15,9 @@ class NodeOutcome(Enum):
     BOTH_LISTS = "both_lists"
     NEITHER_LIST = "neither_list"
     FALSE_SUCCESS = "false_success"
+    REFUSE = "refuse"
+    FLAPS = "flaps"
+    HOLD = "hold"
 
 
 class TaskOutcome(Enum):
@@ -84,6 +87,20 @@ class ServiceFault:
     seconds: float = 600
     probability: float = 1
     first: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RegionTraits:
+    """How the region controller of MAAS differs from one that has room for all and nothing set.
+
+    ``deployments_at_once``: those begun while so many are under way fail (None: no limit). ``erase_on_release``: the
+    setting of the whole site that no call overrides. ``filters_of_old_releases``: some filters are ignored.
+    """
+
+    requests_at_once: int = 16
+    deployments_at_once: int | None = None
+    erase_on_release: bool = False
+    filters_of_old_releases: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ class FaultyService:
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         """Answer a request, or mistreat it."""
         method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "")
-        fault = self._fault(method, path)
+        fault = self._fault(method, path, environ.get("QUERY_STRING", ""))
         if fault is None:
             return self._application(environ, start_response)
         self._struck(environ, fault.action)
@@ -91,10 +91,13 @@ class FaultyService:
         for _chunk in answer:
             pass
 
-    def _fault(self, method: str, path: str) -> ServiceFault | None:
+    def _fault(self, method: str, path: str, query: str) -> ServiceFault | None:
         if path.startswith("/simulator"):
             return None
-        paths = (path, path.removeprefix(self._api))
+        paths = [path, path.removeprefix(self._api)]
+        if query:
+            # Some services name the operation there.
+            paths += [f"{each}?{query}" for each in paths]
         with self._lock:
             return next((chance.fault for chance in self._chances if chance.strikes(method, paths)), None)
 

@@ -5,7 +5,7 @@ with every fault at once. ``seconds`` are nominal: a simulator multiplies them b
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
@@ -20,6 +20,7 @@ from shipyard_api.simulators.fates import (
     NodeFate,
     NodeOutcome,
     NodeRule,
+    RegionTraits,
     ServiceFault,
     TaskFate,
     TaskOutcome,
@@ -27,6 +28,21 @@ from shipyard_api.simulators.fates import (
 from shipyard_api.simulators.scenario_reader import Reader, UniqueKeyLoader
 
 SCENARIOS = Path(__file__).parent / "scenarios"
+
+MACHINE_DURATIONS: Mapping[str, float] = MappingProxyType(
+    {
+        # Steps of a machine in MAAS that no task of Drydock is named for.
+        "power": 2,
+        "test_machines": 15,
+        "quick_erase": 25,
+        "full_erase": 1000,
+        "release_machines": 5,
+        # MAAS's own limits, as it has them.
+        "node_timeout": 1800,
+        "deploy_timeout": 3600,
+        "release_timeout": 300,
+    }
+)
 
 DURATIONS: Mapping[str, float] = MappingProxyType(
     {
@@ -40,6 +56,7 @@ DURATIONS: Mapping[str, float] = MappingProxyType(
         "relabel_nodes": 5,
         # A real Drydock looks at its queue every 10 s; two keep a demonstration brisk.
         "poll_interval": 2,
+        **MACHINE_DURATIONS,
     }
 )
 
@@ -85,10 +102,12 @@ class ScenarioInvalid(ValueError):
         self.faults = tuple(faults)
 
 
+_ENDS = (NodeOutcome.OK, NodeOutcome.FAIL, NodeOutcome.NEVER, NodeOutcome.SLOW)
+
 PHASES: Mapping[str, tuple[NodeOutcome, ...]] = MappingProxyType(
     {
-        "prepare": tuple(NodeOutcome),
-        "deploy": tuple(outcome for outcome in NodeOutcome if outcome is not NodeOutcome.FALSE_SUCCESS),
+        "prepare": (*_ENDS, NodeOutcome.BOTH_LISTS, NodeOutcome.NEITHER_LIST, NodeOutcome.FALSE_SUCCESS),
+        "deploy": (*_ENDS, NodeOutcome.BOTH_LISTS, NodeOutcome.NEITHER_LIST, NodeOutcome.REFUSE),
         "destroy": (
             NodeOutcome.OK,
             NodeOutcome.FAIL,
@@ -96,6 +115,17 @@ PHASES: Mapping[str, tuple[NodeOutcome, ...]] = MappingProxyType(
             NodeOutcome.SLOW,
             NodeOutcome.FALSE_SUCCESS,
         ),
+        # Only in MAAS: what becomes of a machine in its single steps.
+        "test": _ENDS,
+        "erase": _ENDS,
+        "release": (*_ENDS, NodeOutcome.REFUSE),
+        "delete": (NodeOutcome.OK, NodeOutcome.REFUSE),
+        "bmc": (*_ENDS, NodeOutcome.FLAPS),
+        # Only in Ironic, which has a state for each of them.
+        "verify": _ENDS,
+        "inspect": _ENDS,
+        "clean": (*_ENDS, NodeOutcome.HOLD),
+        "agent": (*_ENDS, NodeOutcome.HOLD),
     }
 )
 
@@ -107,12 +137,28 @@ _FAULT_ACTIONS: Mapping[str, FaultAction] = MappingProxyType(
 # A node may carry its fate in its name, so that a test or a demonstration needs no scenario at all.
 _NAMED_FATES: tuple[tuple[str, str, NodeOutcome], ...] = tuple(
     (f"{word}-{phase}", phase, outcome)
-    for phase in ("prepare", "deploy")
+    for phase in (
+        "prepare",
+        "deploy",
+        "test",
+        "erase",
+        "release",
+        "delete",
+        "bmc",
+        "verify",
+        "inspect",
+        "clean",
+        "agent",
+    )
     for word, outcome in (
         ("fails", NodeOutcome.FAIL),
         ("slow", NodeOutcome.SLOW),
         ("never", NodeOutcome.NEVER),
+        ("refuses", NodeOutcome.REFUSE),
+        ("flaps", NodeOutcome.FLAPS),
+        ("holds", NodeOutcome.HOLD),
     )
+    if outcome in PHASES[phase] and (phase, outcome) != ("deploy", NodeOutcome.REFUSE)
 )
 
 
@@ -128,6 +174,7 @@ class Scenario:
     tasks: Mapping[str, TaskFate] = field(default_factory=dict)
     quirks: Mapping[str, bool] = field(default_factory=lambda: QUIRKS)
     service: tuple[ServiceFault, ...] = ()
+    region: RegionTraits = field(default_factory=RegionTraits)
     seed: int = 0
     expect: Expectation | None = None
 
@@ -180,23 +227,25 @@ def parse_scenario(text: str, *, default_name: str = "unnamed") -> Scenario:
 
 
 def _read(root: Reader, default_name: str) -> Scenario:
-    root.only("name", "description", "durations", "nodes", "machines", "tasks", "quirks", "service", "seed", "expect")
+    root.only(*(part.name for part in fields(Scenario)))
     durations = root.child("durations")
     durations.only(*DURATIONS)
     quirks = root.child("quirks")
     quirks.only(*QUIRKS)
     machines, statuses = root.child("machines"), {status: status for status in MACHINE_STATUSES}
     tasks = root.child("tasks")
-    tasks.only(*(action for action in DURATIONS if action != "poll_interval"))
+    actions = [each for each in DURATIONS if each != "poll_interval" and each not in MACHINE_DURATIONS]
+    tasks.only(*actions)
     return Scenario(
         name=root.text("name") or default_name,
         description=root.text("description"),
         durations={**DURATIONS} | {key: durations.number(key, least=0) or 0.0 for key in durations},
         nodes=tuple(_read_rule(pattern, rule) for pattern, rule in root.child("nodes").children()),
         machines={node: machines.choice(node, statuses) or "" for node in machines},
-        tasks={action: _read_task(tasks, action) for action in tasks if action in DURATIONS},
+        tasks={action: _read_task(tasks, action) for action in tasks if action in actions},
         quirks={**QUIRKS} | {key: quirks.flag(key) for key in quirks},
         service=tuple(_read_fault(fault) for fault in root.items("service")),
+        region=_read_region(root.child("region")),
         seed=root.whole("seed", least=None) or 0,
         expect=_read_expectation(root.child("expect")) if "expect" in root else None,
     )
@@ -228,6 +277,16 @@ def _read_task(tasks: Reader, action: str) -> TaskFate:
         task.choice("outcome", outcomes) or TaskOutcome.OK,
         task.text("reason"),
         task.number("seconds", least=0),
+    )
+
+
+def _read_region(region: Reader) -> RegionTraits:
+    region.only("requests_at_once", "deployments_at_once", "erase_on_release", "filters_of_old_releases")
+    return RegionTraits(
+        requests_at_once=region.whole("requests_at_once", least=1) or RegionTraits().requests_at_once,
+        deployments_at_once=region.whole("deployments_at_once", least=1),
+        erase_on_release="erase_on_release" in region and region.flag("erase_on_release"),
+        filters_of_old_releases="filters_of_old_releases" in region and region.flag("filters_of_old_releases"),
     )
 
 

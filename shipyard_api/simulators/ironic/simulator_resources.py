@@ -1,0 +1,156 @@
+"""``/simulator``: what tests may see and change, and a real Ironic does not have."""
+
+import json
+from typing import Any
+
+import falcon
+import yaml
+
+from shipyard_api.simulators.fates import ServiceFault
+from shipyard_api.simulators.faults import FaultyService, read_faults
+from shipyard_api.simulators.ironic import power_sync, works
+from shipyard_api.simulators.ironic.conductor import Conductor
+from shipyard_api.simulators.ironic.fields import FIELDS
+from shipyard_api.simulators.ironic.node import HOST
+from shipyard_api.simulators.ironic.registry import Registry
+from shipyard_api.simulators.ironic.site import put
+from shipyard_api.simulators.scenario import ScenarioInvalid, parse_scenario
+
+
+class Log:
+    """What happened so far."""
+
+    def __init__(self, conductor: Conductor) -> None:
+        self._conductor = conductor
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer all events, or those of the node that the query names."""
+        events, node = self._conductor.events(), req.get_param("node")
+        resp.media = [event for event in events if node is None or event.get("node") == node]
+
+    def on_get_requests(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer the requests alone."""
+        resp.media = [event for event in self._conductor.events() if event["event"] == "request"]
+
+    def on_get_transitions(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer every change of state of every node, with its time and its cause."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for event in self._conductor.events():
+            if event["event"] == "node_state":
+                kept = {key: event[key] for key in ("time", "before", "state", "cause")}
+                found.setdefault(event["node"], []).append(kept)
+        resp.media = found
+
+
+class OneNode:
+    """A node, beyond what the API lets anybody do to it."""
+
+    def __init__(self, conductor: Conductor) -> None:
+        self._conductor = conductor
+
+    def on_put(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
+        """Give it the fields of the body as if it had always had them."""
+        try:
+            body = json.loads(req.bounded_stream.read() or b"{}")
+        except ValueError:
+            body = None
+        unknown = sorted(set(body) - set(FIELDS)) if isinstance(body, dict) else ["an object is needed"]
+        if unknown:
+            _refuse(resp, [f"not a field: {name}" for name in unknown])
+            return
+        self._conductor.look(lambda _registry: put(self._conductor, ident, body))
+        resp.status = falcon.HTTP_204
+
+    def on_post_lock(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
+        """Hold its lock for so many nominal seconds, as background work does."""
+        seconds = req.get_param_as_float("seconds", default=1e9)
+        host = req.get_param("host", default=HOST)
+
+        def lock(registry: Registry) -> None:
+            node = registry.node(ident)
+            self._conductor.begin(node, works.hold_lock(node, host, seconds), "lock")
+
+        self._conductor.look(lock)
+        resp.status = falcon.HTTP_204
+
+    def on_delete_lock(self, _req: falcon.Request, resp: falcon.Response, ident: str) -> None:
+        """Let go of its lock."""
+
+        def unlock(registry: Registry) -> None:
+            node = registry.node(ident)
+            self._conductor.end(node, "lock")
+            works.release(node)
+
+        self._conductor.look(unlock)
+        resp.status = falcon.HTTP_204
+
+
+class Restart:
+    """The death of the conductor."""
+
+    def __init__(self, conductor: Conductor) -> None:
+        self._conductor = conductor
+
+    def on_post(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        """Let it die in the middle of everything and come back; answer the nodes whose work broke off."""
+        resp.media = {"failed": self._conductor.restart()}
+
+
+class CurrentScenario:
+    """The scenario being played."""
+
+    def __init__(self, conductor: Conductor, service: FaultyService) -> None:
+        self._conductor = conductor
+        self._service = service
+
+    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer which one it is."""
+        scenario = self._conductor.scenario
+        resp.media = {"name": scenario.name, "description": scenario.description}
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Play the scenario of the body from now on; what is under way goes on as it was."""
+        try:
+            scenario = parse_scenario(req.bounded_stream.read().decode("utf-8", "replace"))
+        except ScenarioInvalid as cause:
+            _refuse(resp, list(cause.faults))
+            return
+        self._conductor.play(scenario)
+        self._service.play(scenario.service, seed=scenario.seed)
+
+        def watch(registry: Registry) -> None:
+            for node in registry.nodes.values():
+                power_sync.watch(self._conductor, node)
+
+        self._conductor.look(watch)
+        self.on_get(req, resp)
+
+
+class Faults:
+    """The requests that go wrong."""
+
+    def __init__(self, service: FaultyService) -> None:
+        self._service = service
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Play the faults of the body from now on, instead of those before."""
+        faults: list[ServiceFault] = []
+        try:
+            faults, wrong = read_faults(yaml.safe_load(req.bounded_stream.read()))
+        except yaml.YAMLError as cause:
+            wrong = [f"not YAML that can be read: {' '.join(str(cause).split())}"]
+        if wrong:
+            _refuse(resp, wrong)
+            return
+        self._service.play(faults)
+        resp.media = {"count": len(faults)}
+
+    def on_delete(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        """Play no faults any more."""
+        self._service.play([])
+        resp.status = falcon.HTTP_204
+
+
+def _refuse(resp: falcon.Response, faults: list[str]) -> None:
+    resp.status = falcon.HTTP_400
+    resp.media = {"faults": faults}

@@ -1,0 +1,103 @@
+"""The whole simulator: its parts put together, and a port to reach them by."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from shipyard_api.simulators.clock import Clock
+from shipyard_api.simulators.events import EventLog
+from shipyard_api.simulators.maas.accounts import Account, Accounts
+from shipyard_api.simulators.maas.app import create_app
+from shipyard_api.simulators.maas.furnishing import furnish
+from shipyard_api.simulators.maas.region import Region
+from shipyard_api.simulators.maas.site import MachineSeed
+from shipyard_api.simulators.scenario import Scenario
+from shipyard_api.simulators.server import Server
+
+_LOOK_EVERY = 0.1
+
+
+class Simulator:
+    """A MAAS over simulated machines, listening on this machine from the start; ``serve`` answers.
+
+    ``machines``: those of the site; the scenario may name more. ``accounts``: who may come in, the first of them
+    owns what belongs to somebody from the start; None lets in any key. ``time_scale``: seconds that a nominal second
+    takes. ``state``: a file that the region is kept in over a restart.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario | None = None,
+        *,
+        machines: Sequence[MachineSeed] = (),
+        accounts: Sequence[Account] = (),
+        time_scale: float = 1.0,
+        port: int = 0,
+        log_file: Path | None = None,
+        state: Path | None = None,
+    ) -> None:
+        clock = Clock(time_scale)
+        self._log = EventLog(log_file)
+        self._region = Region(scenario or Scenario(), clock, Accounts(accounts), self._log, state=state)
+        furnish(self._region, machines)
+        self._stopped = threading.Event()
+        self._time = threading.Thread(target=self._look, name="maas simulator, time", daemon=True)
+        # A body without a type is another thing than one of a type that is no form.
+        self._server = Server(create_app(self._region, clock, self._log), port, untyped="")
+
+    @property
+    def url(self) -> str:
+        """Where it listens, without the path of the API."""
+        return self._server.url
+
+    def requests(self) -> list[dict[str, Any]]:
+        """Return every request so far, as the log has it."""
+        return [each for each in self._log.events() if each["event"] == "request"]
+
+    def history(self) -> list[dict[str, Any]]:
+        """Return every change of every machine so far, in the order of time."""
+        return list(self._region.read(lambda: list(self._region.history)))
+
+    def serve(self) -> None:
+        """Answer requests until ``stop`` is called from another thread."""
+        self._time.start()
+        # The interval only says how soon stop is noticed.
+        self._server.serve_forever(poll_interval=0.05)
+
+    def stop(self) -> None:
+        """End ``serve``; to be called once, from another thread."""
+        self._stopped.set()
+        self._server.shutdown()
+        # Its last look must not fall into the time of a successor with the same file.
+        self._time.join()
+
+    def _look(self) -> None:
+        """Let what falls due be logged and kept also while nobody asks."""
+        while not self._stopped.wait(_LOOK_EVERY):
+            self._region.read(lambda: None)
+
+    def __enter__(self) -> "Simulator":
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self._stopped.set()
+        self._server.server_close()
+        self._log.close()
+
+
+@contextmanager
+def running(scenario: Scenario | None = None, **options: Any) -> Iterator[Simulator]:
+    """Run a simulator in a thread of this process while the block lasts; options are those of Simulator."""
+    with Simulator(scenario, **options) as simulator:
+        thread = threading.Thread(target=simulator.serve, name="maas simulator")
+        thread.start()
+        try:
+            yield simulator
+        finally:
+            simulator.stop()
+            thread.join()
