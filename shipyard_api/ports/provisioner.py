@@ -1,7 +1,7 @@
-"""The system that turns bare metal into running servers: Drydock today, MAAS and Ironic behind the same port.
+"""The system that turns bare metal into running servers: Drydock, MAAS or Ironic.
 
 Work is started by ``submit`` and found again by ``find``, looked at with ``report``. Results are values; a peer that
-cannot answer raises one of ``ports.errors``.
+cannot answer raises one of ``ports.errors``. What not all of them can do is among their ``capabilities``.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -28,15 +28,53 @@ class Operation(Enum):
     PREPARE_SITE = "prepare_site"
     PREPARE_NODES = "prepare_nodes"
     DEPLOY_NODES = "deploy_nodes"
+    DESTROY_NODES = "destroy_nodes"
+
+
+class Wipe(Enum):
+    """What a destroy erases (seed 004, Drydock Destroy Node)."""
+
+    ALL = "all"
+    OS_DISK_ONLY = "os_disk_only"
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a provisioner can do beyond the rest of the port.
+
+    ``aborts``: running work can be stopped. ``marks``: our marker is kept with the work, so that ``find`` is certain
+    and ``submit`` may be repeated. ``preserves_storage``: a destroy can leave all but the disk of the operating system
+    alone. ``deploy_steps``: it takes ordered steps for the deployment of a node. ``selects``: it evaluates selectors
+    itself.
+    """
+
+    aborts: bool = False
+    marks: bool = False
+    preserves_storage: bool = False
+    deploy_steps: bool = False
+    selects: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One piece of work: an operation on named nodes (never an empty set), or on the whole site (``nodes`` None)."""
+    """One piece of work: an operation on named nodes (never an empty set), or on the whole site (``nodes`` None).
+
+    ``wipe`` counts for a destroy only; a provisioner that does not preserve storage refuses anything but ALL.
+    """
 
     operation: Operation
     design: str
     nodes: tuple[NodeName, ...] | None = None
+    wipe: Wipe = Wipe.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCondition:
+    """How the provisioner sees a machine at this moment, in its own words; ``power`` is on, off or unknown."""
+
+    name: str
+    status: str
+    power: str
 
 
 class JobState(Enum):
@@ -73,6 +111,10 @@ class Provisioner(Protocol):
     def name(self) -> str:
         """The system's name, as operators know it (``Drydock``)."""
 
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can do that not all of them can."""
+
     def check_health(self) -> None:
         """Return if the provisioner answers that it is healthy; raise Unavailable or Refused otherwise."""
 
@@ -89,8 +131,15 @@ class Provisioner(Protocol):
         "nothing to do". Changes nothing; may be repeated.
         """
 
+    def conditions(self) -> Sequence[NodeCondition]:
+        """Return every machine that the provisioner knows, by name. Changes nothing; may be slow on large sites."""
+
     def submit(self, marker: Marker, work: Work) -> JobId:
-        """Start the work and return the job. Not repeatable: after an unknown outcome, ask ``find`` first."""
+        """Start the work and return the job.
+
+        Repeatable only where the provisioner ``marks``: after an unknown outcome, ask ``find`` first. Raises Refused
+        for work that it cannot do, and then has started nothing.
+        """
 
     def find(self, marker: Marker, work: Work, *, intended_at: datetime, known: Collection[JobId] = ()) -> JobId | None:
         """Return the job that an earlier ``submit`` of this marker started, or None if there is none.
@@ -100,4 +149,14 @@ class Provisioner(Protocol):
         """
 
     def report(self, job: JobId, work: Work) -> JobReport:
-        """Return how the job stands. Changes nothing; may be repeated."""
+        """Return how the job stands; may be repeated, also by two at once.
+
+        Where the provisioner knows machines and no jobs, this is also what brings each machine of the work on to its
+        next state: what to do is decided from the state that was just read, so that a repetition does no harm.
+        """
+
+    def abort(self, job: JobId, work: Work) -> None:
+        """Ask for the work to be stopped; what can no longer be stopped goes on, and ``report`` tells.
+
+        May be repeated. Raises Refused where the provisioner does not abort.
+        """

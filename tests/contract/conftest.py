@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.provisioner_sites import SITES, DrydockSite, Plot, StartSite
+from tests.contract.ironic_site import IronicSite
+from tests.contract.provisioner_sites import SITES, DrydockSite, MaasSite, Plot, StartSite
+
+SITES["ironic"] = IronicSite  # here, as it is built on the others' module
 
 
 @pytest.fixture(params=SITES)
@@ -21,3 +24,10 @@ def start_drydock(tmp_path: Path) -> Iterator[Callable[..., DrydockSite]]:
     """Return what starts a Drydock that plays the given sections of a scenario."""
     with ExitStack() as cleanup:
         yield lambda **scenario: DrydockSite(Plot(), cleanup, tmp_path, **scenario)
+
+
+@pytest.fixture
+def start_maas(tmp_path: Path) -> Iterator[Callable[..., MaasSite]]:
+    """Return what starts a MAAS with the given machines that plays the given sections of a scenario."""
+    with ExitStack() as cleanup:
+        yield lambda **scenario: MaasSite(Plot(), cleanup, tmp_path, **scenario)

@@ -22,9 +22,17 @@ import yaml
 
 from shipyard_api.adapters.drydock.client import DrydockClient
 from shipyard_api.adapters.drydock.provisioner import DrydockProvisioner
+from shipyard_api.adapters.maas.client import MaasClient
+from shipyard_api.adapters.maas.provisioner import MaasProvisioner
+from shipyard_api.adapters.maas.translate import Options
+from shipyard_api.domain.errors import NotFound
 from shipyard_api.domain.findings import Finding, Level
-from shipyard_api.domain.nodes import Node, NodeName
-from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Provisioner, Work
+from shipyard_api.domain.nodes import Inventory, Node, NodeName
+from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Provisioner, Wipe, Work
+from shipyard_api.simulators.maas import simulator as maas_simulator
+from shipyard_api.simulators.maas.accounts import Account
+from shipyard_api.simulators.maas.site import read_machines
+from shipyard_api.simulators.scenario import parse_scenario
 from tests.fakes import provisioner as fakes
 
 PATIENCE = 20.0  # seconds; nothing takes that long, it only ends a test that would hang
@@ -61,9 +69,14 @@ class Slip(Enum):
 
 
 class Site:
-    """A provisioner with a site behind it."""
+    """A provisioner with a site behind it.
+
+    ``never_fails``: operations that this system has nothing to do for; ``ready``: its word for a prepared machine.
+    """
 
     provisioner: Provisioner
+    never_fails: ClassVar[frozenset[Operation]] = frozenset()
+    ready: ClassVar[str] = "Ready"
 
     @property
     def design(self) -> str:
@@ -78,9 +91,11 @@ class Site:
         """Return the jobs of this operation that exist behind the provisioner, oldest first."""
         raise NotImplementedError
 
-    def work(self, operation: Operation, *names: str, nodes: tuple[NodeName, ...] | None = None) -> Work:
+    def work(
+        self, operation: Operation, *names: str, nodes: tuple[NodeName, ...] | None = None, wipe: Wipe = Wipe.ALL
+    ) -> Work:
         """Return work on the named nodes, or on the site if no node is named."""
-        return Work(operation, self.design, tuple(map(NodeName, names)) or nodes)
+        return Work(operation, self.design, tuple(map(NodeName, names)) or nodes, wipe)
 
     def run(self, work: Work, *, marker: Marker | None = None) -> JobReport:
         """Do the work and return how it ended."""
@@ -179,6 +194,80 @@ class DrydockSite(Site):
         return [JobId(one["task_id"]) for one in self.tasks(operation)]
 
 
+class MaasSite(Site):
+    """MAAS's adapter, over HTTP, before the simulator; the design is told to the adapter and not to MAAS."""
+
+    provisioner: MaasProvisioner
+    never_fails = frozenset({Operation.PREPARE_SITE})
+    _key, _other_key = "shipyard:token:secret", "alice:token:secret"
+    _fates: ClassVar = {
+        Fate.FAILS_PREPARE: {"prepare": "fail", "reason": "no PXE boot"},
+        Fate.FAILS_DEPLOY: {"deploy": "fail", "reason": "no disk"},
+        Fate.HANGS_PREPARE: {"prepare": "never"},
+    }
+    _slips: ClassVar = {Slip.BROKEN: "error", Slip.ANSWER_LOST: "drop_after_effect"}
+
+    def __init__(
+        self,
+        plot: Plot,
+        cleanup: ExitStack,
+        directory: Path,
+        *,
+        machines: Mapping[str, Mapping[str, Any]] | None = None,
+        options: Options | None = None,
+        **scenario: Any,
+    ) -> None:
+        """Start a simulator that plays the plot and ``scenario``. ``machines``: what some are from the start."""
+        faults = scenario.setdefault("service", [])
+        scenario.setdefault("nodes", {}).update({name: self._fates[fate] for name, fate in plot.fates.items()})
+        if plot.failing is Operation.VERIFY_SITE:
+            options = Options(distro_series="of-no-image")
+        if plot.unhealthy:
+            faults.append({"method": "GET", "path": "/users/", "action": "error", "status": 503})
+        if plot.first_submit:
+            faults.append({"method": "POST", "path": "/tags/", "action": self._slips[plot.first_submit], "first": 1})
+        seeds = [{"hostname": node.name, **(machines or {}).get(node.name, {})} for node in NODES]
+        simulator = cleanup.enter_context(
+            maas_simulator.running(
+                parse_scenario(yaml.safe_dump(scenario)),
+                machines=read_machines(seeds),
+                accounts=[Account("shipyard", self._key), Account("alice", self._other_key)],
+                time_scale=float(TIME_SCALE),
+            )
+        )
+        self.url = simulator.url
+        self._cleanup, self._options, self._bad_name = cleanup, options, plot.invalid
+        self._readable = True
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget everything that is not in MAAS, as a worker does that is started anew."""
+        self.client = MaasClient(f"{self.url}/MAAS/api/2.0", api_key=self._key, read_pause=0.0)
+        self._cleanup.callback(self.client.close)
+        self.provisioner = MaasProvisioner(self.client, self._inventory, options=self._options)
+
+    def _inventory(self, revision: int) -> Inventory:
+        if not self._readable:
+            raise NotFound("No such revision", f"revision {revision} does not exist")
+        return Inventory.of([*NODES, _node("n_6", "r1", "")] if self._bad_name else NODES)
+
+    def make_unreadable(self) -> str:
+        self._readable = False
+        return self.design
+
+    def jobs(self, operation: Operation) -> list[JobId]:
+        told = f"Shipyard {operation.value} at "
+        found = ((text, name) for name, text in self.client.tags().items() if text.startswith(told))
+        return [JobId(name.removeprefix("shipyard-")) for _, name in sorted(found)]
+
+    def past(self, name: str) -> list[str | None]:
+        """Return each status that the machine ever had, in order; None once it is removed."""
+        with urllib.request.urlopen(f"{self.url}/simulator/machines", timeout=PATIENCE) as answer:
+            machines = json.load(answer)
+        [changes] = [one["changes"] for one in machines if one["machine"] == name]
+        return [change["to"] for change in changes if change["kind"] == "status"]
+
+
 @contextmanager
 def _design_store(documents: list[dict[str, Any]]) -> Iterator[str]:
     """Serve the documents as every revision but 404, to whoever has the token, and yield the address."""
@@ -235,4 +324,8 @@ def _simulator(directory: Path, log: Path, scenario: dict[str, Any]) -> Iterator
             process.terminate()
 
 
-SITES: dict[str, Callable[[Plot, ExitStack, Path], Site]] = {"fake": FakeSite, "drydock": DrydockSite}
+SITES: dict[str, Callable[[Plot, ExitStack, Path], Site]] = {
+    "fake": FakeSite,
+    "drydock": DrydockSite,
+    "maas": MaasSite,
+}

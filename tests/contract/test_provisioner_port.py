@@ -10,7 +10,7 @@ from shipyard_api.domain.findings import Level, errors
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.selectors import Selector, select
 from shipyard_api.ports.errors import Refused, Unavailable
-from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Work
+from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Wipe, Work
 from tests.contract.provisioner_sites import NODES, DrydockSite, Fate, Plot, Site, Slip, StartSite
 
 ALL_NAMES = frozenset(node.name for node in NODES)
@@ -146,6 +146,8 @@ def test_work_on_the_site_ends_well(site: Site, operation: Operation) -> None:
 @pytest.mark.parametrize("operation", [Operation.VERIFY_SITE, Operation.PREPARE_SITE])
 def test_work_on_the_site_that_fails_is_not_ok(start_site: StartSite, operation: Operation) -> None:
     site = start_site(Plot(failing=operation))
+    if operation in site.never_fails:
+        pytest.skip(f"{site.provisioner.name} has nothing to do for it")
     report = site.run(site.work(operation))
     assert (report.state, report.ok) == (JobState.ENDED, False)
     assert report.message
@@ -200,6 +202,67 @@ def test_an_empty_set_of_nodes_is_refused_and_nothing_is_started(site: Site) -> 
 def test_a_job_that_nobody_knows_is_lost(site: Site) -> None:
     report = site.provisioner.report(JobId(str(uuid.uuid4())), site.work(Operation.VERIFY_SITE))
     assert (report.state, report.ok) == (JobState.LOST, False)
+
+
+# Conditions
+
+
+def test_machines_are_told_by_name_with_their_power(site: Site) -> None:
+    assert site.run(site.work(Operation.PREPARE_NODES, "n3", "n1")).ok
+    told = site.provisioner.conditions()
+    assert [one.name for one in told] == sorted(one.name for one in told)
+    assert {one.name: one.status for one in told if one.name in ("n1", "n3")} == dict.fromkeys(("n1", "n3"), site.ready)
+    assert {one.power for one in told} <= {"on", "off", "unknown"}
+
+
+# Destroying
+
+
+def test_nodes_are_destroyed_whatever_was_done_with_them(site: Site) -> None:
+    assert site.run(site.work(Operation.PREPARE_NODES, "n1", "n2")).ok
+    assert site.run(site.work(Operation.DEPLOY_NODES, "n1")).ok
+    report = site.run(site.work(Operation.DESTROY_NODES, "n1", "n2"))
+    assert (report.state, report.ok, report.succeeded) == (JobState.ENDED, True, names("n1 n2"))
+
+
+def test_disks_are_kept_or_the_work_is_refused(site: Site) -> None:
+    assert site.run(site.work(Operation.PREPARE_NODES, "n1")).ok
+    assert site.run(site.work(Operation.DEPLOY_NODES, "n1")).ok
+    work = site.work(Operation.DESTROY_NODES, "n1", wipe=Wipe.OS_DISK_ONLY)
+    if site.provisioner.capabilities.preserves_storage:
+        assert site.run(work).succeeded == names("n1")
+    else:
+        with pytest.raises(Refused):
+            site.provisioner.submit(marker(), work)
+        assert site.jobs(Operation.DESTROY_NODES) == []
+
+
+# Stopping
+
+
+def test_work_is_stopped_or_that_is_refused(start_site: StartSite) -> None:
+    site = start_site(Plot(fates={"n2": Fate.HANGS_PREPARE}))
+    work = site.work(Operation.PREPARE_NODES, "n1", "n2")
+    job = site.provisioner.submit(marker(), work)
+    site.watch(job, work, seconds=0.5)
+    if not site.provisioner.capabilities.aborts:
+        with pytest.raises(Refused):
+            site.provisioner.abort(job, work)
+        return
+    for _ in range(2):
+        site.provisioner.abort(job, work)
+    report = site.watch(job, work)
+    assert (report.state, report.succeeded, report.failed) == (JobState.ENDED, names("n1"), names("n2"))
+
+
+def test_stopping_work_that_has_ended_changes_nothing(site: Site) -> None:
+    if not site.provisioner.capabilities.aborts:
+        pytest.skip("it cannot stop work at all")
+    work = site.work(Operation.PREPARE_NODES, "n1")
+    job = site.provisioner.submit(marker(), work)
+    assert site.watch(job, work).ok
+    site.provisioner.abort(job, work)
+    assert site.provisioner.report(job, work).succeeded == names("n1")
 
 
 # Finding again
@@ -268,6 +331,17 @@ def test_work_that_never_arrived_is_not_found_and_can_be_submitted_again(start_s
     assert site.provisioner.find(mine, work, intended_at=intended_at) is None
     job = site.provisioner.submit(mine, work)
     assert site.jobs(Operation.PREPARE_NODES) == [job]
+
+
+def test_work_may_be_submitted_again_where_marks_are_kept(site: Site) -> None:
+    if not site.provisioner.capabilities.marks:
+        pytest.skip("it keeps no marks: a second submission is a second job")
+    mine, work = marker(), site.work(Operation.PREPARE_NODES, "n1", "n2")
+    jobs = {site.provisioner.submit(mine, work) for _ in range(3)}
+    assert [site.watch(job, work).succeeded for job in jobs] == [names("n1 n2")]
+    assert site.provisioner.submit(mine, work) in jobs
+    assert site.jobs(Operation.PREPARE_NODES) == list(jobs)
+    assert site.watch(*jobs, work).ok
 
 
 # Drydock's own traps (contract drydock, section 7)

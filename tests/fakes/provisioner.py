@@ -9,7 +9,17 @@ from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.domain.selectors import Selector, select
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
-from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Work
+from shipyard_api.ports.provisioner import (
+    Capabilities,
+    JobId,
+    JobReport,
+    JobState,
+    Marker,
+    NodeCondition,
+    Operation,
+    Wipe,
+    Work,
+)
 
 
 class Fate(Enum):
@@ -56,6 +66,7 @@ class FakeProvisioner:
     readable: bool = True
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     name: str = "Fake"
+    capabilities: Capabilities = Capabilities(selects=True)  # noqa: RUF009  # immutable
     submissions: list[Submission] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
 
@@ -64,6 +75,7 @@ class FakeProvisioner:
         self._failing: dict[str, list[tuple[PeerError, Breakage]]] = {}
         self._reports: dict[JobId, int] = {}
         self._lost: set[JobId] = set()
+        self.aborted: set[JobId] = set()
 
     # What tests do.
 
@@ -105,10 +117,16 @@ class FakeProvisioner:
             raise Refused(self.name, "select_nodes", "the design names no node")
         return tuple(select(selectors, self._inventory) for selectors in groups)
 
+    def conditions(self) -> Sequence[NodeCondition]:
+        self._call("conditions")
+        return [NodeCondition(name, "Ready", "off") for name in sorted(self._inventory.nodes)]
+
     def submit(self, marker: Marker, work: Work) -> JobId:
         lost_answer = self._call("submit")
         if work.nodes is not None and not work.nodes:
             raise Refused(self.name, "submit", "no node is named", marker=marker)
+        if work.wipe is not Wipe.ALL and not self.capabilities.preserves_storage:
+            raise Refused(self.name, "submit", "it cannot leave disks alone", marker=marker)
         job = JobId(f"job-{len(self.submissions) + 1}")
         self.submissions.append(Submission(job, marker, work, self.now()))
         if lost_answer is not None:
@@ -140,13 +158,21 @@ class FakeProvisioner:
             return JobReport(job, JobState.ENDED, ok=not failure, message=failure)
         return self._nodes_report(job, work, frozenset(work.nodes))
 
+    def abort(self, job: JobId, work: Work) -> None:
+        self._call("abort")
+        if not self.capabilities.aborts:
+            raise Refused(self.name, f"abort {job}", "it cannot stop work")
+        self.aborted.add(job)
+
     def _nodes_report(self, job: JobId, work: Work, sent: frozenset[NodeName]) -> JobReport:
         word = work.operation.value
         unknown = sent - self._inventory.nodes.keys()
         fates: Mapping[NodeName, Fate] = {node: self.fates[node] for node in sent if node in self.fates}
         failed = unknown | {node for node, fate in fates.items() if fate.value == word}
         hanging = {node for node, fate in fates.items() if fate.value == f"{word}: hangs"}
-        if hanging:
+        if job in self.aborted:
+            failed |= hanging
+        elif hanging:
             return JobReport(job, JobState.RUNNING, ok=False, succeeded=sent - failed - hanging, failed=failed)
         reasons = {node: f"{node} failed to {word.partition('_')[0]}, as scripted" for node in failed}
         return JobReport(job, JobState.ENDED, ok=not failed, succeeded=sent - failed, failed=failed, reasons=reasons)

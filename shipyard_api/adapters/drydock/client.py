@@ -124,8 +124,12 @@ class DrydockClient:
 
     def machines(self) -> dict[str, str]:
         """Return MAAS's status label of every machine, by host name. Slow on large sites."""
+        return {name: str(one.get("status_name")) for name, one in self.nodes().items()}
+
+    def nodes(self) -> dict[str, JsonObject]:
+        """Return what Drydock shows of every machine of MAAS, by host name. Slow on large sites."""
         listed = _objects(self._send(self._patient, "GET", "nodes"))
-        return {str(one["hostname"]): str(one.get("status_name")) for one in listed if one.get("hostname")}
+        return {str(one["hostname"]): one for one in listed if one.get("hostname")}
 
     def validate_design(self, design: str) -> JsonObject:
         """Return Drydock's Status object about a design. Raises Refused if Drydock could not fetch the design."""

@@ -10,7 +10,16 @@ from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.selectors import Selector
 from shipyard_api.ports.errors import PeerError, Refused
-from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Work
+from shipyard_api.ports.provisioner import (
+    Capabilities,
+    JobId,
+    JobReport,
+    JobState,
+    Marker,
+    NodeCondition,
+    Operation,
+    Work,
+)
 
 from . import results, translate
 from .client import DrydockClient
@@ -45,6 +54,7 @@ class DrydockProvisioner:
     """
 
     name = translate.SYSTEM
+    capabilities = Capabilities(selects=True)
 
     def __init__(
         self,
@@ -90,6 +100,13 @@ class DrydockProvisioner:
             found = dict(zip(distinct, answers, strict=True))
         return tuple(everyone if one is None else found[repr(one)] for one in filters)
 
+    def conditions(self) -> Sequence[NodeCondition]:
+        """Return the machines of MAAS as Drydock shows them. Slow on large sites."""
+        return [
+            NodeCondition(name, str(one.get("status_name") or "unknown"), str(one.get("power_state") or "unknown"))
+            for name, one in sorted(self._client.nodes().items())
+        ]
+
     def submit(self, marker: Marker, work: Work) -> JobId:
         """Create the task; the marker goes into Drydock's log if it is a UUID of version 4.
 
@@ -115,6 +132,10 @@ class DrydockProvisioner:
         if report.state is JobState.ENDED and not report.ok:
             report = self._explained(report)
         return report
+
+    def abort(self, job: JobId, work: Work) -> None:
+        """Refuse: Drydock knows no way to stop a task."""
+        raise Refused(self.name, f"abort {job}", "Drydock cannot stop a task; it goes on until it ends")
 
     def _names(self, design: str, node_filter: dict[str, Any] | None) -> frozenset[NodeName]:
         return frozenset(NodeName(name) for name in self._client.filter_nodes(design, node_filter))

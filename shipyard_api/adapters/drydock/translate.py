@@ -10,7 +10,7 @@ from shipyard_api.domain.findings import DocumentRef, Finding, Level
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.selectors import Selector, selects_every_node
 from shipyard_api.ports.errors import Refused
-from shipyard_api.ports.provisioner import JobId, Marker, Operation, Work
+from shipyard_api.ports.provisioner import JobId, Marker, Operation, Wipe, Work
 
 SYSTEM = "Drydock"
 LONGEST_DESIGN_REFERENCE = 128  # characters; a longer one makes the creation of a task fail with 500
@@ -21,7 +21,7 @@ READABLE_SCHEMES = frozenset({"deckhand+http", "promenade+http", "http", "https"
 CLOCK_SLACK = timedelta(seconds=2)  # the Date header has whole seconds and is older than its arrival
 UNKNOWN_CLOCK_SLACK = timedelta(seconds=60)  # how far two clocks may differ when the peer does not tell its time
 
-NODE_OPERATIONS = frozenset({Operation.PREPARE_NODES, Operation.DEPLOY_NODES})
+NODE_OPERATIONS = frozenset({Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES})
 
 JsonObject = Mapping[str, Any]
 
@@ -96,6 +96,8 @@ def task_body(marker: Marker, work: Work) -> dict[str, Any]:
     if not 0 < len(work.design) <= LONGEST_DESIGN_REFERENCE:
         raise refuse(f"the design address has {len(work.design)} characters, allowed are 1 to 128")
     body: dict[str, Any] = {"action": work.operation.value, "design_ref": work.design, "node_filter": None}
+    if work.wipe is not Wipe.ALL:
+        raise refuse("Drydock erases all disks of a machine and cannot leave some of them alone")
     if work.operation not in NODE_OPERATIONS:
         if work.nodes is not None:
             raise refuse("the operation is about the whole site and takes no nodes")

@@ -1,0 +1,232 @@
+"""Ironic's REST API: versions, credentials, pages, and what its answers mean in terms of ``ports.errors``."""
+
+import base64
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from shipyard_api.http import Headers, HttpClient, Params, Response, retry_after, segment
+from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+
+SYSTEM = "Ironic"
+NEWEST = 115  # of the versions 1.N, the highest that this adapter was tried with
+OLDEST = 69  # the first that takes deploy steps with a deployment
+LARGEST_PAGE = 1000
+LONGEST_TEXT = 4000  # characters of one of Ironic's texts; shortened further where what it may quote is known
+
+JsonObject = Mapping[str, Any]
+
+_VERSION = "x-openstack-ironic-api-version"
+_NOBODY_KNOWS = frozenset({408, 500, 502, 504})
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What Ironic says to a change that it understood: the status and its text, in one line."""
+
+    status: int
+    text: str = ""
+
+
+class IronicClient:
+    """One Ironic. Changes are sent once, reads are repeated by ``http``; may be shared by threads.
+
+    ``base_url`` is the address with or without ``/v1``. Credentials: none, ``basic`` (user, password), or ``token``,
+    which is asked before every request; on 401 ``renew_token`` is called and the request, which had no effect, sent
+    once more. ``read_timeout`` in seconds: a locked node alone may cost Ironic two. The version of the API is chosen
+    at the first request, and again when Ironic says that it no longer fits.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        token: Callable[[], str] | None = None,
+        renew_token: Callable[[], None] | None = None,
+        basic: tuple[str, str] | None = None,
+        connect_timeout: float = 10.0,
+        read_timeout: float = 60.0,
+        read_pause: float = 0.2,
+        page: int = LARGEST_PAGE,
+        verify: bool | str = True,
+    ) -> None:
+        if token and basic:
+            raise ValueError("Ironic takes a token or a user with a password, not both")
+        secret = base64.b64encode(":".join(basic).encode()).decode() if basic else ""
+
+        def credentials() -> Headers:
+            if token:
+                return {"X-Auth-Token": token()}
+            return {"Authorization": f"Basic {secret}"} if secret else {}
+
+        self._http = HttpClient(
+            base_url.rstrip("/").removesuffix("/v1"),
+            system=SYSTEM,
+            credentials=credentials,
+            connect_timeout=connect_timeout,
+            read_timeout=read_timeout,
+            total_timeout=2 * read_timeout,
+            first_pause=read_pause,
+            verify=verify,
+        )
+        self._renew_token = renew_token
+        self._page = page
+        self._version: int | None = None
+
+    def version(self) -> int:
+        """Return N of the version 1.N in use. Raises Refused if this Ironic speaks none that we can use."""
+        if self._version is None:
+            self._version = self._negotiated()
+        return self._version
+
+    def renew_version(self) -> int:
+        """Ask Ironic anew which versions it speaks, and return N of the one in use from now on."""
+        self._version = self._negotiated()
+        return self._version
+
+    def conductors(self) -> list[JsonObject]:
+        """Return the services that do Ironic's work, each with ``hostname`` and ``alive``."""
+        return _objects(self._read("v1/conductors"), "conductors")
+
+    def nodes(self, fields: Sequence[str]) -> list[JsonObject]:
+        """Return these fields of every node that we may see, page by page."""
+        params: list[tuple[str, str]] = [("fields", ",".join(fields)), ("limit", str(self._page))]
+        nodes: list[JsonObject] = []
+        seen: set[str] = set()
+        while True:
+            answer = self._read("v1/nodes", params)
+            nodes.extend(_objects(answer, "nodes"))
+            following = _object(answer).get("next")
+            if not following:
+                return nodes
+            if following in seen:
+                raise Unavailable(SYSTEM, answer.operation, "its list of nodes leads back to a page that was read")
+            seen.add(following)
+            # Only the query: behind a proxy, the address is one that Ironic made up from its own.
+            params = parse_qsl(urlsplit(str(following)).query)
+
+    def node(self, node: str, fields: Sequence[str]) -> JsonObject | None:
+        """Return these fields of one node, or None if there is none that we may see."""
+        answer = self._send("GET", f"v1/nodes/{segment(node)}", params={"fields": ",".join(fields)})
+        return None if answer.status == 404 else _object(_expected(answer))
+
+    def patch(self, node: str, changes: Sequence[JsonObject]) -> Reply:
+        """Change a node by a JSON Patch: all of it, or nothing."""
+        return self._change("PATCH", f"v1/nodes/{segment(node)}", list(changes))
+
+    def provision(self, node: str, body: JsonObject) -> Reply:
+        """Ask a node to move on to another state; whether it gets there shows later."""
+        return self._change("PUT", f"v1/nodes/{segment(node)}/states/provision", body)
+
+    def power_off(self, node: str) -> Reply:
+        """Ask a node to be switched off."""
+        return self._change("PUT", f"v1/nodes/{segment(node)}/states/power", {"target": "power off"})
+
+    def end_maintenance(self, node: str) -> Reply:
+        """End a node's maintenance, whoever began it."""
+        return self._change("DELETE", f"v1/nodes/{segment(node)}/maintenance")
+
+    def remove(self, node: str) -> Reply:
+        """Make Ironic forget a node."""
+        return self._change("DELETE", f"v1/nodes/{segment(node)}")
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._http.close()
+
+    def _negotiated(self) -> int:
+        answer = _expected(self._http.send("GET", "v1"))
+        lowest, highest = (_minor(answer.headers.get(f"x-openstack-ironic-api-{end}-version")) for end in _ENDS)
+        if lowest is None or highest is None:
+            raise Refused(SYSTEM, answer.operation, "the answer names no versions: there is no Ironic at this address")
+        if highest < OLDEST or lowest > NEWEST:
+            detail = f"this Ironic speaks 1.{lowest} to 1.{highest}; Shipyard needs one of 1.{OLDEST} to 1.{NEWEST}"
+            raise Refused(SYSTEM, answer.operation, detail)
+        return min(highest, NEWEST)
+
+    def _read(self, path: str, params: Params = ()) -> Response:
+        return _expected(self._send("GET", path, params=params))
+
+    def _change(self, method: str, path: str, body: object = None) -> Reply:
+        """Return what Ironic says to a change. Raises Unavailable where it is unknown whether anything happened."""
+        answer = self._send(method, path, body=body)
+        if answer.status in _NOBODY_KNOWS or answer.status == 429:
+            raise _fault(answer)
+        return Reply(answer.status, "" if answer.ok else _text(answer))
+
+    def _send(self, method: str, path: str, *, params: Params = (), body: object = None) -> Response:
+        """Return the answer. A request that was turned away for its token or its version is sent once more."""
+
+        def once() -> Response:
+            return self._http.send(method, path, params=params, json=body, headers={_VERSION: f"1.{self.version()}"})
+
+        answer = once()
+        if answer.status == 401 and self._renew_token:
+            self._renew_token()
+            answer = once()
+        if answer.status == 406:
+            self.renew_version()
+            answer = once()
+        if answer.status in (401, 406):
+            raise _fault(answer)
+        return answer
+
+
+_ENDS = ("minimum", "maximum")
+
+
+def _minor(version: str | None) -> int | None:
+    major, _, minor = (version or "").partition(".")
+    return int(minor) if major == "1" and minor.isascii() and minor.isdigit() else None
+
+
+def _expected(answer: Response) -> Response:
+    if not answer.ok:
+        raise _fault(answer)
+    return answer
+
+
+def _object(answer: Response) -> JsonObject:
+    value = answer.json()
+    if not isinstance(value, dict):
+        raise _unexpected(answer)
+    return value
+
+
+def _objects(answer: Response, key: str) -> list[JsonObject]:
+    listed = _object(answer).get(key)
+    if not isinstance(listed, list):
+        raise _unexpected(answer)
+    return [one for one in listed if isinstance(one, dict)]
+
+
+def _unexpected(answer: Response) -> Unavailable:
+    return Unavailable(SYSTEM, answer.operation, f"answered {answer.status} with JSON of another shape than agreed")
+
+
+def _fault(answer: Response) -> PeerError:
+    """Return what an answer that is no success means: below 500 repeating is useless, from 500 on nobody knows."""
+    text = _text(answer)
+    said = f"answered {answer.status}: {text}" if text else f"answered {answer.status} without a reason"
+    if answer.status == 429:
+        pause = retry_after(answer.headers, now=datetime.now(UTC))
+        return Busy(SYSTEM, answer.operation, said, retry_after=pause)
+    kind = Refused if answer.status < 500 and answer.status != 408 else Unavailable
+    return kind(SYSTEM, answer.operation, said)
+
+
+def _text(answer: Response) -> str:
+    """Return Ironic's words in one line: mostly JSON in the text of ``error_message``, for 401 under ``error``."""
+    try:
+        body = answer.json()
+        inner = body.get("error_message", body.get("error")) if isinstance(body, dict) else None
+        if isinstance(inner, str) and inner.startswith("{"):
+            inner = json.loads(inner)
+    except (Unavailable, ValueError, RecursionError):
+        return ""
+    if isinstance(inner, dict):
+        inner = inner.get("faultstring") or inner.get("message")
+    return " ".join(str(inner or "").split())[:LONGEST_TEXT]

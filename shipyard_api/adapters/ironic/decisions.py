@@ -1,0 +1,254 @@
+"""What to do with one node, decided from its state alone; pure (contract ironic-provisioner, section 14)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.provisioner import Operation, Wipe
+
+from .translate import Node, error_of
+
+
+class Verb(Enum):
+    """What can be done to a node; the values are Ironic's words where it has one, and stand in our marks."""
+
+    MANAGE = "manage"
+    INSPECT = "inspect"
+    PROVIDE = "provide"
+    DEPLOY = "active"
+    UNDEPLOY = "deleted"
+    ABORT = "abort"
+    END_MAINTENANCE = "end maintenance"
+    POWER_OFF = "power off"
+    REMOVE = "remove"
+    PUT_BACK = "put back"  # only the fields that were changed for the job
+    NOTE = "note"  # only our mark
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The node is where the job wants it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The node will not get there by this job."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The node moves by itself, or cannot be moved now."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Do:
+    """The node is to be moved."""
+
+    verb: Verb
+
+
+Decision = Done | Failed | Waiting | Do
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """What an installation wants of every job: ``inspect`` in a prepare, ``undo_failed`` deployments there, ``remove``
+    nodes from Ironic after a destroy.
+    """
+
+    inspect: bool = False
+    undo_failed: bool = True
+    remove: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One piece of work on nodes. ``left_out``: the deploy steps that were seen being dropped, by node looked at."""
+
+    marker: str
+    operation: Operation
+    wipe: Wipe = Wipe.ALL
+    habits: Habits = Habits()
+    stopped: bool = False
+    left_out: Mapping[NodeName, tuple[str, ...]] = field(default_factory=dict)
+
+
+_CLEAN_FAILURE = "clean failure"
+_UNDONE = frozenset({"available", "manageable", "enroll", "inspect failed"})
+_SETTLES_FOR_PREPARE = frozenset({"verifying", "inspecting", "inspect wait", "cleaning", "clean wait", "deleting"})
+_DEPLOYING = frozenset({"deploying", "wait call-back"})
+_HELD = frozenset({"clean hold", "deploy hold", "service hold"})
+_CAN_BE_UNDEPLOYED = frozenset(
+    {
+        *("active", "deploy failed", "error", "wait call-back", "rescue", "rescue wait", "rescue failed"),
+        *("unrescue failed", "service wait", "service failed"),
+    }
+)
+_SETTLES_FOR_DESTROY = frozenset(
+    {*_SETTLES_FOR_PREPARE, "deploying", "adopting", "rescuing", "unrescuing", "servicing"},
+)
+
+
+def decide(node: Node | None, name: NodeName, job: Job) -> Decision:
+    """Return what becomes of a node of the job; a job that was stopped begins nothing new."""
+    if node is None:
+        if job.operation is Operation.DESTROY_NODES:
+            return Done()
+        return Failed(f"{name} is not enrolled in Ironic, or hidden from us")
+    decision = _TABLES[job.operation](node, job)
+    if isinstance(decision, Do) and decision.verb is Verb.UNDEPLOY and node.protected:
+        return Failed(f"{name} is protected in Ironic")
+    if isinstance(decision, Do) and job.stopped:
+        return Failed(f"{name} was left {node.state}, as the work was stopped")
+    return decision
+
+
+def interruption(node: Node, job: Job, version: int) -> Verb | None:
+    """Return the verb that ends what a node of the job is in the middle of, or None if nothing can."""
+    if not node.marked(job.marker):
+        return None
+    if node.state == "wait call-back":
+        return Verb.ABORT if version >= _ABORTS_DEPLOYMENTS else Verb.UNDEPLOY
+    return Verb.ABORT if node.state in {"clean wait", "inspect wait"} else None
+
+
+_ABORTS_DEPLOYMENTS = 110
+
+
+def _prepare(node: Node, job: Job) -> Decision:
+    if why := _hands_off(node, job) or _in_maintenance(node, but=_CLEAN_FAILURE):
+        return Failed(why)
+    inspected = not job.habits.inspect or _tried(node, job, Verb.INSPECT)
+    match node.state:
+        case "enroll":
+            return _first_time(node, job, Verb.MANAGE)
+        case "available" | "manageable" if node.maintenance:
+            return Do(Verb.END_MAINTENANCE)
+        case "available":
+            return Done() if inspected else Do(Verb.MANAGE)
+        case "manageable":
+            return Do(Verb.PROVIDE if inspected else Verb.INSPECT)
+        case "inspect failed" if _tried(node, job, Verb.INSPECT):
+            return Failed(error_of(node))
+        case "inspect failed":
+            return Do(Verb.INSPECT if job.habits.inspect else Verb.MANAGE)
+        case "clean failed" if _tried(node, job, Verb.PROVIDE) or _tried(node, job, Verb.UNDEPLOY):
+            return Failed(error_of(node))
+        case "clean failed":
+            return Do(Verb.MANAGE)
+        case "deploy failed" | "error" if job.habits.undo_failed:
+            return _first_time(node, job, Verb.UNDEPLOY)
+        case "deploy failed" | "error":
+            return Failed(error_of(node))
+        case "active":
+            return Done() if node.ours else Failed(f"{node.name} is active, but not by Shipyard")
+        case state if state in _SETTLES_FOR_PREPARE:
+            return Waiting(state)
+    return Failed(_out_of_place(node))
+
+
+def _deploy(node: Node, job: Job) -> Decision:
+    if why := _hands_off(node, job):
+        return Failed(why)
+    if node.ours and node.state in {"active", *_DEPLOYING}:
+        return _deployed(node, job)
+    if node.state == "active":
+        return Failed(f"{node.name} is active, but not by Shipyard")
+    if why := _in_maintenance(node):
+        return Failed(why)
+    if node.state == "available" and _tried(node, job, Verb.DEPLOY):
+        return Failed(f"{node.name} was deployed, and is available again: somebody undid it")
+    if node.state == "available":
+        return Do(Verb.DEPLOY)
+    if node.state == "deploy failed" and node.ours and not node.claimed_by(job.marker):
+        return Failed(f"{error_of(node)} (of earlier work; it must be prepared first)")
+    if node.state == "deploy failed":
+        return Failed(error_of(node))
+    return Failed(_out_of_place(node))
+
+
+def _deployed(node: Node, job: Job) -> Decision:
+    """Return the verdict on a deployment, which waits for its end: only then a dropped step can be written down, and
+    what was not written down would be a success for whoever looks next.
+    """
+    if node.state != "active":
+        return Waiting(node.state)
+    if (mark := node.marked(job.marker)) and mark.unsupported:
+        return Failed(f"{node.name}: not supported by the node: {', '.join(mark.unsupported)}")
+    return Do(Verb.NOTE) if job.left_out.get(NodeName(node.name)) else Done()
+
+
+def _destroy(node: Node, job: Job) -> Decision:
+    if why := _hands_off(node, job):
+        return Failed(why)
+    if node.state in {"clean failed", "adopt failed"}:
+        return Failed(f"{error_of(node)}; the disks may hold data")
+    if why := _in_maintenance(node):
+        return Failed(why)
+    if node.state in _CAN_BE_UNDEPLOYED:
+        return _first_time(node, job, Verb.UNDEPLOY)
+    if node.state in _SETTLES_FOR_DESTROY:
+        return Waiting(node.state)
+    if node.state not in _UNDONE:
+        return Failed(_out_of_place(node))
+    if node.power == "power on" or node.power_target:
+        return _switched_off(node, job)
+    if node.mark and node.mark.kept:
+        return Do(Verb.PUT_BACK)
+    return Do(Verb.REMOVE) if job.habits.remove else Done()
+
+
+def _switched_off(node: Node, job: Job) -> Decision:
+    if node.power_target:
+        return Waiting("being switched off")
+    mark = node.marked(job.marker)
+    # Switching leaves the state as it is: here only the error tells a failure from a request that never arrived.
+    if mark and Verb.POWER_OFF.value in mark.tried and node.last_error:
+        return Failed(f"{error_of(node)}; it could not be switched off")
+    return Do(Verb.POWER_OFF)
+
+
+_TABLES = {
+    Operation.PREPARE_NODES: _prepare,
+    Operation.DEPLOY_NODES: _deploy,
+    Operation.DESTROY_NODES: _destroy,
+}
+
+
+def _tried(node: Node, job: Job, verb: Verb) -> bool:
+    """Return whether this job asked for the verb and the node has changed its state since."""
+    mark = node.marked(job.marker)
+    return mark is not None and mark.tried.get(verb.value, node.since) != node.since
+
+
+def _first_time(node: Node, job: Job, verb: Verb) -> Decision:
+    """Return the verb, unless it was what brought the node here."""
+    return Failed(error_of(node)) if _tried(node, job, verb) else Do(verb)
+
+
+def _hands_off(node: Node, job: Job) -> str:
+    if node.mark and job.marker in node.mark.after:
+        return f"{node.name} was taken over by later work of Shipyard ({node.mark.marker})"
+    if (mark := node.marked(job.marker)) and mark.refused:
+        return mark.refused
+    return f"{node.name} belongs to instance {node.instance}, which is not Shipyard's" if node.foreign else ""
+
+
+def _in_maintenance(node: Node, *, but: str = "") -> str:
+    """Return why a node is out of our hands. What a person began is never ended here, whatever the state."""
+    if not node.maintenance or (but and node.fault == but):
+        return ""
+    reason = "; ".join(part for part in (node.fault, node.maintenance_reason) if part)
+    return f"{node.name} is in maintenance: {reason or 'no reason given'}"
+
+
+def _out_of_place(node: Node) -> str:
+    if node.state in _HELD:
+        return f"{node.name} is in {node.state}: it waits for a person"
+    error = f" ({' '.join(node.last_error.split())})" if node.last_error else ""
+    return f"{node.name} is {node.state or 'in no state'}, from where this work cannot go on{error}"

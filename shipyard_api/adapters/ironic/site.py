@@ -1,0 +1,52 @@
+"""Work on the site as a whole, which in Ironic is a look at the service: nothing is changed, nothing needs a place."""
+
+from collections.abc import Collection
+
+from shipyard_api.ports.errors import Refused, Unavailable
+from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Operation
+
+from .client import SYSTEM, IronicClient
+
+OPERATIONS = frozenset({Operation.VERIFY_SITE, Operation.PREPARE_SITE})
+
+
+def job_of(marker: str, operation: Operation) -> JobId:
+    """Return the job of this work: as it needs no place in Ironic, its name says all."""
+    return JobId(f"{operation.value}:{marker}")
+
+
+def find(marker: str, operation: Operation, known: Collection[JobId]) -> JobId | None:
+    """Return the job of this work, which exists as soon as it is intended."""
+    job = job_of(marker, operation)
+    return None if job in known else job
+
+
+def report(client: IronicClient, job: JobId, operation: Operation) -> JobReport:
+    """Return whether the site can be worked on: in a version that we speak, by at least one conductor."""
+    if not job.startswith(f"{operation.value}:"):
+        return JobReport(job, JobState.LOST, ok=False, message=f"{job} is no job of {operation.value}")
+    if operation is Operation.PREPARE_SITE:
+        return JobReport(job, JobState.ENDED, ok=True, message="Ironic has nothing to prepare on a site")
+    try:
+        version = client.renew_version()
+    except Refused as error:
+        return JobReport(job, JobState.ENDED, ok=False, message=error.detail)
+    dead, alive = _conductors(client)
+    notes = [f"Ironic speaks 1.{version}", f"conductors alive: {', '.join(alive) or 'none'}"]
+    notes.extend([f"not alive: {', '.join(dead)}"] if dead else [])
+    return JobReport(job, JobState.ENDED, ok=bool(alive), message="; ".join(notes))
+
+
+def check_health(client: IronicClient) -> None:
+    """Return if the service answers and a conductor is alive; raise Unavailable or Refused otherwise."""
+    client.renew_version()
+    _, alive = _conductors(client)
+    if not alive:
+        raise Unavailable(SYSTEM, "GET /v1/conductors", "no conductor is alive: no node would move")
+
+
+def _conductors(client: IronicClient) -> tuple[list[str], list[str]]:
+    """Return the conductors that are not alive, and those that are."""
+    listed = client.conductors()
+    alive = sorted(str(one.get("hostname")) for one in listed if one.get("alive") is True)
+    return sorted({str(one.get("hostname")) for one in listed} - set(alive)), alive

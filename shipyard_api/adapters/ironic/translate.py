@@ -1,0 +1,293 @@
+"""Ironic's nodes into our words, and our marks on them; pure (contract ironic-provisioner, sections 3, 5, 9, 10)."""
+
+import re
+import uuid
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any
+
+from shipyard_api.domain.findings import Finding, Level
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.provisioner import NodeCondition, Operation
+
+from .client import SYSTEM, JsonObject, Reply
+
+FIELDS = (
+    *("uuid", "name", "provision_state", "provision_updated_at", "last_error", "maintenance", "maintenance_reason"),
+    *("fault", "instance_uuid", "protected", "power_state", "target_power_state", "automated_clean", "extra"),
+)
+INTERNAL = "driver_internal_info"
+MARK = "shipyard"  # the key of ``extra`` that is ours
+
+LONGEST_REASON = 500  # characters of what Ironic says about one node
+MOST_PREDECESSORS = 8  # how many earlier jobs a mark remembers
+MOST_NAMED = 10  # nodes in one finding
+SHORTEST_SECRET = 4  # shorter arguments (true, 1, off) say nothing, and would make holes in every text
+
+_SHIPYARD = uuid.UUID("5c1b7f0e-8b0c-5f0e-9a57-3f2f7f5d2a61")
+_LOCKED = "is locked by"
+_MOVING = "while a state transition is in progress"
+_NAME = re.compile(r"[A-Za-z0-9._~-]{1,255}")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What Shipyard keeps with a node in Ironic: the last job that it was part of, and how far that came.
+
+    ``tried``: per verb, when the node had last changed its state as we asked, so that a state seen later can be told
+    from the one before. ``after``: jobs that this one took the node over from. ``claim``: the job whose deployment the
+    node's ``instance_uuid`` stands for. ``kept``: fields of the node to be put back. ``unsupported``: deploy steps that
+    were left out. ``refused``: why Ironic would not do what the job asked for. ``stopped``: nothing new is to be begun.
+    """
+
+    marker: str
+    operation: str
+    tried: Mapping[str, str] = field(default_factory=dict)
+    after: tuple[str, ...] = ()
+    claim: str = ""
+    kept: Mapping[str, Any] = field(default_factory=dict)
+    unsupported: tuple[str, ...] = ()
+    refused: str = ""
+    stopped: bool = False
+
+    @classmethod
+    def read(cls, stored: object) -> "Mark | None":
+        """Return the mark in this JSON, or None if it is none of ours."""
+        if not isinstance(stored, Mapping) or not isinstance(stored.get("marker"), str):
+            return None
+        tried, kept = stored.get("tried"), stored.get("kept")
+        return cls(
+            stored["marker"],
+            str(stored.get("operation")),
+            {str(verb): str(since) for verb, since in tried.items()} if isinstance(tried, Mapping) else {},
+            _texts(stored.get("after")),
+            str(stored.get("claim") or ""),
+            dict(kept) if isinstance(kept, Mapping) else {},
+            _texts(stored.get("unsupported")),
+            str(stored.get("refused") or ""),
+            stored.get("stopped") is True,
+        )
+
+    def json(self) -> dict[str, Any]:
+        """Return the mark as it is kept, without what is empty."""
+        whole = {
+            "marker": self.marker,
+            "operation": self.operation,
+            "tried": dict(self.tried),
+            "after": list(self.after),
+            "claim": self.claim,
+            "kept": dict(self.kept),
+            "unsupported": list(self.unsupported),
+            "refused": self.refused,
+            "stopped": self.stopped,
+        }
+        return {key: value for key, value in whole.items() if value}
+
+    def followed_by(self, marker: str, operation: Operation) -> "Mark":
+        """Return the mark of the next job on the same node: what outlives a job is kept."""
+        after = tuple(one for one in (*self.after, self.marker) if one != marker)
+        return Mark(marker, operation.value, after=after[-MOST_PREDECESSORS:], claim=self.claim, kept=self.kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node as Ironic listed it; ``since`` is when its state last changed, in Ironic's words ("" for never).
+
+    ``left_out``: the deploy steps that were dropped from the deployment that goes on (None: not told).
+    """
+
+    uuid: str
+    name: str
+    state: str
+    since: str = ""
+    last_error: str = ""
+    maintenance: bool = False
+    maintenance_reason: str = ""
+    fault: str = ""
+    instance: str = ""
+    protected: bool = False
+    power: str = ""
+    power_target: str = ""
+    automated_clean: bool | None = None
+    mark: Mark | None = None
+    left_out: tuple[str, ...] | None = None
+
+    @classmethod
+    def read(cls, listed: JsonObject) -> "Node":
+        """Return the node in this JSON."""
+
+        def text(key: str) -> str:
+            return str(listed.get(key) or "")
+
+        extra = listed.get("extra")
+        return cls(
+            text("uuid"),
+            text("name"),
+            text("provision_state"),
+            text("provision_updated_at"),
+            text("last_error"),
+            listed.get("maintenance") is True,
+            text("maintenance_reason"),
+            text("fault"),
+            text("instance_uuid"),
+            listed.get("protected") is True,
+            text("power_state"),
+            text("target_power_state"),
+            listed.get("automated_clean"),
+            Mark.read(extra.get(MARK)) if isinstance(extra, Mapping) else None,
+            steps_left_out(listed.get(INTERNAL)),
+        )
+
+    @property
+    def ours(self) -> bool:
+        """Whether the instance on this node is one of Shipyard's, whichever job made it."""
+        return self.mark is not None and bool(self.mark.claim) and self.claimed_by(self.mark.claim)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the node belongs to somebody else (an allocation, too, shows in ``instance_uuid``)."""
+        return bool(self.instance) and not self.ours
+
+    def claimed_by(self, marker: str) -> bool:
+        """Return whether the instance on this node is the one of this job."""
+        return self.instance == claim(marker, self.name)
+
+    def marked(self, marker: str) -> Mark | None:
+        """Return the mark of this job on the node, if it has it."""
+        return self.mark if self.mark and self.mark.marker == marker else None
+
+
+def claim(marker: str, name: str) -> str:
+    """Return the ``instance_uuid`` by which a job takes a node: the same however often it is asked for."""
+    return str(uuid.uuid5(uuid.uuid5(_SHIPYARD, marker), name))
+
+
+def by_name(listed: Iterable[JsonObject]) -> dict[NodeName, Node]:
+    """Return the nodes that have a name."""
+    return {NodeName(node.name): node for node in map(Node.read, listed) if node.name}
+
+
+def set_mark(mark: Mark) -> JsonObject:
+    """Return the change that puts a mark on a node, over any that it has."""
+    return {"op": "add", "path": f"/extra/{MARK}", "value": mark.json()}
+
+
+def steps_left_out(internal: object) -> tuple[str, ...] | None:
+    """Return the deploy steps that we asked for and that Ironic dropped without a word, as ``interface.step``.
+
+    None if that is not told: both lists are there only while the node is being deployed.
+    """
+    if not isinstance(internal, Mapping):
+        return None
+    asked, final = internal.get("user_deploy_steps"), internal.get("deploy_steps")
+    if not isinstance(asked, list) or not isinstance(final, list) or not final:
+        return None
+    there = {_step(one) for one in final}
+    return tuple(_step(one) for one in asked if _priority(one) > 0 and _step(one) not in there)
+
+
+class Reaction(Enum):
+    """What follows from an answer to a change."""
+
+    ACCEPTED = "accepted"
+    LATER = "later"  # nothing was changed, and the same request may work soon
+    ASK_STATE = "ask for the state"  # the verb does not fit the state, which may already be the wanted one
+    REFUSED = "refused"
+
+
+def reaction(reply: Reply) -> Reaction:
+    """Return what follows from an answer to a change."""
+    if 200 <= reply.status < 300:
+        return Reaction.ACCEPTED
+    # "in progress": the node is on its way to another state, for which nobody should wait here.
+    if reply.status == 503 or is_locked(reply) or (reply.status == 409 and _MOVING in reply.text):
+        return Reaction.LATER
+    return Reaction.ASK_STATE if reply.status == 400 else Reaction.REFUSED
+
+
+def is_locked(reply: Reply) -> bool:
+    """Return whether somebody holds the node at this moment; a taken name or instance is 409, too."""
+    return reply.status == 409 and _LOCKED in reply.text
+
+
+def refusal(reply: Reply) -> str:
+    """Return an answer that is no success in words."""
+    hint = {403: "protected, or not allowed to us", 404: "there is no such node", 413: "the request is too large"}
+    return reply.text or hint.get(reply.status) or f"Ironic answered {reply.status} without a reason"
+
+
+def secrets(value: object) -> frozenset[str]:
+    """Return every text inside this value that could be quoted in an error."""
+    if isinstance(value, Mapping):
+        return frozenset[str]().union(*map(secrets, value.values()))
+    if isinstance(value, str):
+        return frozenset({value}) if len(value) >= SHORTEST_SECRET else frozenset()
+    if isinstance(value, Sequence):
+        return frozenset[str]().union(*map(secrets, value))
+    return frozenset()
+
+
+def masked(text: str, hidden: Iterable[str]) -> str:
+    """Return the text without what is hidden."""
+    for secret in sorted(hidden, key=len, reverse=True):
+        text = text.replace(secret, "******")
+    return text
+
+
+def findings(names: Collection[NodeName], known: Collection[NodeName]) -> tuple[Finding, ...]:
+    """Return what is wrong with the names of a design: those Ironic cannot hold, those that it does not know."""
+    found = [
+        Finding("NodeNameImpossible", Level.ERROR, f"Ironic cannot hold a node named {name!r}: {why}", source=SYSTEM)
+        for name in sorted(names)
+        if (why := _name_fault(name))
+    ]
+    missing = sorted(name for name in names if name not in known and not _name_fault(name))
+    if missing:
+        shown = ", ".join(missing[:MOST_NAMED]) + (
+            f" and {more} more" if (more := len(missing) - MOST_NAMED) > 0 else ""
+        )
+        text = f"{len(missing)} of {len(names)} nodes are not enrolled in Ironic: {shown}"
+        found.append(Finding("NodeNotInProvisioner", Level.WARNING, text, source=SYSTEM))
+    return tuple(found)
+
+
+def condition(listed: JsonObject) -> NodeCondition:
+    """Return how Ironic sees a node."""
+    node = Node.read(listed)
+    power = {"power on": "on", "power off": "off"}.get(node.power, "unknown")
+    return NodeCondition(node.name or node.uuid, node.state, power)
+
+
+def error_of(node: Node) -> str:
+    """Return a node's state with the error that led there."""
+    error = " ".join(node.last_error.split())
+    return f"{node.name} is {node.state}: {error or 'Ironic gives no reason'}"
+
+
+def tried(mark: Mark, verb: str, since: str) -> Mark:
+    """Return the mark with the note that this verb is about to be asked for."""
+    return replace(mark, tried={**mark.tried, verb: since})
+
+
+def _name_fault(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        return "letters, digits and -._~ are possible, at most 255"
+    try:
+        uuid.UUID(name)
+    except ValueError:
+        return ""
+    return "it looks like a UUID"
+
+
+def _step(step: object) -> str:
+    return f"{step.get('interface')}.{step.get('step')}" if isinstance(step, Mapping) else ""
+
+
+def _priority(step: object) -> int:
+    priority = step.get("priority") if isinstance(step, Mapping) else None
+    return priority if isinstance(priority, int) else 0
+
+
+def _texts(stored: object) -> tuple[str, ...]:
+    return tuple(map(str, stored)) if isinstance(stored, list) else ()

@@ -1,0 +1,1 @@
+"""The provisioner port, filled by a MAAS."""

@@ -1,0 +1,260 @@
+"""MAAS's region API: paths, forms, signatures, and what its answers mean in terms of ``ports.errors``."""
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from shipyard_api.http import HttpClient, Params, Response, retry_after, segment
+from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+
+from .oauth import ApiKey, signer
+
+SYSTEM = "MAAS"
+LARGEST_LISTING = 256 * 1024 * 1024  # bytes: a machine is some 30 KB, and there is no paging
+LONGEST_QUERY = 6000  # characters; proxies turn longer request lines away
+MOST_LISTINGS = 3  # requests for one look at named machines; beyond that one listing of all is cheaper
+QUICK = 10.0  # seconds; a read that failed sooner is worth repeating at once
+LONGEST_DETAIL = 400  # characters of MAAS's text that go into ours
+
+JsonObject = Mapping[str, Any]
+Fields = Sequence[tuple[str, str]]
+
+_FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+_STATE_FORBIDS = "because of the current state"
+
+
+class WrongState(Refused):
+    """The state of the machine forbids the operation; only reading the machine again tells what to do."""
+
+
+class MaasClient:
+    """One MAAS region. Writes are sent once; reads that fail quickly are repeated here, each signed anew.
+
+    ``base_url`` ends in ``/MAAS/api/2.0``. A 401 is answered by one more attempt, signed anew: it had no effect, and
+    the nonce or the clock may have been at fault. Seconds: ``connect_timeout``; ``read_timeout``, which must outlast
+    the 90 s for which MAAS repeats a transaction by itself; ``read_pause`` before a read is first repeated, doubled
+    for each further one of ``read_attempts``.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        api_key: str,
+        connect_timeout: float = 20.0,
+        read_timeout: float = 150.0,
+        read_attempts: int = 3,
+        read_pause: float = 0.5,
+        sleep: Callable[[float], None] = time.sleep,
+        now: Callable[[], float] = time.time,
+        verify: bool | str = True,
+    ) -> None:
+        self._http = HttpClient(
+            base_url,
+            system=SYSTEM,
+            headers={"Accept": "application/json"},
+            credentials=signer(ApiKey.parse(api_key), now),
+            connect_timeout=connect_timeout,
+            read_timeout=read_timeout,
+            total_timeout=4 * read_timeout,
+            max_body=LARGEST_LISTING,
+            read_attempts=1,  # repeated below: a repetition with the same nonce would be refused
+            verify=verify,
+        )
+        self._pauses = [read_pause * 2**attempt for attempt in range(read_attempts - 1)]
+        self._sleep = sleep
+
+    # The region.
+
+    def version(self) -> str:
+        """Return the release of MAAS, which it tells anybody."""
+        return str(_object(self._read("version/")).get("version"))
+
+    def whoami(self) -> JsonObject:
+        """Return the user whose key we have: ``username``, ``is_superuser``."""
+        return _object(self._read("users/?op=whoami"))
+
+    def setting(self, name: str) -> object:
+        """Return a site-wide setting of MAAS."""
+        return _expected(self._read("maas/?op=get_config", [("name", name)])).json()
+
+    def boot_resources(self) -> list[JsonObject] | None:
+        """Return the images that can be deployed, or None where this MAAS does not tell."""
+        answer = self._read("boot-resources/")
+        return None if answer.status in (404, 410) else _objects(answer)
+
+    def rack_controllers(self) -> list[JsonObject]:
+        """Return the rack controllers, connected or not."""
+        return _objects(self._read("rackcontrollers/"))
+
+    # Machines.
+
+    def machines(self, hostnames: Collection[str] | None = None) -> list[JsonObject]:
+        """Return the machines with these host names (None: all), and perhaps others. Slow on large sites.
+
+        Very many names are answered by one listing of all machines, at most ``MOST_LISTINGS`` requests are made.
+        """
+        queries = None if hostnames is None else _queries(hostnames)
+        if queries is None or len(queries) > MOST_LISTINGS:
+            return _objects(self._read("machines/"))
+        found = [one for query in queries for one in _objects(self._read("machines/", query))]
+        return list({str(one.get("system_id")): one for one in found}.values())
+
+    def machine(self, system_id: str) -> JsonObject | None:
+        """Return the machine, or None if MAAS says that there is none."""
+        answer = self._read(f"machines/{segment(system_id)}/")
+        return None if answer.status == 404 else _object(answer)
+
+    def operate(self, system_id: str, operation: str, fields: Fields, *, marker: str = "") -> None:
+        """Ask for an operation on a machine, once; it has only begun when this returns.
+
+        Raises WrongState, or Refused, when the machine was certainly left alone, Busy when it is worth asking again,
+        Unavailable when it may have begun all the same.
+        """
+        _expected(self._write("POST", f"machines/{segment(system_id)}/?op={operation}", fields, marker), marker)
+
+    def delete_machine(self, system_id: str, *, marker: str = "") -> None:
+        """Make MAAS forget a machine; one that it does not know is forgotten already."""
+        answer = self._write("DELETE", f"machines/{segment(system_id)}/", (), marker)
+        if answer.status != 404:
+            _expected(answer, marker)
+
+    def events(self, hostname: str, *, limit: int) -> list[JsonObject]:
+        """Return the newest events of a machine that are warnings or worse, newest first."""
+        query = [("hostname", hostname), ("level", "WARNING"), ("limit", str(limit))]
+        return _mappings(_object(self._read("events/?op=query", query)).get("events"))
+
+    # Tags.
+
+    def tags(self) -> dict[str, str]:
+        """Return the comment of every tag, by name."""
+        return {
+            str(one["name"]): str(one.get("comment") or "") for one in _objects(self._read("tags/")) if "name" in one
+        }
+
+    def create_tag(self, name: str, comment: str, *, marker: str = "") -> None:
+        """Create a tag; one of that name is left as it is."""
+        try:
+            _expected(self._write("POST", "tags/", [("name", name), ("comment", comment)], marker), marker)
+        except Refused:
+            if name not in self.tags():
+                raise
+
+    def tag_machines(self, name: str, system_ids: Iterable[str], *, marker: str = "") -> None:
+        """Put the tag on machines; those that have it keep it."""
+        fields = [("add", system_id) for system_id in system_ids]
+        _expected(self._write("POST", f"tags/{segment(name)}/?op=update_nodes", fields, marker), marker)
+
+    def delete_tag(self, name: str) -> None:
+        """Remove a tag, also from all machines; one that does not exist is removed already."""
+        answer = self._write("DELETE", f"tags/{segment(name)}/", (), "")
+        if answer.status != 404:
+            _expected(answer)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._http.close()
+
+    def _read(self, path: str, params: Params = ()) -> Response:
+        """Return an answer; a failure that came quickly and says nothing of when to return is tried again."""
+        for pause in self._pauses:
+            started = time.monotonic()
+            try:
+                answer = self._signed("GET", path, params=params)
+            except Unavailable:
+                if time.monotonic() - started > QUICK:
+                    raise
+            else:
+                if answer.status not in (502, 503, 504) or "retry-after" in answer.headers:
+                    return answer
+            self._sleep(pause)
+        return self._signed("GET", path, params=params)
+
+    def _write(self, method: str, path: str, fields: Fields, marker: str) -> Response:
+        # Without a form, MAAS may have no data object at all and answer 500: every POST carries one.
+        body = urlencode(fields).encode() if method == "POST" else b""
+        return self._signed(method, path, body=body, marker=marker)
+
+    def _signed(self, method: str, path: str, *, params: Params = (), body: bytes = b"", marker: str = "") -> Response:
+        """Return the answer to a request, sent a second time only if the first was turned away for its signature."""
+        headers = _FORM if body else {}
+        answer = self._http.send(method, path, params=params, body=body, headers=headers, marker=marker)
+        if answer.status == 401:
+            answer = self._http.send(method, path, params=params, body=body, headers=headers, marker=marker)
+        return answer
+
+
+def _queries(hostnames: Collection[str]) -> list[list[tuple[str, str]]]:
+    """Return filters for host names, each short enough for a request line."""
+    queries: list[list[tuple[str, str]]] = []
+    room = 0
+    for name in sorted(set(hostnames)):
+        pair = ("hostname", name)
+        size = len(urlencode([pair])) + 1
+        if size > room:
+            queries.append([])
+            room = LONGEST_QUERY
+        queries[-1].append(pair)
+        room -= size
+    return queries
+
+
+def _expected(answer: Response, marker: str = "") -> Response:
+    if not answer.ok:
+        raise _fault(answer, marker)
+    return answer
+
+
+def _fault(answer: Response, marker: str) -> PeerError:
+    """Return what an answer that is no success means (contract maas, 3): of the two kinds of 409 one is worth
+    repeating, and what commissioning answers with 400 is the other kind.
+    """
+    said = _said(answer)
+    if answer.status == 429 or (answer.status in (409, 503) and "retry-after" in answer.headers):
+        pause = retry_after(answer.headers, now=datetime.now(UTC))
+        return Busy(SYSTEM, answer.operation, said, marker=marker, retry_after=pause)
+    if answer.status == 409 or (answer.status == 400 and _STATE_FORBIDS in said):
+        return WrongState(SYSTEM, answer.operation, said, marker=marker)
+    kind = Refused if answer.status < 500 and answer.status != 408 else Unavailable
+    return kind(SYSTEM, answer.operation, said, marker=marker)
+
+
+def _said(answer: Response) -> str:
+    """Return status and reason in one line: plain text, or the texts of each field for a fault of validation."""
+    try:
+        body = answer.json()
+    except Unavailable:
+        body = answer.body.decode("utf-8", "replace")
+    if isinstance(body, Mapping):
+        texts = [
+            f"{field}: {' '.join(map(str, said)) if isinstance(said, list) else said}" for field, said in body.items()
+        ]
+        body = "; ".join(text.removeprefix("__all__: ") for text in texts)
+    elif isinstance(body, list):
+        body = "; ".join(map(str, body))
+    line = " ".join(str(body).split())[:LONGEST_DETAIL]
+    return f"answered {answer.status}: {line}" if line else f"answered {answer.status} without a reason"
+
+
+def _object(answer: Response) -> JsonObject:
+    value = _expected(answer).json()
+    if not isinstance(value, dict):
+        raise _unexpected(answer)
+    return value
+
+
+def _objects(answer: Response) -> list[JsonObject]:
+    value = _expected(answer).json()
+    if not isinstance(value, list):
+        raise _unexpected(answer)
+    return _mappings(value)
+
+
+def _mappings(value: object) -> list[JsonObject]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _unexpected(answer: Response) -> Unavailable:
+    return Unavailable(SYSTEM, answer.operation, f"answered {answer.status} with JSON of another shape than agreed")

@@ -1,0 +1,78 @@
+"""The tags by which MAAS keeps our jobs for us; pure (contract maas, 8).
+
+The tag of a job exists as long as the job is known, and is on every machine that the job has taken on. Its comment is
+the job's record.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from shipyard_api.ports.provisioner import JobId, Work
+
+MARK = "shipyard-"
+MOST_UNERASED = 50  # nodes named in the record of a job
+_STOPPED = "-stopped"
+
+_TAG_TEXT = re.compile(r"[A-Za-z0-9_-]{1,200}")
+_RECORD = re.compile(
+    r"Shipyard (?P<operation>\w+) at (?P<at>\S+Z), work (?P<work>[0-9a-f]{16})(; nothing erased on: (?P<unerased>.*))?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What the comment of a job's tag says: which work it is of, when it was submitted, what could not be erased."""
+
+    work: str
+    at: datetime
+    unerased: str = ""
+
+
+def mark(job: str) -> str:
+    """Return the tag that stands for a job, and for its having taken a machine on."""
+    kept = _TAG_TEXT.fullmatch(job) and not job.endswith(_STOPPED)
+    return MARK + (job if kept else hashlib.sha256(job.encode()).hexdigest()[:40])
+
+
+def stop_mark(job: str) -> str:
+    """Return the tag that says of a job that it was aborted."""
+    return mark(job) + _STOPPED
+
+
+def record_text(work: Work, at: datetime, unerased: Sequence[str] = ()) -> str:
+    """Return the comment of the job's tag, for people and for ``read_record``."""
+    named = ", ".join(unerased[:MOST_UNERASED])
+    more = f" and {len(unerased) - MOST_UNERASED} more" if len(unerased) > MOST_UNERASED else ""
+    note = f"; nothing erased on: {named}{more}" if unerased else ""
+    return f"Shipyard {work.operation.value} at {at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}, work {fingerprint(work)}{note}"
+
+
+def read_record(comment: str) -> Record | None:
+    """Return what a comment records, or None if it is not one of ours."""
+    found = _RECORD.fullmatch(comment)
+    if found is None:
+        return None
+    try:
+        at = datetime.fromisoformat(found["at"])
+    except ValueError:
+        return None
+    return Record(found["work"], at, found["unerased"] or "")
+
+
+def fingerprint(work: Work) -> str:
+    """Return a short text that differs for different work."""
+    nodes = None if work.nodes is None else sorted(set(work.nodes))
+    whole = json.dumps([work.operation.value, work.design, work.wipe.value, nodes])
+    return hashlib.sha256(whole.encode()).hexdigest()[:16]
+
+
+def stale_marks(tags: Mapping[str, str], *, before: datetime, spared: JobId) -> list[str]:
+    """Return the tags of jobs that were submitted, or stopped, before a time, oldest first."""
+    kept = {mark(spared), stop_mark(spared)}
+    records = ((name, read_record(comment)) for name, comment in tags.items() if name.startswith(MARK))
+    old = [(record.at, name) for name, record in records if record and record.at < before and name not in kept]
+    return [name for _, name in sorted(old)]

@@ -1,0 +1,51 @@
+"""How MAAS knows us: an API key, and the header it makes for one request (OAuth 1.0, PLAINTEXT; contract maas, 2)."""
+
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+from shipyard_api.http import Headers
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """The three parts of an API key; none but the first is ever shown."""
+
+    consumer: str
+    token: str = field(repr=False)
+    secret: str = field(repr=False)
+
+    @classmethod
+    def parse(cls, text: str) -> "ApiKey":
+        """Return the key that a user of MAAS copied. Raises ValueError, without the text, if it is none."""
+        parts = text.strip().split(":")
+        if len(parts) != 3 or not all(part and part.isascii() and part.isprintable() for part in parts):
+            raise ValueError("a MAAS API key has three parts joined by colons: consumer key, token key, token secret")
+        return cls(*parts)
+
+    def header(self, *, nonce: str, timestamp: int) -> str:
+        """Return the value of the Authorization header for one attempt of one request."""
+        fields = {
+            "oauth_version": "1.0",
+            "oauth_signature_method": "PLAINTEXT",
+            "oauth_consumer_key": self.consumer,
+            "oauth_token": self.token,
+            # The consumer's secret is empty in MAAS: what is signed with begins with the separator.
+            "oauth_signature": f"&{self.secret}",
+            "oauth_timestamp": str(timestamp),
+            "oauth_nonce": nonce,
+        }
+        return 'OAuth realm="OAuth", ' + ", ".join(
+            f'{name}="{quote(value, safe="")}"' for name, value in fields.items()
+        )
+
+
+def signer(key: ApiKey, now: Callable[[], float] = time.time) -> Callable[[], Headers]:
+    """Return what makes fresh headers at every call: MAAS remembers nonces, so no header may be sent twice."""
+
+    def sign() -> Headers:
+        return {"Authorization": key.header(nonce=secrets.token_hex(16), timestamp=int(now()))}
+
+    return sign

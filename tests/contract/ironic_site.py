@@ -1,0 +1,75 @@
+"""An Ironic for the suite of the provisioner port: the adapter, over HTTP, before the simulator."""
+
+import json
+import urllib.request
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, ClassVar
+
+import yaml
+
+from shipyard_api.adapters.ironic.client import OLDEST, IronicClient
+from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
+from shipyard_api.domain.nodes import Inventory, Node, NodeName
+from shipyard_api.ports.provisioner import JobId, Operation
+from shipyard_api.simulators.ironic import simulator as ironic_simulator
+from shipyard_api.simulators.scenario import parse_scenario
+from tests.contract.provisioner_sites import NODES, PATIENCE, TIME_SCALE, Fate, Plot, Site, Slip
+
+UNREADABLE = 404
+HEADERS = {"X-OpenStack-Ironic-API-Version": "1.50", "Content-Type": "application/json"}
+
+
+class IronicSite(Site):
+    """Ironic's adapter before the simulator; designs are read from here, as Ironic reads none."""
+
+    provisioner: IronicProvisioner
+    never_fails = frozenset({Operation.PREPARE_SITE})
+    ready = "available"
+    _fates: ClassVar = {
+        Fate.FAILS_PREPARE: {"prepare": "fail", "reason": "no PXE boot"},
+        Fate.FAILS_DEPLOY: {"deploy": "fail", "reason": "no disk"},
+        Fate.HANGS_PREPARE: {"prepare": "never"},
+    }
+    _slips: ClassVar = {Slip.BROKEN: "error", Slip.ANSWER_LOST: "drop_after_effect"}
+
+    def __init__(self, plot: Plot, cleanup: ExitStack, _directory: Path, **scenario: Any) -> None:
+        """Start a simulator that plays the plot and ``scenario``, the sections of a scenario file."""
+        faults = scenario.setdefault("service", [])
+        scenario.setdefault("nodes", {}).update({name: self._fates[fate] for name, fate in plot.fates.items()})
+        if plot.unhealthy:
+            faults.append({"method": "GET", "path": "/v1/conductors", "action": "error", "status": 503})
+        if plot.first_submit:
+            action = self._slips[plot.first_submit]
+            faults.append({"method": "PATCH", "path": "/v1/nodes/*", "action": action, "first": 1})
+        too_old = {"highest": OLDEST - 1} if plot.failing is Operation.VERIFY_SITE else {}
+        played = parse_scenario(yaml.safe_dump(scenario))
+        self.simulator = cleanup.enter_context(
+            ironic_simulator.running(played, time_scale=float(TIME_SCALE), **too_old)
+        )
+        for node in NODES:
+            self.call("POST", "/v1/nodes", {"driver": "redfish", "name": node.name})
+        client = IronicClient(self.simulator.url, read_pause=0.0)
+        cleanup.callback(client.close)
+        self._valid = not plot.invalid
+        self.provisioner = IronicProvisioner(client, self._inventory)
+
+    def make_unreadable(self) -> str:
+        return self.provisioner.design_reference(UNREADABLE)
+
+    def jobs(self, operation: Operation) -> list[JobId]:
+        nodes = self.call("GET", "/v1/nodes?fields=extra")["nodes"]
+        marks = [node["extra"].get("shipyard", {}) for node in nodes]
+        return sorted({JobId(mark["marker"]) for mark in marks if mark.get("operation") == operation.value})
+
+    def call(self, method: str, path: str, body: object = None) -> Any:
+        """Ask Ironic itself, past the adapter."""
+        content = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.simulator.url + path, content, HEADERS, method=method)
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return json.loads(answer.read() or b"null")
+
+    def _inventory(self, revision: int) -> Inventory:
+        if revision == UNREADABLE:
+            raise LookupError(revision)
+        return Inventory.of(NODES if self._valid else (*NODES, Node(NodeName("a name with spaces"))))

@@ -1,0 +1,322 @@
+"""MAAS's own traps: it knows machines and no jobs, and the machines are not all ours (contract maas, 3 and 11)."""
+
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from shipyard_api.adapters.maas.decisions import Rules
+from shipyard_api.adapters.maas.translate import Options
+from shipyard_api.domain.findings import Level
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.errors import Refused, Unavailable
+from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Wipe
+from tests.contract.provisioner_sites import MaasSite
+
+PREPARE, DEPLOY, DESTROY = Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES
+StartMaas = Callable[..., MaasSite]
+
+
+def names(text: str) -> frozenset[NodeName]:
+    return frozenset(map(NodeName, text.split()))
+
+
+def marker() -> Marker:
+    return Marker(str(uuid.uuid4()))
+
+
+def ready(*nodes: str, **values: Any) -> dict[str, Any]:
+    return {"machines": {node: {"status": "Ready", **values} for node in nodes}}
+
+
+# Whose machines they are
+
+
+@pytest.mark.parametrize("operation", [PREPARE, DEPLOY, DESTROY])
+@pytest.mark.parametrize("status", ["Deployed", "Allocated", "Deploying"])
+def test_a_machine_of_somebody_else_fails_and_is_left_alone(
+    start_maas: StartMaas, operation: Operation, status: str
+) -> None:
+    site = start_maas(machines={"n1": {"status": status, "owner": "alice"}, "n2": {"status": "Ready"}})
+    report = site.run(site.work(operation, "n1", "n2"))
+    assert (report.state, report.succeeded, report.failed) == (JobState.ENDED, names("n2"), names("n1"))
+    assert "alice" in report.reasons[NodeName("n1")]
+    assert set(site.past("n1")) <= {status, "Deployed"}  # what alice began goes on
+
+
+@pytest.mark.parametrize("operation", [PREPARE, DEPLOY, DESTROY])
+def test_a_locked_machine_fails_where_something_had_to_be_done(start_maas: StartMaas, operation: Operation) -> None:
+    status = "New" if operation is PREPARE else "Ready"
+    site = start_maas(machines={"n1": {"status": status, "locked": True}})
+    report = site.run(site.work(operation, "n1"))
+    assert (report.state, report.failed) == (JobState.ENDED, names("n1"))
+    assert "locked" in report.reasons[NodeName("n1")]
+    assert site.past("n1") == [status]
+
+
+def test_a_locked_machine_that_is_deployed_is_deployed(start_maas: StartMaas) -> None:
+    site = start_maas(machines={"n1": {"status": "Deployed", "locked": True}})
+    assert site.run(site.work(PREPARE, "n1")).ok
+    assert site.run(site.work(DEPLOY, "n1")).ok
+    assert site.past("n1") == ["Deployed"]
+
+
+@pytest.mark.parametrize("operation", [PREPARE, DEPLOY])
+def test_machines_that_maas_does_not_know_fail_at_once(start_maas: StartMaas, operation: Operation) -> None:
+    site = start_maas(**ready("n1"))
+    report = site.run(site.work(operation, "n1", "n8", "n9"))
+    assert (report.succeeded, report.failed) == (names("n1"), names("n8 n9"))
+    assert report.reasons == {NodeName(node): f"{node}: not enlisted in MAAS" for node in ("n8", "n9")}
+
+
+# Whose failures they are
+
+
+@pytest.mark.parametrize(
+    "status", ["New", "Failed commissioning", "Broken", "Failed deployment", "Releasing failed", "Failed disk erasing"]
+)
+def test_a_failure_of_before_is_mended_by_preparing(start_maas: StartMaas, status: str) -> None:
+    site = start_maas(machines={"n1": {"status": status}})
+    assert site.run(site.work(PREPARE, "n1")).ok
+    assert site.past("n1")[-1] == "Ready"
+    assert ("Disk erasing" in site.past("n1")) == (status == "Failed disk erasing")
+
+
+def test_a_failure_of_our_own_is_tried_once(start_maas: StartMaas) -> None:
+    site = start_maas(
+        machines={"n1": {"status": "Failed commissioning"}}, nodes={"n1": {"prepare": "fail", "reason": "no PXE boot"}}
+    )
+    report = site.run(site.work(PREPARE, "n1"))
+    assert report.failed == names("n1")
+    assert "no PXE boot" in report.reasons[NodeName("n1")]
+    assert site.past("n1") == ["Failed commissioning", "Commissioning", "Failed commissioning"]
+
+
+def test_a_later_job_tries_what_failed_in_an_earlier_one(start_maas: StartMaas) -> None:
+    site = start_maas(nodes={"n1": {"prepare": "fail", "times": 1}, "n2": {"deploy": "fail", "times": 1}})
+    assert site.run(site.work(PREPARE, "n1", "n2")).failed == names("n1")
+    assert site.run(site.work(PREPARE, "n1", "n2")).ok
+    assert site.run(site.work(DEPLOY, "n1", "n2")).failed == names("n2")
+    assert site.run(site.work(PREPARE, "n1", "n2")).ok
+    assert site.run(site.work(DEPLOY, "n1", "n2")).ok
+
+
+@pytest.mark.parametrize("overridden", [False, True])
+def test_failed_tests_count_unless_the_operator_says_otherwise(start_maas: StartMaas, overridden: bool) -> None:
+    options = Options(rules=Rules(override_failed_testing=overridden))
+    site = start_maas(nodes={"n1": {"test": "fail"}}, options=options)
+    report = site.run(site.work(PREPARE, "n1"))
+    assert report.ok == overridden
+    assert site.past("n1")[-1] == ("Ready" if overridden else "Failed testing")
+
+
+def test_a_deployment_that_finds_no_address_is_tried_until_the_caller_has_enough(start_maas: StartMaas) -> None:
+    site = start_maas(**ready("n1", "n2"), nodes={"n1": {"deploy": "refuse", "times": 3}, "n2": {"deploy": "refuse"}})
+    work = site.work(DEPLOY, "n1", "n2")
+    job = site.provisioner.submit(marker(), work)
+    report = site.watch(job, work, seconds=0.7)
+    assert (report.state, report.succeeded, report.failed) == (JobState.RUNNING, names("n1"), frozenset())
+    assert "answered 503" in report.message
+
+
+def test_nothing_is_installed_twice(start_maas: StartMaas) -> None:
+    site = start_maas(**ready("n1"))
+    for _ in range(2):
+        assert site.run(site.work(DEPLOY, "n1")).ok
+    assert site.run(site.work(PREPARE, "n1")).ok
+    assert site.past("n1").count("Deploying") == 1
+
+
+# Destroying
+
+
+def test_a_destroyed_machine_is_erased_and_removed(start_maas: StartMaas) -> None:
+    site = start_maas(machines={"n1": {"status": "Deployed"}})
+    work = site.work(DESTROY, "n1")
+    report = site.run(work)
+    assert (report.ok, report.message) == (True, "")
+    assert site.past("n1") == ["Deployed", "Disk erasing", "Releasing", "Ready", None]
+    assert "n1" not in [one.name for one in site.provisioner.conditions()]
+    assert site.run(work).ok
+
+
+def test_a_machine_whose_disks_are_kept_is_not_erased(start_maas: StartMaas) -> None:
+    site = start_maas(machines={"n1": {"status": "Deployed"}}, options=Options(rules=Rules(keep_enlisted=True)))
+    assert site.run(site.work(DESTROY, "n1", wipe=Wipe.OS_DISK_ONLY)).ok
+    assert site.past("n1") == ["Deployed", "Releasing", "Ready"]
+
+
+def test_keeping_disks_is_refused_where_every_release_erases(start_maas: StartMaas) -> None:
+    site = start_maas(machines={"n1": {"status": "Deployed"}}, region={"erase_on_release": True})
+    with pytest.raises(Refused, match="enable_disk_erasing_on_release"):
+        site.provisioner.submit(marker(), site.work(DESTROY, "n1", wipe=Wipe.OS_DISK_ONLY))
+    assert site.past("n1") == ["Deployed"]
+    assert site.jobs(DESTROY) == []
+
+
+def test_a_machine_that_cannot_be_erased_is_not_removed(start_maas: StartMaas) -> None:
+    site = start_maas(machines={"n1": {"status": "Deployed"}}, nodes={"n1": {"erase": "fail", "reason": "bad disk"}})
+    report = site.run(site.work(DESTROY, "n1"))
+    assert (report.state, report.failed) == (JobState.ENDED, names("n1"))
+    assert "bad disk" in report.reasons[NodeName("n1")]
+    assert site.past("n1")[-1] == "Failed disk erasing"
+
+
+@pytest.mark.parametrize("phase", ["release", "delete"])
+def test_a_machine_that_maas_does_not_let_go_has_failed(start_maas: StartMaas, phase: str) -> None:
+    site = start_maas(machines={"n1": {"status": "Deployed"}}, nodes={"n1": {phase: "refuse"}})
+    report = site.run(site.work(DESTROY, "n1"))
+    assert (report.state, report.failed) == (JobState.ENDED, names("n1"))
+    assert "answered 4" in report.reasons[NodeName("n1")]
+
+
+@pytest.mark.parametrize("status", ["New", "Ready", "Failed commissioning", "Commissioning"])
+def test_what_could_not_be_erased_is_told(start_maas: StartMaas, status: str) -> None:
+    site = start_maas(machines={"n1": {"status": status}, "n2": {"status": "Deployed"}})
+    report = site.run(site.work(DESTROY, "n1", "n2"))
+    assert (report.ok, report.message) == (True, "nothing could be erased on: n1")
+    assert site.past("n1")[-1] is None
+
+
+@pytest.mark.parametrize("status", ["Deploying", "Testing", "Failed testing", "Broken", "Allocated"])
+def test_a_machine_is_destroyed_from_wherever_it_is(start_maas: StartMaas, status: str) -> None:
+    site = start_maas(machines={"n1": {"status": status}})
+    assert site.run(site.work(DESTROY, "n1")).ok
+    assert site.past("n1")[-1] is None
+
+
+# Stopping
+
+
+def test_a_deployment_that_is_stopped_is_not_begun_again(start_maas: StartMaas) -> None:
+    site = start_maas(**ready("n1", "n2"), nodes={"n1": {"deploy": "never"}, "n2": {"deploy": "ok"}})
+    work = site.work(DEPLOY, "n1", "n2")
+    job = site.provisioner.submit(marker(), work)
+    assert site.watch(job, work, seconds=0.5).succeeded == names("n2")
+    site.provisioner.abort(job, work)
+    report = site.watch(job, work)
+    assert (report.state, report.succeeded, report.failed) == (JobState.ENDED, names("n2"), names("n1"))
+    assert site.past("n1") == ["Ready", "Allocated", "Deploying", "Allocated"]
+
+
+def test_an_erasing_that_never_ends_can_be_stopped(start_maas: StartMaas) -> None:
+    site = start_maas(machines={"n1": {"status": "Deployed"}}, nodes={"n1": {"erase": "never"}})
+    work = site.work(DESTROY, "n1")
+    job = site.provisioner.submit(marker(), work)
+    assert site.watch(job, work, seconds=0.3).state is JobState.RUNNING
+    site.provisioner.abort(job, work)
+    assert site.watch(job, work).failed == names("n1")
+    assert site.past("n1") == ["Deployed", "Disk erasing", "Failed disk erasing"]
+
+
+def test_a_stopped_job_leaves_alone_what_it_had_not_begun(start_maas: StartMaas) -> None:
+    site = start_maas(nodes={"n*": {"prepare": "never"}}, options=Options(starts=2))
+    work = site.work(PREPARE, "n1", "n2", "n3", "n4", "n5")
+    job = site.provisioner.submit(marker(), work)
+    site.provisioner.abort(job, work)
+    report = site.watch(job, work)
+    assert (report.state, report.failed) == (JobState.ENDED, frozenset(work.nodes or ()))
+    pasts = sorted(len(site.past(node)) for node in work.nodes or ())
+    assert pasts == [1, 1, 1, 3, 3]
+
+
+# Without any memory of our own
+
+
+def test_a_worker_that_starts_anew_goes_on_where_the_former_was(start_maas: StartMaas) -> None:
+    site = start_maas(nodes={"n2": {"prepare": "fail"}})
+    mine, work, intended_at = marker(), site.work(PREPARE, "n1", "n2"), datetime.now(UTC)
+    site.provisioner.submit(mine, work)
+    site.restart()
+    job = site.provisioner.find(mine, work, intended_at=intended_at)
+    assert job is not None
+    while site.provisioner.report(job, work).state is not JobState.ENDED:
+        site.restart()
+    site.restart()
+    report = site.provisioner.report(job, work)
+    assert (report.succeeded, report.failed) == (names("n1"), names("n2"))
+    assert [site.past(node).count("Commissioning") for node in ("n1", "n2")] == [1, 1]
+
+
+def test_two_who_report_at_once_do_no_harm(start_maas: StartMaas) -> None:
+    """What is begun takes longer than it takes to begin it: MAAS would commission a machine again that is Ready."""
+    site = start_maas(durations={"prepare_nodes": 400, "deploy_nodes": 400, "quick_erase": 400})
+    nodes = ("n1", "n2", "n3", "n4", "n5")
+    for operation, status in ((PREPARE, "Commissioning"), (DEPLOY, "Deploying"), (DESTROY, "Disk erasing")):
+        work, mine = site.work(operation, *nodes), marker()
+        with ThreadPoolExecutor(4) as pool:
+            jobs = list(pool.map(lambda _: site.provisioner.submit(mine, work), range(4)))  # noqa: B023
+            reports = list(pool.map(lambda job: site.watch(job, work), jobs))  # noqa: B023
+        assert all(report.ok for report in reports)
+        assert [site.past(node).count(status) for node in nodes] == [1] * 5
+
+
+ANSWERED = [
+    {"action": action, "status": status}
+    for action in ("error", "error_after_effect")
+    for status in (409, 429, 500, 502, 503, 504)
+]
+
+
+@pytest.mark.parametrize("what", [*ANSWERED, {"action": "drop"}, {"action": "drop_after_effect"}], ids=str)
+def test_operations_that_fail_in_passing_are_brought_to_their_end(start_maas: StartMaas, what: dict[str, Any]) -> None:
+    fault = {"method": "POST", "path": "/machines/*", "first": 4, **what}
+    site = start_maas(service=[fault])
+    for operation in (PREPARE, DEPLOY, DESTROY):
+        assert site.run(site.work(operation, "n1", "n2", "n3")).ok
+    for node in ("n1", "n2", "n3"):
+        assert [site.past(node).count(status) for status in ("Commissioning", "Deploying", "Disk erasing")] == [1, 1, 1]
+
+
+def test_reading_goes_on_after_a_passing_fault(start_maas: StartMaas) -> None:
+    faults = [{"method": "GET", "action": "error", "status": 502, "first": 1}]
+    site = start_maas(service=[*faults, {"method": "GET", "action": "drop", "first": 1}])
+    site.provisioner.check_health()
+    assert site.run(site.work(PREPARE, "n1")).ok
+
+
+@pytest.mark.parametrize("action", ["error", "drop"])
+def test_a_maas_that_stays_broken_is_unavailable(start_maas: StartMaas, action: str) -> None:
+    site = start_maas(service=[{"action": action}])
+    port, work = site.provisioner, site.work(PREPARE, "n1")
+    calls: list[Callable[[], object]] = [
+        port.check_health,
+        port.conditions,
+        lambda: port.validate_design(site.design),
+        lambda: port.submit(marker(), work),
+        lambda: port.find(marker(), work, intended_at=datetime.now(UTC)),
+        lambda: port.report(JobId(str(uuid.uuid4())), work),
+        lambda: port.abort(JobId(str(uuid.uuid4())), work),
+    ]
+    for call in calls:
+        with pytest.raises(Unavailable):
+            call()
+
+
+# Designs
+
+
+def test_nodes_that_are_not_enlisted_yet_are_a_warning(start_maas: StartMaas) -> None:
+    site = start_maas(machines={"n1": {"status": "Deployed"}})
+    assert site.run(site.work(DESTROY, "n1")).ok
+    [finding] = site.provisioner.validate_design(site.design)
+    assert (finding.name, finding.level) == ("NodeNotInProvisioner", Level.WARNING)
+    assert "n1" in finding.message
+
+
+def test_what_is_installed_is_what_the_operator_chose(start_maas: StartMaas) -> None:
+    options = Options(distro_series="noble", user_data="#cloud-config\n", comment="by night")
+    site = start_maas(**ready("n1"), options=options)
+    assert site.run(site.work(Operation.VERIFY_SITE)).ok
+    assert site.run(site.work(DEPLOY, "n1")).ok
+    [machine] = [one for one in site.client.machines() if one["hostname"] == "n1"]
+    assert machine["distro_series"] == "noble"
+
+
+def test_a_setting_that_maas_refuses_fails_every_node_with_its_words(start_maas: StartMaas) -> None:
+    site = start_maas(**ready("n1"), options=Options(hwe_kernel="nonsense"))
+    report = site.run(site.work(DEPLOY, "n1"))
+    assert "nonsense is not available" in report.reasons[NodeName("n1")]

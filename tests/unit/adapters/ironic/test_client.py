@@ -1,0 +1,181 @@
+"""What goes over the wire, and what each kind of answer means."""
+
+import json
+from typing import Any
+
+import pytest
+
+from shipyard_api.adapters.ironic.client import IronicClient, Reply
+from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+from tests.peer import Answer, Peer
+
+
+def versions(highest: str = "1.115", lowest: str = "1.1") -> Answer:
+    head = "X-OpenStack-Ironic-API"
+    return Answer(200, {}, {f"{head}-Minimum-Version": lowest, f"{head}-Maximum-Version": highest})
+
+
+def wrapped(text: str, status: int) -> Answer:
+    return Answer(status, {"error_message": json.dumps({"faultcode": "Client", "faultstring": text})})
+
+
+@pytest.fixture
+def ironic(peer: Peer) -> Peer:
+    """A peer that speaks the newest version."""
+    peer.on("GET /v1", versions())
+    return peer
+
+
+def client(peer: Peer, **options: Any) -> IronicClient:
+    return IronicClient(peer.url, read_pause=0.0, **options)
+
+
+@pytest.mark.parametrize(
+    ("highest", "used"), [("1.69", "1.69"), ("1.90", "1.90"), ("1.115", "1.115"), ("1.200", "1.115")]
+)
+def test_the_highest_version_that_both_speak_is_used(ironic: Peer, highest: str, used: str) -> None:
+    ironic.on("GET /v1", versions(highest))
+    ironic.on("GET /v1/conductors", Answer(200, {"conductors": []}))
+    client(ironic).conductors()
+    assert [one.headers["x-openstack-ironic-api-version"] for one in ironic.asked("GET /v1/conductors")] == [used]
+
+
+@pytest.mark.parametrize(("lowest", "highest"), [("1.1", "1.68"), ("1.116", "1.130")])
+def test_an_ironic_of_another_age_is_refused_with_both_ranges(ironic: Peer, lowest: str, highest: str) -> None:
+    ironic.on("GET /v1", versions(highest, lowest))
+    with pytest.raises(Refused, match=rf"1\.{lowest[2:]} to {highest}; Shipyard needs one of 1\.69 to 1\.115"):
+        client(ironic).version()
+
+
+def test_something_that_is_no_ironic_is_refused(ironic: Peer) -> None:
+    ironic.on("GET /v1", Answer(200, {}))
+    with pytest.raises(Refused, match="no Ironic at this address"):
+        client(ironic).version()
+
+
+def test_the_version_is_asked_for_once_and_again_after_a_406(ironic: Peer) -> None:
+    ironic.on("GET /v1", versions("1.115"), versions("1.90"))
+    ironic.on(
+        "GET /v1/conductors", Answer(200, {"conductors": []}), wrapped("no", 406), Answer(200, {"conductors": []})
+    )
+    asking = client(ironic)
+    asking.conductors()
+    asking.conductors()
+    assert len(ironic.asked("GET /v1")) == 2
+    used = [one.headers["x-openstack-ironic-api-version"] for one in ironic.asked("GET /v1/conductors")]
+    assert used == ["1.115", "1.115", "1.90"]
+
+
+def test_a_version_that_stays_unacceptable_is_refused(ironic: Peer) -> None:
+    ironic.on("PUT /v1/nodes/n1/states/provision", wrapped("not acceptable", 406))
+    with pytest.raises(Refused, match="not acceptable"):
+        client(ironic).provision("n1", {"target": "manage"})
+
+
+def test_without_credentials_none_are_sent(ironic: Peer) -> None:
+    client(ironic).version()
+    assert not {"authorization", "x-auth-token"} & ironic.requests[0].headers.keys()
+
+
+def test_a_user_with_a_password_is_sent_as_http_basic(ironic: Peer) -> None:
+    client(ironic, basic=("admin", "secret")).version()
+    assert ironic.requests[0].headers["authorization"] == "Basic YWRtaW46c2VjcmV0"
+
+
+def test_a_token_that_has_ended_is_renewed_once(ironic: Peer) -> None:
+    tokens = ["old", "new"]
+    ironic.on("PATCH /v1/nodes/n1", Answer(401, {"error": {"code": 401, "message": "who?"}}), Answer(200, {}))
+    asking = client(ironic, token=lambda: tokens[0], renew_token=lambda: tokens.pop(0))
+    assert asking.patch("n1", []) == Reply(200)
+    assert [one.headers["x-auth-token"] for one in ironic.asked("PATCH /v1/nodes/n1")] == ["old", "new"]
+
+
+@pytest.mark.parametrize("options", [{"basic": ("admin", "s3cret")}, {"token": lambda: "s3cret"}])
+def test_wrong_credentials_are_refused_and_not_told(ironic: Peer, options: dict[str, Any]) -> None:
+    said = Answer(401, {"error": {"message": "Incorrect username or password", "code": 401}})
+    ironic.on("GET /v1/nodes", said)
+    with pytest.raises(Refused, match="Incorrect username or password") as refused:
+        client(ironic, **options).nodes(("uuid",))
+    assert "s3cret" not in str(refused.value)
+
+
+def test_a_list_is_followed_by_the_query_of_its_next_page_alone(ironic: Peer) -> None:
+    following = "http://ironic.internal:6385/v1/nodes?limit=1000&marker=u1&fields=uuid"
+    ironic.on(
+        "GET /v1/nodes",
+        Answer(200, {"nodes": [{"uuid": "u1"}], "next": following}),
+        Answer(200, {"nodes": [{"uuid": "u2"}]}),
+    )
+    assert [node["uuid"] for node in client(ironic).nodes(("uuid",))] == ["u1", "u2"]
+    first, second = ironic.asked("GET /v1/nodes")
+    assert first.query == [("fields", "uuid"), ("limit", "1000")]
+    assert second.query == [("limit", "1000"), ("marker", "u1"), ("fields", "uuid")]
+
+
+def test_a_list_that_leads_back_to_itself_is_no_answer(ironic: Peer) -> None:
+    ironic.on("GET /v1/nodes", Answer(200, {"nodes": [], "next": "http://h/v1/nodes?marker=u1"}))
+    with pytest.raises(Unavailable, match="leads back"):
+        client(ironic).nodes(("uuid",))
+
+
+@pytest.mark.parametrize("body", [[], {"nodes": None}, "no json"])
+def test_a_list_of_another_shape_is_no_answer(ironic: Peer, body: Any) -> None:
+    ironic.on("GET /v1/nodes", Answer(200, body))
+    with pytest.raises(Unavailable):
+        client(ironic).nodes(("uuid",))
+
+
+def test_a_node_that_is_not_there_is_none(ironic: Peer) -> None:
+    ironic.on("GET /v1/nodes/n1", wrapped("Node n1 could not be found.", 404))
+    assert client(ironic).node("n1", ("uuid",)) is None
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 409, 413, 503])
+def test_what_ironic_says_to_a_change_is_returned_and_sent_once(ironic: Peer, status: int) -> None:
+    ironic.on("PUT /v1/nodes/n1/states/provision", wrapped("because  of\nthis", status))
+    assert client(ironic).provision("n1", {"target": "manage"}) == Reply(status, "because of this")
+    assert ironic.changes == ["PUT /v1/nodes/n1/states/provision"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        pytest.param(wrapped("database is locked", 500), Unavailable, id="a bug"),
+        pytest.param(Answer(502, b"<html>"), Unavailable, id="a proxy"),
+        pytest.param(Answer(429, b"", {"Retry-After": "7"}), Busy, id="a gateway that limits"),
+        pytest.param(Answer(202, b"", cut=1), Unavailable, id="an answer cut short"),
+    ],
+)
+def test_a_change_without_a_usable_answer_is_sent_once(ironic: Peer, answer: Answer, error: type[PeerError]) -> None:
+    answer = Answer(answer.status, answer.body or b"{}", answer.headers, answer.cut)
+    ironic.on("PUT /v1/nodes/n1/states/provision", answer)
+    with pytest.raises(error):
+        client(ironic).provision("n1", {"target": "manage"})
+    assert len(ironic.changes) == 1
+
+
+def test_every_change_has_its_request(ironic: Peer) -> None:
+    routes = {
+        "PATCH /v1/nodes/u": lambda asking: asking.patch("u", [{"op": "add"}]),
+        "PUT /v1/nodes/u/states/provision": lambda asking: asking.provision("u", {"target": "provide"}),
+        "PUT /v1/nodes/u/states/power": lambda asking: asking.power_off("u"),
+        "DELETE /v1/nodes/u/maintenance": lambda asking: asking.end_maintenance("u"),
+        "DELETE /v1/nodes/u": lambda asking: asking.remove("u"),
+    }
+    asking = client(ironic)
+    for route, change in routes.items():
+        ironic.on(route, Answer(202))
+        assert change(asking) == Reply(202)
+        [request] = ironic.asked(route)
+        if route.startswith("PUT"):
+            assert set(request.json) == {"target"}
+
+
+def test_a_token_and_a_password_together_are_a_mistake() -> None:
+    with pytest.raises(ValueError, match="not both"):
+        IronicClient("http://h", token=lambda: "t", basic=("u", "p"))
+
+
+@pytest.mark.parametrize("suffix", ["", "/", "/v1", "/v1/"])
+def test_the_address_may_end_in_the_version(ironic: Peer, suffix: str) -> None:
+    assert IronicClient(ironic.url + suffix).version() == 115

@@ -1,0 +1,296 @@
+"""What becomes of a node in each state: the tables of a prepare, a deployment, a destroy and a stop."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from shipyard_api.adapters.ironic.decisions import (
+    Decision,
+    Do,
+    Done,
+    Failed,
+    Habits,
+    Job,
+    Verb,
+    Waiting,
+    decide,
+    interruption,
+)
+from shipyard_api.adapters.ironic.translate import Mark, Node, claim
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.provisioner import Operation
+
+N1 = NodeName("n1")
+MINE, EARLIER, LATER = "mine", "earlier", "later"
+BEFORE, SINCE = "2026-03-02T12:00:00+00:00", "2026-03-02T12:00:01+00:00"
+PREPARE, DEPLOY, DESTROY = Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES
+EVERY_STATE = (
+    *("enroll", "verifying", "manageable", "inspecting", "inspect wait", "inspect failed", "cleaning", "clean wait"),
+    *("clean failed", "clean hold", "available", "deploying", "wait call-back", "deploy hold", "deploy failed"),
+    *("active", "deleting", "error", "adopting", "adopt failed", "rescuing", "rescue wait", "rescue"),
+    *("rescue failed", "unrescuing", "unrescue failed", "servicing", "service wait", "service failed"),
+    *("service hold", "a state of tomorrow", ""),
+)
+
+
+def node(state: str, *, mark: Mark | None = None, **more: Any) -> Node:
+    return Node("u1", "n1", state, SINCE, "it broke", mark=mark, **more)
+
+
+def tried(operation: Operation, *verbs: Verb, claimed: str = "") -> Mark:
+    """The mark of this job, which asked for these verbs before the node changed its state."""
+    return Mark(MINE, operation.value, {verb.value: BEFORE for verb in verbs}, claim=claimed)
+
+
+def job(operation: Operation, **more: Any) -> Job:
+    return Job(MINE, operation, **more)
+
+
+def owned(state: str, by: str = MINE, mark: Mark | None = None, **more: Any) -> Node:
+    """A node with an instance that Shipyard made."""
+    return node(state, mark=mark or Mark(by, DEPLOY.value, claim=by), instance=claim(by, "n1"), **more)
+
+
+def kind(decision: Decision) -> object:
+    """Return the verb, or which of the other three it is."""
+    return decision.verb if isinstance(decision, Do) else type(decision)
+
+
+def table(operation: Operation, expected: Mapping[str, object], **more: Any) -> None:
+    """Compare every state there is; those that are not named fail."""
+    found = {state: kind(decide(node(state, **more), N1, job(operation))) for state in EVERY_STATE}
+    assert found == {state: expected.get(state, Failed) for state in EVERY_STATE}
+
+
+_BUSY = ("verifying", "inspecting", "inspect wait", "cleaning", "clean wait", "deleting")
+
+
+def test_a_node_seen_for_the_first_time_is_prepared_from_any_state_that_allows_it() -> None:
+    expected: dict[str, object] = dict.fromkeys(_BUSY, Waiting)
+    expected |= {
+        "enroll": Verb.MANAGE,
+        "manageable": Verb.PROVIDE,
+        "inspect failed": Verb.MANAGE,
+        "clean failed": Verb.MANAGE,
+        "available": Done,
+        "deploy failed": Verb.UNDEPLOY,
+        "error": Verb.UNDEPLOY,
+    }
+    table(PREPARE, expected)
+
+
+def test_a_node_that_failed_in_our_own_try_has_failed() -> None:
+    mark = tried(PREPARE, Verb.MANAGE, Verb.INSPECT, Verb.PROVIDE, Verb.UNDEPLOY)
+    table(PREPARE, dict.fromkeys(_BUSY, Waiting) | {"manageable": Verb.PROVIDE, "available": Done}, mark=mark)
+
+
+@pytest.mark.parametrize("state", ["enroll", "inspect failed", "clean failed", "deploy failed", "error"])
+def test_a_verb_that_was_noted_and_never_sent_is_sent(state: str) -> None:
+    """The mark is written before the verb: a crash between both leaves the state as it was."""
+    mark = Mark(MINE, PREPARE.value, {verb.value: SINCE for verb in Verb})
+    assert isinstance(decide(node(state, mark=mark), N1, job(PREPARE)), Do)
+
+
+@pytest.mark.parametrize("state", ["enroll", "inspect failed", "clean failed", "deploy failed", "error"])
+def test_what_earlier_work_tried_does_not_count(state: str) -> None:
+    mark = Mark(EARLIER, PREPARE.value, {verb.value: BEFORE for verb in Verb})
+    assert isinstance(decide(node(state, mark=mark), N1, job(PREPARE)), Do)
+
+
+@pytest.mark.parametrize(
+    ("state", "verbs", "expected"),
+    [
+        ("available", (), Verb.MANAGE),
+        ("manageable", (Verb.MANAGE,), Verb.INSPECT),
+        ("inspecting", (Verb.MANAGE, Verb.INSPECT), Waiting),
+        ("manageable", (Verb.MANAGE, Verb.INSPECT), Verb.PROVIDE),
+        ("available", (Verb.MANAGE, Verb.INSPECT, Verb.PROVIDE), Done),
+        ("inspect failed", (), Verb.INSPECT),
+        ("inspect failed", (Verb.MANAGE, Verb.INSPECT), Failed),
+    ],
+)
+def test_a_node_that_is_to_be_inspected_is_inspected_once(
+    state: str, verbs: tuple[Verb, ...], expected: object
+) -> None:
+    work = job(PREPARE, habits=Habits(inspect=True))
+    assert kind(decide(node(state, mark=tried(PREPARE, *verbs)), N1, work)) == expected
+
+
+@pytest.mark.parametrize("state", ["deploy failed", "error"])
+def test_a_failed_deployment_is_left_alone_where_it_is_not_to_be_undone(state: str) -> None:
+    decision = decide(node(state), N1, job(PREPARE, habits=Habits(undo_failed=False)))
+    assert decision == Failed(f"n1 is {state}: it broke")
+
+
+@pytest.mark.parametrize("by", [MINE, EARLIER])
+def test_a_node_that_shipyard_deployed_counts_as_prepared(by: str) -> None:
+    assert decide(owned("active", by), N1, job(PREPARE)) == Done()
+
+
+def test_a_failed_cleaning_ends_its_own_maintenance_on_the_way() -> None:
+    faulty = {"maintenance": True, "fault": "clean failure"}
+    states = ["clean failed", "manageable", "available"]
+    found = [kind(decide(node(state, **faulty), N1, job(PREPARE))) for state in states]
+    assert found == [Verb.MANAGE, Verb.END_MAINTENANCE, Verb.END_MAINTENANCE]
+
+
+# Deploying
+
+
+def test_a_node_of_nobody_is_deployed_from_available_only() -> None:
+    table(DEPLOY, {"available": Verb.DEPLOY})
+
+
+@pytest.mark.parametrize("by", [MINE, EARLIER])
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        ("available", Verb.DEPLOY),
+        ("deploying", Waiting),
+        ("wait call-back", Waiting),
+        ("active", Done),
+        ("deploy failed", Failed),
+        ("deploy hold", Failed),
+        ("cleaning", Failed),
+    ],
+)
+def test_a_deployment_of_shipyard_is_joined(state: str, by: str, expected: object) -> None:
+    assert kind(decide(owned(state, by), N1, job(DEPLOY))) == expected
+
+
+def test_a_deployment_that_somebody_undid_is_not_repeated() -> None:
+    decision = decide(node("available", mark=tried(DEPLOY, Verb.DEPLOY, claimed=MINE)), N1, job(DEPLOY))
+    assert kind(decision) is Failed
+
+
+def test_a_deployment_that_never_began_is_begun() -> None:
+    mark = Mark(MINE, DEPLOY.value, {Verb.DEPLOY.value: SINCE}, claim=MINE)
+    assert decide(owned("available", mark=mark), N1, job(DEPLOY)) == Do(Verb.DEPLOY)
+
+
+def test_dropped_steps_are_noted_when_the_node_stands_still_and_then_fail_it() -> None:
+    seen = job(DEPLOY, left_out={N1: ("deploy.hold",)})
+    assert decide(owned("deploying"), N1, seen) == Waiting("deploying")
+    assert decide(owned("active"), N1, seen) == Do(Verb.NOTE)
+    noted = Mark(MINE, DEPLOY.value, claim=MINE, unsupported=("deploy.hold",))
+    assert decide(owned("active", mark=noted), N1, job(DEPLOY)) == Failed("n1: not supported by the node: deploy.hold")
+
+
+# Destroying
+
+_UNDEPLOYED = ("active", "deploy failed", "error", "wait call-back", "rescue", "rescue wait", "rescue failed")
+
+
+def test_a_node_is_destroyed_from_every_state_in_which_it_is_deployed() -> None:
+    expected: dict[str, object] = dict.fromkeys((*_UNDEPLOYED, "unrescue failed"), Verb.UNDEPLOY)
+    expected |= dict.fromkeys(("service wait", "service failed"), Verb.UNDEPLOY)
+    expected |= dict.fromkeys((*_BUSY, "deploying", "adopting", "rescuing", "unrescuing", "servicing"), Waiting)
+    expected |= dict.fromkeys(("available", "manageable", "enroll", "inspect failed"), Done)
+    table(DESTROY, expected)
+
+
+@pytest.mark.parametrize("state", ["active", "error", "deploy failed", "clean failed"])
+def test_a_destroy_that_failed_in_our_own_try_has_failed(state: str) -> None:
+    assert kind(decide(node(state, mark=tried(DESTROY, Verb.UNDEPLOY)), N1, job(DESTROY))) is Failed
+
+
+def test_a_failed_cleaning_says_that_data_may_be_left() -> None:
+    decision = decide(node("clean failed", maintenance=True, fault="clean failure"), N1, job(DESTROY))
+    assert decision == Failed("n1 is clean failed: it broke; the disks may hold data")
+
+
+def test_a_node_that_is_gone_is_destroyed_and_fails_everything_else() -> None:
+    assert decide(None, N1, job(DESTROY)) == Done()
+    assert [kind(decide(None, N1, job(operation))) for operation in (PREPARE, DEPLOY)] == [Failed, Failed]
+
+
+@pytest.mark.parametrize(
+    ("more", "habits", "expected"),
+    [
+        ({"power": "power on"}, Habits(), Verb.POWER_OFF),
+        ({"power": "power on", "power_target": "power off"}, Habits(), Waiting),
+        ({"power": "power on", "mark": tried(DESTROY, Verb.POWER_OFF)}, Habits(), Failed),
+        ({"power": "power off"}, Habits(), Done),
+        ({"power": ""}, Habits(), Done),
+        ({"power": "power off", "mark": Mark(MINE, "", kept={"automated_clean": None})}, Habits(), Verb.PUT_BACK),
+        ({"power": "power off"}, Habits(remove=True), Verb.REMOVE),
+    ],
+)
+def test_an_undeployed_node_is_switched_off_put_right_and_removed(
+    more: dict[str, Any], habits: Habits, expected: object
+) -> None:
+    assert kind(decide(node("available", **more), N1, job(DESTROY, habits=habits))) == expected
+
+
+@pytest.mark.parametrize("operation", [PREPARE, DESTROY])
+def test_a_protected_node_is_never_undeployed(operation: Operation) -> None:
+    assert decide(node("error", protected=True), N1, job(operation)) == Failed("n1 is protected in Ironic")
+
+
+# All of them
+
+
+@pytest.mark.parametrize("operation", [PREPARE, DEPLOY, DESTROY])
+@pytest.mark.parametrize("state", EVERY_STATE)
+def test_a_node_of_somebody_else_is_never_touched(operation: Operation, state: str) -> None:
+    for mark in (None, Mark(MINE, operation.value), Mark(EARLIER, DEPLOY.value, claim=EARLIER)):
+        assert kind(decide(node(state, mark=mark, instance="7d4b"), N1, job(operation))) is Failed
+
+
+@pytest.mark.parametrize("operation", [PREPARE, DEPLOY, DESTROY])
+@pytest.mark.parametrize("state", EVERY_STATE)
+@pytest.mark.parametrize("fault", ["", "power failure", "service failure"])
+def test_a_node_in_maintenance_is_never_touched(operation: Operation, state: str, fault: str) -> None:
+    decision = decide(node(state, maintenance=True, maintenance_reason="fan", fault=fault), N1, job(operation))
+    assert kind(decision) is Failed
+
+
+def test_a_person_is_quoted_on_maintenance() -> None:
+    decision = decide(node("available", maintenance=True, maintenance_reason="fan"), N1, job(PREPARE))
+    assert decision == Failed("n1 is in maintenance: fan")
+
+
+def test_a_node_deployed_before_its_maintenance_is_deployed() -> None:
+    assert decide(owned("active", maintenance=True), N1, job(DEPLOY)) == Done()
+
+
+@pytest.mark.parametrize("operation", [PREPARE, DEPLOY, DESTROY])
+@pytest.mark.parametrize("state", EVERY_STATE)
+def test_a_node_that_later_work_took_over_is_left_to_it(operation: Operation, state: str) -> None:
+    mark = Mark(LATER, operation.value, after=(EARLIER, MINE))
+    assert kind(decide(node(state, mark=mark), N1, job(operation))) is Failed
+
+
+@pytest.mark.parametrize("operation", [PREPARE, DEPLOY, DESTROY])
+@pytest.mark.parametrize("state", EVERY_STATE)
+def test_stopped_work_begins_nothing(operation: Operation, state: str) -> None:
+    going, stopped = (decide(node(state), N1, job(operation, stopped=one)) for one in (False, True))
+    assert kind(stopped) is (Failed if isinstance(going, Do) else kind(going))
+
+
+@pytest.mark.parametrize("operation", [PREPARE, DEPLOY, DESTROY])
+@pytest.mark.parametrize("state", EVERY_STATE)
+def test_what_ironic_refused_is_not_asked_again(operation: Operation, state: str) -> None:
+    mark = Mark(MINE, operation.value, refused="n1: no")
+    assert decide(node(state, mark=mark), N1, job(operation)) == Failed("n1: no")
+
+
+@pytest.mark.parametrize(
+    ("state", "version", "expected"),
+    [
+        ("wait call-back", 110, Verb.ABORT),
+        ("wait call-back", 109, Verb.UNDEPLOY),
+        ("clean wait", 69, Verb.ABORT),
+        ("inspect wait", 69, Verb.ABORT),
+        ("deploying", 115, None),
+        ("cleaning", 115, None),
+        ("inspecting", 115, None),
+        ("available", 115, None),
+        ("active", 115, None),
+    ],
+)
+def test_what_waits_is_interrupted(state: str, version: int, expected: Verb | None) -> None:
+    assert interruption(node(state, mark=Mark(MINE, "")), job(PREPARE), version) is expected
+    assert interruption(node(state, mark=Mark(LATER, "")), job(PREPARE), version) is None
+    assert interruption(node(state), job(PREPARE), version) is None

@@ -1,0 +1,429 @@
+"""The port's promises where only a peer that lies, breaks or is busy can test them."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from shipyard_api.adapters.ironic.client import IronicClient
+from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
+from shipyard_api.adapters.ironic.translate import claim
+from shipyard_api.domain.errors import NotFound
+from shipyard_api.domain.nodes import Inventory, NodeName
+from shipyard_api.domain.nodes import Node as Machine
+from shipyard_api.domain.selectors import Selector
+from shipyard_api.ports.errors import Busy, Refused, Unavailable
+from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Wipe, Work
+from tests.peer import Answer, Peer
+
+N1, N2 = NodeName("n1"), NodeName("n2")
+MARKER, JOB = Marker("7f4d"), JobId("7f4d")
+NOW = datetime(2026, 3, 2, 12, 0, 0, tzinfo=UTC)
+LOCKED = "Node u1 is locked by host c1, please retry after the current operation is completed."
+MOVING = "Node n1 can not be updated while a state transition is in progress."
+PROVISION, PATCH = "PUT /v1/nodes/u1/states/provision", "PATCH /v1/nodes/u1"
+DONE = Answer(202)
+Start = Callable[..., IronicProvisioner]
+
+
+def work(operation: Operation, *names: str, wipe: Wipe = Wipe.ALL) -> Work:
+    return Work(operation, "revision:3", tuple(map(NodeName, names)) or (N1,), wipe)
+
+
+PREPARE, DEPLOY, DESTROY = Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES
+
+
+def no(status: int, text: str = "") -> Answer:
+    return Answer(status, {"error_message": json.dumps({"faultstring": text})})
+
+
+def node(state: str, name: str = "n1", *, mark: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    extra = {"shipyard": {"marker": MARKER, "operation": "prepare_nodes", **mark}} if mark is not None else {}
+    return {"uuid": f"u{name[1:]}", "name": name, "provision_state": state, "extra": extra, **more}
+
+
+def listed(*nodes: dict[str, Any]) -> Answer:
+    return Answer(200, {"nodes": list(nodes)})
+
+
+@pytest.fixture
+def ironic(peer: Peer) -> Peer:
+    """A peer whose nodes all accept every change."""
+    head = "X-OpenStack-Ironic-API"
+    peer.on("GET /v1", Answer(200, {}, {f"{head}-Minimum-Version": "1.1", f"{head}-Maximum-Version": "1.115"}))
+    for number in (1, 2):
+        peer.on(f"PATCH /v1/nodes/u{number}", Answer(200, {}))
+        peer.on(f"PUT /v1/nodes/u{number}/states/provision", DONE)
+        peer.on(f"PUT /v1/nodes/u{number}/states/power", DONE)
+    return peer
+
+
+@pytest.fixture
+def slept() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def start(ironic: Peer, slept: list[float]) -> Iterator[Start]:
+    client = IronicClient(ironic.url, read_pause=0.0)
+    inventory = Inventory.of([Machine(N1), Machine(N2)])
+    yield lambda **options: IronicProvisioner(client, lambda _: inventory, sleep=slept.append, **options)
+    client.close()
+
+
+@pytest.fixture
+def port(start: Start) -> IronicProvisioner:
+    return start()
+
+
+def bodies(peer: Peer, route: str) -> list[Any]:
+    return [one.json for one in peer.asked(route)]
+
+
+def running(report: JobReport) -> bool:
+    return (report.state, report.ok, report.failed) == (JobState.RUNNING, False, frozenset())
+
+
+# Designs
+
+
+@pytest.mark.parametrize("design", ["", "3", "revision:", "revision:x", "revision:-1", "http://h/3"])
+def test_what_is_no_revision_is_refused(port: IronicProvisioner, design: str) -> None:
+    with pytest.raises(Refused):
+        port.select_nodes(design, [])
+
+
+@pytest.mark.parametrize("error", [NotFound("no", "such revision"), KeyError(3)])
+def test_a_revision_that_cannot_be_read_is_refused(error: Exception) -> None:
+    def inventory(_: int) -> Inventory:
+        raise error
+
+    port = IronicProvisioner(IronicClient("http://127.0.0.1:1"), inventory)
+    with pytest.raises(Refused):
+        port.validate_design("revision:3")
+
+
+def test_a_design_without_nodes_selects_nothing_and_says_so() -> None:
+    port = IronicProvisioner(IronicClient("http://127.0.0.1:1"), lambda _: Inventory.of([]))
+    with pytest.raises(Refused, match="names no node"):
+        port.select_nodes("revision:3", [(Selector(),)])
+
+
+def test_conditions_are_sorted_by_name(port: IronicProvisioner, ironic: Peer) -> None:
+    ironic.on("GET /v1/nodes", listed(node("active", "n2", power_state="power on"), node("enroll", "n1")))
+    assert [(one.name, one.status, one.power) for one in port.conditions()] == [
+        ("n1", "enroll", "unknown"),
+        ("n2", "active", "on"),
+    ]
+
+
+# Starting
+
+
+def test_a_node_is_marked_before_it_is_moved(port: IronicProvisioner, ironic: Peer) -> None:
+    ironic.on("GET /v1/nodes", listed(node("enroll")))
+    assert port.submit(MARKER, work(PREPARE)) == JOB
+    assert ironic.changes == [PATCH, PROVISION]
+    assert bodies(ironic, PATCH) == [
+        [
+            {
+                "op": "add",
+                "path": "/extra/shipyard",
+                "value": {"marker": MARKER, "operation": "prepare_nodes", "tried": {"manage": ""}},
+            }
+        ]
+    ]
+    assert bodies(ironic, PROVISION) == [{"target": "manage"}]
+
+
+def test_a_node_that_needs_nothing_is_marked_so_that_the_job_is_found(port: IronicProvisioner, ironic: Peer) -> None:
+    ironic.on("GET /v1/nodes", listed(node("available")), listed(node("available", mark={})))
+    assert port.submit(MARKER, work(PREPARE)) == JOB
+    assert port.submit(MARKER, work(PREPARE)) == JOB
+    assert ironic.changes == [PATCH]
+    assert port.find(MARKER, work(PREPARE), intended_at=NOW) == JOB
+
+
+def test_a_node_that_is_not_ours_is_not_even_marked(port: IronicProvisioner, ironic: Peer) -> None:
+    ironic.on("GET /v1/nodes", listed(node("available", instance_uuid="9b"), node("enroll", "n2", maintenance=True)))
+    assert port.submit(MARKER, work(PREPARE, "n1", "n2", "n9")) == JOB
+    report = port.report(JOB, work(PREPARE, "n1", "n2", "n9"))
+    assert (report.state, report.failed) == (JobState.ENDED, {"n1", "n2", "n9"})
+    assert ironic.changes == []
+
+
+def test_work_of_which_no_node_can_be_marked_has_to_wait(
+    port: IronicProvisioner, ironic: Peer, slept: list[float]
+) -> None:
+    ironic.on("GET /v1/nodes", listed(node("cleaning")))
+    ironic.on(PATCH, no(409, MOVING))
+    with pytest.raises(Busy):
+        port.submit(MARKER, work(PREPARE))
+    assert slept == []
+
+
+def test_every_node_is_started_before_one_without_an_answer_is_told(port: IronicProvisioner, ironic: Peer) -> None:
+    ironic.on("GET /v1/nodes", listed(node("enroll"), node("enroll", "n2")))
+    ironic.on(PATCH, no(500, "database is locked"))
+    with pytest.raises(Unavailable) as trouble:
+        port.submit(MARKER, work(PREPARE, "n1", "n2"))
+    assert trouble.value.marker == MARKER
+    assert len(ironic.asked("PUT /v1/nodes/u2/states/provision")) == 1
+
+
+def test_credentials_that_end_half_way_do_not_claim_that_nothing_was_started(
+    port: IronicProvisioner, ironic: Peer
+) -> None:
+    ironic.on("GET /v1/nodes", listed(node("enroll"), node("enroll", "n2")))
+    ironic.on(PATCH, no(401))
+    with pytest.raises(Unavailable):
+        port.submit(MARKER, work(PREPARE, "n1", "n2"))
+
+
+def test_a_taken_node_fails_and_is_not_deployed(port: IronicProvisioner, ironic: Peer) -> None:
+    ironic.on("GET /v1/nodes", listed(node("available", mark={"operation": "deploy_nodes"})))
+    ironic.on(PATCH, no(409, "Node u1 is associated with instance 9b."))
+    report = port.report(JOB, work(DEPLOY))
+    assert (report.state, report.reasons) == (JobState.ENDED, {N1: "n1: Node u1 is associated with instance 9b."})
+    assert ironic.changes == [PATCH]
+
+
+def test_no_more_requests_than_threads_are_under_way(start: Start, ironic: Peer) -> None:
+    names = [f"n{number}" for number in range(1, 31)]
+    most, now, lock = 0, 0, threading.Lock()
+    gate = threading.Event()
+
+    def steps(_: NodeName) -> tuple[()]:
+        nonlocal most, now
+        with lock:
+            now += 1
+            most = max(most, now)
+        gate.wait(0.005)
+        with lock:
+            now -= 1
+        return ()
+
+    ironic.on("GET /v1/nodes", listed(*(node("available", name) for name in names)))
+    for number in range(1, 31):
+        ironic.on(f"PATCH /v1/nodes/u{number}", Answer(200, {}))
+        ironic.on(f"PUT /v1/nodes/u{number}/states/provision", DONE)
+    start(threads=3, steps=steps).submit(MARKER, work(DEPLOY, *names))
+    assert 1 < most <= 3
+
+
+def test_a_call_that_lasts_leaves_the_rest_to_the_next_report(start: Start, ironic: Peer) -> None:
+    ironic.on("GET /v1/nodes", listed(node("verifying", mark={}), node("enroll", "n2")))
+    assert running(start(span=-1.0).report(JOB, work(PREPARE, "n1", "n2")))
+    assert ironic.changes == []
+    assert running(start().report(JOB, work(PREPARE, "n1", "n2")))
+    assert len(ironic.changes) == 2
+
+
+# Answers to verbs
+
+
+def test_a_lock_is_waited_for_a_little(port: IronicProvisioner, ironic: Peer, slept: list[float]) -> None:
+    ironic.on("GET /v1/nodes", listed(node("manageable", mark={})))
+    ironic.on(PROVISION, no(409, LOCKED), no(409, LOCKED), DONE)
+    assert running(port.report(JOB, work(PREPARE)))
+    assert len(ironic.asked(PROVISION)) == 3
+    assert slept == [0.5, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "asked"),
+    [
+        pytest.param(no(409, LOCKED), 4, id="still locked"),
+        pytest.param(no(503, "due to lack of free conductor workers"), 1, id="no room"),
+        pytest.param(no(500, "bug"), 1, id="broken"),
+    ],
+)
+def test_a_node_that_cannot_be_moved_now_is_left_to_the_next_report(
+    port: IronicProvisioner, ironic: Peer, answer: Answer, asked: int
+) -> None:
+    ironic.on("GET /v1/nodes", listed(node("manageable", mark={})))
+    ironic.on(PROVISION, *[answer] * asked, DONE)
+    assert running(port.report(JOB, work(PREPARE)))
+    assert len(ironic.asked(PROVISION)) == asked
+    assert running(port.report(JOB, work(PREPARE)))
+    assert len(ironic.asked(PROVISION)) == asked + 1
+
+
+@pytest.mark.parametrize(
+    ("state", "state_now", "ended"), [("manageable", "available", True), ("manageable", "cleaning", False)]
+)
+def test_a_verb_that_somebody_else_was_quicker_with_is_no_failure(
+    port: IronicProvisioner, ironic: Peer, state: str, state_now: str, ended: bool
+) -> None:
+    ironic.on("GET /v1/nodes", listed(node(state, mark={})))
+    ironic.on(PROVISION, no(400, 'The requested action "provide" can not be performed'))
+    ironic.on("GET /v1/nodes/u1", Answer(200, node(state_now, mark={})))
+    report = port.report(JOB, work(PREPARE))
+    assert (report.state is JobState.ENDED, report.ok, report.failed) == (ended, ended, frozenset())
+
+
+def test_a_verb_that_ironic_refuses_fails_the_node_for_good(port: IronicProvisioner, ironic: Peer) -> None:
+    ironic.on("GET /v1/nodes", listed(node("manageable", mark={})))
+    ironic.on(PROVISION, no(400, "Failed to validate power info"))
+    ironic.on("GET /v1/nodes/u1", Answer(200, node("manageable", mark={})))
+    report = port.report(JOB, work(PREPARE))
+    assert (report.state, report.reasons) == (JobState.ENDED, {N1: "n1: Failed to validate power info"})
+    written = bodies(ironic, PATCH)[-1][0]["value"]
+    ironic.on("GET /v1/nodes", listed(node("manageable", mark=written)))
+    assert port.report(JOB, work(PREPARE)) == report
+    assert len(ironic.asked(PROVISION)) == 1
+
+
+def test_our_arguments_are_in_no_error(start: Start, ironic: Peer) -> None:
+    steps = [{"interface": "bios", "step": "x", "args": {"password": "hunter22"}, "priority": 90}]
+    port = start(steps=lambda _: steps, configdrive=lambda name: {"meta_data": {"name": name}})
+    claimed = {"instance_uuid": claim(MARKER, "n1")}
+    failed = node("deploy failed", mark={"claim": MARKER}, last_error="step x: hunter22", **claimed)
+    ironic.on("GET /v1/nodes", listed(failed), listed(node("available", mark={})))
+    assert port.report(JOB, work(DEPLOY)).reasons == {N1: "n1 is deploy failed: step x: ******"}
+    ironic.on(PROVISION, no(500, "cannot use hunter22"))
+    assert "cannot use ******" in port.report(JOB, work(DEPLOY)).message
+    with pytest.raises(Unavailable, match=r"cannot use \*{6}") as trouble:
+        port.submit(MARKER, work(DEPLOY))
+    assert "hunter22" not in str(trouble.value)
+
+
+# Reports
+
+
+def test_work_that_left_no_mark_is_lost_and_nothing_is_begun(port: IronicProvisioner, ironic: Peer) -> None:
+    ironic.on("GET /v1/nodes", listed(node("enroll"), node("cleaning", "n2")))
+    report = port.report(JOB, work(PREPARE, "n1", "n2"))
+    assert (report.state, report.ok) == (JobState.LOST, False)
+    assert ironic.changes == []
+
+
+def test_a_report_goes_on_where_a_submission_broke_off(port: IronicProvisioner, ironic: Peer) -> None:
+    ironic.on("GET /v1/nodes", listed(node("verifying", mark={}), node("enroll", "n2")))
+    assert running(port.report(JOB, work(PREPARE, "n1", "n2")))
+    assert ironic.changes == ["PATCH /v1/nodes/u2", "PUT /v1/nodes/u2/states/provision"]
+
+
+def test_a_report_asks_one_question_for_all_nodes(port: IronicProvisioner, ironic: Peer) -> None:
+    ironic.on("GET /v1/nodes", listed(node("cleaning", mark={}), node("available", "n2", mark={})))
+    report = port.report(JOB, work(PREPARE, "n1", "n2"))
+    assert (report.state, report.succeeded) == (JobState.RUNNING, {N2})
+    assert [f"{one.method} {one.path}" for one in ironic.requests] == ["GET /v1", "GET /v1/nodes"]
+
+
+def test_another_operation_with_the_same_marker_is_not_found(port: IronicProvisioner, ironic: Peer) -> None:
+    ironic.on("GET /v1/nodes", listed(node("available", mark={})))
+    assert port.find(MARKER, work(DEPLOY), intended_at=NOW) is None
+    assert port.find(MARKER, work(PREPARE), intended_at=NOW, known={JOB}) is None
+
+
+def test_steps_that_ironic_drops_fail_the_node_once_that_is_written_down(start: Start, ironic: Peer) -> None:
+    step = {"interface": "deploy", "step": "hold", "args": {}, "priority": 70}
+    internal = {"user_deploy_steps": [step], "deploy_steps": [{"interface": "deploy", "step": "deploy"}]}
+    port = start(steps=lambda _: [step])
+    ironic.on("GET /v1/nodes", listed(node("available")))
+    ironic.on("GET /v1/nodes/u1", Answer(200, {"provision_state": "deploying", "driver_internal_info": internal}))
+    port.submit(MARKER, work(DEPLOY))
+    claimed = {"instance_uuid": claim(MARKER, "n1")}
+    ironic.on("GET /v1/nodes", listed(node("active", mark={"claim": MARKER}, **claimed)))
+    assert running(port.report(JOB, work(DEPLOY)))
+    written = bodies(ironic, PATCH)[-1][0]["value"]
+    ironic.on("GET /v1/nodes", listed(node("active", mark=written, **claimed)))
+    report = start(steps=lambda _: [step]).report(JOB, work(DEPLOY))
+    assert (report.state, report.reasons) == (JobState.ENDED, {N1: "n1: not supported by the node: deploy.hold"})
+
+
+def test_a_deployment_whose_steps_nobody_saw_says_so(start: Start, ironic: Peer) -> None:
+    port = start(steps=lambda _: [{"interface": "deploy", "step": "hold", "args": {}, "priority": 70}])
+    claimed = {"instance_uuid": claim(MARKER, "n1")}
+    ironic.on("GET /v1/nodes", listed(node("active", mark={"claim": MARKER}, **claimed)))
+    report = port.report(JOB, work(DEPLOY))
+    assert (report.ok, report.message) == (True, "not seen whether Ironic ran all deploy steps on n1")
+
+
+@pytest.mark.parametrize(
+    ("wipe", "clean", "message"),
+    [
+        (Wipe.OS_DISK_ONLY, None, "automated cleaning was left out: nothing was erased"),
+        (Wipe.ALL, None, "what was erased is what Ironic's automated cleaning erases"),
+        (
+            Wipe.ALL,
+            False,
+            "what was erased is what Ironic's automated cleaning erases; not on n1, whose automated_clean is off",
+        ),
+    ],
+)
+def test_a_destroy_says_what_was_erased(
+    port: IronicProvisioner, ironic: Peer, wipe: Wipe, clean: bool | None, message: str
+) -> None:
+    ironic.on("GET /v1/nodes", listed(node("available", mark={}, automated_clean=clean)))
+    report = port.report(JOB, work(DESTROY, wipe=wipe))
+    assert (report.ok, report.message) == (True, message)
+
+
+# Stopping
+
+
+def test_a_stop_interrupts_what_waits_and_keeps_the_rest_where_it_is(port: IronicProvisioner, ironic: Peer) -> None:
+    ironic.on("GET /v1/nodes", listed(node("clean wait", mark={}), node("verifying", "n2", mark={})))
+    ironic.on(PATCH, no(409, MOVING))
+    ironic.on("PATCH /v1/nodes/u2", no(409, MOVING))
+    port.abort(JOB, work(PREPARE, "n1", "n2"))
+    assert bodies(ironic, PROVISION) == [{"target": "abort"}]
+    assert bodies(ironic, "PUT /v1/nodes/u2/states/provision") == []
+    failed = node("clean failed", mark={"tried": {"provide": "t"}}, provision_updated_at="t2")
+    ironic.on("GET /v1/nodes", listed(failed, node("manageable", "n2", mark={})))
+    report = port.report(JOB, work(PREPARE, "n1", "n2"))
+    assert (report.state, report.failed) == (JobState.ENDED, {N1, N2})
+    assert report.reasons[N2] == "n2 was left manageable, as the work was stopped"
+
+
+def test_a_stop_that_one_node_knows_of_holds_for_all_after_a_restart(start: Start, ironic: Peer) -> None:
+    ironic.on("GET /v1/nodes", listed(node("manageable", mark={})))
+    start().abort(JOB, work(PREPARE))
+    written = bodies(ironic, PATCH)[-1][0]["value"]
+    assert written["stopped"] is True
+    ironic.on("GET /v1/nodes", listed(node("manageable", mark=written), node("enroll", "n2")))
+    report = start().report(JOB, work(PREPARE, "n1", "n2"))
+    assert (report.state, report.failed) == (JobState.ENDED, {N1, N2})
+    assert len(ironic.changes) == 1
+
+
+def test_what_cannot_be_interrupted_may_still_succeed(port: IronicProvisioner, ironic: Peer) -> None:
+    ironic.on("GET /v1/nodes", listed(node("cleaning", mark={})), listed(node("available", mark={})))
+    ironic.on(PATCH, no(409, MOVING))
+    port.abort(JOB, work(PREPARE))
+    assert port.report(JOB, work(PREPARE)).ok
+
+
+# Work on the site
+
+
+def test_a_site_of_dead_conductors_is_not_verified_and_not_healthy(port: IronicProvisioner, ironic: Peer) -> None:
+    ironic.on("GET /v1/conductors", Answer(200, {"conductors": [{"hostname": "c1", "alive": False}]}))
+    verify = Work(Operation.VERIFY_SITE, "revision:3")
+    report = port.report(port.submit(MARKER, verify), verify)
+    assert (report.state, report.ok) == (JobState.ENDED, False)
+    assert "not alive: c1" in report.message
+    with pytest.raises(Unavailable):
+        port.check_health()
+
+
+def test_an_ironic_that_is_too_old_is_not_verified(port: IronicProvisioner, ironic: Peer) -> None:
+    head = "X-OpenStack-Ironic-API"
+    ironic.on("GET /v1", Answer(200, {}, {f"{head}-Minimum-Version": "1.1", f"{head}-Maximum-Version": "1.50"}))
+    verify = Work(Operation.VERIFY_SITE, "revision:3")
+    report = port.report(port.submit(MARKER, verify), verify)
+    assert (report.state, report.ok) == (JobState.ENDED, False)
+    assert "1.69" in report.message
+
+
+def test_work_on_the_site_is_found_unless_it_is_known(port: IronicProvisioner) -> None:
+    verify = Work(Operation.VERIFY_SITE, "revision:3")
+    job = port.submit(MARKER, verify)
+    assert port.find(MARKER, verify, intended_at=NOW) == job
+    assert port.find(MARKER, verify, intended_at=NOW, known={job}) is None
+    port.abort(job, verify)

@@ -1,0 +1,230 @@
+"""Marks, claims, answers and names: everything that is read out of Ironic, or put into it."""
+
+import uuid
+from typing import Any
+
+import pytest
+
+from shipyard_api.adapters.ironic import changes, translate
+from shipyard_api.adapters.ironic.changes import Load
+from shipyard_api.adapters.ironic.client import Reply
+from shipyard_api.adapters.ironic.decisions import Job, Verb
+from shipyard_api.adapters.ironic.translate import Mark, Node, Reaction
+from shipyard_api.domain.findings import Level
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.provisioner import NodeCondition, Operation, Wipe
+
+PREPARE, DEPLOY, DESTROY = Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES
+FULL = Mark("m", "deploy_nodes", {"active": "t"}, ("a", "b"), "c", {"automated_clean": None}, ("x.y",), "no", True)
+
+
+@pytest.mark.parametrize("mark", [FULL, Mark("m", "prepare_nodes")])
+def test_a_mark_is_read_as_it_was_written(mark: Mark) -> None:
+    assert Mark.read(mark.json()) == mark
+
+
+@pytest.mark.parametrize("stored", [None, "x", {}, {"marker": 3}, []])
+def test_what_is_no_mark_of_ours_is_none(stored: object) -> None:
+    assert Mark.read(stored) is None
+
+
+def test_a_mark_that_somebody_bent_is_read_as_far_as_it_goes() -> None:
+    bent = {"marker": "m", "operation": 7, "tried": "x", "after": "y", "kept": 1, "unsupported": {}}
+    assert Mark.read(bent) == Mark("m", "7")
+
+
+def test_the_next_job_remembers_those_before_it_and_what_outlives_a_job() -> None:
+    following = FULL.followed_by("next", PREPARE)
+    assert following == Mark("next", "prepare_nodes", {}, ("a", "b", "m"), "c", {"automated_clean": None})
+    for number in range(20):
+        following = following.followed_by(str(number), PREPARE)
+    assert following.after == tuple(str(number) for number in range(11, 19))
+
+
+def test_a_claim_is_a_uuid_of_job_and_node() -> None:
+    claims = {translate.claim(marker, name) for marker in ("a", "b") for name in ("n1", "n2")}
+    assert len(claims) == 4
+    assert translate.claim("a", "n1") in claims
+    assert all(str(uuid.UUID(one)) == one for one in claims)
+
+
+def test_a_node_is_ours_only_by_a_claim_that_its_mark_explains() -> None:
+    ours = translate.claim("m", "n1")
+    assert Node("u", "n1", "active", instance=ours, mark=Mark("later", "", claim="m")).ours
+    assert Node("u", "n1", "active", instance=ours).foreign
+    assert Node("u", "n1", "active", instance=ours, mark=Mark("m", "")).foreign
+    assert not Node("u", "n1", "active").ours
+    assert not Node("u", "n1", "active").foreign
+
+
+def test_a_node_is_read_whatever_is_missing() -> None:
+    assert Node.read({"uuid": "u", "name": None, "extra": None}) == Node("u", "", "")
+
+
+def steps(*names: str, priority: int = 10) -> list[dict[str, Any]]:
+    pairs = (name.split(".") for name in names)
+    return [{"interface": interface, "step": step, "priority": priority} for interface, step in pairs]
+
+
+@pytest.mark.parametrize(
+    ("internal", "expected"),
+    [
+        pytest.param(None, None, id="nothing is told"),
+        pytest.param({"deploy_steps": None, "user_deploy_steps": steps("a.b")}, None, id="the list is not made yet"),
+        pytest.param({"deploy_steps": steps("a.b")}, None, id="nothing was asked for"),
+        pytest.param({"deploy_steps": steps("a.b", "c.d"), "user_deploy_steps": steps("a.b")}, (), id="all are kept"),
+        pytest.param(
+            {"deploy_steps": steps("a.b"), "user_deploy_steps": steps("a.b", "a.x", "c.b")},
+            ("a.x", "c.b"),
+            id="some are dropped",
+        ),
+        pytest.param(
+            {"deploy_steps": steps("a.b"), "user_deploy_steps": steps("a.x", priority=0)}, (), id="one is switched off"
+        ),
+    ],
+)
+def test_steps_that_were_dropped_are_seen(internal: object, expected: tuple[str, ...] | None) -> None:
+    assert translate.steps_left_out(internal) == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "expected"),
+    [
+        (200, "", Reaction.ACCEPTED),
+        (202, "", Reaction.ACCEPTED),
+        (204, "", Reaction.ACCEPTED),
+        (400, 'The requested action "provide" can not be performed', Reaction.ASK_STATE),
+        (403, "protected", Reaction.REFUSED),
+        (404, "", Reaction.REFUSED),
+        (409, "Node u is locked by host c, please retry after the current operation is completed.", Reaction.LATER),
+        (409, "Node u can not be updated while a state transition is in progress.", Reaction.LATER),
+        (409, "Node u is associated with instance i.", Reaction.REFUSED),
+        (409, "Instance i is already associated with a node", Reaction.REFUSED),
+        (413, "", Reaction.REFUSED),
+        (503, "due to lack of free conductor workers", Reaction.LATER),
+    ],
+)
+def test_every_answer_has_its_reaction(status: int, text: str, expected: Reaction) -> None:
+    assert translate.reaction(Reply(status, text)) is expected
+    assert expected is Reaction.ACCEPTED or translate.refusal(Reply(status, text))
+
+
+def test_names_that_ironic_cannot_hold_are_errors_and_unknown_ones_a_warning() -> None:
+    names = [NodeName(name) for name in ("a b", str(uuid.UUID(int=1)), "x" * 256, "n.1-_~", "n2")]
+    found = translate.findings(names, [NodeName("n2")])
+    assert [one.level for one in found] == [Level.ERROR] * 3 + [Level.WARNING]
+    assert {one.source for one in found} == {"Ironic"}
+    assert (found[3].name, found[3].message) == (
+        "NodeNotInProvisioner",
+        "1 of 5 nodes are not enrolled in Ironic: n.1-_~",
+    )
+
+
+def test_of_many_unknown_nodes_ten_are_named() -> None:
+    [found] = translate.findings([NodeName(f"n{number:02}") for number in range(12)], [])
+    assert found.message.endswith("n08, n09 and 2 more")
+
+
+@pytest.mark.parametrize(
+    ("power", "expected"), [("power on", "on"), ("power off", "off"), (None, "unknown"), ("error", "unknown")]
+)
+def test_a_condition_has_the_words_of_the_port(power: str | None, expected: str) -> None:
+    listed = {"uuid": "u", "name": None, "provision_state": "active", "power_state": power}
+    assert translate.condition(listed) == NodeCondition("u", "active", expected)
+
+
+def test_our_arguments_are_hidden_in_what_ironic_quotes() -> None:
+    load = Load(
+        steps=[{"interface": "bios", "step": "x", "args": {"settings": [{"v": "top secret"}, {"v": "secret"}]}}]
+    )
+    text = "step failed: {'v': 'top secret'}, {'v': 'secret'}"
+    assert load.shown("n1", text) == "step failed: {'v': '******'}, {'v': '******'}"
+    assert len(load.shown("n1", "x" * 499 + "top secret")) == 500
+
+
+# What is written
+
+
+def patch(node: Node, job: Job, verb: Verb | None, load: Load | None = None) -> dict[str, Any]:
+    """Return the changes by path."""
+    _, patch = changes.before(node, job, verb, load or Load())
+    assert {change["op"] for change in patch} <= {"add"}
+    return {change["path"]: change["value"] for change in patch}
+
+
+def test_a_deployment_claims_the_node_and_says_so_in_one_patch() -> None:
+    node = Node("u", "n1", "available", "t1")
+    load = Load({"image_source": "http://i/a", "x/y~z": 1})
+    assert patch(node, Job("m", DEPLOY), Verb.DEPLOY, load) == {
+        "/instance_uuid": translate.claim("m", "n1"),
+        "/instance_info/image_source": "http://i/a",
+        "/instance_info/x~1y~0z": 1,
+        "/extra/shipyard": {"marker": "m", "operation": "deploy_nodes", "tried": {"active": "t1"}, "claim": "m"},
+    }
+
+
+def test_what_an_earlier_try_wrote_is_not_written_again() -> None:
+    mark = Mark("m", DEPLOY.value, {"active": "t1"}, claim="m")
+    node = Node("u", "n1", "available", "t1", instance=translate.claim("m", "n1"), mark=mark)
+    assert patch(node, Job("m", DEPLOY), Verb.DEPLOY, Load({"image_source": "i"})) == {}
+
+
+def test_a_node_that_earlier_work_claimed_keeps_its_claim() -> None:
+    node = Node("u", "n1", "available", instance=translate.claim("a", "n1"), mark=Mark("a", DEPLOY.value, claim="a"))
+    written = patch(node, Job("m", DEPLOY), Verb.DEPLOY)
+    assert written.keys() == {"/extra/shipyard"}
+    assert (written["/extra/shipyard"]["claim"], written["/extra/shipyard"]["after"]) == ("a", ["a"])
+
+
+@pytest.mark.parametrize("before", [None, True, False])
+def test_a_node_is_kept_from_cleaning_and_put_right_afterwards(before: bool | None) -> None:
+    job = Job("m", DESTROY, Wipe.OS_DISK_ONLY)
+    kept = patch(Node("u", "n1", "active", "t", automated_clean=before), job, Verb.UNDEPLOY)
+    assert kept["/automated_clean"] is False
+    mark = Mark.read(kept["/extra/shipyard"])
+    assert mark is not None
+    assert mark.kept == {"automated_clean": before}
+    again = Node("u", "n1", "active", "t2", automated_clean=False, mark=mark)
+    assert "/automated_clean" not in patch(again, job, Verb.UNDEPLOY)
+    back = patch(Node("u", "n1", "available", automated_clean=False, mark=mark), job, Verb.PUT_BACK)
+    assert back["/automated_clean"] is before
+    assert "kept" not in back["/extra/shipyard"]
+
+
+def test_what_a_destroy_that_broke_off_left_behind_is_put_right_by_the_next_job() -> None:
+    mark = Mark("a", DESTROY.value, kept={"automated_clean": None})
+    node = Node("u", "n1", "available", automated_clean=False, mark=mark)
+    for job in (Job("m", PREPARE), Job("m", DESTROY)):
+        written = patch(node, job, None)
+        assert written["/automated_clean"] is None
+        assert "kept" not in written["/extra/shipyard"]
+    assert "/automated_clean" not in patch(node, Job("m", DESTROY, Wipe.OS_DISK_ONLY), None)
+
+
+def test_a_destroy_of_everything_leaves_the_cleaning_to_the_operator() -> None:
+    assert patch(Node("u", "n1", "active"), Job("m", DESTROY), Verb.UNDEPLOY).keys() == {"/extra/shipyard"}
+
+
+def test_dropped_steps_are_written_down() -> None:
+    node = Node("u", "n1", "active", mark=Mark("m", DEPLOY.value, claim="m"))
+    job = Job("m", DEPLOY, left_out={NodeName("n1"): ("a.b",)})
+    assert patch(node, job, Verb.NOTE)["/extra/shipyard"]["unsupported"] == ["a.b"]
+
+
+def test_a_stop_is_written_once_and_on_nodes_of_the_job_alone() -> None:
+    mine = Node("u", "n1", "manageable", mark=Mark("m", PREPARE.value, claim="c"))
+    [change] = changes.stop(mine, Job("m", PREPARE))
+    assert change["value"] == {"marker": "m", "operation": "prepare_nodes", "claim": "c", "stopped": True}
+    assert changes.stop(Node("u", "n1", "x", mark=Mark("m", "", stopped=True)), Job("m", PREPARE)) == []
+    assert changes.stop(Node("u", "n1", "x", mark=Mark("b", "")), Job("m", PREPARE)) == []
+    assert changes.stop(Node("u", "n1", "x"), Job("m", PREPARE)) == []
+
+
+def test_a_deployment_is_asked_for_with_what_it_takes_along() -> None:
+    assert Load().request() == {"target": "active"}
+    step = {"interface": "bios", "step": "x", "args": {}, "priority": 5}
+    assert Load({}, [step], {"meta_data": {}}).request() == {
+        "target": "active",
+        "deploy_steps": [step],
+        "configdrive": {"meta_data": {}},
+    }

@@ -1,0 +1,252 @@
+"""What goes over the wire to MAAS, and what each kind of answer means."""
+
+import re
+import socket
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qsl
+
+import pytest
+
+from shipyard_api.adapters.maas.client import MOST_LISTINGS, MaasClient, WrongState
+from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+from tests.peer import Answer, Peer
+
+KEY = "consumerkey:tokenkey:tokensecret"
+SECRETS = ("tokenkey", "tokensecret", "OAuth ")
+MACHINE = {"system_id": "abc123", "hostname": "n1", "status": 4}
+STATE_TEXT = "Commission is not available because of the current state of the node."
+
+Call = Callable[[MaasClient], object]
+READS: dict[str, tuple[str, Call]] = {
+    "version": ("GET /version/", lambda maas: maas.version()),
+    "whoami": ("GET /users/", lambda maas: maas.whoami()),
+    "setting": ("GET /maas/", lambda maas: maas.setting("enable_disk_erasing_on_release")),
+    "images": ("GET /boot-resources/", lambda maas: maas.boot_resources()),
+    "racks": ("GET /rackcontrollers/", lambda maas: maas.rack_controllers()),
+    "machines": ("GET /machines/", lambda maas: maas.machines()),
+    "machine": ("GET /machines/abc123/", lambda maas: maas.machine("abc123")),
+    "events": ("GET /events/", lambda maas: maas.events("n1", limit=1)),
+    "tags": ("GET /tags/", lambda maas: maas.tags()),
+}
+WRITES: dict[str, tuple[str, Call]] = {
+    "operate": (
+        "POST /machines/abc123/",
+        lambda maas: maas.operate("abc123", "deploy", [("comment", "c")], marker="m"),
+    ),
+    "delete": ("DELETE /machines/abc123/", lambda maas: maas.delete_machine("abc123", marker="m")),
+    "tag machines": ("POST /tags/t/", lambda maas: maas.tag_machines("t", ["abc123"], marker="m")),
+}
+
+
+def client(url: str, **options: Any) -> MaasClient:
+    return MaasClient(url, **{"api_key": KEY, "read_pause": 0.0, **options})
+
+
+def nonces(peer: Peer) -> list[str]:
+    return [re.findall(r'oauth_nonce="(\w+)"', one.headers["authorization"])[0] for one in peer.requests]
+
+
+def test_an_operation_is_a_signed_form_with_its_name_in_the_query(peer: Peer) -> None:
+    peer.on("POST /machines/abc123/", Answer(200, MACHINE))
+    client(peer.url).operate("abc123", "deploy", [("comment", "a b&c"), ("user_data", "I2Nsb3Vk")], marker="m")
+    [request] = peer.requests
+    assert request.query == [("op", "deploy")]
+    assert request.headers["content-type"] == "application/x-www-form-urlencoded"
+    assert parse_qsl(request.body.decode()) == [("comment", "a b&c"), ("user_data", "I2Nsb3Vk")]
+    assert request.headers["accept"] == "application/json"
+    assert 'oauth_signature="%26tokensecret"' in request.headers["authorization"]
+
+
+def test_a_machine_that_cannot_be_powered_off_is_answered_with_null(peer: Peer) -> None:
+    peer.on("POST /machines/abc123/", Answer(200, b"null"))
+    client(peer.url).operate("abc123", "power_off", [("comment", "c")])
+
+
+@pytest.mark.parametrize("title", READS)
+def test_every_path_ends_in_a_slash_before_its_query(peer: Peer, title: str) -> None:
+    route, call = READS[title]
+    with pytest.raises(PeerError):
+        call(client(peer.url))
+    assert {f"{one.method} {one.path}" for one in peer.requests} == {route}
+    assert route.endswith("/")
+
+
+@pytest.mark.parametrize("title", READS)
+@pytest.mark.parametrize(
+    "failure", [Answer(502), Answer(503), Answer(504), Answer(200, b"[", {"Content-Length": "9"}, 8)]
+)
+def test_a_read_that_fails_is_repeated_with_a_new_nonce(peer: Peer, title: str, failure: Answer) -> None:
+    route, call = READS[title]
+    peer.on(route, failure)
+    with pytest.raises(Unavailable):
+        call(client(peer.url))
+    assert len(peer.requests) == 3
+    assert len(set(nonces(peer))) == 3
+
+
+def test_a_read_that_failed_once_is_answered(peer: Peer) -> None:
+    peer.on("GET /machines/", Answer(504), Answer(200, [MACHINE]))
+    assert client(peer.url).machines() == [MACHINE]
+
+
+def test_a_read_that_failed_slowly_is_not_repeated(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shipyard_api.adapters.maas.client.QUICK", 0.0)
+    peer.on("GET /machines/", Answer(hang=True))
+    with pytest.raises(Unavailable, match="no answer"):
+        client(peer.url, read_timeout=0.1).machines()
+    assert len(peer.requests) == 1
+
+
+def test_a_read_is_not_repeated_before_the_time_that_maas_names(peer: Peer) -> None:
+    peer.on("GET /machines/", Answer(503, b"No rack controllers", {"Retry-After": "10"}))
+    with pytest.raises(Busy) as caught:
+        client(peer.url).machines()
+    assert caught.value.retry_after == 10
+    assert len(peer.requests) == 1
+
+
+@pytest.mark.parametrize("title", [*READS, *WRITES])
+def test_a_refused_signature_is_made_anew_once(peer: Peer, title: str) -> None:
+    route, call = {**READS, **WRITES}[title]
+    peer.on(route, Answer(401, b"Authorization Error: Invalid nonce."))
+    with pytest.raises(Refused, match="Invalid nonce"):
+        call(client(peer.url))
+    assert len(set(nonces(peer))) == 2
+
+
+FAULTS = [
+    pytest.param(Answer(400, {"distro_series": ["'foo' is not valid."]}), Refused, "distro_series: 'foo'", id="400"),
+    pytest.param(Answer(400, {"__all__": [STATE_TEXT]}), WrongState, "answered 400: Commission is not", id="400 state"),
+    pytest.param(Answer(400, ["one", "two"]), Refused, "answered 400: one; two", id="400: a list"),
+    pytest.param(Answer(403, b"Forbidden"), Refused, "answered 403: Forbidden", id="403"),
+    pytest.param(Answer(409, b"Can't deploy"), WrongState, "answered 409: Can't deploy", id="409: the state"),
+    pytest.param(Answer(409, b"lost", {"Retry-After": "5"}), Busy, "answered 409: lost", id="409: the transaction"),
+    pytest.param(Answer(410, b""), Refused, "answered 410 without a reason", id="410"),
+    pytest.param(Answer(302, b""), Refused, "answered 302", id="302: a login page"),
+    pytest.param(Answer(408, b""), Unavailable, "answered 408", id="408: a proxy gave up"),
+    pytest.param(Answer(429, b"", {"Retry-After": "5"}), Busy, "answered 429", id="429"),
+    pytest.param(Answer(500, b"Oops\n  twice"), Unavailable, "answered 500: Oops twice", id="500"),
+    pytest.param(Answer(503, b"no address"), Unavailable, "answered 503: no address", id="503: exhausted"),
+    pytest.param(Answer(503, b"", {"Retry-After": "10"}), Busy, "answered 503", id="503: no rack controller"),
+    pytest.param(Answer(504, b""), Unavailable, "answered 504", id="504: it may go on"),
+    pytest.param(Answer(200, b"{}", cut=1), Unavailable, "cut short", id="an answer cut short"),
+]
+
+
+@pytest.mark.parametrize("title", WRITES)
+@pytest.mark.parametrize(("answer", "error", "told"), FAULTS)
+def test_a_write_is_sent_once_whatever_comes_back(
+    peer: Peer, title: str, answer: Answer, error: type[PeerError], told: str
+) -> None:
+    route, call = WRITES[title]
+    peer.on(route, answer)
+    with pytest.raises(error, match=re.escape(told)) as caught:
+        call(client(peer.url))
+    assert type(caught.value) is error
+    assert (caught.value.system, caught.value.marker) == ("MAAS", "m")
+    assert len(peer.requests) == 1
+    assert not any(secret in f"{caught.value!r} {caught.value}" for secret in SECRETS)
+
+
+def test_a_maas_that_is_not_there_is_unavailable_and_nothing_secret_is_told() -> None:
+    with pytest.raises(Unavailable) as caught:
+        client(f"http://127.0.0.1:{_unused_port()}/MAAS/api/2.0").whoami()
+    assert "no connection" in str(caught.value)
+    assert not any(secret in str(caught.value) for secret in SECRETS)
+
+
+@pytest.mark.parametrize("title", READS)
+@pytest.mark.parametrize("body", [b"<html>", b'"text"', b"7"])
+def test_an_answer_of_another_shape_is_unavailable(peer: Peer, title: str, body: bytes) -> None:
+    route, call = READS[title]
+    peer.on(route, Answer(200, body))
+    if title == "setting" and body != b"<html>":
+        assert call(client(peer.url)) in ("text", 7)
+        return
+    with pytest.raises(Unavailable):
+        call(client(peer.url))
+
+
+def test_what_is_gone_is_none_and_may_be_removed_again(peer: Peer) -> None:
+    gone = Answer(404, b"No Machine matches the given query.")
+    for route in ("GET /machines/abc123/", "DELETE /machines/abc123/", "DELETE /tags/t/", "GET /boot-resources/"):
+        peer.on(route, gone)
+    maas = client(peer.url)
+    assert maas.machine("abc123") is None
+    assert maas.boot_resources() is None
+    maas.delete_machine("abc123")
+    maas.delete_tag("t")
+
+
+def test_removing_answers_without_content(peer: Peer) -> None:
+    peer.on("DELETE /machines/abc123/", Answer(204))
+    client(peer.url).delete_machine("abc123")
+    assert peer.requests[0].body == b""
+
+
+# Listing
+
+
+def test_few_machines_are_asked_for_by_name(peer: Peer) -> None:
+    peer.on("GET /machines/", Answer(200, [MACHINE]))
+    assert client(peer.url).machines({"n2", "n1"}) == [MACHINE]
+    assert [one.query for one in peer.requests] == [[("hostname", "n1"), ("hostname", "n2")]]
+
+
+@pytest.mark.parametrize(("count", "requests", "narrowed"), [(200, 1, True), (700, 3, True), (2000, 1, False)])
+def test_many_machines_take_few_requests(peer: Peer, count: int, requests: int, narrowed: bool) -> None:
+    peer.on("GET /machines/", Answer(200, [MACHINE]))
+    names = {f"cab07r{number:04}" for number in range(count)}
+    assert client(peer.url).machines(names) == [MACHINE]
+    assert len(peer.requests) == requests <= MOST_LISTINGS
+    asked = {value for one in peer.requests for _, value in one.query}
+    assert asked == (names if narrowed else set())
+    assert all(sum(len(f"{key}={value}&") for key, value in one.query) <= 6000 for one in peer.requests)
+
+
+def test_no_names_are_no_request(peer: Peer) -> None:
+    assert client(peer.url).machines(()) == []
+    assert peer.requests == []
+
+
+# Tags
+
+
+def test_tags_have_comments(peer: Peer) -> None:
+    peer.on("GET /tags/", Answer(200, [{"name": "a", "comment": "c"}, {"name": "b", "comment": None}, {}]))
+    assert client(peer.url).tags() == {"a": "c", "b": ""}
+
+
+def test_a_tag_that_exists_is_left_as_it_is(peer: Peer) -> None:
+    peer.on("POST /tags/", Answer(400, {"name": ["Tag with this Name already exists."]}))
+    peer.on("GET /tags/", Answer(200, [{"name": "t"}]))
+    client(peer.url).create_tag("t", "c")
+
+
+def test_a_tag_that_maas_does_not_want_is_refused(peer: Peer) -> None:
+    peer.on("POST /tags/", Answer(403, b"administrators only"))
+    peer.on("GET /tags/", Answer(200, []))
+    with pytest.raises(Refused, match="administrators only"):
+        client(peer.url).create_tag("t", "c")
+
+
+def test_machines_are_tagged_with_one_request(peer: Peer) -> None:
+    peer.on("POST /tags/t/", Answer(200, {"added": 2, "removed": 0}))
+    client(peer.url).tag_machines("t", ["abc123", "def456"])
+    [request] = peer.requests
+    assert request.query == [("op", "update_nodes")]
+    assert parse_qsl(request.body.decode()) == [("add", "abc123"), ("add", "def456")]
+
+
+def test_warnings_of_a_machine_are_asked_for(peer: Peer) -> None:
+    peer.on("GET /events/", Answer(200, {"count": 1, "events": [{"id": 7}]}))
+    assert client(peer.url).events("n1", limit=1) == [{"id": 7}]
+    wanted = [("op", "query"), ("hostname", "n1"), ("level", "WARNING"), ("limit", "1")]
+    assert peer.requests[0].query == wanted
+
+
+def _unused_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])

@@ -1,0 +1,192 @@
+"""What is done about a machine: every status, for every operation, whoever has it (contract maas, 11)."""
+
+import pytest
+
+from shipyard_api.adapters.maas.decisions import (
+    DONE,
+    WAIT,
+    Decision,
+    History,
+    Kind,
+    Machine,
+    Owner,
+    Rules,
+    Status,
+    Verb,
+    decide,
+    decide_missing,
+    holds_nothing_to_release,
+    start,
+)
+from shipyard_api.ports.provisioner import Operation, Wipe
+
+PREPARE, DEPLOY, DESTROY = Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES
+FAIL = "fail"
+COMMISSION, DEPLOYS, RELEASE, ERASE = map(start, (Verb.COMMISSION, Verb.DEPLOY, Verb.RELEASE, Verb.ERASE))
+ABORT, OVERRIDE, DELETE, OFF = map(start, (Verb.ABORT, Verb.OVERRIDE_TESTS, Verb.DELETE, Verb.POWER_OFF))
+Expected = Decision | str
+
+# Columns: prepare, deploy and destroy of a machine that is ours, then of one that nobody has.
+TABLE: dict[Status, tuple[Expected, Expected, Expected, Expected, Expected, Expected]] = {
+    Status.NEW: (COMMISSION, FAIL, DELETE, COMMISSION, FAIL, DELETE),
+    Status.COMMISSIONING: (WAIT, FAIL, ABORT, WAIT, FAIL, ABORT),
+    Status.FAILED_COMMISSIONING: (COMMISSION, FAIL, DELETE, COMMISSION, FAIL, DELETE),
+    Status.MISSING: (FAIL, FAIL, FAIL, FAIL, FAIL, FAIL),
+    Status.READY: (DONE, DEPLOYS, DELETE, DONE, DEPLOYS, DELETE),
+    Status.RESERVED: (FAIL, FAIL, ERASE, FAIL, FAIL, ERASE),
+    Status.DEPLOYED: (DONE, DONE, ERASE, FAIL, FAIL, ERASE),
+    Status.RETIRED: (FAIL, FAIL, FAIL, FAIL, FAIL, FAIL),
+    Status.BROKEN: (COMMISSION, FAIL, ERASE, COMMISSION, FAIL, ERASE),
+    Status.DEPLOYING: (DONE, WAIT, ABORT, FAIL, FAIL, ABORT),
+    Status.ALLOCATED: (DONE, DEPLOYS, ERASE, FAIL, FAIL, ERASE),
+    Status.FAILED_DEPLOYMENT: (RELEASE, FAIL, ERASE, RELEASE, FAIL, ERASE),
+    Status.RELEASING: (WAIT, FAIL, WAIT, WAIT, FAIL, WAIT),
+    Status.FAILED_RELEASING: (RELEASE, FAIL, ERASE, RELEASE, FAIL, ERASE),
+    Status.DISK_ERASING: (WAIT, FAIL, WAIT, WAIT, FAIL, WAIT),
+    Status.FAILED_DISK_ERASING: (ERASE, FAIL, ERASE, ERASE, FAIL, ERASE),
+    Status.RESCUE_MODE: (FAIL, FAIL, FAIL, FAIL, FAIL, FAIL),
+    Status.ENTERING_RESCUE_MODE: (FAIL, FAIL, FAIL, FAIL, FAIL, FAIL),
+    Status.FAILED_ENTERING_RESCUE_MODE: (FAIL, FAIL, FAIL, FAIL, FAIL, FAIL),
+    Status.EXITING_RESCUE_MODE: (FAIL, FAIL, FAIL, FAIL, FAIL, FAIL),
+    Status.FAILED_EXITING_RESCUE_MODE: (FAIL, FAIL, FAIL, FAIL, FAIL, FAIL),
+    Status.TESTING: (WAIT, FAIL, ABORT, WAIT, FAIL, ABORT),
+    Status.FAILED_TESTING: (FAIL, FAIL, OVERRIDE, FAIL, FAIL, DELETE),
+}
+
+# What changes once the job has taken the machine on: what it shows then is the job's own doing.
+BEGUN: dict[tuple[Operation, Status], Expected] = {
+    (PREPARE, Status.NEW): FAIL,
+    (PREPARE, Status.FAILED_COMMISSIONING): FAIL,
+    (PREPARE, Status.BROKEN): FAIL,
+    (PREPARE, Status.FAILED_DEPLOYMENT): FAIL,
+    (PREPARE, Status.FAILED_RELEASING): FAIL,
+    (PREPARE, Status.FAILED_DISK_ERASING): FAIL,
+    (DEPLOY, Status.READY): FAIL,
+    (DEPLOY, Status.ALLOCATED): FAIL,
+    (DESTROY, Status.FAILED_DISK_ERASING): FAIL,
+    (DESTROY, Status.FAILED_RELEASING): FAIL,
+}
+
+
+def machine(status: int, **values: object) -> Machine:
+    return Machine("abc123", "n1", status, Status(status).name.capitalize(), **{"power": "off", **values})  # type: ignore[arg-type]
+
+
+def expected(status: Status, operation: Operation, owner: Owner) -> Expected:
+    column = (PREPARE, DEPLOY, DESTROY).index(operation) + (3 if owner is Owner.NOBODY else 0)
+    return TABLE[status][column]
+
+
+def assert_is(decision: Decision, wanted: Expected) -> None:
+    if wanted == FAIL:
+        assert decision.kind is Kind.FAIL
+        assert decision.why
+    else:
+        assert decision == wanted
+
+
+def asked(status: int, owner: Owner, operation: Operation, **how: object) -> Decision:
+    history = History(begun=bool(how.pop("begun", False)), stopped=bool(how.pop("stopped", False)))
+    rules, wipe = how.pop("rules", Rules()), how.pop("wipe", Wipe.ALL)
+    names = {Owner.US: "shipyard", Owner.NOBODY: "", Owner.OTHER: "alice"}
+    return decide(machine(status, owner=names[owner], **how), owner, history, operation, rules, wipe)  # type: ignore[arg-type]
+
+
+def test_the_table_holds_every_status_that_maas_has() -> None:
+    assert sorted(TABLE) == list(range(23))
+
+
+@pytest.mark.parametrize("status", Status, ids=lambda status: status.name)
+@pytest.mark.parametrize("operation", [PREPARE, DEPLOY, DESTROY], ids=lambda one: one.value)
+@pytest.mark.parametrize("owner", [Owner.US, Owner.NOBODY], ids=lambda owner: owner.value)
+class TestEachStatus:
+    def test_what_a_job_finds_is_decided_by_the_table(self, status: Status, operation: Operation, owner: Owner) -> None:
+        assert_is(asked(status, owner, operation), expected(status, operation, owner))
+
+    def test_what_a_job_has_taken_on_fails_by_its_own_doing(
+        self, status: Status, operation: Operation, owner: Owner
+    ) -> None:
+        wanted = BEGUN.get((operation, status), expected(status, operation, owner))
+        assert_is(asked(status, owner, operation, begun=True), wanted)
+
+    def test_a_locked_machine_is_never_touched(self, status: Status, operation: Operation, owner: Owner) -> None:
+        wanted = expected(status, operation, owner)
+        decision = asked(status, owner, operation, locked=True)
+        assert_is(decision, FAIL if isinstance(wanted, Decision) and wanted.verb else wanted)
+
+    def test_a_stopped_job_begins_nothing(self, status: Status, operation: Operation, owner: Owner) -> None:
+        wanted = expected(status, operation, owner)
+        decision = asked(status, owner, operation, stopped=True)
+        assert_is(decision, FAIL if isinstance(wanted, Decision) and wanted.verb else wanted)
+
+
+@pytest.mark.parametrize("status", Status, ids=lambda status: status.name)
+@pytest.mark.parametrize("operation", [PREPARE, DEPLOY, DESTROY], ids=lambda one: one.value)
+@pytest.mark.parametrize("begun", [False, True], ids=["found", "begun"])
+def test_a_machine_of_another_user_is_never_touched(status: Status, operation: Operation, begun: bool) -> None:
+    decision = asked(status, Owner.OTHER, operation, begun=begun)
+    if (operation, status) == (PREPARE, Status.COMMISSIONING):
+        assert decision == WAIT  # whoever commissions a machine has it for as long as that takes
+    else:
+        assert decision.kind is Kind.FAIL
+        assert "alice" in decision.why
+
+
+@pytest.mark.parametrize("operation", [PREPARE, DEPLOY, DESTROY], ids=lambda one: one.value)
+@pytest.mark.parametrize("owner", Owner, ids=lambda owner: owner.value)
+@pytest.mark.parametrize("status", [-1, 23, 99])
+def test_a_status_of_a_later_release_fails(operation: Operation, owner: Owner, status: int) -> None:
+    strange = Machine("abc123", "n1", status, "Levitating", owner="" if owner is Owner.NOBODY else "someone")
+    assert decide(strange, owner, History(), operation, Rules()).kind is Kind.FAIL
+
+
+RULED = [
+    (PREPARE, Status.FAILED_TESTING, Rules(override_failed_testing=True), OVERRIDE),
+    (PREPARE, Status.FAILED_DEPLOYMENT, Rules(release_failed=False), FAIL),
+    (PREPARE, Status.FAILED_RELEASING, Rules(release_failed=False), FAIL),
+    (PREPARE, Status.FAILED_DISK_ERASING, Rules(release_failed=False), FAIL),
+    (DESTROY, Status.READY, Rules(keep_enlisted=True), DONE),
+    (DESTROY, Status.NEW, Rules(keep_enlisted=True), DONE),
+    (DESTROY, Status.DEPLOYED, Rules(keep_enlisted=True), ERASE),
+]
+
+
+@pytest.mark.parametrize(("operation", "status", "rules", "wanted"), RULED)
+def test_what_an_operator_may_decide(operation: Operation, status: Status, rules: Rules, wanted: Expected) -> None:
+    assert_is(asked(status, Owner.NOBODY, operation, rules=rules), wanted)
+
+
+RELEASED = [status for status, row in TABLE.items() if row[2] == ERASE]
+
+
+@pytest.mark.parametrize("status", RELEASED, ids=lambda status: status.name)
+def test_disks_that_are_to_be_kept_are_never_erased(status: Status) -> None:
+    assert asked(status, Owner.US, DESTROY, wipe=Wipe.OS_DISK_ONLY) == RELEASE
+
+
+@pytest.mark.parametrize("status", Status, ids=lambda status: status.name)
+@pytest.mark.parametrize("owner", Owner, ids=lambda owner: owner.value)
+@pytest.mark.parametrize("begun", [False, True], ids=["found", "begun"])
+def test_only_failed_erasing_is_erased_again_by_a_prepare(status: Status, owner: Owner, begun: bool) -> None:
+    erased = asked(status, owner, PREPARE, begun=begun).verb is Verb.ERASE
+    assert not erased or status is Status.FAILED_DISK_ERASING
+
+
+@pytest.mark.parametrize(
+    ("power", "wanted"), [("on", OFF), ("error", OFF), ("off", DELETE), ("unknown", DELETE)], ids=lambda one: str(one)
+)
+def test_a_machine_is_switched_off_before_it_is_removed(power: str, wanted: Decision) -> None:
+    assert asked(Status.READY, Owner.NOBODY, DESTROY, power=power) == wanted
+
+
+def test_a_machine_that_maas_does_not_know_is_destroyed_and_nothing_else() -> None:
+    assert decide_missing(DESTROY) == DONE
+    assert decide_missing(PREPARE).why == decide_missing(DEPLOY).why == "not enlisted in MAAS"
+
+
+@pytest.mark.parametrize("status", Status, ids=lambda status: status.name)
+def test_what_cannot_be_erased_is_what_a_destroy_would_not_release(status: Status) -> None:
+    unowned = machine(status)
+    passive = status in {Status.NEW, Status.COMMISSIONING, Status.FAILED_COMMISSIONING, Status.READY}
+    assert holds_nothing_to_release(unowned, Owner.NOBODY) == (passive or status is Status.FAILED_TESTING)
+    assert holds_nothing_to_release(unowned, Owner.US) == passive

@@ -1,0 +1,508 @@
+"""Which requests a job makes, in which order, and what it makes of answers that no simulator gives."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import parse_qsl
+
+import pytest
+
+from shipyard_api.adapters.maas import marks
+from shipyard_api.adapters.maas.client import MaasClient
+from shipyard_api.adapters.maas.decisions import Rules, Status
+from shipyard_api.adapters.maas.provisioner import MOST_EVENTS, MaasProvisioner
+from shipyard_api.adapters.maas.translate import Options
+from shipyard_api.domain.errors import NotFound
+from shipyard_api.domain.nodes import Inventory, NodeName
+from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Wipe, Work
+from tests.peer import Answer, Peer
+
+NOW = datetime(2026, 3, 2, 9, 11, 8, tzinfo=UTC)
+JOB = JobId("job-1")
+TAG, STOPPED = marks.mark(JOB), marks.stop_mark(JOB)
+PREPARE, DEPLOY, DESTROY = Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES
+STATE_FORBIDS = Answer(409, b"The state forbids it.")
+FAILURES = [
+    pytest.param(Answer(409, b"lost", {"Retry-After": "5"}), id="busy"),
+    pytest.param(Answer(503, b"", {"Retry-After": "10"}), id="no rack controller"),
+    pytest.param(Answer(500, b"oops"), id="broken"),
+    pytest.param(Answer(504, b""), id="it may go on"),
+]
+
+Machine = dict[str, Any]
+
+
+def machine(name: str, status: Status, *, mine: bool = False, **values: Any) -> Machine:
+    tags = [TAG] if mine else []
+    found = {
+        "system_id": f"id-{name}",
+        "hostname": name,
+        "status": int(status),
+        "status_name": status.name.capitalize(),
+    }
+    return found | {"power_state": "off", "owner": None, "tag_names": tags} | values
+
+
+def work(operation: Operation, *names: str, wipe: Wipe = Wipe.ALL) -> Work:
+    return Work(operation, "revision:1", tuple(map(NodeName, names)) or None, wipe)
+
+
+class Maas:
+    """A scripted MAAS; machines are set as one listing for each request, the last one for ever."""
+
+    def __init__(self, peer: Peer) -> None:
+        self.peer = peer
+        peer.on("GET /users/", Answer(200, {"username": "shipyard", "is_superuser": True}))
+        peer.on("GET /events/", Answer(200, {"events": []}))
+        peer.on("GET /maas/", Answer(200, b"false"))
+        peer.on("POST /tags/", Answer(200, {}))
+        for tag in (TAG, STOPPED):
+            peer.on(f"POST /tags/{tag}/", Answer(200, {"added": 1, "removed": 0}))
+        self.tags({})
+
+    def tags(self, tags: dict[str, str]) -> None:
+        self.peer.on("GET /tags/", Answer(200, [{"name": name, "comment": text} for name, text in tags.items()]))
+
+    def knows(self, mine: Work, *, stopped: bool = False) -> None:
+        text = marks.record_text(mine, NOW)
+        self.tags({TAG: text} | ({STOPPED: text} if stopped else {}))
+
+    def has(self, *listings: list[Machine]) -> None:
+        self.peer.on("GET /machines/", *(Answer(200, listing) for listing in listings))
+        for found in (one for listing in listings for one in listing):
+            path = f"/machines/{found['system_id']}/"
+            self.peer.on(f"GET {path}", Answer(200, found))
+            for method in ("POST", "DELETE"):
+                self.peer.on(f"{method} {path}", Answer(200, found))
+
+    def answers(self, name: str, *answers: Answer) -> None:
+        self.peer.on(f"POST /machines/id-{name}/", *answers)
+
+    @property
+    def changes(self) -> list[str]:
+        """Every change that was asked for, as its path and what it is."""
+        told = []
+        for one in self.peer.requests:
+            if one.method != "GET":
+                path = one.path.replace(TAG, "TAG").replace("/machines/id-", "").replace("TAG-stopped", "STOP")
+                told.append(" ".join([path.strip("/"), *(value for _, value in one.query)]))
+        return [f"{what} DELETE" if " " not in what and not what.startswith("tags") else what for what in told]
+
+    def form(self, change: int) -> dict[str, str]:
+        sent = [one for one in self.peer.requests if one.method != "GET"]
+        return dict(parse_qsl(sent[change].body.decode()))
+
+
+@pytest.fixture
+def maas(peer: Peer) -> Maas:
+    return Maas(peer)
+
+
+def provisioner(
+    maas: Maas, *, inventory: Callable[[int], Inventory] = lambda _: Inventory(), **options: Any
+) -> MaasProvisioner:
+    client = MaasClient(maas.peer.url, api_key="ck:tk:ts", read_pause=0.0)
+    return MaasProvisioner(client, inventory, options=Options(**{"threads": 1, **options}), now=lambda: NOW)
+
+
+# Submitting
+
+
+def test_a_job_is_recorded_before_anything_is_begun_and_machines_are_marked_after(maas: Maas) -> None:
+    maas.has([machine("n1", Status.NEW), machine("n2", Status.READY)])
+    assert provisioner(maas).submit(Marker(JOB), work(PREPARE, "n1", "n2", "n3")) == JOB
+    assert maas.changes == ["tags", "n1 commission", "tags/TAG update_nodes"]
+    assert maas.form(0)["name"] == TAG
+    assert marks.read_record(maas.form(0)["comment"])
+    sent = maas.peer.requests[-1].body.decode()
+    assert sorted(parse_qsl(sent)) == [("add", "id-n1"), ("add", "id-n2")]
+
+
+def test_a_job_submitted_again_goes_on_from_what_it_finds(maas: Maas) -> None:
+    mine = work(PREPARE, "n1", "n2")
+    maas.knows(mine)
+    maas.has([machine("n1", Status.COMMISSIONING, mine=True), machine("n2", Status.NEW)])
+    assert provisioner(maas).submit(Marker(JOB), mine) == JOB
+    assert maas.changes == ["n2 commission", "tags/TAG update_nodes"]
+
+
+def test_a_job_whose_record_cannot_be_written_begins_nothing(maas: Maas) -> None:
+    maas.has([machine("n1", Status.NEW)])
+    maas.peer.on("POST /tags/", Answer(500))
+    with pytest.raises(Unavailable):
+        provisioner(maas).submit(Marker(JOB), work(PREPARE, "n1"))
+    assert maas.changes == ["tags"]
+
+
+def test_a_job_that_is_recorded_is_accepted_even_if_marking_fails(maas: Maas) -> None:
+    maas.has([machine("n1", Status.NEW)])
+    maas.peer.on(f"POST /tags/{TAG}/", Answer(500))
+    assert provisioner(maas).submit(Marker(JOB), work(PREPARE, "n1")) == JOB
+
+
+@pytest.mark.parametrize("setting", [b"true", b'"true"', b"1"])
+def test_keeping_disks_is_refused_where_every_release_erases(maas: Maas, setting: bytes) -> None:
+    maas.peer.on("GET /maas/", Answer(200, setting))
+    with pytest.raises(Refused, match="enable_disk_erasing_on_release"):
+        provisioner(maas).submit(Marker(JOB), work(DESTROY, "n1", wipe=Wipe.OS_DISK_ONLY))
+    assert maas.changes == []
+    assert maas.peer.asked("GET /maas/")[0].query == [("op", "get_config"), ("name", "enable_disk_erasing_on_release")]
+
+
+def test_old_marks_are_swept_when_work_is_submitted(maas: Maas) -> None:
+    maas.tags({"shipyard-old": marks.record_text(work(PREPARE, "n1"), NOW - timedelta(days=8)), "other": "old"})
+    maas.peer.on("DELETE /tags/shipyard-old/", Answer(500))  # and nobody minds
+    maas.has([machine("n1", Status.READY)])
+    provisioner(maas).submit(Marker(JOB), work(PREPARE, "n1"))
+    assert maas.peer.changes[:2] == ["POST /tags/", "DELETE /tags/shipyard-old/"]
+
+
+def test_what_a_destroy_cannot_erase_is_told_when_the_machines_are_gone(maas: Maas) -> None:
+    mine = work(DESTROY, "n1", "n2", "n3")
+    maas.has([machine("n1", Status.READY), machine("n2", Status.DEPLOYED, owner="shipyard"), machine("n3", Status.NEW)])
+    subject = provisioner(maas)
+    subject.submit(Marker(JOB), mine)
+    maas.tags({TAG: maas.form(0)["comment"]})
+    maas.has([])
+    report = subject.report(JOB, mine)
+    assert (report.state, report.ok) == (JobState.ENDED, True)
+    assert report.message == "nothing could be erased on: n1, n3"
+
+
+# Reporting
+
+
+def test_one_report_lists_the_machines_once(maas: Maas) -> None:
+    mine = work(PREPARE, "n1", "n2")
+    maas.knows(mine)
+    maas.has([machine("n1", Status.COMMISSIONING, mine=True), machine("n2", Status.READY, mine=True)])
+    report = provisioner(maas).report(JOB, mine)
+    assert (report.state, report.ok) == (JobState.RUNNING, False)
+    assert (report.succeeded, report.failed) == ({"n2"}, frozenset())
+    assert [one.path for one in maas.peer.requests if one.path != "/users/"] == ["/tags/", "/machines/"]
+
+
+def test_a_failure_of_before_is_tried_and_one_of_our_own_is_told(maas: Maas) -> None:
+    mine = work(PREPARE, "n1", "n2")
+    maas.knows(mine)
+    failed = Status.FAILED_COMMISSIONING
+    maas.has([machine("n1", failed), machine("n2", failed, mine=True, status_message="no PXE boot")])
+    report = provisioner(maas).report(JOB, mine)
+    assert maas.changes == ["n1 commission", "tags/TAG update_nodes"]
+    assert (report.state, report.failed) == (JobState.RUNNING, {"n2"})
+    assert report.reasons == {"n2": "n2: it is Failed_commissioning; no PXE boot"}
+
+
+@pytest.mark.parametrize("answer", FAILURES)
+def test_what_could_not_be_begun_is_left_for_the_next_report(maas: Maas, answer: Answer) -> None:
+    mine = work(DEPLOY, "n1", "n2")
+    maas.knows(mine)
+    maas.has([machine("n1", Status.READY), machine("n2", Status.READY)])
+    maas.answers("n1", answer, Answer(200))
+    subject = provisioner(maas)
+    report = subject.report(JOB, mine)
+    assert (report.state, report.failed) == (JobState.RUNNING, frozenset())
+    assert f"answered {answer.status}" in report.message
+    assert sorted(maas.changes[:2]) == ["n1 deploy", "n2 deploy"]
+    assert dict(parse_qsl(maas.peer.requests[-1].body.decode())) == {"add": "id-n2"}
+    maas.peer.requests.clear()
+    maas.peer.on("GET /machines/", Answer(200, [machine("n1", Status.READY)]))
+    subject.report(JOB, work(DEPLOY, "n1"))
+    assert maas.changes == ["n1 deploy", "tags/TAG update_nodes"]
+
+
+def test_an_operation_whose_answer_was_lost_is_joined(maas: Maas) -> None:
+    mine = work(DEPLOY, "n1")
+    maas.knows(mine)
+    maas.has([machine("n1", Status.READY)], [machine("n1", Status.DEPLOYING, owner="shipyard")])
+    maas.answers("n1", Answer(504))
+    subject = provisioner(maas)
+    assert subject.report(JOB, mine).state is JobState.RUNNING
+    assert subject.report(JOB, mine).state is JobState.RUNNING
+    assert maas.changes == ["n1 deploy", "tags/TAG update_nodes"]
+
+
+def test_a_state_that_forbids_an_operation_is_read_again(maas: Maas) -> None:
+    mine = work(PREPARE, "n1")
+    maas.knows(mine)
+    maas.has([machine("n1", Status.NEW)])
+    maas.answers("n1", Answer(400, {"__all__": ["not available because of the current state of the node."]}))
+    maas.peer.on("GET /machines/id-n1/", Answer(200, machine("n1", Status.COMMISSIONING)))
+    report = provisioner(maas).report(JOB, mine)
+    assert (report.state, report.failed, report.message) == (JobState.RUNNING, frozenset(), "")
+    assert maas.changes == ["n1 commission", "tags/TAG update_nodes"]
+
+
+def test_a_machine_that_is_refused_and_still_stands_there_has_failed(maas: Maas) -> None:
+    mine = work(DEPLOY, "n1")
+    maas.knows(mine)
+    maas.has([machine("n1", Status.READY)])
+    maas.answers("n1", Answer(400, {"distro_series": ["'foo' is not a valid distro_series."]}))
+    report = provisioner(maas).report(JOB, mine)
+    assert (report.state, report.failed) == (JobState.ENDED, {"n1"})
+    assert "distro_series: 'foo' is not a valid" in report.reasons[NodeName("n1")]
+    assert maas.changes == ["n1 deploy"]
+
+
+def test_a_refusal_that_cannot_be_looked_into_is_no_failure_yet(maas: Maas) -> None:
+    mine = work(DEPLOY, "n1")
+    maas.knows(mine)
+    maas.has([machine("n1", Status.READY)])
+    maas.answers("n1", STATE_FORBIDS)
+    maas.peer.on("GET /machines/id-n1/", Answer(504))
+    report = provisioner(maas).report(JOB, mine)
+    assert (report.state, report.failed) == (JobState.RUNNING, frozenset())
+    assert "The state forbids it." in report.message
+
+
+def test_a_machine_that_vanished_before_it_was_commissioned_has_failed(maas: Maas) -> None:
+    mine = work(PREPARE, "n1")
+    maas.knows(mine)
+    maas.has([machine("n1", Status.NEW)])
+    maas.answers("n1", Answer(404, b"No Machine matches the given query."))
+    maas.peer.on("GET /machines/id-n1/", Answer(404))
+    assert provisioner(maas).report(JOB, mine).reasons == {"n1": "n1: not enlisted in MAAS"}
+
+
+def test_one_report_sets_only_so_many_machines_in_motion(maas: Maas) -> None:
+    names = [f"n{number}" for number in range(9)]
+    mine = work(DEPLOY, *names)
+    maas.knows(mine)
+    maas.has([machine(name, Status.READY) for name in names])
+    report = provisioner(maas, starts=4).report(JOB, mine)
+    assert report.state is JobState.RUNNING
+    assert sum(change.endswith("deploy") for change in maas.changes) == 4
+
+
+def test_nothing_is_begun_on_what_was_seen_long_ago(maas: Maas, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shipyard_api.adapters.maas.rounds.FRESH", -1.0)
+    mine = work(DESTROY, "n1")
+    maas.knows(mine)
+    maas.has([machine("n1", Status.DEPLOYED, owner="shipyard")])
+    report = provisioner(maas).report(JOB, mine)
+    assert (report.state, report.failed) == (JobState.RUNNING, frozenset())
+    assert maas.changes == []
+
+
+def test_machines_of_one_name_are_never_touched(maas: Maas) -> None:
+    mine = work(DESTROY, "n1")
+    maas.knows(mine)
+    twin = machine("n1", Status.READY, system_id="id-twin")
+    maas.has([machine("n1", Status.READY), twin])
+    report = provisioner(maas).report(JOB, mine)
+    assert report.reasons == {"n1": "n1: MAAS has several machines of this name: id-n1, id-twin"}
+    assert maas.changes == []
+
+
+def test_nodes_are_found_whatever_the_case_of_their_names(maas: Maas) -> None:
+    mine = work(PREPARE, "N1")
+    maas.knows(mine)
+    maas.has([machine("n1", Status.READY)])
+    assert provisioner(maas).report(JOB, mine).succeeded == {"N1"}
+    assert maas.peer.asked("GET /machines/")[0].query == [("hostname", "n1")]
+
+
+def test_the_last_warning_explains_so_many_failed_machines(maas: Maas) -> None:
+    names = [f"n{number:02}" for number in range(MOST_EVENTS + 5)]
+    mine = work(DEPLOY, *names)
+    maas.knows(mine)
+    maas.has([machine(name, Status.FAILED_DEPLOYMENT, mine=True) for name in names])
+    event = {"level": "ERROR", "created": "Mon, 02 Mar. 2026 09:11:08", "description": "no image"}
+    maas.peer.on("GET /events/", Answer(200, {"events": [event]}))
+    report = provisioner(maas).report(JOB, mine)
+    assert len(report.reasons) == len(names)
+    assert sum("no image" in reason for reason in report.reasons.values()) == MOST_EVENTS
+    assert len(maas.peer.asked("GET /events/")) == MOST_EVENTS
+
+
+def test_a_job_ends_even_if_nobody_can_explain_it(maas: Maas) -> None:
+    mine = work(DEPLOY, "n1")
+    maas.knows(mine)
+    maas.has([machine("n1", Status.FAILED_DEPLOYMENT, mine=True)])
+    maas.peer.on("GET /events/", Answer(400, b"no"))
+    report = provisioner(maas).report(JOB, mine)
+    assert (report.state, report.reasons) == (JobState.ENDED, {"n1": "n1: it is Failed_deployment"})
+
+
+def test_while_nothing_has_ended_no_events_are_asked_for(maas: Maas) -> None:
+    mine = work(PREPARE, "n1", "n9")
+    maas.knows(mine)
+    maas.has([machine("n1", Status.COMMISSIONING, mine=True)])
+    assert provisioner(maas).report(JOB, mine).failed == {"n9"}
+    assert maas.peer.asked("GET /events/") == []
+
+
+# Destroying
+
+
+def test_a_machine_is_destroyed_step_by_step(maas: Maas) -> None:
+    mine = work(DESTROY, "n1")
+    maas.knows(mine)
+    ours = {"owner": "shipyard", "mine": True}
+    maas.has(
+        [machine("n1", Status.DEPLOYING, owner="shipyard", power_state="on")],
+        [machine("n1", Status.ALLOCATED, **ours, power_state="on")],
+        [machine("n1", Status.DISK_ERASING, **ours, power_state="on")],
+        [machine("n1", Status.READY, mine=True, power_state="on")],
+        [machine("n1", Status.READY, mine=True, power_state="off")],
+        [],
+    )
+    subject = provisioner(maas)
+    states = [subject.report(JOB, mine).state for _ in range(6)]
+    assert states == [JobState.RUNNING] * 4 + [JobState.ENDED] * 2
+    assert maas.changes == ["n1 abort", "tags/TAG update_nodes", "n1 release", "n1 power_off", "n1 DELETE"]
+    assert maas.form(2) == {"comment": "Shipyard job job-1", "erase": "true", "quick_erase": "true"}
+
+
+def test_a_machine_that_may_still_hold_data_is_not_removed(maas: Maas) -> None:
+    mine = work(DESTROY, "n1")
+    maas.knows(mine)
+    maas.has([machine("n1", Status.FAILED_DISK_ERASING, mine=True, owner="shipyard")])
+    report = provisioner(maas).report(JOB, mine)
+    assert (report.state, report.failed) == (JobState.ENDED, {"n1"})
+    assert "may still hold data" in report.reasons[NodeName("n1")]
+    assert maas.changes == []
+
+
+def test_disks_are_not_released_for_erasing_behind_our_back(maas: Maas) -> None:
+    """The setting was off when the job was submitted."""
+    mine = work(DESTROY, "n1", wipe=Wipe.OS_DISK_ONLY)
+    maas.knows(mine)
+    maas.has([machine("n1", Status.DEPLOYED, owner="shipyard")])
+    maas.peer.on("GET /maas/", Answer(200, b"true"))
+    report = provisioner(maas).report(JOB, mine)
+    assert "MAAS erases at every release" in report.reasons[NodeName("n1")]
+    assert maas.changes == []
+
+
+def test_disks_that_are_kept_are_released_without_erasing(maas: Maas) -> None:
+    mine = work(DESTROY, "n1", wipe=Wipe.OS_DISK_ONLY)
+    maas.knows(mine)
+    maas.has([machine("n1", Status.DEPLOYED, owner="shipyard")])
+    provisioner(maas).report(JOB, mine)
+    assert maas.changes[0] == "n1 release"
+    assert maas.form(0) == {"comment": "Shipyard job job-1"}
+
+
+def test_a_machine_may_stay_enlisted(maas: Maas) -> None:
+    mine = work(DESTROY, "n1")
+    maas.knows(mine)
+    maas.has([machine("n1", Status.READY, mine=True)])
+    report = provisioner(maas, rules=Rules(keep_enlisted=True)).report(JOB, mine)
+    assert (report.state, report.ok) == (JobState.ENDED, True)
+    assert maas.changes == []
+
+
+# Aborting
+
+
+def test_a_job_is_stopped_before_its_machines_are(maas: Maas) -> None:
+    mine = work(PREPARE, "n1", "n2", "n3", "n4", "n5")
+    maas.knows(mine)
+    maas.has(
+        [
+            machine("n1", Status.COMMISSIONING, mine=True),
+            machine("n2", Status.READY, mine=True),
+            machine("n3", Status.NEW),
+            machine("n4", Status.COMMISSIONING, owner="alice"),
+            machine("n5", Status.TESTING, locked=True),
+        ]
+    )
+    provisioner(maas).abort(JOB, mine)
+    assert maas.changes == ["tags", "n1 abort"]
+    assert maas.form(0)["name"] == STOPPED
+
+
+def test_a_stopped_job_begins_nothing_and_ends(maas: Maas) -> None:
+    mine = work(PREPARE, "n1", "n2")
+    maas.knows(mine, stopped=True)
+    maas.has([machine("n1", Status.NEW), machine("n2", Status.READY)])
+    report = provisioner(maas).report(JOB, mine)
+    assert (report.state, report.succeeded, report.failed) == (JobState.ENDED, {"n2"}, {"n1"})
+    assert "the job was stopped" in report.reasons[NodeName("n1")]
+    assert maas.changes == []
+
+
+def test_what_is_past_being_aborted_is_no_trouble(maas: Maas) -> None:
+    mine = work(PREPARE, "n1")
+    maas.knows(mine)
+    maas.has([machine("n1", Status.COMMISSIONING, mine=True)])
+    maas.answers("n1", STATE_FORBIDS)
+    provisioner(maas).abort(JOB, mine)
+
+
+@pytest.mark.parametrize("answer", FAILURES)
+def test_an_abort_that_is_not_certain_is_told_after_all_were_tried(maas: Maas, answer: Answer) -> None:
+    mine = work(DEPLOY, "n1", "n2")
+    maas.knows(mine)
+    maas.has([machine(name, Status.DEPLOYING, mine=True, owner="shipyard") for name in ("n1", "n2")])
+    maas.answers("n1", answer)
+    with pytest.raises((Busy, Unavailable)):
+        provisioner(maas).abort(JOB, mine)
+    assert maas.changes == ["tags", "n1 abort", "n2 abort"]
+
+
+@pytest.mark.parametrize("mine", [work(PREPARE, "n1"), work(Operation.VERIFY_SITE)], ids=["nodes", "site"])
+def test_a_job_that_nobody_knows_is_not_aborted(maas: Maas, mine: Work) -> None:
+    provisioner(maas).abort(JOB, mine)
+    assert maas.changes == []
+
+
+def test_work_on_the_site_can_be_aborted_though_nothing_runs(maas: Maas) -> None:
+    mine = work(Operation.VERIFY_SITE)
+    maas.knows(mine)
+    provisioner(maas).abort(JOB, mine)
+    assert maas.changes == ["tags"]
+
+
+# Designs, health
+
+
+def test_a_design_without_nodes_selects_nothing_and_says_so(maas: Maas) -> None:
+    with pytest.raises(Refused, match="names no node"):
+        provisioner(maas).select_nodes("revision:1", [()])
+    assert provisioner(maas).validate_design("revision:1") == ()
+    assert maas.peer.requests == []
+
+
+def test_a_revision_that_does_not_exist_is_refused(maas: Maas) -> None:
+    def missing(revision: int) -> Inventory:
+        raise NotFound("No such revision", f"revision {revision}")
+
+    with pytest.raises(Refused, match="No such revision"):
+        provisioner(maas, inventory=missing).validate_design("revision:9")
+
+
+@pytest.mark.parametrize("answer", [Answer(503, b"", {"Retry-After": "9"}), Answer(503), Answer(500)])
+@pytest.mark.parametrize("path", ["/version/", "/users/"])
+def test_a_maas_that_cannot_answer_is_unavailable(maas: Maas, path: str, answer: Answer) -> None:
+    maas.peer.on("GET /version/", Answer(200, {"version": "3.5"}))
+    maas.peer.on(f"GET {path}", answer)
+    with pytest.raises(Unavailable):
+        provisioner(maas).check_health()
+
+
+def test_a_bad_key_is_refused(maas: Maas) -> None:
+    maas.peer.on("GET /version/", Answer(200, {"version": "3.5"}))
+    maas.peer.on("GET /users/", Answer(401, b"Authorization Error: Invalid API key."))
+    with pytest.raises(Refused, match="Invalid API key"):
+        provisioner(maas).check_health()
+
+
+def test_verifying_a_site_with_a_bad_key_fails(maas: Maas) -> None:
+    mine = work(Operation.VERIFY_SITE)
+    maas.knows(mine)
+    maas.peer.on("GET /version/", Answer(200, {"version": "3.5"}))
+    maas.peer.on("GET /users/", Answer(401, b"Authorization Error: Invalid API key."))
+    report = provisioner(maas).report(JOB, mine)
+    assert (report.state, report.ok) == (JobState.ENDED, False)
+    assert "Invalid API key" in report.message
+
+
+def test_a_user_who_is_not_named_is_not_guessed(maas: Maas) -> None:
+    maas.has([machine("n1", Status.DEPLOYED)])
+    maas.peer.on("GET /users/", Answer(200, {}))
+    with pytest.raises(PeerError, match="which user"):
+        provisioner(maas).submit(Marker(JOB), work(DEPLOY, "n1"))
+    assert maas.changes == []

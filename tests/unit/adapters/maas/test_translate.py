@@ -1,0 +1,279 @@
+"""Our words into MAAS's, its machines into ours, and the marks between them."""
+
+import base64
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shipyard_api.adapters.maas import marks, translate
+from shipyard_api.adapters.maas.decisions import Verb
+from shipyard_api.adapters.maas.translate import Erase, Options
+from shipyard_api.domain.findings import Level
+from shipyard_api.domain.nodes import Inventory, Node, NodeName
+from shipyard_api.ports.errors import Refused, Unavailable
+from shipyard_api.ports.provisioner import JobId, Marker, NodeCondition, Operation, Wipe, Work
+
+NOW = datetime(2026, 3, 2, 9, 11, 8, tzinfo=UTC)
+FOUND: dict[str, Any] = {
+    "system_id": "d8n3re",
+    "hostname": "Node01",
+    "status": 11,
+    "status_name": "Failed deployment",
+    "status_message": "Deploying - no image",
+    "owner": "shipyard",
+    "locked": False,
+    "power_state": "error",
+    "tag_names": ["control"],
+    "error_description": "",
+}
+
+
+def work(operation: Operation = Operation.PREPARE_NODES, *names: str, **values: Any) -> Work:
+    return Work(operation, values.pop("design", "revision:3"), tuple(map(NodeName, names)) or None, **values)
+
+
+# Requests
+
+REQUESTS = [
+    (Verb.COMMISSION, Options(), "commission", {}),
+    (Verb.OVERRIDE_TESTS, Options(), "override_failed_testing", {}),
+    (Verb.RELEASE, Options(erase=Erase.FULL), "release", {}),
+    (Verb.ERASE, Options(), "release", {"erase": "true", "quick_erase": "true"}),
+    (
+        Verb.ERASE,
+        Options(erase=Erase.SECURE),
+        "release",
+        dict.fromkeys(("erase", "secure_erase", "quick_erase"), "true"),
+    ),
+    (Verb.ERASE, Options(erase=Erase.FULL), "release", {"erase": "true"}),
+    (Verb.ABORT, Options(), "abort", {}),
+    (Verb.POWER_OFF, Options(), "power_off", {}),
+    (Verb.DEPLOY, Options(), "deploy", {}),
+    (
+        Verb.DEPLOY,
+        Options(distro_series="jammy", hwe_kernel="ga"),
+        "deploy",
+        {"distro_series": "jammy", "hwe_kernel": "ga"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("verb", "options", "operation", "fields"), REQUESTS)
+def test_each_operation_has_its_form(verb: Verb, options: Options, operation: str, fields: dict[str, str]) -> None:
+    assert translate.request(verb, "m1", options) == (operation, [("comment", "Shipyard job m1"), *fields.items()])
+
+
+def test_only_removing_a_machine_is_no_operation() -> None:
+    assert set(translate._OPERATIONS) == set(Verb) - {Verb.DELETE}
+
+
+def test_cloud_init_is_sent_as_maas_wants_it_and_never_shown() -> None:
+    options = Options(user_data="#cloud-config\npassword: ü\n", comment="by night")
+    fields = dict(translate.request(Verb.DEPLOY, "m1", options)[1])
+    assert base64.b64decode(fields["user_data"]).decode() == options.user_data
+    assert fields["comment"] == "by night"
+    assert "password" not in repr(options)
+
+
+@pytest.mark.parametrize("operation", Operation)
+def test_work_names_nodes_where_they_belong_and_nowhere_else(operation: Operation) -> None:
+    of_site = operation in (Operation.VERIFY_SITE, Operation.PREPARE_SITE)
+    translate.check_work(work(operation, *(() if of_site else ("n1",))), Marker("m1"))
+    wrong = (NodeName("n1"),) if of_site else None
+    with pytest.raises(Refused):
+        translate.check_work(Work(operation, "revision:1", wrong), Marker("m1"))
+    with pytest.raises(Refused):
+        translate.check_work(Work(operation, "revision:1", ()), Marker("m1"))
+
+
+def test_a_design_is_a_revision() -> None:
+    assert translate.revision(translate.design_reference(17)) == 17
+
+
+@pytest.mark.parametrize("design", ["", "17", "revision:", "revision:-1", "revision:1.5", "revision:²", "http://d/1"])
+def test_the_address_of_no_revision_is_refused(design: str) -> None:
+    with pytest.raises(Refused):
+        translate.revision(design)
+
+
+# Marks
+
+
+@pytest.mark.parametrize(
+    "job", ["7f4d4d0e-3a2f-4d57-9d1b-0a51d5c0a6f3", "a b", "deploy:a", "", "x" * 500, "j-stopped", "ü"]
+)
+def test_a_job_has_a_tag_that_maas_accepts(job: str) -> None:
+    for tag in (marks.mark(job), marks.stop_mark(job)):
+        assert tag.startswith("shipyard-")
+        assert len(tag) <= 256
+        assert all(char.isascii() and (char.isalnum() or char in "_-") for char in tag)
+
+
+def test_different_jobs_have_different_tags() -> None:
+    jobs = ["a", "a-stopped", "b", "a:b", "a b"]
+    assert len({tag for job in jobs for tag in (marks.mark(job), marks.stop_mark(job))}) == 2 * len(jobs)
+
+
+def test_a_record_is_read_as_it_was_written() -> None:
+    mine = work(Operation.DESTROY_NODES, "n1", "n2")
+    record = marks.read_record(marks.record_text(mine, NOW, ["n1", "n2"]))
+    assert record == marks.Record(marks.fingerprint(mine), NOW, "n1, n2")
+    plain = marks.read_record(marks.record_text(mine, NOW + timedelta(microseconds=5)))
+    assert plain == marks.Record(marks.fingerprint(mine), NOW)
+
+
+def test_a_record_names_only_so_many_nodes() -> None:
+    record = marks.read_record(marks.record_text(work(), NOW, [f"n{number}" for number in range(2000)]))
+    assert record is not None
+    assert record.unerased.endswith("n49 and 1950 more")
+
+
+@pytest.mark.parametrize("comment", ["", "of somebody else", "Shipyard x at yesterdayZ, work 0123456789abcdef"])
+def test_a_comment_of_somebody_else_is_no_record(comment: str) -> None:
+    assert marks.read_record(comment) is None
+
+
+def test_different_work_has_different_fingerprints() -> None:
+    different = [
+        work(),
+        work(Operation.PREPARE_NODES, "n1"),
+        work(Operation.PREPARE_NODES, "n1", "n2"),
+        work(Operation.DEPLOY_NODES, "n1"),
+        work(Operation.PREPARE_NODES, "n1", design="revision:4"),
+        work(Operation.DESTROY_NODES, "n1"),
+        work(Operation.DESTROY_NODES, "n1", wipe=Wipe.OS_DISK_ONLY),
+    ]
+    assert len(set(map(marks.fingerprint, different))) == len(different)
+    assert marks.fingerprint(work(Operation.PREPARE_NODES, "n2", "n1", "n2")) == marks.fingerprint(different[2])
+
+
+def test_only_old_marks_of_other_jobs_are_stale() -> None:
+    old, older = (marks.record_text(work(), NOW - timedelta(days=days)) for days in (8, 9))
+    tags = {
+        "shipyard-old": old,
+        "shipyard-older-stopped": older,
+        "shipyard-new": marks.record_text(work(), NOW),
+        "shipyard-mine": old,
+        "shipyard-mine-stopped": old,
+        "shipyard-by-hand": "keep me",
+        "control": old,
+    }
+    stale = marks.stale_marks(tags, before=NOW - timedelta(days=7), spared=JobId("mine"))
+    assert stale == ["shipyard-older-stopped", "shipyard-old"]
+
+
+# Machines
+
+
+def test_a_machine_is_read() -> None:
+    machine = translate.read_machine(FOUND)
+    assert (machine.system_id, machine.hostname, machine.status) == ("d8n3re", "node01", 11)
+    assert (machine.label, machine.owner, machine.locked, machine.power) == (
+        "Failed deployment",
+        "shipyard",
+        False,
+        "error",
+    )
+    assert (machine.tags, machine.notes) == (frozenset({"control"}), ("Deploying - no image",))
+
+
+@pytest.mark.parametrize("missing", [None, {}, []])
+def test_a_machine_with_little_to_tell_is_read(missing: object) -> None:
+    machine = translate.read_machine(dict.fromkeys(FOUND, missing) | {"system_id": "x", "status": 4})
+    assert (machine.owner, machine.power, machine.tags, machine.notes) == ("", "unknown", frozenset(), ())
+    assert machine.label == "in status 4"
+
+
+@pytest.mark.parametrize("key", ["system_id", "status"])
+def test_what_is_no_machine_is_unavailable(key: str) -> None:
+    with pytest.raises(Unavailable):
+        translate.read_machine(FOUND | {key: None})
+
+
+@pytest.mark.parametrize(
+    ("state", "power"), [("on", "on"), ("off", "off"), ("unknown", "unknown"), ("error", "unknown"), (None, "unknown")]
+)
+def test_a_condition_is_what_maas_says(state: str | None, power: str) -> None:
+    machine = translate.read_machine(FOUND | {"power_state": state})
+    assert translate.condition(machine) == NodeCondition("node01", "Failed deployment", power)
+
+
+def test_a_reason_is_one_line_without_secrets() -> None:
+    found = FOUND | {
+        "status_message": "ipmi://root:hunter2@10.1.0.5\n failed",
+        "error_description": "power_pass=hunter2",
+    }
+    event = {
+        "level": "ERROR",
+        "created": "Mon, 02 Mar. 2026 09:11:08",
+        "description": 'ipmipower -P hunter2: "password": "hunter2"',
+    }
+    told = translate.reason(translate.read_machine(found), "it is Failed deployment", event)
+    assert told.startswith("node01: it is Failed deployment; ipmi://…@10.1.0.5 failed; power_pass=…; ERROR of Mon, 02")
+    assert "hunter2" not in told
+    assert "\n" not in told
+
+
+def test_an_event_that_says_the_same_is_not_repeated() -> None:
+    machine = translate.read_machine(FOUND)
+    event = {"level": "ERROR", "created": "today", "description": "Deploying - no image"}
+    assert translate.reason(machine, "why", event) == "node01: why; Deploying - no image"
+    assert translate.reason(machine, "why", {"type": "Failed", "level": "ERROR", "created": "t"}).endswith("Failed")
+
+
+# Designs and sites
+
+
+def inventory(*names: str) -> Inventory:
+    return Inventory.of(Node(NodeName(name)) for name in names)
+
+
+def test_a_design_that_maas_knows_gives_no_findings() -> None:
+    assert translate.findings(inventory("n1", "N2"), {"n1", "n2", "n3"}) == ()
+
+
+def test_machines_that_may_be_enlisted_later_are_only_a_warning() -> None:
+    names = [f"n{number:02}" for number in range(12)]
+    [finding] = translate.findings(inventory("known", *names), {"known"})
+    assert (finding.name, finding.level, finding.source) == ("NodeNotInProvisioner", Level.WARNING, "MAAS")
+    assert finding.message == f"12 of 13 nodes are not enlisted in MAAS: {', '.join(names[:10])} and 2 more"
+
+
+@pytest.mark.parametrize("name", ["n_1", "-n1", "n1-", "n1.site", "n" * 64, "ñ", "n 1"])
+def test_a_name_that_no_machine_can_have_is_an_error(name: str) -> None:
+    [finding] = translate.findings(inventory(name), set())
+    assert (finding.name, finding.level, finding.source) == ("NodeNameNotAHostname", Level.ERROR, "MAAS")
+    assert finding.documents[0].name == name
+
+
+def test_names_that_differ_by_case_are_one_machine() -> None:
+    [finding] = translate.findings(inventory("n1", "N1"), {"n1"})
+    assert (finding.name, finding.level) == ("NodesShareHostname", Level.ERROR)
+
+
+ADMIN = {"username": "shipyard", "is_superuser": True}
+IMAGES = [{"name": "ubuntu/jammy"}, {"name": "custom/golden"}]
+RACK = {"service_set": [{"name": "http", "status": "off"}, {"name": "rackd", "status": "running"}]}
+DEAD = {"service_set": [{"name": "rackd", "status": "dead"}]}
+SITES: list[tuple[str, dict[str, Any], str]] = [
+    ("a site that works", {}, ""),
+    ("an image by its short name", {"distro_series": "jammy"}, ""),
+    ("an image by its long name", {"distro_series": "ubuntu/jammy"}, ""),
+    ("an image of one's own", {"distro_series": "golden"}, ""),
+    ("images are not told", {"images": None, "distro_series": "jammy"}, ""),
+    ("a rack that says nothing", {"racks": [{}]}, ""),
+    ("one rack of two", {"racks": [DEAD, RACK]}, ""),
+    ("no administrator", {"user": {"username": "bob"}}, "bob is no administrator"),
+    ("no images", {"images": []}, "no boot images"),
+    ("another image", {"distro_series": "noble"}, "no boot image of 'noble', only of custom/golden, ubuntu/jammy"),
+    ("no racks", {"racks": []}, "none of MAAS's 0 rack controllers"),
+    ("dead racks", {"racks": [DEAD]}, "none of MAAS's 1 rack controllers is connected"),
+]
+
+
+@pytest.mark.parametrize(("values", "told"), [site[1:] for site in SITES], ids=[site[0] for site in SITES])
+def test_what_keeps_a_site_from_deploying_is_named(values: dict[str, Any], told: str) -> None:
+    faults = translate.site_faults(**{"user": ADMIN, "images": IMAGES, "racks": [RACK], "distro_series": "", **values})
+    assert bool(faults) == bool(told)
+    assert told in "; ".join(faults)
