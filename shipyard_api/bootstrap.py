@@ -12,12 +12,11 @@ import falcon
 import sqlalchemy as sa
 from ulid import ULID
 
+from shipyard_api import provisioners
 from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.deploy_site import Designs, Patience
 from shipyard_api.adapters.deckhand.client import DeckhandClient
 from shipyard_api.adapters.deckhand.design_store import DeckhandDesigns
-from shipyard_api.adapters.drydock.client import DrydockClient
-from shipyard_api.adapters.drydock.provisioner import DrydockProvisioner
 from shipyard_api.adapters.embedded_postgres.errors import PostgresError
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.procrastinate.worker import TurnWorker
@@ -27,11 +26,13 @@ from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.adapters.sealed.seals import FernetSeals
 from shipyard_api.api.app import Collaborators, create_app
 from shipyard_api.domain.actions import ActionName
-from shipyard_api.domain.errors import ShipyardError
+from shipyard_api.domain.configdocs import Revision, inventory
+from shipyard_api.domain.errors import Invalid, NotFound, ShipyardError
 from shipyard_api.domain.findings import Finding, Level
+from shipyard_api.domain.nodes import Inventory
 from shipyard_api.domain.site_design import DesignRules, VersionRule
-from shipyard_api.ports.documents import DesignStore
-from shipyard_api.ports.provisioner import Marker
+from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
+from shipyard_api.ports.provisioner import Marker, Provisioner
 from shipyard_api.ports.store import StoreUnavailable
 from shipyard_api.settings import Demand, Settings, SettingsError, StoreKind, share_directory
 from shipyard_api.storage.clock import DatabaseClock
@@ -39,14 +40,22 @@ from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from shipyard_api.storage.writer_lock import SqlWriterLock
 from shipyard_api.usecases.commit_configdocs import CommitConfigdocs, Validator
+from shipyard_api.usecases.control_action import ControlAction
 from shipyard_api.usecases.create_action import CreateAction
 from shipyard_api.usecases.describe_action import DescribeAction
+from shipyard_api.usecases.list_nodes import ListNodes
 from shipyard_api.usecases.load_configdocs import LoadConfigdocs
 from shipyard_api.usecases.read_configdocs import ReadConfigdocs
 from shipyard_api.usecases.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.report_action import ReportAction
+from shipyard_api.usecases.site_statuses import SiteStatuses
+from shipyard_api.usecases.stragglers import WatchStragglers
 from shipyard_api.usecases.tokens import ApiTokens
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.turn import Engine
+
+# How often work that was left behind is looked at, in seconds of the site.
+STRAGGLER_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +71,7 @@ class Parts:
     schemas: SchemaFiles
     compile_schema: DataSchemas
     rules: DesignRules
-    provisioner: DrydockProvisioner
+    provisioner: Provisioner
 
 
 def run_program(program: Callable[[], int | None]) -> int:
@@ -84,31 +93,30 @@ def parts(settings: Settings) -> Parts:
     """Return the parts; connects to nothing yet. Raises SettingsError when something needed is not set."""
     needed = {
         "DATABASE_URL": settings.database.url,
-        "[drydock] url": settings.drydock.url,
-        "[drydock] design_url": _design_url(settings),
+        **provisioners.needed(settings),
     }
+    if settings.promenade.url:
+        needed["[drydock] design_url"] = provisioners.design_url(settings)
     if settings.designs.store is StoreKind.DECKHAND:
         needed["[deckhand] url"] = settings.deckhand.url
     missing = [f"{name} is not set" for name, value in needed.items() if not value]
     if missing:
         raise SettingsError(missing)
-    if settings.drydock.connect_timeout_seconds > settings.engine.settle_seconds / 2:
-        told = "[drydock] connect_timeout_seconds must be at most half of [engine] settle_seconds (docs/adr/0007)"
-        raise SettingsError([told])
     engine = connect(settings.database.url, pool_size=settings.database.pool_size)
     compile_schema, schemas = DataSchemas(), SchemaFiles(share_directory() / "schemas")
     designs = _designs(settings, engine, compile_schema)
+    rendered = RenderedDesigns(designs)
     return Parts(
         settings=settings,
         store=SqlStore(engine, ProcrastinateWakeup()),
         designs=designs,
-        rendered=RenderedDesigns(designs),
+        rendered=rendered,
         lock=SqlWriterLock(engine),
         clock=DatabaseClock(engine),
         schemas=schemas,
         compile_schema=compile_schema,
         rules=DesignRules(schemas.check, version_rule(settings, settings.validations.deployment_version_commit)),
-        provisioner=_drydock(settings),
+        provisioner=provisioners.provisioner(settings, lambda revision: _machines(rendered, revision)),
     )
 
 
@@ -154,7 +162,11 @@ def api(settings: Settings) -> "falcon.App[Any, Any]":
                 new_id=lambda: str(ULID()),
                 time_scale=settings.engine.time_scale,
             ),
+            control_action=ControlAction(store, _definitions(made), lambda: str(ULID())),
             describe_action=DescribeAction(store),
+            report_action=ReportAction(store, made.clock, provisioners.places(settings)),
+            list_nodes=ListNodes(store),
+            site_statuses=SiteStatuses(made.provisioner),
             schemas=schemas,
             openapi=share_directory() / "schemas" / "openapi.yaml",
             design_bytes=settings.api.design_bytes,
@@ -166,16 +178,25 @@ def api(settings: Settings) -> "falcon.App[Any, Any]":
 def worker(settings: Settings) -> TurnWorker:
     """Return the worker."""
     made = parts(settings)
+    name = f"{socket.gethostname()}:{os.getpid()}"
     engine = Engine(
         made.store,
         _definitions(made),
         made.clock,
         lambda: Marker(str(uuid.uuid4())),
         settle=settings.engine.settle_seconds,
-        worker=f"{socket.gethostname()}:{os.getpid()}",
+        worker=name,
     )
     options = settings.worker
-    return TurnWorker(settings.database.url, engine.run, lambda: engine.sweep(grace=options.overdue_seconds), options)
+    pause = STRAGGLER_SECONDS * settings.engine.time_scale
+    watch = WatchStragglers(made.store, made.provisioner, made.clock.now, pause, name)
+
+    def sweep() -> int:
+        woken = engine.sweep(grace=options.overdue_seconds)
+        watch()
+        return woken
+
+    return TurnWorker(settings.database.url, engine.run, sweep, options)
 
 
 def _definitions(made: Parts) -> Mapping[ActionName, Definition]:
@@ -189,10 +210,10 @@ def _validators(made: Parts) -> list[Validator]:
     """Return the peers that check a design before it is committed. Armada is retired, and is not asked."""
     provisioner = made.provisioner
 
-    def asked_by(validate: Callable[[str], Sequence[Finding]]) -> Callable[[int], Sequence[Finding]]:
-        return lambda revision: validate(provisioner.design_reference(revision))
+    def asked(revision: int) -> Sequence[Finding]:
+        return provisioner.validate_design(provisioner.design_reference(revision))
 
-    found = [Validator(provisioner.name, asked_by(provisioner.validate_design))]
+    found = [Validator(provisioner.name, asked)]
     own = made.settings.promenade
     if own.url:
         promenade = PromenadeValidation(
@@ -201,7 +222,12 @@ def _validators(made: Parts) -> list[Validator]:
             connect_timeout=own.connect_timeout_seconds,
             read_timeout=own.read_timeout_seconds,
         )
-        found.append(Validator("Promenade", asked_by(promenade.validate_design)))
+        address = provisioners.design_url(made.settings)
+        found.append(
+            Validator(
+                "Promenade", lambda revision: promenade.validate_design(address.replace("{revision}", str(revision)))
+            )
+        )
     return found
 
 
@@ -229,23 +255,12 @@ def _seals(settings: Settings) -> FernetSeals | None:
         raise SettingsError([f"[secrets] keys: {error}"]) from error
 
 
-def _drydock(settings: Settings) -> DrydockProvisioner:
-    own = settings.drydock
-    client = DrydockClient(
-        own.url,
-        token=lambda: own.token,
-        connect_timeout=own.connect_timeout_seconds,
-        read_timeout=own.read_timeout_seconds,
-        retry_pause=own.nodefilter_pause_seconds,
-    )
+def _machines(rendered: RenderedDesigns, revision: int) -> Inventory:
+    """Return the machines of a revision; raises NotFound or Invalid where it has none that could be read."""
     try:
-        return DrydockProvisioner(client, design_url=_design_url(settings))
-    except ValueError as error:
-        raise SettingsError([f"[drydock] design_url: {error}"]) from error
-
-
-def _design_url(settings: Settings) -> str:
-    """Return where peers fetch a design: as set, or from the Deckhand that keeps the documents (C3)."""
-    if settings.drydock.design_url or settings.designs.store is not StoreKind.DECKHAND or not settings.deckhand.url:
-        return settings.drydock.design_url
-    return f"deckhand+{settings.deckhand.url.rstrip('/')}/revisions/{{revision}}/rendered-documents"
+        rendering = rendered.of(Revision(revision))
+    except UnknownRevision as error:
+        raise NotFound("Revision not found", str(error)) from error
+    except RenderingFailed as error:
+        raise Invalid("Document validation failed", "InvalidConfigurationDocuments", error.findings) from error
+    return inventory(one.document for one in rendering.documents)

@@ -60,6 +60,21 @@ class Engine:
     question_pause_seconds: float = 10.0
 
 
+class ProvisionerKind(Enum):
+    """What turns the site's machines into servers."""
+
+    DRYDOCK = "drydock"
+    MAAS = "maas"
+    IRONIC = "ironic"
+
+
+@dataclass(frozen=True, slots=True)
+class Provisioner:
+    """``kind``: who provisions the machines: drydock, maas or ironic; the section of that name says where it is."""
+
+    kind: ProvisionerKind = ProvisionerKind.DRYDOCK
+
+
 @dataclass(frozen=True, slots=True)
 class Drydock:
     """Where Drydock is, and how long to wait for it.
@@ -79,6 +94,68 @@ class Drydock:
     connect_timeout_seconds: float = 10.0
     read_timeout_seconds: float = 300.0
     nodefilter_pause_seconds: float = 30.0
+
+
+class Erase(Enum):
+    """How MAAS erases disks."""
+
+    QUICK = "quick"
+    SECURE = "secure"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Maas:
+    """Where MAAS is, and what is wanted of it. Only used if MAAS provisions the site without a Drydock in between.
+
+    ``url``: the region's API, ending in ``/MAAS/api/2.0``.
+    ``api_key``: the API key of a MAAS user, in three parts as MAAS shows it.
+    ``connect_timeout_seconds``: how long to wait for a connection; at most half of ``engine.settle_seconds``.
+    ``read_timeout_seconds``: how long to wait for an answer; longer than the 90 s for which MAAS repeats a transaction.
+    ``distro_series``: what is deployed, such as jammy; empty leaves it to MAAS.
+    ``hwe_kernel``: the kernel that is deployed; empty leaves it to MAAS.
+    ``user_data_file``: a file with what cloud-init is to do on a deployed machine.
+    ``erase``: how disks are erased when a server is taken down: quick (both ends), secure (by the drive), full (hours).
+    ``release_failed``: whether preparing takes machines whose deployment or release failed before.
+    ``override_failed_testing``: whether preparing takes machines that failed MAAS's hardware tests.
+    ``keep_enlisted``: whether a machine that was taken down stays known to MAAS.
+    """
+
+    url: str = ""
+    api_key: Secret = Secret("")  # noqa: RUF009  # immutable
+    connect_timeout_seconds: float = 10.0
+    read_timeout_seconds: float = 150.0
+    distro_series: str = ""
+    hwe_kernel: str = ""
+    user_data_file: str = ""
+    erase: Erase = Erase.QUICK
+    release_failed: bool = True
+    override_failed_testing: bool = False
+    keep_enlisted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ironic:
+    """Where Ironic is, and what is wanted of it. Only used if Ironic provisions the site.
+
+    ``url``: Ironic's address, with or without ``/v1``.
+    ``user``: for an Ironic with ``http_basic``; empty: no credentials are sent.
+    ``password``: of that user.
+    ``connect_timeout_seconds``: how long to wait for a connection; at most half of ``engine.settle_seconds``.
+    ``read_timeout_seconds``: how long to wait for an answer.
+    ``instance_info_file``: a JSON file with the ``instance_info`` of every deployment, such as image and checksum.
+    ``inspect``: whether preparing a node inspects its hardware first.
+    ``remove``: whether a node that was taken down is removed from Ironic.
+    """
+
+    url: str = ""
+    user: str = ""
+    password: Secret = Secret("")  # noqa: RUF009  # immutable
+    connect_timeout_seconds: float = 10.0
+    read_timeout_seconds: float = 60.0
+    instance_info_file: str = ""
+    inspect: bool = False
+    remove: bool = False
 
 
 class StoreKind(Enum):
@@ -204,7 +281,10 @@ class Settings:
     database: Database = field(default_factory=Database)
     engine: Engine = field(default_factory=Engine)
     worker: WorkerOptions = field(default_factory=WorkerOptions)
+    provisioner: Provisioner = field(default_factory=Provisioner)
     drydock: Drydock = field(default_factory=Drydock)
+    maas: Maas = field(default_factory=Maas)
+    ironic: Ironic = field(default_factory=Ironic)
     designs: Designs = field(default_factory=Designs)
     deckhand: Deckhand = field(default_factory=Deckhand)
     secrets: Secrets = field(default_factory=Secrets)
@@ -252,6 +332,8 @@ def share_directory() -> Path:
     raise SettingsError([f"the files that come with Shipyard are in none of {looked}; install it again"])
 
 
+_SWITCH: Mapping[str, bool] = configparser.ConfigParser.BOOLEAN_STATES
+
 Given = dict[str, dict[str, tuple[str, str]]]
 
 
@@ -281,8 +363,8 @@ def _section(kind: Any, section: str, values: dict[str, tuple[str, str]], faults
             faults.append(f"{where}: there is no such setting in [{section}]")
             continue
         try:
-            known[name] = hints[name](text)
-        except ValueError:
+            known[name] = _SWITCH[text.lower()] if hints[name] is bool else hints[name](text)
+        except (ValueError, KeyError):
             wanted = _wanted(hints[name])
             faults.append(f"{where}: {text!r} is not {wanted}")
             continue
@@ -294,4 +376,4 @@ def _section(kind: Any, section: str, values: dict[str, tuple[str, str]], faults
 def _wanted(kind: type) -> str:
     if issubclass(kind, Enum):
         return "one of " + ", ".join(one.value for one in kind)
-    return {"int": "a whole number", "float": "a number"}.get(kind.__name__, "something else")
+    return {"int": "a whole number", "float": "a number", "bool": "true or false"}.get(kind.__name__, "something else")

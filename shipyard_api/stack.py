@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -38,6 +39,7 @@ _READY_LIMIT = 60.0
 _STEADY = 60.0
 # Whose token the simulator fetches designs with; it gets a new one at every start.
 _SIMULATOR = "simulated drydock"
+_DESIGN = "/api/v1.0/revisions/{revision}/rendered-documents"
 
 
 @dataclass(slots=True)
@@ -125,6 +127,39 @@ class Stack:
 
 
 @dataclass(frozen=True, slots=True)
+class Peer:
+    """A simulated provisioner: what it is started with, below which path it says that it serves, and what the service
+    is told of it. Those that read no designs are told of the machines when they start.
+    """
+
+    ready: str
+    base: str
+    options: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+def _peer(provisioner: str, site: Path, design_token: str) -> Peer:
+    machines = ("--site", str(site))
+    match provisioner:
+        case "maas":
+            key = ":".join(("shipyard", secrets.token_hex(16), secrets.token_hex(16)))
+            settings = {"SHIPYARD_MAAS_API_KEY": key}
+            return Peer("/MAAS/api/2.0/version/", "/MAAS/api/2.0", machines, {"SIMULATOR_API_KEY": key}, settings)
+        case "ironic":
+            password = secrets.token_hex(16)
+            return Peer(
+                "/",
+                "",
+                (*machines, "--auth", "basic", "--basic-user", "shipyard"),
+                {"SIMULATOR_BASIC_PASSWORD": password},
+                {"SHIPYARD_IRONIC_USER": "shipyard", "SHIPYARD_IRONIC_PASSWORD": password},
+            )
+        case _:
+            return Peer("/versions", "/api/v1.0", environment={"SIMULATOR_DESIGN_TOKEN": design_token})
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """What `shipyard up` can be told."""
 
@@ -134,6 +169,8 @@ class Options:
     speed: float
     ready_file: Path | None
     with_parent: bool
+    provisioner: str
+    site: Path
 
 
 @click.group()
@@ -145,7 +182,13 @@ def main() -> None:
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the API; 0 picks a free one.")
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Where the data is kept.")
 @click.option("--temporary", is_flag=True, help="Keep nothing: everything goes when the stack stops.")
-@click.option("--provisioner", type=click.Choice(["drydock"]), default="drydock", show_default=True)
+@click.option("--provisioner", type=click.Choice(["drydock", "maas", "ironic"]), default="drydock", show_default=True)
+@click.option(
+    "--site",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    default=Path(__file__).parent / "simulators" / "sites" / "five-groups.yaml",
+    help="The design whose machines a simulated MAAS or Ironic has; Drydock reads what is committed.",
+)
 @click.option("--scenario", default="calm", show_default=True, help="Name or file of the simulated site's scenario.")
 @click.option("--speed", type=click.FloatRange(0.1, 10_000), default=100.0, show_default=True)
 @click.option("--ready-file", type=click.Path(path_type=Path, dir_okay=False))
@@ -155,6 +198,7 @@ def up(
     data_dir: Path | None,
     temporary: bool,
     provisioner: str,
+    site: Path,
     scenario: str,
     speed: float,
     ready_file: Path | None,
@@ -164,25 +208,27 @@ def up(
     if temporary and data_dir:
         raise click.UsageError("--temporary keeps nothing, so it cannot be used with --data-dir")
     directory = None if temporary else data_dir or _default_directory()
-    options = Options(port, directory, scenario, speed, ready_file, with_parent)
+    options = Options(port, directory, scenario, speed, ready_file, with_parent, provisioner, site)
     signal.signal(signal.SIGTERM, _interrupt)
     with contextlib.suppress(KeyboardInterrupt):
-        _run(options, provisioner)
+        _run(options)
 
 
-def _run(options: Options, provisioner: str) -> None:
+def _run(options: Options) -> None:
     with _place(options.data_directory) as directory, _database(directory, options) as url:
         parent = os.getppid()
         engine = connect(url, pool_size=1)
         migrations.upgrade(engine, share_directory() / "migrations")
         engine.dispose()
         token, design_token = _tokens(url, options.data_directory)
-        stack = Stack(directory)
+        stack, provisioner = Stack(directory), options.provisioner
+        peer = _peer(provisioner, options.site, design_token)
         try:
             # All of them at once: each takes a second or two until it serves, and none needs another one before that.
-            simulator = _start_simulator(stack, options, provisioner, design_token)
-            address = _start_service(stack, options, url, simulator, _secret_key(directory))
-            _wait_until_it_answers(stack, provisioner, f"{simulator}/versions")
+            simulator = _start_simulator(stack, options, peer)
+            told = {f"SHIPYARD_{provisioner.upper()}_URL": f"{simulator}{peer.base}", **peer.settings}
+            address = _start_service(stack, options, url, told, _secret_key(directory))
+            _wait_until_it_answers(stack, provisioner, f"{simulator}{peer.ready}")
             _wait_until_it_answers(stack, "api", f"{address}/health")
             ready = {
                 "url": address,
@@ -245,15 +291,15 @@ def _tokens(url: str, kept: Path | None) -> tuple[str, str]:
     return secret, design_token
 
 
-def _start_simulator(stack: Stack, options: Options, provisioner: str, design_token: str) -> str:
+def _start_simulator(stack: Stack, options: Options, peer: Peer) -> str:
     # A fixed port: started again after a crash, the simulator must be where the service looks for it.
-    port = _free_port()
+    port, name = _free_port(), options.provisioner
     command = [
-        *(sys.executable, "-m", f"shipyard_api.simulators.{provisioner}", "--port", str(port)),
+        *(sys.executable, "-m", f"shipyard_api.simulators.{name}", "--port", str(port)),
         *("--scenario", options.scenario, "--time-scale", f"{1 / options.speed:g}"),
-        *("--log-file", str(stack.directory / f"{provisioner}.jsonl")),
+        *("--log-file", str(stack.directory / f"{name}.jsonl"), *peer.options),
     ]
-    stack.add(provisioner, command, {"SIMULATOR_DESIGN_TOKEN": design_token})
+    stack.add(name, command, peer.environment)
     return f"http://127.0.0.1:{port}"
 
 
@@ -268,11 +314,13 @@ def _secret_key(directory: Path) -> Path:
     return file
 
 
-def _start_service(stack: Stack, options: Options, url: str, simulator: str, secret_key: Path) -> str:
-    """Start API and worker; the socket is opened here, so that nobody can take the port while the API restarts."""
+def _start_service(stack: Stack, options: Options, url: str, told: Mapping[str, str], secret_key: Path) -> str:
+    """Start API and worker, which are ``told`` where the provisioner is.
+
+    The socket is opened here, so that nobody can take the port while the API restarts.
+    """
     listener = socket.create_server(("127.0.0.1", options.port), backlog=256)
     address = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    base = f"{simulator}/api/v1.0"
     scale = 1 / options.speed
     environment = {
         # The settings of a real installation on this host are not for us.
@@ -282,7 +330,7 @@ def _start_service(stack: Stack, options: Options, url: str, simulator: str, sec
         "SHIPYARD_API_WORKERS": "1",
         "SHIPYARD_ENGINE_TIME_SCALE": f"{scale:g}",
         "SHIPYARD_ENGINE_SETTLE_SECONDS": "1",
-        "SHIPYARD_DRYDOCK_CONNECT_TIMEOUT_SECONDS": "0.5",
+        f"SHIPYARD_{options.provisioner.upper()}_CONNECT_TIMEOUT_SECONDS": "0.5",
         "SHIPYARD_ENGINE_QUESTION_PAUSE_SECONDS": "0.5",
         "SHIPYARD_WORKER_CONCURRENCY": "4",
         "SHIPYARD_WORKER_POLL_SECONDS": f"{min(0.5, max(0.05, 5 * scale)):g}",
@@ -292,9 +340,10 @@ def _start_service(stack: Stack, options: Options, url: str, simulator: str, sec
         "SHIPYARD_WORKER_OVERDUE_SECONDS": "4",
         "SHIPYARD_WORKER_GRACEFUL_SECONDS": "2",
         "SHIPYARD_SECRETS_KEYS_FILE": str(secret_key),
-        "SHIPYARD_DRYDOCK_URL": base,
-        "SHIPYARD_DRYDOCK_DESIGN_URL": f"deckhand+{address}/api/v1.0/revisions/{{revision}}/rendered-documents",
+        "SHIPYARD_PROVISIONER_KIND": options.provisioner,
+        "SHIPYARD_DRYDOCK_DESIGN_URL": f"deckhand+{address}{_DESIGN}",
         "SHIPYARD_DRYDOCK_NODEFILTER_PAUSE_SECONDS": "0.5",
+        **told,
     }
     configuration = share_directory() / "etc" / "gunicorn.conf.py"
     gunicorn = [sys.executable, "-m", "gunicorn", "-c", str(configuration), "shipyard_api.wsgi:app"]

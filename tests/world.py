@@ -201,7 +201,9 @@ class World:
         with self.store().begin() as tx:
             record = tx.actions.get(self.action)
             assert record is not None
-            row = tx.turns._connection.execute(sa.select(tables.actions.c.wake_at)).one()
+            row = tx.turns._connection.execute(
+                sa.select(tables.actions.c.wake_at).where(tables.actions.c.id == self.action)
+            ).one()
         wait = (row.wake_at - self.clock.now()).total_seconds() if row.wake_at else 0.0
         return record.state in ENDED, max(wait, 0.0)
 

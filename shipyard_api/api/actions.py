@@ -1,6 +1,6 @@
 """Actions and their steps (contract: shipyard-rest, chapters 6 and 7)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar
@@ -12,9 +12,11 @@ from shipyard_api.api.errors import InvalidFormat
 from shipyard_api.api.reading import boolean, read_json
 from shipyard_api.api.times import with_offset, zulu
 from shipyard_api.domain.actions import ENDED, RunState, StepState, group_state, lifecycle
+from shipyard_api.domain.actions import Control as Verb
 from shipyard_api.domain.errors import NotFound
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.store import ActionRecord, CommandRecord, StepRecord
+from shipyard_api.usecases.control_action import ControlAction
 from shipyard_api.usecases.create_action import ActionRequest, CreateAction
 from shipyard_api.usecases.describe_action import ActionWithSteps, DescribeAction
 
@@ -51,22 +53,7 @@ class Actions:
         allowed = boolean(req, "allow-intermediate-commits", default=None)
         request = ActionRequest(body["name"], body.get("parameters") or {}, allowed)
         action = self._create(request, req.context.caller)
-        resp.status = falcon.HTTP_201
-        resp.location = f"/api/v1.0/actions/{action.id}"
-        resp.media = {
-            **body,
-            "id": action.id,
-            "name": action.name.value,
-            "parameters": dict(action.parameters),
-            "user": action.user,
-            "timestamp": action.created_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f"),
-            "context_marker": action.context_marker,
-            "dag_id": action.name.value,
-            "dag_execution_date": zulu(action.created_at),
-            "dag_status": "SCHEDULED",
-            "committed_rev_id": action.revision,
-            "allow_intermediate_commits": action.allow_intermediate_commits,
-        }
+        _created(resp, action, body)
 
 
 class Action:
@@ -86,6 +73,27 @@ class Action:
             "validations": [],
             "command_audit": [_command(command) for command in commands],
         }
+
+
+class Control:
+    """``/actions/{action_id}/control/{control_verb}``: pause, unpause, stop; and retry, which is ours (6.7)."""
+
+    policy: ClassVar[Policy] = {"POST": "workflow_orchestrator:invoke_action_control"}
+
+    def __init__(self, control: ControlAction) -> None:
+        self._control = control
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response, action_id: str, control_verb: str) -> None:
+        """Accept the command with 202; a retry is a new action, answered as one that was just created."""
+        verb = next((verb for verb in Verb if verb.value == control_verb), None)
+        if verb is None:
+            raise NotFound("Control not supported", f"Unknown control {control_verb}")
+        if verb is Verb.RETRY:
+            force = bool(boolean(req, "force", default=False))
+            _created(resp, self._control.retry(action_id, req.context.caller, force=force), {})
+            return
+        self._control(action_id, verb, req.context.caller)
+        resp.status = falcon.HTTP_202
 
 
 class Step:
@@ -145,6 +153,26 @@ def _steps(records: Sequence[StepRecord]) -> list[_Shown]:
             listed.append(_Shown(group, len(listed) + 1, state, min(begun, default=None), last))
         listed.append(_Shown(record.id, len(listed) + 1, record.state, record.started_at, record.ended_at))
     return listed
+
+
+def _created(resp: falcon.Response, action: ActionRecord, body: Mapping[str, Any]) -> None:
+    """Answer with a new action, and with any further key of what was sent."""
+    resp.status = falcon.HTTP_201
+    resp.location = f"/api/v1.0/actions/{action.id}"
+    resp.media = {
+        **body,
+        "id": action.id,
+        "name": action.name.value,
+        "parameters": dict(action.parameters),
+        "user": action.user,
+        "timestamp": action.created_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f"),
+        "context_marker": action.context_marker,
+        "dag_id": action.name.value,
+        "dag_execution_date": zulu(action.created_at),
+        "dag_status": "SCHEDULED",
+        "committed_rev_id": action.revision,
+        "allow_intermediate_commits": action.allow_intermediate_commits,
+    }
 
 
 def _entity(one: ActionWithSteps) -> dict[str, Any]:

@@ -6,15 +6,30 @@ from typing import Any
 
 import falcon
 
-from shipyard_api.api import actions, configdocs, designs, differences, errors, health, nodes
+from shipyard_api.api import (
+    actions,
+    configdocs,
+    designs,
+    differences,
+    errors,
+    health,
+    nodes,
+    reports,
+    site_nodes,
+    site_statuses,
+)
 from shipyard_api.api.auth import Authentication
 from shipyard_api.api.request_context import RequestContext
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.usecases.commit_configdocs import CommitConfigdocs
+from shipyard_api.usecases.control_action import ControlAction
 from shipyard_api.usecases.create_action import CreateAction
 from shipyard_api.usecases.describe_action import DescribeAction
+from shipyard_api.usecases.list_nodes import ListNodes
 from shipyard_api.usecases.load_configdocs import LoadConfigdocs
 from shipyard_api.usecases.read_configdocs import ReadConfigdocs
+from shipyard_api.usecases.report_action import ReportAction
+from shipyard_api.usecases.site_statuses import SiteStatuses
 from shipyard_api.usecases.tokens import ApiTokens
 
 
@@ -27,7 +42,11 @@ class Collaborators:
     commit_configdocs: CommitConfigdocs
     read_configdocs: ReadConfigdocs
     create_action: CreateAction
+    control_action: ControlAction
     describe_action: DescribeAction
+    report_action: ReportAction
+    list_nodes: ListNodes
+    site_statuses: SiteStatuses
     schemas: Schemas
     openapi: Path
     design_bytes: int
@@ -50,9 +69,14 @@ def routes(own: Collaborators) -> dict[str, Any]:
         f"{v1}/revisions/{{revision}}/rendered-documents": designs.RevisionDesign(read),
         f"{v1}/actions": actions.Actions(own.create_action, describe, own.schemas, own.json_bytes),
         f"{v1}/actions/{{action_id}}": actions.Action(describe),
+        f"{v1}/actions/{{action_id}}/control/{{control_verb}}": actions.Control(own.control_action),
         f"{v1}/actions/{{action_id}}/steps/{{step_id}}": actions.Step(describe),
         f"{v1}/actions/{{action_id}}/groups": nodes.Groups(describe),
         f"{v1}/actions/{{action_id}}/nodes": nodes.Nodes(describe),
+        f"{v1}/actions/{{action_id}}/report": reports.Report(own.report_action),
+        f"{v1}/nodes": site_nodes.SiteNodes(own.list_nodes),
+        f"{v1}/nodes/{{node_name}}": site_nodes.SiteNode(own.list_nodes),
+        f"{v1}/site_statuses": site_statuses.SiteStatuses(own.site_statuses),
     }
 
 

@@ -81,8 +81,12 @@ def _ours(req: falcon.Request, resp: falcon.Response, error: errors.ShipyardErro
 def _peer(req: falcon.Request, resp: falcon.Response, error: PeerError, _params: Any) -> None:
     code, error_type, retry = lookup(type(error))
     LOG.error("peer in trouble", extra={"trouble": str(error)})
-    title = f"{error.system} does not answer as it should"
-    _answer(req, resp, code, title, f"{error.operation}: {error.detail}", error_type, retry=retry)
+    title, reason = f"{error.system} does not answer as it should", f"{error.operation}: {error.detail}"
+    if hasattr(req.context, "peer_trouble"):
+        # What the contract has clients told when this peer fails, here (contract: shipyard-rest, 10).
+        title, error_type = req.context.peer_trouble, "AppError"
+        reason = f"{error.system} has responded unexpectedly: {reason}"
+    _answer(req, resp, code, title, reason, error_type, retry=retry)
 
 
 def _store(req: falcon.Request, resp: falcon.Response, error: StoreUnavailable, _params: Any) -> None:

@@ -43,12 +43,18 @@ class Nodes:
     def on_get(self, req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
         """Answer with a page of nodes; ``next`` is the marker of the page after it."""
         page = _page(req, [status.value for status in NodeStatus])
-        after = req.get_param("marker") or ""
-        if "\0" in after or len(after) > 1000:
-            raise falcon.HTTPInvalidParam("The value is the name of a node.", "marker")
+        after = name_of_node(req, "marker")
         nodes = self._describe.nodes(action_id, page, after)
         last = nodes[-1].name if len(nodes) == page.limit else None
-        resp.media = {"nodes": [_node(node) for node in nodes], "next": last}
+        resp.media = {"nodes": [node_entity(node) for node in nodes], "next": last}
+
+
+def name_of_node(req: falcon.Request, name: str) -> str:
+    """Return a parameter that is the name of a node, or its beginning; empty if it is absent."""
+    written = req.get_param(name) or ""
+    if "\0" in written or len(written) > 1000:
+        raise falcon.HTTPInvalidParam("The value is the name of a node.", name)
+    return written
 
 
 def _page(req: falcon.Request, statuses: list[str]) -> Page:
@@ -90,7 +96,8 @@ def _phase(phase: PhaseRecord) -> dict[str, Any]:
     }
 
 
-def _node(node: NodeRecord) -> dict[str, Any]:
+def node_entity(node: NodeRecord) -> dict[str, Any]:
+    """Return a node of an action as it is shown."""
     return {
         "name": node.name,
         "status": node.status.value,

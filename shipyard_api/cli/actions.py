@@ -61,7 +61,7 @@ def get(settings: Settings, /) -> None:
 
 
 class Describe(click.Group):
-    """A group that also takes ``action/ID`` and ``step/ID/STEP``, as the tables print them."""
+    """A group that also takes ``action/ID``, ``step/ID/STEP`` and ``node/NAME``, as the tables print them."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -72,13 +72,16 @@ class Describe(click.Group):
                 args = ["action", action, *args[1:]]
             case ["step", action, step]:
                 args = ["step", step, "--action", action, *args[1:]]
+            case ["node", node]:
+                args = ["node", node, *args[1:]]
             case [name] if name in self.commands or name.startswith("-"):
                 pass
             case _:
                 raise click.UsageError(
                     "Invalid namespace item. Please utilize one of the following formats for the namespace item.\n"
                     "action: action/action id\n"
-                    "step: step/action id/step id",
+                    "step: step/action id/step id\n"
+                    "node: node/node name",
                     ctx,
                 )
         return super().resolve_command(ctx, args)

@@ -31,6 +31,13 @@ class DemoError(Exception):
 @click.option(
     "--site", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Another design: a YAML file."
 )
+@click.option(
+    "--provisioner",
+    type=click.Choice(["drydock", "maas", "ironic"]),
+    default="drydock",
+    show_default=True,
+    help="Which simulated provisioner deploys the machines.",
+)
 @click.option("--collection", default="design", show_default=True, help="The name under which the design is loaded.")
 @click.option(
     "--speed",
@@ -43,7 +50,15 @@ class DemoError(Exception):
 @click.option("--keep", is_flag=True, help="Leave everything running afterwards, until Ctrl-C.")
 @click.pass_obj
 def demo(
-    settings: Settings, /, scenario: str, site: Path | None, collection: str, speed: float, as_json: bool, keep: bool
+    settings: Settings,
+    /,
+    scenario: str,
+    site: Path | None,
+    provisioner: str,
+    collection: str,
+    speed: float,
+    as_json: bool,
+    keep: bool,
 ) -> None:
     """Start everything in a temporary place, load a design, deploy it, show it live, and stop everything.
 
@@ -61,7 +76,7 @@ def demo(
                 progress,
                 f"Starting everything; scenario {scenario}, {speed:g} times as fast as real hardware ...",
             )
-            with running(file, speed) as ready:
+            with running(file, speed, provisioner, design) as ready:
                 settings = replace(settings, url=str(ready["url"]), token=str(ready["token"]))
                 last = play(Api(settings), design, collection, progress, patience=max(60.0, SLOWEST / speed))
                 result = document(scenario, last, time.monotonic() - began)

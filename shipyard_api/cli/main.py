@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shipyard_api.cli import actions, configdocs, demo, documents_read, render, server, topics, watch
+from shipyard_api.cli import actions, configdocs, control, demo, documents_read, nodes, render, server, topics, watch
 from shipyard_api.cli.settings import Settings
 
 if TYPE_CHECKING:
@@ -51,14 +51,14 @@ def commit() -> None:
     """Put the loaded documents in force."""
 
 
-@shipyard.group(short_help="List actions, or look at documents.")
+@shipyard.group(short_help="List actions or nodes, or look at documents.")
 def get() -> None:
-    """List actions, or look at documents."""
+    """List actions or nodes, or look at documents."""
 
 
-@shipyard.group(cls=actions.Describe, short_help="Look at one action or step.")
+@shipyard.group(cls=actions.Describe, short_help="Look at one action, step or node.")
 def describe() -> None:
-    """Look at one action or step. action/ID and step/ID/STEP, as other commands print them, work too."""
+    """Look at one action, step or node. action/ID, step/ID/STEP and node/NAME, as commands print them, work too."""
 
 
 create.add_command(configdocs.create)
@@ -67,10 +67,19 @@ commit.add_command(configdocs.commit)
 get.add_command(documents_read.get)
 get.add_command(documents_read.get_rendered)
 get.add_command(actions.get)
+get.add_command(nodes.get_nodes)
+get.add_command(nodes.get_statuses)
 describe.add_command(actions.describe)
 describe.add_command(actions.describe_step)
+describe.add_command(nodes.describe)
 for command in (
     watch.watch,
+    control.pause,
+    control.unpause,
+    control.stop,
+    control.retry,
+    control.control,
+    nodes.report,
     demo.demo,
     topics.help_,
     server.up,

@@ -59,7 +59,10 @@ worker = _program("worker", "shipyard_api.worker", (), "Run actions, for a real 
 @click.command(short_help="Run everything here, embedded, until Ctrl-C; data is kept between runs.")
 @click.option("--port", type=click.IntRange(0, 65535), help="Where to serve; 0 takes a free one.")
 @click.option("--data-dir", type=click.Path(file_okay=False), help="Where the data is kept.")
-@click.option("--provisioner", help="Which simulated provisioner to use, such as drydock.")
+@click.option("--provisioner", help="Which provisioner is simulated: drydock, maas or ironic.")
+@click.option(
+    "--site", type=click.Path(dir_okay=False), help="The design whose machines a simulated MAAS or Ironic has."
+)
 @click.option("--scenario", type=click.Path(), help="What goes wrong at the simulated site: a file.")
 @click.option("--speed", type=click.FloatRange(min=0, min_open=True), help="How many times faster than real hardware.")
 @click.option("--ready-file", type=click.Path(dir_okay=False), help="Write the URL and a token here when it serves.")
@@ -110,3 +113,5 @@ token.add_command(_program("list", _ADMIN, ("token", "list"), "List tokens: name
 token.add_command(_program("revoke", _ADMIN, ("token", "revoke"), "Make a token useless from now on."))
 simulate.add_command(_program("deckhand", "shipyard_api.simulators.deckhand", (), "A Deckhand that keeps documents."))
 simulate.add_command(_program("drydock", "shipyard_api.simulators.drydock", (), "A Drydock with a site behind it."))
+simulate.add_command(_program("ironic", "shipyard_api.simulators.ironic", (), "An Ironic with nodes in memory."))
+simulate.add_command(_program("maas", "shipyard_api.simulators.maas", (), "A MAAS region with simulated machines."))

@@ -24,7 +24,7 @@ class StackError(Exception):
 
 
 @contextlib.contextmanager
-def running(scenario: Path, speed: float) -> Iterator[Mapping[str, Any]]:
+def running(scenario: Path, speed: float, provisioner: str, site: Path) -> Iterator[Mapping[str, Any]]:
     """Run ``shipyard_api.stack`` in a temporary place and give what it says of itself when it serves.
 
     The child is stopped when the block is left, also by Ctrl-C and by SIGTERM. Raises StackError.
@@ -41,6 +41,10 @@ def running(scenario: Path, speed: float) -> Iterator[Mapping[str, Any]]:
             str(scenario),
             "--speed",
             f"{speed:g}",
+            "--provisioner",
+            provisioner,
+            "--site",
+            str(site),
         ]
         with log.open("wb") as output:
             # Its own session: Ctrl-C reaches only us, and we stop the child in our own order.

@@ -53,7 +53,10 @@ Why did a step fail, or what is it doing? Its detail says so in a sentence:
 
 Which groups and nodes failed, and why:
 
-  shipyard watch ID
+  shipyard watch ID                     while it goes on
+  shipyard report ID                    at any time; says where there is more
+  shipyard describe node NAME           one node, in all actions
+  shipyard get site-statuses            machines as the provisioner sees them
 
 What the service itself did is in the logs of the API and of the worker: one
 JSON object a line, on stdout; lines about an action carry its id. --debug says

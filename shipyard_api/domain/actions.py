@@ -22,6 +22,7 @@ class RunState(Enum):
 
     QUEUED = "queued"
     RUNNING = "running"
+    PAUSED = "paused"
     SUCCESS = "success"
     FAILED = "failed"
 
@@ -31,6 +32,7 @@ ENDED = frozenset({RunState.SUCCESS, RunState.FAILED})
 _LIFECYCLES = {
     RunState.QUEUED: "Pending",
     RunState.RUNNING: "Processing",
+    RunState.PAUSED: "Paused",
     RunState.SUCCESS: "Complete",
     RunState.FAILED: "Failed",
 }
@@ -39,6 +41,24 @@ _LIFECYCLES = {
 def lifecycle(state: RunState) -> str:
     """Return the word that wait loops in the field look for (contract: shipyard-rest, 6.2)."""
     return _LIFECYCLES[state]
+
+
+class Control(Enum):
+    """What an operator can do to an action that there is; the values are the words on the wire."""
+
+    PAUSE = "pause"
+    UNPAUSE = "unpause"
+    STOP = "stop"
+    RETRY = "retry"
+
+
+CONTROLLABLE: dict[Control, RunState] = {
+    Control.PAUSE: RunState.RUNNING,
+    Control.UNPAUSE: RunState.PAUSED,
+    Control.STOP: RunState.RUNNING,
+    Control.RETRY: RunState.FAILED,
+}
+"""The state in which an action must be for each (contract: shipyard-rest, 6.7; a paused action is unpaused first)."""
 
 
 class StepState(Enum):

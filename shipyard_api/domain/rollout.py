@@ -39,6 +39,7 @@ class Reason(Enum):
     DEPLOY = "deploy"
     DEPENDENCY = "dependency"
     TIMEOUT = "timeout"
+    STOPPED = "stopped"
 
 
 class Verdict(Enum):
@@ -101,6 +102,7 @@ class PhaseStatus(Enum):
     PARTIAL_SUCCESS = "partial_success"
     FAILURE = "failure"
     TIMEOUT = "timeout"
+    STOPPED = "stopped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,25 @@ class JobStarted:
 
     operation: str
     job: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkLeftBehind:
+    """Fact: we stopped waiting for work that the provisioner may still be at; ``nodes`` is None for the whole site."""
+
+    operation: str
+    job: str
+    design: str
+    nodes: tuple[NodeName, ...] | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodesKept:
+    """Fact: nodes that an earlier action deployed, and that this one leaves alone."""
+
+    nodes: tuple[NodeName, ...]
+    action: str
 
 
 @dataclass(frozen=True, slots=True)

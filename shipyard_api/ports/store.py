@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepId, StepState
+from shipyard_api.domain.actions import ActionId, ActionName, Control, RunState, StepId, StepState
 from shipyard_api.domain.configdocs import Revision
-from shipyard_api.domain.nodes import NodeStatus
-from shipyard_api.ports.provisioner import JobId, Marker
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.ports.provisioner import JobId, JobReport, Marker, Work
 
 Json = Mapping[str, Any]
 
@@ -131,6 +131,46 @@ class NodeRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class LastNodeRecord:
+    """A node as the latest action that held it left it, or has it now."""
+
+    action: ActionId
+    node: NodeRecord
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChange:
+    """A status that a node got in an action; ``late``: it came after we had stopped waiting, and counted no more.
+
+    ``phase`` and ``group`` are of the move that sent the node; None where none did.
+    """
+
+    at: datetime
+    status: NodeStatus
+    phase: str | None
+    group: str | None
+    reason: str | None
+    detail: str
+    late: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NodePast:
+    """What one action did with a node: how it stands there, each status on the way, and the phases that sent it.
+
+    Changes are in order of time; phases, each with its group, in the order in which they began.
+    """
+
+    action: ActionId
+    name: ActionName
+    state: RunState
+    created_at: datetime
+    node: NodeRecord
+    changes: Sequence[NodeChange]
+    phases: Sequence[tuple[str, PhaseRecord]]
+
+
+@dataclass(frozen=True, slots=True)
 class JournalEntry:
     """One thing that happened to an action, in the order in which it was written."""
 
@@ -172,6 +212,8 @@ class Claim:
     intent: Intent | None
     remaining: Sequence[StepId]
     failed: bool
+    paused: bool = False
+    stopped_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +247,9 @@ class Turns(Protocol):
 
     def sleep(self, claim: Claim, *, until: datetime) -> None:
         """Write when the action wants to be looked at again, and nothing else."""
+
+    def rest(self, claim: Claim) -> None:
+        """Let nobody look at the action until it is told to go on."""
 
     def broke(self, claim: Claim, detail: str, *, now: datetime) -> int:
         """Write down that a turn of the claim's step ended in a bug; return how often in a row that has happened."""
@@ -255,11 +300,63 @@ class Actions(Protocol):
     ) -> Sequence[NodeRecord]:
         """Return nodes after the given name, in order of name; an empty filter lets all through."""
 
+    def inputs(self, action: ActionId) -> Json:
+        """Return what the action works from."""
+
+    def control(self, action: ActionId, control: Control, user: str) -> RunState | None:
+        """Pause, unpause or stop the action if its state allows it, with a line in its audit.
+
+        Return the state that it was in, None if there is no such action; what is not allowed changes nothing.
+        """
+
+    def deployed(self, action: ActionId) -> Sequence[NodeName]:
+        """Return the nodes of the action that are deployed, in order of name."""
+
     def jobs_since(self, moment: datetime) -> frozenset[JobId]:
         """Return every job of the provisioner that an action of ours has recorded since then."""
 
-    def journal(self, action: ActionId) -> Sequence[JournalEntry]:
-        """Return what happened, in order."""
+    def journal(self, action: ActionId, kinds: Some[str] = ()) -> Sequence[JournalEntry]:
+        """Return what happened, in order; only entries of these kinds if any are given."""
+
+
+class Nodes(Protocol):
+    """Nodes over all actions."""
+
+    def latest(self, *, status: Some[str], prefix: str, after: str, limit: int) -> Sequence[LastNodeRecord]:
+        """Return nodes after the given name, in order of name; an empty filter lets all through.
+
+        ``status`` is the node's in the latest action that holds it; ``prefix`` is what its name begins with.
+        """
+
+    def past(self, node: str, *, before: str | None, limit: int) -> Sequence[NodePast]:
+        """Return what each action did with the node, the newest first, only those before the given action's id.
+
+        The phases are without the names of all the nodes that they sent.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Straggler:
+    """Work that goes on although its action no longer waits for it; ``why`` we stopped waiting."""
+
+    action: ActionId
+    job: JobId
+    work: Work
+    why: str
+    since: datetime
+
+
+class Stragglers(Protocol):
+    """Work that was left behind, until its provisioner says that it has ended."""
+
+    def open(self) -> Sequence[Straggler]:
+        """Return all that have not ended, the oldest first."""
+
+    def due(self, *, now: datetime, pause: float) -> Sequence[Straggler]:
+        """Return those that are to be looked at, and put their next look ``pause`` seconds off: one worker looks."""
+
+    def end(self, straggler: Straggler, report: JobReport, *, now: datetime, worker: str) -> None:
+        """Record how it ended, as a late event of its action; a second time changes nothing."""
 
 
 class Tokens(Protocol):
@@ -288,6 +385,14 @@ class Transaction(Protocol):
     @property
     def actions(self) -> Actions:
         """Actions and what is shown of them."""
+
+    @property
+    def stragglers(self) -> Stragglers:
+        """Work that was left behind."""
+
+    @property
+    def nodes(self) -> Nodes:
+        """Nodes over all actions."""
 
     @property
     def tokens(self) -> Tokens:

@@ -10,15 +10,25 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 from ulid import ULID
 
-from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState, StepId, StepState
+from shipyard_api.domain.actions import (
+    CONTROLLABLE,
+    ENDED,
+    ActionId,
+    ActionName,
+    Control,
+    RunState,
+    StepId,
+    StepState,
+)
 from shipyard_api.domain.configdocs import Revision
-from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.ports.provisioner import JobId
 from shipyard_api.ports.store import (
     ActionRecord,
     CommandRecord,
     GroupRecord,
     JournalEntry,
+    Json,
     NewAction,
     NodeRecord,
     PhaseRecord,
@@ -74,11 +84,7 @@ class SqlActions:
                 for index, step in enumerate(action.steps, start=1)
             ],
         )
-        self._connection.execute(
-            t.command_audit.insert().values(
-                id=str(ULID()), action_id=action.id, command="invoke", user_name=action.user
-            )
-        )
+        self._audit(action.id, "invoke", action.user)
         self._turns.wake(action.id, None)
         return _action(row)
 
@@ -189,6 +195,51 @@ class SqlActions:
             for row in self._connection.execute(query.order_by(nodes.c.name).limit(limit))
         ]
 
+    def inputs(self, action: ActionId) -> Json:
+        """Return what the action works from."""
+        found: Json = self._connection.execute(
+            sa.select(t.actions.c.inputs).where(t.actions.c.id == action)
+        ).scalar_one()
+        return found
+
+    def control(self, action: ActionId, control: Control, user: str) -> RunState | None:
+        """Pause, unpause or stop the action if its state allows it; the row's lock lets one at a time decide."""
+        actions = t.actions
+        found = self._connection.execute(
+            sa.select(actions.c.state).where(actions.c.id == action).with_for_update()
+        ).scalar_one_or_none()
+        if found is None:
+            return None
+        state = RunState(found)
+        if state is not CONTROLLABLE[control]:
+            return state
+        now = sa.func.now()
+        values: dict[Control, dict[str, Any]] = {
+            Control.PAUSE: {"state": RunState.PAUSED.value},
+            Control.UNPAUSE: {"state": RunState.RUNNING.value, "wake_at": now},
+            Control.STOP: {"stopped_by": sa.func.coalesce(actions.c.stopped_by, user), "wake_at": now},
+        }
+        self._connection.execute(actions.update().where(actions.c.id == action).values(**values[control]))
+        self._audit(action, control.value, user)
+        if control is not Control.PAUSE:
+            self._turns.wake(action, None)
+        return state
+
+    def deployed(self, action: ActionId) -> Sequence[NodeName]:
+        """Return the nodes of the action that are deployed."""
+        nodes = t.action_nodes.c
+        rows = self._connection.execute(
+            sa.select(nodes.name)
+            .where(nodes.action_id == action, nodes.status == NodeStatus.SUCCESS.value)
+            .order_by(nodes.name)
+        )
+        return [NodeName(row.name) for row in rows]
+
+    def _audit(self, action: ActionId, command: str, user: str) -> None:
+        self._connection.execute(
+            t.command_audit.insert().values(id=str(ULID()), action_id=action, command=command, user_name=user)
+        )
+
     def jobs_since(self, moment: datetime) -> frozenset[JobId]:
         """Return the jobs that were recorded since then."""
         lines = t.journal.c
@@ -197,9 +248,12 @@ class SqlActions:
         )
         return frozenset(JobId(row[0]) for row in rows)
 
-    def journal(self, action: ActionId) -> Sequence[JournalEntry]:
+    def journal(self, action: ActionId, kinds: Some[str] = ()) -> Sequence[JournalEntry]:
         """Return what happened."""
         journal = t.journal
+        query = sa.select(journal).where(journal.c.action_id == action)
+        if kinds:
+            query = query.where(journal.c.kind.in_(kinds))
         return [
             JournalEntry(
                 row.id,
@@ -210,9 +264,7 @@ class SqlActions:
                 row.worker,
                 row.facts,
             )
-            for row in self._connection.execute(
-                sa.select(journal).where(journal.c.action_id == action).order_by(journal.c.id)
-            )
+            for row in self._connection.execute(query.order_by(journal.c.id))
         ]
 
     def _counts(self, action: ActionId, groups: Sequence[str]) -> Mapping[str, Mapping[NodeStatus, int]]:
@@ -238,7 +290,8 @@ class SqlActions:
         for row in self._connection.execute(
             sa.select(phases)
             .where(phases.c.action_id == action, phases.c.group_name.in_(groups))
-            .order_by(phases.c.submitted_at)
+            # What was recorded in one transaction has one time, and prepare comes first.
+            .order_by(phases.c.submitted_at, phases.c.phase.desc())
         ):
             found[row.group_name].append(
                 PhaseRecord(row.phase, row.status, row.job, row.nodes, row.message, row.submitted_at, row.ended_at)

@@ -17,10 +17,12 @@ from shipyard_api.domain.rollout import (
     JobStarted,
     MembersKnown,
     NodesChanged,
+    NodesKept,
     PhaseEnded,
     PhaseStarted,
     PhaseStatus,
     RolloutEnded,
+    WorkLeftBehind,
 )
 from shipyard_api.storage import tables as t
 
@@ -149,6 +151,9 @@ def _group_changed(connection: sa.Connection, line: Line, fact: GroupChanged) ->
         "status": fact.status.value,
         "reason": reason,
         "detail": fact.detail,
+        "shortfalls": [
+            {"criterion": one.criterion.value, "needed": one.needed, "actual": one.actual} for one in fact.shortfalls
+        ],
     }
 
 
@@ -188,6 +193,36 @@ def _rollout_ended(_connection: sa.Connection, _line: Line, fact: RolloutEnded) 
     return "rollout_ended", fact.words
 
 
+def _work_left_behind(connection: sa.Connection, line: Line, fact: WorkLeftBehind) -> Recorded:
+    connection.execute(
+        insert(t.stragglers)
+        .values(
+            action_id=line.action,
+            job=fact.job,
+            operation=fact.operation,
+            design=fact.design,
+            nodes=None if fact.nodes is None else list(fact.nodes),
+            why=fact.why,
+            since=line.at,
+            look_at=line.at,
+        )
+        .on_conflict_do_nothing()
+    )
+    # Without the address of the design, which may hold a password.
+    nodes = None if fact.nodes is None else list(fact.nodes)
+    return "work_left_behind", {"operation": fact.operation, "job": fact.job, "nodes": nodes, "why": fact.why}
+
+
+def _nodes_kept(connection: sa.Connection, line: Line, fact: NodesKept) -> Recorded:
+    nodes = t.action_nodes
+    connection.execute(
+        nodes.update()
+        .where(nodes.c.action_id == line.action, nodes.c.name.in_(fact.nodes))
+        .values(status=NodeStatus.SUCCESS.value, detail=f"kept: deployed by {fact.action}", updated_at=line.at)
+    )
+    return "nodes_kept", {"nodes": list(fact.nodes), "action": fact.action}
+
+
 def _job_started(_connection: sa.Connection, _line: Line, fact: JobStarted) -> Recorded:
     return "job_started", {"operation": fact.operation, "job": fact.job}
 
@@ -211,5 +246,7 @@ _RECORDERS: Mapping[type, Callable[[sa.Connection, Line, Any], Recorded]] = {
     NodesChanged: _nodes_changed,
     RolloutEnded: _rollout_ended,
     JobStarted: _job_started,
+    WorkLeftBehind: _work_left_behind,
+    NodesKept: _nodes_kept,
     Finding: _finding,
 }

@@ -37,6 +37,8 @@ actions = sa.Table(
     # What the action works from, frozen when it was created: later commits do not change a running action.
     sa.Column("inputs", sa.JSON(none_as_null=True), nullable=False),
     sa.Column("state", sa.String(16), nullable=False),
+    # Who asked for it to be stopped; the next turn does it.
+    sa.Column("stopped_by", sa.Text),
     # The number of the latest turn; a write of an earlier turn is refused.
     sa.Column("epoch", sa.BigInteger, nullable=False, server_default="0"),
     # When the action wants to be looked at; the sweeper compares it with the clock.
@@ -44,16 +46,18 @@ actions = sa.Table(
     sa.Column("created_at", _MOMENT, nullable=False, server_default=sa.func.now()),
     sa.Column("started_at", _MOMENT),
     sa.Column("ended_at", _MOMENT),
-    sa.CheckConstraint("state IN ('queued', 'running', 'success', 'failed')", name="state_known"),
+    sa.CheckConstraint("state IN ('queued', 'running', 'paused', 'success', 'failed')", name="state_known"),
     sa.CheckConstraint("(ended_at IS NOT NULL) = (state IN ('success', 'failed'))", name="ended_has_end"),
 )
 sa.Index(
     ONE_SITE_ACTION,
     actions.c.exclusive,
     unique=True,
-    postgresql_where=sa.text("exclusive AND state IN ('queued', 'running')"),
+    postgresql_where=sa.text("exclusive AND state IN ('queued', 'running', 'paused')"),
 )
-sa.Index("actions_wake_at_index", actions.c.wake_at, postgresql_where=sa.text("state IN ('queued', 'running')"))
+sa.Index(
+    "actions_wake_at_index", actions.c.wake_at, postgresql_where=sa.text("state IN ('queued', 'running', 'paused')")
+)
 
 steps = sa.Table(
     "steps",
@@ -117,6 +121,8 @@ action_nodes = sa.Table(
     sa.Column("groups", ARRAY(sa.Text), nullable=False),
     sa.Column("updated_at", _MOMENT, nullable=False),
     sa.CheckConstraint("status IN ('not_started', 'prepared', 'success', 'failure')", name="status_known"),
+    # For the latest action of each node, and all actions of one, however many nodes and actions there are.
+    sa.Index(None, "name", "action_id"),
 )
 
 journal = sa.Table(
@@ -140,6 +146,23 @@ sa.Index(
     journal.c.at,
     postgresql_where=sa.text("kind IN ('phase_started', 'job_started')"),
 )
+
+stragglers = sa.Table(
+    "stragglers",
+    metadata,
+    # Work that a provisioner may still be at although the action no longer waits for it.
+    sa.Column("action_id", _ACTION, sa.ForeignKey("actions.id"), primary_key=True),
+    sa.Column("job", sa.Text, primary_key=True),
+    sa.Column("operation", sa.String(32), nullable=False),
+    sa.Column("design", sa.Text, nullable=False),
+    # Absent for work on the site as a whole.
+    sa.Column("nodes", ARRAY(sa.Text)),
+    sa.Column("why", sa.Text, nullable=False),
+    sa.Column("since", _MOMENT, nullable=False),
+    sa.Column("look_at", _MOMENT, nullable=False),
+    sa.Column("ended_at", _MOMENT),
+)
+sa.Index("stragglers_look_at_index", stragglers.c.look_at, postgresql_where=sa.text("ended_at IS NULL"))
 
 command_audit = sa.Table(
     "command_audit",

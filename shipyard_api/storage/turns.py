@@ -33,14 +33,21 @@ class SqlTurns:
             .where(
                 actions.c.id == action,
                 actions.c.state.in_(_MOVING),
-                sa.or_(actions.c.wake_at.is_(None), actions.c.wake_at <= now + _EARLY),
+                # Whoever is to be stopped is not asked when it wanted to be looked at.
+                sa.or_(
+                    actions.c.wake_at.is_(None),
+                    actions.c.wake_at <= now + _EARLY,
+                    actions.c.stopped_by.is_not(None),
+                ),
             )
             .values(
                 epoch=actions.c.epoch + 1,
-                state=RunState.RUNNING.value,
+                state=sa.case(
+                    (actions.c.state == RunState.QUEUED.value, RunState.RUNNING.value), else_=actions.c.state
+                ),
                 started_at=sa.func.coalesce(actions.c.started_at, now),
             )
-            .returning(actions.c.name, actions.c.epoch, actions.c.inputs)
+            .returning(actions.c.name, actions.c.epoch, actions.c.inputs, actions.c.state, actions.c.stopped_by)
         ).one_or_none()
         if row is None:
             return None
@@ -60,6 +67,8 @@ class SqlTurns:
             intent=_intent(current.intent) if current and current.intent else None,
             remaining=tuple(StepId(step.id) for step in open_steps[1:]),
             failed=any(step.state == StepState.FAILED.value for step in steps),
+            paused=row.state == RunState.PAUSED.value,
+            stopped_by=row.stopped_by,
         )
 
     def start_step(self, claim: Claim, state: Json, *, now: datetime) -> None:
@@ -95,6 +104,10 @@ class SqlTurns:
         """Write when the action wants to be looked at again."""
         self._plan(claim, until)
         self.wake(claim.action, until)
+
+    def rest(self, claim: Claim) -> None:
+        """Let nobody look at the action until it is told to go on."""
+        self._fenced(claim, wake_at=None)
 
     def broke(self, claim: Claim, detail: str, *, now: datetime) -> int:
         """Write down that a turn ended in a bug."""

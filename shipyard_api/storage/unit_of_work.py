@@ -11,7 +11,9 @@ import sqlalchemy as sa
 from shipyard_api.ports.store import StoreUnavailable
 from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage.actions import SqlActions
+from shipyard_api.storage.nodes import SqlNodes
 from shipyard_api.storage.outages import outages
+from shipyard_api.storage.stragglers import SqlStragglers
 from shipyard_api.storage.tokens import SqlTokens
 from shipyard_api.storage.turns import SqlTurns
 
@@ -30,7 +32,9 @@ class SqlTransaction:
 
     turns: SqlTurns
     actions: SqlActions
+    stragglers: SqlStragglers
     tokens: SqlTokens
+    nodes: SqlNodes
 
 
 class SqlStore:
@@ -45,7 +49,13 @@ class SqlStore:
         """Open a transaction; raises StoreUnavailable when the database is out of reach."""
         with outages(), self._engine.begin() as connection:
             turns = SqlTurns(connection, self._wakeup)
-            yield SqlTransaction(turns, SqlActions(connection, turns), SqlTokens(connection))
+            yield SqlTransaction(
+                turns,
+                SqlActions(connection, turns),
+                SqlStragglers(connection),
+                SqlTokens(connection),
+                SqlNodes(connection),
+            )
 
     def dispose(self) -> None:
         """Close all connections."""

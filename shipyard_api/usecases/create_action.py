@@ -10,14 +10,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from shipyard_api.domain.actions import ActionId, ActionName
-from shipyard_api.domain.configdocs import Revision
+from shipyard_api.domain.configdocs import Revision, inventory
 from shipyard_api.domain.errors import Conflict, Invalid, Precondition
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.selectors import select
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.ports.documents import DesignStore, RenderingFailed
 from shipyard_api.ports.schemas import Schemas
-from shipyard_api.ports.store import ActionRecord, NewAction, SiteBusy, Store
+from shipyard_api.ports.store import ActionRecord, NewAction, Store
 from shipyard_api.usecases.context import Caller
 from shipyard_api.usecases.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.stragglers import refuse_stragglers, site_is_busy
 from shipyard_api.usecases.versions import COMMITS, SITE_ACTIONS, committed_revision
 from shipyard_api.workflow.definition import Definition
 
@@ -75,14 +78,16 @@ class CreateAction:
             raise Invalid("Document validation failed", "InvalidConfigurationDocuments", findings)
         action = self._new(name, request, caller, inputs, allowed)
         with self.store.begin() as tx:
-            try:
+            if not _is_true(request.parameters.get("force")) and (left := tx.stragglers.open()):
+                refuse_stragglers(left, self._nodes(inputs))
+            with site_is_busy():
                 return tx.actions.create(action)
-            except SiteBusy as busy:
-                raise Conflict(
-                    "Another site action is running",
-                    f"{busy.name.value} {busy.running} is running; only one site action can run at a time. Wait until "
-                    "it has ended, then ask again.",
-                ) from busy
+
+    def _nodes(self, inputs: SiteInputs) -> frozenset[NodeName]:
+        """Return the nodes that an action on this design will work on."""
+        rendering = self.rendered.of(Revision(inputs.revision))
+        machines = inventory(one.document for one in rendering.documents)
+        return frozenset().union(*(select(group.selectors, machines) for group in inputs.strategy.groups))
 
     def _committed(self) -> tuple[Revision, Sequence[Revision]]:
         """Return the revision in force, and those committed since the last site action that none was run on (seed 004).
@@ -122,8 +127,15 @@ class CreateAction:
 
 
 def _allows_intermediate_commits(request: ActionRequest) -> bool | None:
-    """Return what the query says, or else the parameter of that name (seed 004); None if neither says anything."""
-    if request.allow_intermediate_commits is not None:
-        return request.allow_intermediate_commits
+    """Return whether the query or the parameter of that name allows it (seed 004); None if neither says anything.
+
+    Either is enough: the command line always sends the query, with False unless its flag is given.
+    """
     written = request.parameters.get("allow-intermediate-commits")
-    return None if written is None else str(written).lower() == "true"
+    if written is not None and _is_true(written):
+        return True
+    return request.allow_intermediate_commits if written is None else bool(request.allow_intermediate_commits)
+
+
+def _is_true(written: object) -> bool:
+    return str(written).lower() == "true"

@@ -119,6 +119,14 @@ class Step(Protocol):
 
 
 @runtime_checkable
+class LeavingStep(Step, Protocol):
+    """A step that knows what it leaves behind when it is stopped in the middle."""
+
+    def leave(self, state: Json, why: str) -> tuple[object, ...]:
+        """Return the facts about work that goes on without us. Pure."""
+
+
+@runtime_checkable
 class ActingStep(Step, Protocol):
     """A step that changes the world: one whose decisions can be an ``Act``."""
 

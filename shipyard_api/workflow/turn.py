@@ -22,7 +22,19 @@ from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.store import Claim, Fenced, Intent, Store, StoreUnavailable, Transaction
 from shipyard_api.workflow.definition import Definition
-from shipyard_api.workflow.step import Act, ActingStep, Done, Failed, Folded, Headline, Json, Look, Step, Trouble
+from shipyard_api.workflow.step import (
+    Act,
+    ActingStep,
+    Done,
+    Failed,
+    Folded,
+    Headline,
+    Json,
+    LeavingStep,
+    Look,
+    Step,
+    Trouble,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -136,6 +148,12 @@ class Engine:
             return Again.LATER
         step = definition.step(claim.step)
         state = claim.state
+        # An intent without outcome comes first: what was sent for it is under way, and belongs to somebody.
+        if claim.stopped_by is not None and claim.intent is None and not step.always:
+            return self._stop(tx, claim, definition, step, claim.stopped_by, now)
+        if claim.paused and state is None:
+            tx.turns.rest(claim)
+            return Again.LATER
         if state is None:
             state = step.begin(claim.inputs)
             tx.turns.start_step(claim, state, now=now)
@@ -153,10 +171,25 @@ class Engine:
                 return Again.NOW
             case Look() as look:
                 return _Attempt(step, state, look, None)
+            case Act() if claim.paused:
+                # What was started is watched to its end; nothing new starts.
+                tx.turns.rest(claim)
+                return Again.LATER
             case Act() as act:
                 intent = Intent(self._new_marker(), act.effect, act.give_up_at, now, now, 1)
                 tx.turns.intend(claim, intent)
                 return _Attempt(step, state, act, intent)
+
+    def _stop(
+        self, tx: Transaction, claim: Claim, definition: Definition, step: Step, user: str, now: datetime
+    ) -> Again:
+        """End the step where it stands, and with it all that would follow but for what always runs."""
+        why = f"stopped by {user}"
+        LOG.warning("step stopped", extra={"action": claim.action, "step": claim.step, "user": user})
+        if claim.state is not None and isinstance(step, LeavingStep):
+            tx.turns.record(claim, claim.state, step.leave(claim.state, why), now=now, wake_at=None)
+        tx.turns.end_step(claim, StepState.FAILED, why, definition.skipped_by_failure(claim.remaining), now=now)
+        return Again.NOW
 
     def _resume(
         self, tx: Transaction, claim: Claim, step: Step, state: Json, intent: Intent, now: datetime

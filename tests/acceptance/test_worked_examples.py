@@ -20,6 +20,9 @@ CONTROL, COMPUTE_1, COMPUTE_2, MONITORING, NTP = (
 )
 
 
+on_every_provisioner = pytest.mark.parametrize("provisioner", ["drydock", "maas", "ironic"])
+
+
 def demo(*words: str) -> dict[str, Any]:
     """Run the demo; it must end as its scenario says, print one JSON document and leave nothing behind."""
     mark, environment = marked()
@@ -37,8 +40,9 @@ def phases(report: dict[str, Any]) -> list[tuple[str, str, str]]:
     return [(task["group"], task["phase"], task["status"]) for task in report["provisioner_tasks"]]
 
 
-def test_first_example_everything_succeeds() -> None:
-    report = demo()
+@on_every_provisioner
+def test_first_example_everything_succeeds(provisioner: str) -> None:
+    report = demo("--provisioner", provisioner)
     assert report["verdict"] == "success"
     assert set(groups(report).values()) == {("success", None)}
     assert {node["status"] for node in report["nodes"]} == {"success"}
@@ -50,8 +54,9 @@ def test_first_example_everything_succeeds() -> None:
     assert phases(report)[1::2] == [(group, "deploy", "success") for group in order]
 
 
-def test_second_example_a_critical_group_fails_in_prepare() -> None:
-    report = demo("--scenario", "ntp-prepare-fails")
+@on_every_provisioner
+def test_second_example_a_critical_group_fails_in_prepare(provisioner: str) -> None:
+    report = demo("--provisioner", provisioner, "--scenario", "ntp-prepare-fails")
     assert report["verdict"] == "failed"
     assert report["action"]["action_lifecycle"] == "Failed"
     assert groups(report) == {
@@ -67,8 +72,9 @@ def test_second_example_a_critical_group_fails_in_prepare() -> None:
     assert untouched == {node["name"] for node in report["nodes"] if node["name"].startswith(("ctl", "cmp"))}
 
 
-def test_third_example_a_group_that_is_not_critical_fails_in_deploy() -> None:
-    report = demo("--scenario", "compute-2-deploy-fails")
+@on_every_provisioner
+def test_third_example_a_group_that_is_not_critical_fails_in_deploy(provisioner: str) -> None:
+    report = demo("--provisioner", provisioner, "--scenario", "compute-2-deploy-fails")
     assert report["verdict"] == "success"
     assert groups(report) == {
         NTP: ("success", None),

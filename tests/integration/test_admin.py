@@ -23,6 +23,18 @@ def admin(*words: str, **settings: str) -> subprocess.CompletedProcess[str]:
 
 NOWHERE = "postgresql://me:hunter2@127.0.0.1:9/nowhere"
 
+MAAS = {
+    "DATABASE_URL": NOWHERE,
+    "SHIPYARD_PROVISIONER_KIND": "maas",
+    "SHIPYARD_MAAS_URL": "http://maas:5240/MAAS/api/2.0",
+    "SHIPYARD_MAAS_API_KEY": "consumer:token:secret",
+}
+IRONIC = {
+    "DATABASE_URL": NOWHERE,
+    "SHIPYARD_PROVISIONER_KIND": "ironic",
+    "SHIPYARD_IRONIC_URL": "http://ironic:6385",
+}
+
 IN_THE_WAY = {
     "no database named": (("db", "upgrade"), {}, 2, "DATABASE_URL is not set"),
     "no database there, upgrade": (("db", "upgrade"), {"DATABASE_URL": NOWHERE}, 1, "Connection refused"),
@@ -55,9 +67,58 @@ IN_THE_WAY = {
             "SHIPYARD_DRYDOCK_CONNECT_TIMEOUT_SECONDS": "20",
         },
         2,
-        "connect_timeout_seconds must be at most half of",
+        "[drydock] connect_timeout_seconds must be at most half of",
+    ),
+    "no such provisioner": (
+        ("config", "check"),
+        {"SHIPYARD_PROVISIONER_KIND": "foreman"},
+        2,
+        "SHIPYARD_PROVISIONER_KIND: 'foreman' is not one of drydock, maas, ironic",
+    ),
+    "a MAAS nobody knows where": (("config", "check"), {**MAAS, "SHIPYARD_MAAS_URL": ""}, 2, "[maas] url is not set"),
+    "half a key for MAAS": (
+        ("config", "check"),
+        {**MAAS, "SHIPYARD_MAAS_API_KEY": "hunter2:hunter2"},
+        2,
+        "[maas] api_key: a MAAS API key has three parts",
+    ),
+    "a switch that is neither on nor off": (
+        ("config", "check"),
+        {**MAAS, "SHIPYARD_MAAS_KEEP_ENLISTED": "maybe"},
+        2,
+        "SHIPYARD_MAAS_KEEP_ENLISTED: 'maybe' is not true or false",
+    ),
+    "user data that cannot be read": (
+        ("config", "check"),
+        {**MAAS, "SHIPYARD_MAAS_USER_DATA_FILE": "/no/such/file"},
+        2,
+        "[maas] user_data_file: [Errno 2]",
+    ),
+    "an Ironic nobody knows where": (
+        ("config", "check"),
+        {"DATABASE_URL": NOWHERE, "SHIPYARD_PROVISIONER_KIND": "ironic"},
+        2,
+        "[ironic] url is not set",
+    ),
+    "instance_info that is not JSON": (
+        ("config", "check"),
+        {**IRONIC, "SHIPYARD_IRONIC_INSTANCE_INFO_FILE": __file__},
+        2,
+        "[ironic] instance_info_file: ",
+    ),
+    "an Ironic that is waited for too long": (
+        ("config", "check"),
+        {**IRONIC, "SHIPYARD_IRONIC_CONNECT_TIMEOUT_SECONDS": "20"},
+        2,
+        "[ironic] connect_timeout_seconds must be at most half of",
     ),
 }
+
+
+@pytest.mark.parametrize("settings", [MAAS, IRONIC], ids=["maas", "ironic"])
+def test_without_drydock_nothing_of_drydock_needs_to_be_set(settings: dict[str, str]) -> None:
+    ended = admin("config", "check", **settings)
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(("words", "settings", "code", "told"), IN_THE_WAY.values(), ids=IN_THE_WAY)
@@ -89,4 +150,4 @@ def test_the_schema_is_brought_up_and_told(empty_database_url: str) -> None:
     upgraded = admin("db", "upgrade", DATABASE_URL=empty_database_url)
     assert upgraded.returncode == 0, upgraded.stderr
     current = admin("db", "current", DATABASE_URL=empty_database_url)
-    assert (current.returncode, current.stdout) == (0, "database is at 0003, this release needs 0003\n")
+    assert (current.returncode, current.stdout) == (0, "database is at 0005, this release needs 0005\n")

@@ -10,17 +10,22 @@ from datetime import datetime, timedelta
 from shipyard_api.actions.steps import job_watch
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.actions import StepId
-from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout import (
+    GroupChanged,
+    GroupStatus,
     MembersKnown,
     Move,
+    NodesKept,
     Outcome,
     Phase,
     PhaseEnded,
     PhaseStarted,
     PhaseStatus,
+    Reason,
     Rollout,
     Verdict,
+    WorkLeftBehind,
 )
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy import GroupName
@@ -52,7 +57,8 @@ class BaremetalNodes:
 
     def begin(self, inputs: Json) -> Json:
         """Start without knowing any member."""
-        return RolloutState(SiteInputs.from_json(inputs)).to_json()
+        kept = tuple(NodeName(node) for node in inputs.get("kept", ()))
+        return RolloutState(SiteInputs.from_json(inputs), kept=kept, kept_from=inputs.get("retried", "")).to_json()
 
     def decide(self, state: Json, now: datetime) -> Decision:
         """Learn the members, then make one move after another, then give the verdict."""
@@ -112,7 +118,12 @@ class BaremetalNodes:
         members: dict[GroupName, frozenset[NodeName]] = report
         strategy = stands.inputs.strategy
         stands.rollout = Rollout(strategy, members)
-        facts = (MembersKnown(strategy, members), *_settle_empty(stands.rollout))
+        facts: tuple[object, ...] = (MembersKnown(strategy, members),)
+        if kept := tuple(node for node in stands.kept if node in stands.rollout.nodes):
+            done = dict.fromkeys(kept, NodeStatus.SUCCESS)
+            stands.rollout.restore(nodes=done, groups={}, reasons={}, running=None)
+            facts = (*facts, NodesKept(kept, stands.kept_from))
+        facts = (*facts, *_settle_empty(stands.rollout))
         return Folded(stands.to_json(), facts)
 
     def _fold_submission(self, stands: RolloutState, rollout: Rollout, report: object, now: datetime) -> Folded:
@@ -161,7 +172,25 @@ class BaremetalNodes:
         )
         message = "; ".join(part for part in (why, heard.message if heard else "") if part)
         facts = _finish(rollout, move, outcome, message)
+        if timed_out:
+            facts = (*self._left(move, job, stands, watched.why), *facts)
         return Folded(stands.to_json(), facts)
+
+    def leave(self, state: Json, why: str) -> tuple[object, ...]:
+        """Return what goes on without us, and that the group that was at work has failed by it."""
+        stands = RolloutState.from_json(state)
+        move = stands.rollout.running if stands.rollout is not None else None
+        if stands.job is None or move is None:
+            return ()
+        return (
+            *self._left(move, stands.job["id"], stands, why),
+            PhaseEnded(move.group, move.phase, PhaseStatus.STOPPED, f"{why}; job {stands.job['id']} may be at work"),
+            GroupChanged(move.group, GroupStatus.FAILED, move.phase, Reason.STOPPED, why),
+        )
+
+    def _left(self, move: Move, job: str, stands: RolloutState, why: str) -> tuple[object, ...]:
+        operation, design = _OPERATIONS[move.phase], self.provisioner.design_reference(stands.inputs.revision)
+        return (WorkLeftBehind(operation.value, job, design, move.nodes, why),)
 
     def _effect(self, move: Move, revision: int) -> Json:
         """Return a move as it is intended. The address of the design is part of it: a setting that changes meanwhile

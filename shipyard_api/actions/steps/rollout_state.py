@@ -16,6 +16,7 @@ from shipyard_api.workflow.step import Json
 class RolloutState:
     """``rollout`` is None until the members are known; ``job`` is the running one (see job_watch), ``since`` is when
     the provisioner first did not answer the question for members, ``failed`` ends the step without a verdict.
+    ``kept`` are nodes that the action ``kept_from`` deployed, and that are left alone.
     """
 
     inputs: SiteInputs
@@ -23,6 +24,8 @@ class RolloutState:
     job: Json | None = None
     since: str | None = None
     failed: str = ""
+    kept: tuple[NodeName, ...] = ()
+    kept_from: str = ""
 
     def patience(self, phase: Phase) -> Patience:
         """Return how patient to be with one phase of one group."""
@@ -48,6 +51,8 @@ class RolloutState:
             "since": self.since,
             "failed": self.failed,
         }
+        if self.kept:
+            stored |= {"kept": list(self.kept), "kept_from": self.kept_from}
         if self.rollout is not None:
             stored["rollout"] = _dump(self.rollout)
         return stored
@@ -57,7 +62,8 @@ class RolloutState:
         """Return the state from its stored form."""
         inputs = SiteInputs.from_json(stored["inputs"])
         rollout = _load(inputs, stored["rollout"]) if "rollout" in stored else None
-        return cls(inputs, rollout, stored["job"], stored["since"], stored["failed"])
+        kept = tuple(NodeName(node) for node in stored.get("kept", ()))
+        return cls(inputs, rollout, stored["job"], stored["since"], stored["failed"], kept, stored.get("kept_from", ""))
 
 
 def _dump(rollout: Rollout) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from shipyard_api.actions.steps import job_watch
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, Patience
-from shipyard_api.domain.rollout import JobStarted
+from shipyard_api.domain.rollout import JobStarted, WorkLeftBehind
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.ports.provisioner import Marker, Operation, Provisioner, Work
 from shipyard_api.ports.store import Store
@@ -80,7 +80,7 @@ class SiteWork:
                 return Folded(state, wait_until=watched.look_again_at)
             case job_watch.End.TIME_UP:
                 told = f"{self.operation.value} did not end in time ({watched.why}); job {job} may still be working"
-                return Folded({**state, "failed": told})
+                return Folded({**state, "failed": told}, self.leave(state, watched.why))
             case job_watch.End.ENDED if watched.report is not None and watched.report.ok:
                 return Folded({**state, "done": watched.report.message or "success"})
             case _:
@@ -88,6 +88,13 @@ class SiteWork:
                 return Folded(
                     {**state, "failed": f"{self.operation.value} failed (job {job}): {told or 'no reason given'}"}
                 )
+
+    def leave(self, state: Json, why: str) -> tuple[object, ...]:
+        """Return what goes on without us."""
+        if state["job"] is None:
+            return ()
+        design = self.provisioner.design_reference(state["revision"])
+        return (WorkLeftBehind(self.operation.value, state["job"]["id"], design, None, why),)
 
     def _work(self, effect: Json) -> Work:
         return Work(self.operation, effect["design"])

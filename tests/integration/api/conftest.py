@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 
 KEY = new_key()
 NO_FAULT = Answer(200, {"kind": "Status", "status": "Success", "details": {"errorCount": 0, "messageList": []}})
+# As Drydock lists what MAAS knows, in no order.
+MACHINES = [
+    {"hostname": "n2", "memory": 8192, "status_name": "Failed deployment", "power_state": "off", "boot_ip": None},
+    {"hostname": "n1", "memory": 8192, "status_name": "Deployed", "power_state": "on", "boot_ip": "172.30.1.11"},
+]
 
 
 def settings(url: str, drydock: str = "http://127.0.0.1:9/api/v1.0", **sections: Any) -> Settings:
@@ -87,6 +92,7 @@ def new_site(app: "falcon.App[Any, Any]", store: SqlStore, engine: sa.Engine, dr
     drydock.answers.clear()
     drydock.requests.clear()
     drydock.on("POST /validatedesign", NO_FAULT)
+    drydock.on("GET /nodes", Answer(200, MACHINES))
     tokens = ApiTokens(store)
     roles = (("ann", "admin"), ("vic", "viewer"), ("drydock", "peer"))
     callers = [Caller(app, tokens.create(name, role)[1]) for name, role in roles]

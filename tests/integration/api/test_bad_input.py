@@ -367,6 +367,26 @@ PARAMETER_ROWS = [
     get("nodes, unknown status", f"/actions/{UNKNOWN}/nodes", "not_started, prepared", query="status=ok"),
     get("nodes, one status unknown", f"/actions/{UNKNOWN}/nodes", "'x'", query="status=success&status=x"),
     get("nodes, a group with NUL", f"/actions/{UNKNOWN}/nodes", "the name of a deployment group", query="group=%00"),
+    *(
+        get(f"all nodes, limit={limit}", "/nodes", "limit", "from 1 to 1000", query=f"limit={limit}")
+        for limit in ("0", "-1", "1001", "x", "%00")
+    ),
+    *(
+        get(f"one node, limit={limit}", "/nodes/n1", "limit", "from 1 to 100", query=f"limit={limit}")
+        for limit in ("0", "-1", "101", "x", "%00")
+    ),
+    *(
+        get(f"all nodes, {name} {what}", "/nodes", name, "the name of a node", query=f"{name}={value}")
+        for name in ("name", "marker")
+        for what, value in (("NUL", "%00"), ("too long", "n" * 1001))
+    ),
+    get("all nodes, unknown status", "/nodes", "'failed' is none of: not_started", query="status=failed"),
+    get("all nodes, statuses with a comma", "/nodes", "'success,failure' is none", query="status=success,failure"),
+    *(
+        get(f"one node, marker={marker}", "/nodes/n1", "marker", "the id of an action", query=f"marker={marker}")
+        for marker in ("%00", "%D9%A3", "a-b", "%20")
+    ),
+    get("unknown filter of statuses", "/site_statuses", "filter all is not supported", query="filters=all"),
 ]
 
 TOKEN_ROWS = [

@@ -333,6 +333,14 @@ def test_the_parameter_of_the_action_allows_it_too(site: Site, written: object) 
     assert (answer.status, answer.json["allow_intermediate_commits"]) == (falcon.HTTP_201, True)
 
 
+def test_the_query_that_every_command_line_sends_does_not_take_the_parameter_back(site: Site) -> None:
+    site.commit(*small_design())
+    commit_again(site, 1)
+    body = {"name": "deploy_site", "parameters": {"allow-intermediate-commits": "true"}}
+
+    assert site.admin.act(json.dumps(body), allow_intermediate_commits="False").status == falcon.HTTP_201
+
+
 @pytest.mark.parametrize(("query", "code"), [({"allow_intermediate_commits": "false"}, 409), ({}, 409)])
 def test_a_parameter_that_forbids_it_forbids_it(site: Site, query: dict[str, str], code: int) -> None:
     site.commit(*small_design())

@@ -121,7 +121,7 @@ def test_any_other_broken_rule_is_a_bug(store: SqlStore, engine: sa.Engine) -> N
 
 def test_the_database_knows_the_states(store: SqlStore, engine: sa.Engine, create: Create) -> None:
     create("a")
-    for values in ({"state": "paused"}, {"state": "success"}, {"ended_at": sa.func.now()}):
+    for values in ({"state": "napping"}, {"state": "success"}, {"ended_at": sa.func.now()}):
         with pytest.raises(sa.exc.IntegrityError, match=r"actions_(state_known|ended_has_end)"), engine.begin() as on:
             on.execute(t.actions.update().values(**values))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shipyard_api.domain.actions import ENDED, RunState, StepState, group_state, lifecycle
+from shipyard_api.domain.actions import CONTROLLABLE, ENDED, Control, RunState, StepState, group_state, lifecycle
 
 RUNNING, SUCCESS, FAILED, UPSTREAM = (
     StepState.RUNNING,
@@ -17,6 +17,7 @@ RUNNING, SUCCESS, FAILED, UPSTREAM = (
     [
         (RunState.QUEUED, "Pending"),
         (RunState.RUNNING, "Processing"),
+        (RunState.PAUSED, "Paused"),
         (RunState.SUCCESS, "Complete"),
         (RunState.FAILED, "Failed"),
     ],
@@ -24,6 +25,18 @@ RUNNING, SUCCESS, FAILED, UPSTREAM = (
 )
 def test_every_state_of_an_action_has_its_word(state: RunState, word: str) -> None:
     assert lifecycle(state) == word
+
+
+def test_what_runs_can_be_paused_and_stopped_and_every_pause_and_failure_has_a_way_out() -> None:
+    allowed = {state: {verb for verb, needed in CONTROLLABLE.items() if needed is state} for state in RunState}
+
+    assert allowed == {
+        RunState.QUEUED: set(),
+        RunState.RUNNING: {Control.PAUSE, Control.STOP},
+        RunState.PAUSED: {Control.UNPAUSE},
+        RunState.SUCCESS: set(),
+        RunState.FAILED: {Control.RETRY},
+    }
 
 
 def test_an_action_that_failed_is_never_complete() -> None:

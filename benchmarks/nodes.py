@@ -1,0 +1,97 @@
+"""What it costs to be told of nodes on a large site with a past: ``python benchmarks/nodes.py``.
+
+10,000 nodes in 100 groups, deployed by 100 actions, are asked for through the API on an embedded Postgres. Seconds of
+wall clock, the best of several rounds. Exits with 1 if a bound is exceeded.
+"""
+
+import sys
+from pathlib import Path
+from time import perf_counter
+
+import sqlalchemy as sa
+from falcon.testing import TestClient
+
+from shipyard_api import bootstrap
+from shipyard_api.adapters.embedded_postgres import server
+from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
+from shipyard_api.settings import Database, Drydock, Secret, Settings
+from shipyard_api.storage import migrations
+from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.usecases.tokens import ApiTokens
+
+ROUNDS = 7
+LATEST = "01M7XV7VKPMDHXJVA7WM000100"
+V1 = "/api/v1.0"
+# Five times what they took where they were set, in seconds.
+BOUNDS = {
+    f"{V1}/nodes": 0.03,
+    f"{V1}/nodes?limit=1000": 0.15,
+    f"{V1}/nodes?status=failure": 0.75,
+    f"{V1}/nodes?status=prepared": 0.75,
+    f"{V1}/nodes?name=node-09": 0.5,
+    f"{V1}/nodes/node-05000": 0.12,
+    f"{V1}/nodes/node-05000?limit=100": 0.45,
+    f"{V1}/actions/{LATEST}/report": 2.0,
+}
+FILL = (
+    """INSERT INTO actions (id, name, parameters, user_name, context_marker, revision, exclusive, inputs, state,
+           started_at, ended_at)
+       SELECT '01M7XV7VKPMDHXJVA7WM' || lpad(a::text, 6, '0'), 'deploy_site', '{}', 'ann', '-', 1, true, '{}',
+           'success', now(), now()
+       FROM generate_series(1, 100) a""",
+    """INSERT INTO deployment_groups (action_id, position, name, critical, depends_on, status)
+       SELECT id, g, 'group-' || g, true, '{}', 'success' FROM actions, generate_series(0, 99) g""",
+    """INSERT INTO action_nodes (action_id, name, status, reason, group_name, groups, updated_at)
+       SELECT id, 'node-' || lpad(n::text, 5, '0'), CASE WHEN n % 1000 = 0 THEN 'failure' ELSE 'success' END,
+           CASE WHEN n % 1000 = 0 THEN 'deploy' END, 'group-' || n % 100, ARRAY['group-' || n % 100], now()
+       FROM actions, generate_series(0, 9999) n""",
+    """INSERT INTO group_phases (action_id, group_name, phase, status, job, nodes, submitted_at, ended_at)
+       SELECT a.id, 'group-' || g, p, 'success', 'job-' || g || p,
+           (SELECT array_agg('node-' || lpad(n::text, 5, '0')) FROM generate_series(g, 9999, 100) n), now(), now()
+       FROM actions a, generate_series(0, 99) g, (VALUES ('prepare'), ('deploy')) v(p)""",
+    """INSERT INTO journal (action_id, epoch, step_id, kind, at, worker, facts)
+       SELECT action_id, 1, 's', kind, now(), 'w', json_build_object('group', group_name, 'phase', phase, 'job', job,
+           'status', CASE phase WHEN 'prepare' THEN 'prepared' ELSE 'success' END, 'reason', null, 'nodes', nodes,
+           'details', '{}'::json)
+       FROM group_phases, (VALUES ('phase_started'), ('nodes_changed')) v(kind)""",
+)
+
+
+def main() -> int:
+    exceeded = []
+    with server.temporary({"fsync": "off", "synchronous_commit": "off"}) as postgres:
+        client = _client(postgres.url)
+        for address, bound in BOUNDS.items():
+            path, _, query = address.partition("?")
+            times = []
+            for _ in range(ROUNDS):
+                began = perf_counter()
+                answer = client.simulate_get(path, query_string=query)
+                times.append(perf_counter() - began)
+                assert answer.status_code == 200, answer.text
+            best = min(times)
+            print(f"{address.removeprefix(V1):45} {best:6.3f} s  {len(answer.content):9,} bytes")
+            if best > bound:
+                exceeded.append(f"{address} took {best:.3f} s, at most {bound} s")
+    for line in exceeded:
+        print(f"TOO MUCH: {line}")
+    return 1 if exceeded else 0
+
+
+def _client(url: str) -> TestClient:
+    """Return a client of an API on a database with a past."""
+    engine = connect(url, pool_size=2)
+    migrations.upgrade(engine, Path(__file__).resolve().parents[1] / "migrations")
+    with engine.begin() as connection:
+        for statement in FILL:
+            connection.execute(sa.text(statement))
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(sa.text("VACUUM ANALYZE"))
+    _, token = ApiTokens(SqlStore(engine, ProcrastinateWakeup())).create("benchmark", "viewer")
+    nowhere = Drydock(url="http://127.0.0.1:9/api/v1.0", design_url="http://127.0.0.1:9/{revision}")
+    app = bootstrap.api(Settings(database=Database(url=Secret(url)), drydock=nowhere))
+    return TestClient(app, headers={"X-Auth-Token": token})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""The report of an action: everything that became of its groups and nodes, in one answer; ours."""
+
+from collections import Counter
+from typing import Any, ClassVar
+
+import falcon
+
+from shipyard_api.api.auth import Policy
+from shipyard_api.api.nodes import node_entity
+from shipyard_api.api.times import zulu
+from shipyard_api.domain.actions import lifecycle
+from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.domain.rollout import GroupStatus
+from shipyard_api.ports.store import ActionRecord, PhaseRecord
+from shipyard_api.usecases import report_action
+from shipyard_api.usecases.report_action import ReportAction, ReportedGroup, ReportedNode
+
+
+class Report:
+    """``/actions/{action_id}/report``: the whole action, as it stands."""
+
+    policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:get_action"}
+
+    def __init__(self, report: ReportAction) -> None:
+        self._report = report
+
+    def on_get(self, _req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
+        """Answer with groups, nodes, findings and totals of an action; of one that has not ended, as they stand."""
+        report = self._report(action_id)
+        resp.media = {
+            "action": _action(report.action),
+            "verdict": report.verdict,
+            "seconds": report.seconds,
+            "totals": _totals(report),
+            "findings": list(report.findings),
+            "groups": [_group(group) for group in report.groups],
+            "nodes": _nodes(report),
+        }
+
+
+def _action(action: ActionRecord) -> dict[str, Any]:
+    return {
+        "id": action.id,
+        "name": action.name.value,
+        "parameters": dict(action.parameters),
+        "user": action.user,
+        "committed_rev_id": action.revision,
+        "dag_status": action.state.value,
+        "action_lifecycle": lifecycle(action.state),
+        "created_at": zulu(action.created_at),
+        "started_at": zulu(action.started_at),
+        "ended_at": zulu(action.ended_at),
+    }
+
+
+def _totals(report: report_action.Report) -> dict[str, Any]:
+    groups = Counter(one.group.status for one in report.groups)
+    nodes = Counter(one.node.status for one in report.nodes)
+    return {
+        "groups": {"total": len(report.groups), **{status.value: groups[status.value] for status in GroupStatus}},
+        "nodes": {"total": len(report.nodes), **{status.value: nodes[status] for status in NodeStatus}},
+    }
+
+
+def _group(reported: ReportedGroup) -> dict[str, Any]:
+    group = reported.group
+    return {
+        "name": group.name,
+        "critical": group.critical,
+        "status": group.status,
+        "reason": group.reason,
+        "detail": group.detail,
+        "shortfalls": list(reported.shortfalls),
+        "depends_on": list(group.depends_on),
+        "nodes": {
+            "total": sum(group.nodes.values()),
+            **{status.value: number for status, number in group.nodes.items()},
+        },
+        "phases": [
+            {**_phase(phase), "message": phase.message, "nodes_sent": len(phase.nodes), "look_at": place}
+            for phase, place in reported.phases
+        ],
+    }
+
+
+def _phase(phase: PhaseRecord) -> dict[str, Any]:
+    return {
+        "phase": phase.phase,
+        "status": phase.status,
+        "job": phase.job,
+        "submitted_at": zulu(phase.submitted_at),
+        "ended_at": zulu(phase.ended_at),
+    }
+
+
+def _nodes(report: report_action.Report) -> list[dict[str, Any]]:
+    """Return the nodes. A phase is shown once for all the nodes that it sent: there can be ten thousand of them."""
+    shown: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def phases(node: ReportedNode) -> list[dict[str, Any]]:
+        found = []
+        for group, phase in node.phases:
+            key = (group, phase.phase)
+            if key not in shown:
+                shown[key] = {"group": group, **_phase(phase)}
+            found.append(shown[key])
+        return found
+
+    return [{**node_entity(one.node), "phases": phases(one), "look_at": one.look_at} for one in report.nodes]

@@ -1,0 +1,95 @@
+"""Nodes over all actions; ours, beside the contract: what is the matter with node 217, and since when."""
+
+from typing import Any, ClassVar
+
+import falcon
+
+from shipyard_api.api.auth import Policy
+from shipyard_api.api.nodes import MOST, name_of_node, node_entity
+from shipyard_api.api.reading import whole_number, words
+from shipyard_api.api.times import zulu
+from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.ports.store import LastNodeRecord, NodeChange, NodePast, PhaseRecord
+from shipyard_api.usecases.list_nodes import ListNodes
+
+# A line of the journal can name every node of a site, and each action has some of them.
+MOST_ACTIONS = 100
+
+
+class SiteNodes:
+    """``/nodes``: every node that an action ever had, in order of name."""
+
+    policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:list_nodes"}
+
+    def __init__(self, nodes: ListNodes) -> None:
+        self._nodes = nodes
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer with a page of nodes, each as its latest action has it; ``next`` is the marker of the page after."""
+        status = words(req, "status", [one.value for one in NodeStatus])
+        prefix, after = name_of_node(req, "name"), name_of_node(req, "marker")
+        limit = whole_number(req, "limit", 100, least=1, most=MOST)
+        nodes = self._nodes.page(status=status, prefix=prefix, after=after, limit=limit)
+        last = nodes[-1].node.name if len(nodes) == limit else None
+        resp.media = {"nodes": [_latest(node) for node in nodes], "next": last}
+
+
+class SiteNode:
+    """``/nodes/{node_name}``: one node."""
+
+    policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:list_nodes"}
+
+    def __init__(self, nodes: ListNodes) -> None:
+        self._nodes = nodes
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, node_name: str) -> None:
+        """Answer with the node and what each action did with it, newest first, in pages of actions."""
+        limit = whole_number(req, "limit", 20, least=1, most=MOST_ACTIONS)
+        before = req.get_param("marker")
+        if before is not None and not (before.isascii() and before.isalnum()):
+            raise falcon.HTTPInvalidParam("The value is the id of an action.", "marker")
+        node, past = self._nodes.one(node_name, before=before, limit=limit)
+        last = past[-1].action if len(past) == limit else None
+        resp.media = {**_latest(node), "history": [_past(one) for one in past], "next": last}
+
+
+def _latest(found: LastNodeRecord) -> dict[str, Any]:
+    return {**node_entity(found.node), "action_id": found.action}
+
+
+def _past(past: NodePast) -> dict[str, Any]:
+    entity = node_entity(past.node)
+    del entity["name"]
+    return {
+        "action_id": past.action,
+        "action": past.name.value,
+        "dag_status": past.state.value,
+        "created_at": zulu(past.created_at),
+        **entity,
+        "changes": [_change(change) for change in past.changes],
+        "phases": [_phase(group, phase) for group, phase in past.phases],
+    }
+
+
+def _change(change: NodeChange) -> dict[str, Any]:
+    return {
+        "at": zulu(change.at),
+        "status": change.status.value,
+        "phase": change.phase,
+        "group": change.group,
+        "reason": change.reason,
+        "detail": change.detail,
+        "late": change.late,
+    }
+
+
+def _phase(group: str, phase: PhaseRecord) -> dict[str, Any]:
+    return {
+        "phase": phase.phase,
+        "group": group,
+        "status": phase.status,
+        "message": phase.message,
+        "job": phase.job,
+        "submitted_at": zulu(phase.submitted_at),
+        "ended_at": zulu(phase.ended_at),
+    }

@@ -1,0 +1,74 @@
+"""Work that was left behind: rows that are open until the provisioner says that it has ended."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+
+from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.provisioner import JobId, JobReport, Operation, Work
+from shipyard_api.ports.store import Straggler
+from shipyard_api.storage import journal
+from shipyard_api.storage import tables as t
+
+
+class SqlStragglers:
+    """Fills ``ports.store.Stragglers``."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def open(self) -> Sequence[Straggler]:
+        """Return all that have not ended, the oldest first."""
+        rows = t.stragglers
+        found = self._connection.execute(
+            sa.select(rows).where(rows.c.ended_at.is_(None)).order_by(rows.c.since, rows.c.job)
+        )
+        return [_straggler(row) for row in found]
+
+    def due(self, *, now: datetime, pause: float) -> Sequence[Straggler]:
+        """Return those that are to be looked at; whoever else asks meanwhile gets none of them."""
+        rows = t.stragglers
+        mine = (
+            sa.select(rows.c.action_id, rows.c.job)
+            .where(rows.c.ended_at.is_(None), rows.c.look_at <= now)
+            .with_for_update(skip_locked=True)
+        )
+        found = self._connection.execute(
+            rows.update()
+            .where(sa.tuple_(rows.c.action_id, rows.c.job).in_(mine))
+            .values(look_at=now + timedelta(seconds=pause))
+            .returning(*rows.c)
+        )
+        return [_straggler(row) for row in found]
+
+    def end(self, straggler: Straggler, report: JobReport, *, now: datetime, worker: str) -> None:
+        """Record how it ended, as a late event of its action."""
+        rows = t.stragglers
+        ended = self._connection.execute(
+            rows.update()
+            .where(rows.c.action_id == straggler.action, rows.c.job == straggler.job, rows.c.ended_at.is_(None))
+            .values(ended_at=now)
+        )
+        if ended.rowcount != 1:
+            return
+        epoch = self._connection.execute(
+            sa.select(t.actions.c.epoch).where(t.actions.c.id == straggler.action)
+        ).scalar_one()
+        facts = {
+            "job": straggler.job,
+            "operation": straggler.work.operation.value,
+            "state": report.state.value,
+            "succeeded": sorted(report.succeeded),
+            "failed": sorted(report.failed),
+            "message": report.message,
+        }
+        journal.write(self._connection, journal.Line(straggler.action, epoch, None, now, worker), "late", facts)
+
+
+def _straggler(row: "sa.Row[Any]") -> Straggler:
+    nodes = None if row.nodes is None else tuple(NodeName(node) for node in row.nodes)
+    work = Work(Operation(row.operation), row.design, nodes)
+    return Straggler(ActionId(row.action_id), JobId(row.job), work, row.why, row.since)

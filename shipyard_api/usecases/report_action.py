@@ -1,0 +1,120 @@
+"""Report on an action as a whole: what became of each group and each node, and where to look for more."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from shipyard_api.domain.actions import ENDED, ActionId
+from shipyard_api.domain.errors import NotFound
+from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.ports.clock import Clock
+from shipyard_api.ports.store import ActionRecord, GroupRecord, Json, NodeRecord, PhaseRecord, Store
+
+_ALL = 2**31 - 1
+
+
+def _nowhere(_name: str) -> str | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the provisioner shows what it knows of a node and of a job; None where it shows nothing."""
+
+    node: Callable[[str], str | None] = _nowhere
+    job: Callable[[str], str | None] = _nowhere
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedGroup:
+    """A deployment group with the criteria that it missed; each phase with where to look."""
+
+    group: GroupRecord
+    shortfalls: Sequence[Json]
+    phases: Sequence[tuple[PhaseRecord, str | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedNode:
+    """A node with the phases that sent it, each with its group, in order of time; and where to look."""
+
+    node: NodeRecord
+    phases: Sequence[tuple[str, PhaseRecord]]
+    look_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """An action as it stands. ``verdict`` is None while it has not ended, ``seconds`` until it has begun."""
+
+    action: ActionRecord
+    verdict: str | None
+    seconds: float | None
+    groups: Sequence[ReportedGroup]
+    nodes: Sequence[ReportedNode]
+    findings: Sequence[Json]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportAction:
+    """The use case; changes nothing. What it asks the database does not grow with the number of nodes."""
+
+    store: Store
+    clock: Clock
+    places: Places
+
+    def __call__(self, action: str) -> Report:
+        """Return the report, of a running action too; raises NotFound."""
+        with self.store.begin() as tx:
+            record = tx.actions.get(ActionId(action))
+            if record is None:
+                raise NotFound("Action not found", f"Unknown action {action}")
+            groups = tx.actions.groups(record.id, status=(), group=(), after=-1, limit=_ALL)
+            nodes = tx.actions.nodes(record.id, status=(), group=(), after="", limit=_ALL)
+            journal = tx.actions.journal(record.id, ("finding", "group_changed"))
+        missed: dict[str, Sequence[Json]] = {
+            entry.facts["group"]: entry.facts.get("shortfalls", ())
+            for entry in journal
+            if entry.kind == "group_changed"
+        }
+        return Report(
+            record,
+            record.state.value if record.state in ENDED else None,
+            self._seconds(record),
+            [ReportedGroup(group, missed.get(group.name, ()), self._phases(group)) for group in groups],
+            self._nodes(nodes, groups),
+            [entry.facts for entry in journal if entry.kind == "finding"],
+        )
+
+    def _seconds(self, action: ActionRecord) -> float | None:
+        if action.started_at is None:
+            return None
+        until = action.ended_at or self.clock.now()
+        return max(0.0, (until - action.started_at).total_seconds())
+
+    def _phases(self, group: GroupRecord) -> Sequence[tuple[PhaseRecord, str | None]]:
+        return [(phase, self.places.job(phase.job) if phase.job else None) for phase in group.phases]
+
+    def _nodes(self, nodes: Sequence[NodeRecord], groups: Sequence[GroupRecord]) -> Sequence[ReportedNode]:
+        sent: Mapping[str, list[tuple[str, PhaseRecord]]] = defaultdict(list)
+        for group in groups:
+            for phase in group.phases:
+                for name in phase.nodes:
+                    sent[name].append((group.name, phase))
+        found = []
+        for node in nodes:
+            phases = sorted(sent.get(node.name, ()), key=lambda one: (one[1].submitted_at, one[1].phase == "deploy"))
+            found.append(ReportedNode(node, phases, self._place(node, [phase for _, phase in phases])))
+        return found
+
+    def _place(self, node: NodeRecord, phases: Sequence[PhaseRecord]) -> str | None:
+        """Return where more is told of a node: nowhere if the provisioner never took it.
+
+        Of one that could not be prepared there may be no data at all, and the job says what went wrong.
+        """
+        taken = [phase for phase in phases if phase.job]
+        if not taken:
+            return None
+        if node.status is NodeStatus.FAILURE and taken[-1].phase == "prepare":
+            return self.places.job(taken[-1].job)
+        return self.places.node(node.name)

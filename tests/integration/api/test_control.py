@@ -1,0 +1,129 @@
+"""Steering an action over REST (contract: shipyard-rest, 6.7): codes, texts, audit."""
+
+from typing import Any
+
+import falcon
+import pytest
+import sqlalchemy as sa
+
+from shipyard_api.storage import tables as t
+from tests.integration.api.wire import Site, small_design
+
+
+@pytest.fixture
+def running(site: Site, engine: sa.Engine) -> tuple[Site, str]:
+    """A site with an action that a worker has taken."""
+    site.commit(*small_design())
+    action = site.create_action()
+    stands(engine, "running")
+    return site, action
+
+
+def stands(engine: sa.Engine, state: str) -> None:
+    ended = sa.func.now() if state in ("success", "failed") else None
+    with engine.begin() as connection:
+        connection.execute(t.actions.update().values(state=state, ended_at=ended))
+
+
+def control(site: Site, action: str, verb: str, **params: Any) -> Any:
+    return site.admin.post(f"/actions/{action}/control/{verb}", **params)
+
+
+def commands(site: Site, action: str) -> list[tuple[str, str]]:
+    return [(one["command"], one["user"]) for one in site.viewer.get(f"/actions/{action}").json["command_audit"]]
+
+
+@pytest.mark.parametrize("verb", ["pause", "stop"])
+def test_a_command_is_accepted_without_a_body_and_audited(running: tuple[Site, str], verb: str) -> None:
+    site, action = running
+
+    answer = control(site, action, verb)
+
+    assert (answer.status, answer.content) == (falcon.HTTP_202, b"")
+    assert commands(site, action) == [("invoke", "ann"), (verb, "ann")]
+
+
+def test_a_paused_action_says_so_and_goes_on_when_told(running: tuple[Site, str]) -> None:
+    site, action = running
+    control(site, action, "pause")
+    paused = site.viewer.get(f"/actions/{action}").json
+
+    assert control(site, action, "unpause").status == falcon.HTTP_202
+
+    assert (paused["dag_status"], paused["action_lifecycle"], paused["verdict"]) == ("paused", "Paused", None)
+    assert site.viewer.get(f"/actions/{action}").json["dag_status"] == "running"
+
+
+def test_a_paused_action_keeps_the_site(running: tuple[Site, str]) -> None:
+    site, action = running
+    control(site, action, "pause")
+
+    answer = site.admin.act()
+
+    assert (answer.status, action in answer.json["reason"]) == (falcon.HTTP_409, True)
+
+
+@pytest.mark.parametrize(
+    ("verb", "state", "needed"),
+    [
+        ("stop", "queued", "running"),
+        ("stop", "paused", "running"),
+        ("stop", "failed", "running"),
+        ("stop", "success", "running"),
+        ("pause", "queued", "running"),
+        ("pause", "paused", "running"),
+        ("pause", "success", "running"),
+        ("unpause", "running", "paused"),
+        ("unpause", "failed", "paused"),
+        ("retry", "running", "failed"),
+        ("retry", "success", "failed"),
+    ],
+)
+def test_other_states_are_a_conflict_that_is_not_audited(
+    running: tuple[Site, str], engine: sa.Engine, verb: str, state: str, needed: str
+) -> None:
+    site, action = running
+    stands(engine, state)
+
+    answer = control(site, action, verb)
+
+    assert answer.status == falcon.HTTP_409
+    assert answer.json["message"] == f"Unable to {verb} action"
+    assert answer.json["reason"] == f"dag_run state must be {needed}, but is {state}"
+    assert commands(site, action) == [("invoke", "ann")]
+
+
+def test_an_unknown_action_and_an_unknown_verb(running: tuple[Site, str]) -> None:
+    site, action = running
+
+    unknown = control(site, "0" * 26, "pause")
+    verb = control(site, action, "restart")
+
+    assert (unknown.status, unknown.json["message"], unknown.json["reason"]) == (
+        falcon.HTTP_404, "Action not found", f"Unknown action {'0' * 26}",
+    )  # fmt: skip
+    assert (verb.status, verb.json["message"], verb.json["reason"]) == (
+        falcon.HTTP_404, "Control not supported", "Unknown control restart",
+    )  # fmt: skip
+
+
+def test_only_who_may_write_steers(running: tuple[Site, str]) -> None:
+    site, action = running
+
+    assert site.viewer.post(f"/actions/{action}/control/stop").status == falcon.HTTP_403
+    assert site.nobody.post(f"/actions/{action}/control/stop").status == falcon.HTTP_401
+    assert commands(site, action) == [("invoke", "ann")]
+
+
+def test_a_retry_is_a_new_action_of_the_same_revision(running: tuple[Site, str], engine: sa.Engine) -> None:
+    site, action = running
+    stands(engine, "failed")
+
+    answer = control(site, action, "retry")
+
+    assert answer.status == falcon.HTTP_201
+    assert answer.json["id"] != action
+    assert answer.headers["Location"] == f"/api/v1.0/actions/{answer.json['id']}"
+    assert answer.json["committed_rev_id"] == 1
+    assert commands(site, answer.json["id"]) == [("invoke", "ann")]
+    assert control(site, action, "retry").status == falcon.HTTP_409  # the first one has the site

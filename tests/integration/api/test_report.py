@@ -1,0 +1,284 @@
+"""The report of an action: all groups, all nodes, what was found, and where to look."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import falcon
+import pytest
+
+from shipyard_api.domain.actions import ActionId, RunState
+from shipyard_api.domain.criteria import Criterion, Shortfall
+from shipyard_api.domain.findings import DocumentRef, Finding, Level
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.rollout import (
+    GroupChanged,
+    GroupStatus,
+    MembersKnown,
+    NodesChanged,
+    Phase,
+    PhaseEnded,
+    PhaseStarted,
+    PhaseStatus,
+    Reason,
+)
+from shipyard_api.domain.strategy import GroupName
+from tests.factories import group, strategy
+from tests.integration.api.test_groups_and_nodes import told
+from tests.integration.api.test_site_nodes import statements
+from tests.integration.api.wire import Site, five_groups_design, small_design
+
+A, B = GroupName("a"), GroupName("b")
+N1, N2, N3 = NodeName("n1"), NodeName("n2"), NodeName("n3")
+MISSED = Shortfall(Criterion.MINIMUM, 2, 1)
+FOUND = Finding(
+    "NodeInSeveralGroups", Level.INFO, "n2 is in a and b", (DocumentRef("shipyard/DeploymentStrategy/v1", "s"),)
+)
+
+
+@pytest.fixture
+def action(site: Site) -> str:
+    """An action under way: n1 deployed by a, n2 failed there, n3 not sent since b depends on a."""
+    site.commit(*small_design())
+    action = site.create_action()
+    told(
+        site.store,
+        action,
+        [
+            FOUND,
+            MembersKnown(
+                strategy(group("a", critical=True), group("b", after=["a"])),
+                {A: frozenset({N1, N2}), B: frozenset({N2, N3})},
+            ),
+            PhaseStarted(A, Phase.PREPARE, (N1, N2), "job-1"),
+            GroupChanged(A, GroupStatus.PREPARING),
+            NodesChanged(A, Phase.PREPARE, NodeStatus.PREPARED, (N1, N2)),
+            PhaseEnded(A, Phase.PREPARE, PhaseStatus.SUCCESS),
+            PhaseStarted(A, Phase.DEPLOY, (N1, N2), "job/2"),
+            GroupChanged(A, GroupStatus.DEPLOYING),
+            NodesChanged(A, Phase.DEPLOY, NodeStatus.SUCCESS, (N1,)),
+            NodesChanged(A, Phase.DEPLOY, NodeStatus.FAILURE, (N2,), reasons={N2: "no root device"}),
+            PhaseEnded(A, Phase.DEPLOY, PhaseStatus.PARTIAL_SUCCESS, "1 of 2"),
+            GroupChanged(A, GroupStatus.FAILED, Phase.DEPLOY, Reason.DEPLOY, str(MISSED), (MISSED,)),
+            GroupChanged(B, GroupStatus.FAILED, None, Reason.DEPENDENCY, "depends on a, which failed"),
+        ],
+    )
+    return action
+
+
+def ended(site: Site, action: str, state: RunState, *, after: timedelta) -> None:
+    now = datetime.now(UTC) + timedelta(seconds=2)
+    with site.store.begin() as tx:
+        claim = tx.turns.claim(ActionId(action), now=now, worker="w")
+        assert claim is not None
+        begun = tx.actions.get(ActionId(action))
+        assert begun is not None
+        assert begun.started_at is not None
+        tx.turns.end_action(claim, state, now=begun.started_at + after)
+
+
+def report(site: Site, action: str) -> dict[str, Any]:
+    answer = site.viewer.get(f"/actions/{action}/report")
+    assert answer.status == falcon.HTTP_200, answer.text
+    found: dict[str, Any] = answer.json
+    return found
+
+
+def test_an_action_that_was_not_looked_at_yet(site: Site) -> None:
+    revision = site.commit(*five_groups_design())
+    action = site.create_action()
+
+    found = report(site, action)
+
+    assert found.pop("action") | {"created_at": None} == {
+        "id": action,
+        "name": "deploy_site",
+        "parameters": {},
+        "user": "ann",
+        "committed_rev_id": revision,
+        "dag_status": "queued",
+        "action_lifecycle": "Pending",
+        "created_at": None,
+        "started_at": None,
+        "ended_at": None,
+    }
+    nodes = {"total": 0, "not_started": 0, "prepared": 0, "success": 0, "failure": 0}
+    groups = {"total": 0, "not_started": 0, "preparing": 0, "deploying": 0, "success": 0, "failed": 0}
+    assert found == {
+        "verdict": None,
+        "seconds": None,
+        "totals": {"groups": groups, "nodes": nodes},
+        "findings": [],
+        "groups": [],
+        "nodes": [],
+    }
+
+
+def test_a_running_action_is_reported_as_it_stands(site: Site, action: str) -> None:
+    found = report(site, action)
+
+    assert (found["verdict"], found["action"]["dag_status"], found["action"]["ended_at"]) == (None, "running", None)
+    assert 0 <= found["seconds"] < 60
+    assert found["totals"]["groups"] == {
+        "total": 2, "not_started": 0, "preparing": 0, "deploying": 0, "success": 0, "failed": 2,
+    }  # fmt: skip
+    assert found["totals"]["nodes"] == {"total": 3, "not_started": 1, "prepared": 0, "success": 1, "failure": 1}
+
+
+def test_an_ended_action_tells_its_verdict_and_how_long_it_took(site: Site, action: str) -> None:
+    ended(site, action, RunState.FAILED, after=timedelta(minutes=7, milliseconds=500))
+
+    found = report(site, action)
+
+    assert (found["verdict"], found["seconds"], found["action"]["action_lifecycle"]) == ("failed", 420.5, "Failed")
+
+
+def test_groups_tell_their_phases_and_what_they_missed(site: Site, action: str) -> None:
+    a, b = report(site, action)["groups"]
+
+    prepare, deploy = a.pop("phases")
+    assert a == {
+        "name": "a",
+        "critical": True,
+        "status": "failed",
+        "reason": "deploy",
+        "detail": "minimum_successful_nodes is 1, at least 2 needed",
+        "shortfalls": [{"criterion": "minimum_successful_nodes", "needed": 2, "actual": 1}],
+        "depends_on": [],
+        "nodes": {"total": 2, "not_started": 0, "prepared": 0, "success": 1, "failure": 1},
+    }
+    assert (prepare["phase"], prepare["status"], prepare["job"], prepare["nodes_sent"]) == (
+        "prepare",
+        "success",
+        "job-1",
+        2,
+    )
+    assert (deploy["phase"], deploy["status"], deploy["message"]) == ("deploy", "partial_success", "1 of 2")
+    assert prepare["submitted_at"] <= prepare["ended_at"] <= deploy["submitted_at"]
+    assert (b["reason"], b["shortfalls"], b["phases"]) == ("dependency", [], [])
+
+
+def test_nodes_tell_the_phases_that_sent_them(site: Site, action: str) -> None:
+    n1, n2, n3 = report(site, action)["nodes"]
+
+    assert (n2["name"], n2["status"], n2["reason"], n2["detail"]) == ("n2", "failure", "deploy", "no root device")
+    assert (n2["group"], n2["groups"]) == ("a", ["a", "b"])
+    assert [(one["group"], one["phase"], one["status"], one["job"]) for one in n2["phases"]] == [
+        ("a", "prepare", "success", "job-1"),
+        ("a", "deploy", "partial_success", "job/2"),
+    ]
+    assert n1["phases"] == n2["phases"]
+    assert (n3["status"], n3["group"], n3["phases"]) == ("not_started", None, [])
+
+
+def test_findings_are_told_as_they_were_found(site: Site, action: str) -> None:
+    assert report(site, action)["findings"] == [
+        {
+            "name": "NodeInSeveralGroups",
+            "level": "Info",
+            "message": "n2 is in a and b",
+            "path": "",
+            "source": "",
+            "documents": [{"schema": "shipyard/DeploymentStrategy/v1", "name": "s"}],
+        }
+    ]
+
+
+def test_where_to_look_is_where_drydock_shows_it(site: Site, action: str) -> None:
+    found = report(site, action)
+
+    drydock = site.drydock.url
+    assert [one["look_at"] for one in found["groups"][0]["phases"]] == [
+        f"{drydock}/tasks/job-1?subtaskerrors=true",
+        f"{drydock}/tasks/job%2F2?subtaskerrors=true",
+    ]
+    assert [one["look_at"] for one in found["nodes"]] == [
+        f"{drydock}/nodes/n1/builddata?latest=true",
+        f"{drydock}/nodes/n2/builddata?latest=true",
+        None,
+    ]
+
+
+def test_of_a_node_that_could_not_be_prepared_the_task_says_more(site: Site) -> None:
+    site.commit(*small_design())
+    action = site.create_action()
+    told(
+        site.store,
+        action,
+        [
+            MembersKnown(strategy(group("a")), {A: frozenset({N1})}),
+            PhaseStarted(A, Phase.PREPARE, (N1,), "job-1"),
+            NodesChanged(A, Phase.PREPARE, NodeStatus.FAILURE, (N1,)),
+        ],
+    )
+
+    assert report(site, action)["nodes"][0]["look_at"] == f"{site.drydock.url}/tasks/job-1?subtaskerrors=true"
+
+
+def test_a_phase_that_drydock_never_took_shows_nowhere_to_look(site: Site) -> None:
+    site.commit(*small_design())
+    action = site.create_action()
+    told(
+        site.store,
+        action,
+        [
+            MembersKnown(strategy(group("a")), {A: frozenset({N1})}),
+            PhaseEnded(A, Phase.PREPARE, PhaseStatus.FAILURE, "Drydock refused it"),
+        ],
+    )
+
+    found = report(site, action)
+
+    (phase,) = found["groups"][0]["phases"]
+    assert (phase["job"], phase["look_at"], phase["nodes_sent"], phase["message"]) == (
+        "",
+        None,
+        0,
+        "Drydock refused it",
+    )
+    assert found["nodes"][0]["look_at"] is None
+
+
+def test_groups_of_a_journal_that_tells_no_shortfalls(site: Site, action: str) -> None:
+    """As the journals of actions that an earlier release ran."""
+    import sqlalchemy as sa
+
+    with site.store._engine.begin() as connection:
+        connection.execute(
+            sa.text("UPDATE journal SET facts = (facts::jsonb - 'shortfalls')::json WHERE kind = 'group_changed'")
+        )
+
+    assert report(site, action)["groups"][0]["shortfalls"] == []
+
+
+def test_an_unknown_action_has_no_report(site: Site) -> None:
+    answer = site.viewer.get("/actions/01M7XV7VKPMDHXJVA7WMC7P6XP/report")
+
+    assert (answer.status, answer.json["message"]) == (falcon.HTTP_404, "Action not found")
+
+
+def test_who_may_read_it(site: Site, action: str) -> None:
+    callers = (site.admin, site.viewer, site.peer, site.nobody)
+
+    assert [one.get(f"/actions/{action}/report").status_code for one in callers] == [200, 200, 403, 401]
+
+
+def test_more_nodes_and_groups_take_no_more_questions(site: Site, action: str) -> None:
+    with statements(site) as few:
+        report(site, action)
+    ended(site, action, RunState.FAILED, after=timedelta(seconds=1))
+    larger = site.create_action()
+    groups = [group(f"g{number}") for number in range(30)]
+    members = {one.name: frozenset(NodeName(f"{one.name}-{number}") for number in range(20)) for one in groups}
+    sent = [PhaseStarted(one.name, Phase.PREPARE, tuple(sorted(members[one.name])), "j") for one in groups]
+    told(site.store, larger, [MembersKnown(strategy(*groups), members), *sent])
+
+    with statements(site) as many:
+        found = report(site, larger)
+
+    assert len(found["nodes"]) == 600
+    # Asking the time of the database, and whether a connection is alive, is left out: both happen now and then.
+    assert len(_selects(many)) == len(_selects(few)) <= 8
+
+
+def _selects(sent: list[str]) -> list[str]:
+    return [statement for statement in sent if "FROM" in statement]

@@ -1,0 +1,384 @@
+"""Nodes over all actions: as the latest one left each, and what every one of them did with it."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import falcon
+import pytest
+import sqlalchemy as sa
+
+from shipyard_api.domain.actions import ActionId, RunState
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.rollout import (
+    GroupChanged,
+    GroupStatus,
+    MembersKnown,
+    NodesChanged,
+    Phase,
+    PhaseEnded,
+    PhaseStarted,
+    PhaseStatus,
+)
+from shipyard_api.domain.strategy import GroupName
+from shipyard_api.storage import tables as t
+from tests.factories import group, strategy
+from tests.integration.api.test_groups_and_nodes import pages, told
+from tests.integration.api.wire import Site, small_design
+
+A, B = GroupName("a"), GroupName("b")
+GOOD, BAD, KEPT, PREPARED = NodeStatus.SUCCESS, NodeStatus.FAILURE, NodeStatus.NOT_STARTED, NodeStatus.PREPARED
+
+
+def names(*words: str) -> tuple[NodeName, ...]:
+    return tuple(NodeName(word) for word in words)
+
+
+def members(**groups: str) -> MembersKnown:
+    """The groups with their nodes, ``a="n1 n2"``."""
+    return MembersKnown(
+        strategy(*(group(name) for name in groups)),
+        {GroupName(name): frozenset(names(*nodes.split())) for name, nodes in groups.items()},
+    )
+
+
+def rolled(found: MembersKnown, outcomes: Mapping[str, NodeStatus], *, job: str = "job") -> Iterator[object]:
+    """What is told of a rollout in which every node of the first group is prepared and then deployed, or fails."""
+    first = found.strategy.groups[0].name
+    everyone = tuple(sorted(found.members[first]))
+    yield found
+    yield PhaseStarted(first, Phase.PREPARE, everyone, f"{job}-prepare")
+    yield NodesChanged(first, Phase.PREPARE, PREPARED, everyone)
+    yield PhaseEnded(first, Phase.PREPARE, PhaseStatus.SUCCESS)
+    yield PhaseStarted(first, Phase.DEPLOY, everyone, f"{job}-deploy")
+    for status in (GOOD, BAD):
+        nodes = tuple(node for node in everyone if outcomes.get(node, GOOD) is status)
+        if nodes:
+            reasons = {node: f"{node} has no root device" for node in nodes if status is BAD}
+            yield NodesChanged(first, Phase.DEPLOY, status, nodes, reasons=reasons)
+    yield PhaseEnded(first, Phase.DEPLOY, PhaseStatus.SUCCESS)
+    yield GroupChanged(first, GroupStatus.SUCCESS)
+
+
+def played(site: Site, facts: Iterable[object]) -> str:
+    """An action that has ended, of which this was told."""
+    action = site.create_action()
+    told(site.store, action, facts)
+    now = datetime.now(UTC) + timedelta(seconds=1)
+    with site.store.begin() as tx:
+        claim = tx.turns.claim(ActionId(action), now=now + timedelta(seconds=1), worker="w")
+        assert claim is not None
+        tx.turns.end_action(claim, RunState.FAILED, now=now)
+    return action
+
+
+@pytest.fixture
+def committed(site: Site) -> Site:
+    site.commit(*small_design())
+    return site
+
+
+@pytest.fixture
+def two(committed: Site) -> tuple[str, str]:
+    """Two actions: n2 failed in the first one; the second holds n1, n3 and n10, and did not come to n3."""
+    first = played(committed, rolled(members(a="n1 n2 n3"), {"n2": BAD}, job="first"))
+    second = played(committed, rolled(members(a="n1 n10", b="n3 n1"), {"n10": BAD}, job="second"))
+    return first, second
+
+
+def test_before_any_action_there_are_none(site: Site) -> None:
+    assert site.viewer.get("/nodes").json == {"nodes": [], "next": None}
+
+
+def test_every_node_is_shown_as_its_latest_action_has_it(site: Site, two: tuple[str, str]) -> None:
+    first, second = two
+
+    found = {node["name"]: node for node in site.viewer.get("/nodes").json["nodes"]}
+
+    assert list(found) == ["n1", "n10", "n2", "n3"]
+    assert {name: (node["status"], node["action_id"]) for name, node in found.items()} == {
+        "n1": ("success", second),
+        "n10": ("failure", second),
+        "n2": ("failure", first),
+        "n3": ("not_started", second),
+    }
+    failed = found["n10"]
+    assert failed.pop("updated_at").endswith("Z")
+    assert failed == {
+        "name": "n10",
+        "status": "failure",
+        "reason": "deploy",
+        "detail": "n10 has no root device",
+        "group": "a",
+        "groups": ["a"],
+        "action_id": second,
+    }
+    assert (found["n1"]["groups"], found["n3"]["group"]) == (["a", "b"], None)
+
+
+FILTERS = {
+    "one status": ({"status": "failure"}, ["n10", "n2"]),
+    "two statuses": ({"status": ["success", "not_started"]}, ["n1", "n3"]),
+    "a status that was only earlier": ({"status": "prepared"}, []),
+    "a beginning": ({"name": "n1"}, ["n1", "n10"]),
+    "a whole name": ({"name": "n10"}, ["n10"]),
+    "no such beginning": ({"name": "N"}, []),
+    "no pattern": ({"name": "n%"}, []),
+    "no pattern for one sign": ({"name": "n_"}, []),
+    "not SQL": ({"name": "'; --"}, []),
+    "empty is absent": ({"name": "", "status": "", "marker": ""}, ["n1", "n10", "n2", "n3"]),
+    "beginning and status": ({"name": "n1", "status": "failure"}, ["n10"]),
+    "after a name": ({"marker": "n10"}, ["n2", "n3"]),
+    "after no node": ({"marker": "n11"}, ["n2", "n3"]),
+    "after the end": ({"marker": "n3"}, []),
+    "a comma does not split": ({"name": "n1,n2"}, []),
+}
+
+
+@pytest.mark.parametrize(("params", "expected"), FILTERS.values(), ids=FILTERS.keys())
+def test_filtering(site: Site, two: tuple[str, str], params: dict[str, Any], expected: list[str]) -> None:
+    answer = site.viewer.get("/nodes", **params)
+
+    assert [node["name"] for node in answer.json["nodes"]] == expected
+
+
+PAGES = {
+    "one by one": ({"limit": 1}, [["n1"], ["n10"], ["n2"], ["n3"], []]),
+    "uneven": ({"limit": 3}, [["n1", "n10", "n2"], ["n3"]]),
+    "filtered": ({"limit": 1, "status": "failure"}, [["n10"], ["n2"], []]),
+    "more than there are": ({"limit": 1000}, [["n1", "n10", "n2", "n3"]]),
+}
+
+
+@pytest.mark.parametrize(("params", "expected"), PAGES.values(), ids=PAGES.keys())
+def test_pages(site: Site, two: tuple[str, str], params: dict[str, Any], expected: list[list[str]]) -> None:
+    assert pages(site.viewer, "/nodes", "nodes", **params) == expected
+
+
+def test_one_node_with_all_that_was_done_with_it(site: Site, two: tuple[str, str]) -> None:
+    first, second = two
+
+    node = site.viewer.get("/nodes/n1").json
+
+    assert (node["name"], node["status"], node["action_id"], node["next"]) == ("n1", "success", second, None)
+    assert [(past["action_id"], past["action"], past["dag_status"]) for past in node["history"]] == [
+        (second, "deploy_site", "failed"),
+        (first, "deploy_site", "failed"),
+    ]
+    newest = node["history"][0]
+    assert [(one["status"], one["phase"], one["group"], one["late"]) for one in newest["changes"]] == [
+        ("not_started", None, None, False),
+        ("prepared", "prepare", "a", False),
+        ("success", "deploy", "a", False),
+    ]
+    times = [one["at"] for one in newest["changes"]]
+    assert times == sorted(times)
+    assert [(one["phase"], one["group"], one["status"], one["job"]) for one in newest["phases"]] == [
+        ("prepare", "a", "success", "second-prepare"),
+        ("deploy", "a", "success", "second-deploy"),
+    ]
+    assert all(one["submitted_at"] <= one["ended_at"] for one in newest["phases"])
+
+
+def test_a_failed_node_tells_why_in_each_action(site: Site, two: tuple[str, str]) -> None:
+    (past,) = site.viewer.get("/nodes/n2").json["history"]
+
+    failed = past["changes"][-1]
+    assert (past["status"], past["reason"], past["detail"]) == ("failure", "deploy", "n2 has no root device")
+    assert (failed["status"], failed["reason"], failed["detail"]) == ("failure", "deploy", "n2 has no root device")
+
+
+def test_a_node_that_no_group_sent_has_no_phases(site: Site, two: tuple[str, str]) -> None:
+    newest = site.viewer.get("/nodes/n3").json["history"][0]
+
+    assert (newest["status"], newest["phases"]) == ("not_started", [])
+    assert [one["status"] for one in newest["changes"]] == ["not_started"]
+
+
+def test_the_past_comes_in_pages(committed: Site) -> None:
+    ids = [played(committed, rolled(members(a="n1"), {})) for _ in range(3)]
+
+    one = committed.viewer.get("/nodes/n1", limit=2).json
+    rest = committed.viewer.get("/nodes/n1", limit=2, marker=one["next"]).json
+
+    assert [past["action_id"] for past in one["history"]] == ids[:0:-1]
+    assert one["next"] == ids[1]
+    assert [past["action_id"] for past in rest["history"]] == ids[:1]
+    assert (rest["next"], rest["action_id"]) == (None, ids[2])
+    assert committed.viewer.get("/nodes/n1", marker=ids[0]).json["history"] == []
+
+
+@pytest.mark.parametrize("name", ['a"b', "a b", "ä", "a\\b", "%", "?", "n" * 500, "{}", "a'b", "📦"])
+def test_names_of_every_sort(committed: Site, name: str) -> None:
+    from urllib.parse import quote
+
+    other = f"{name}x"
+    found = MembersKnown(strategy(group("a")), {A: frozenset(names(name, other))})
+    played(committed, rolled(found, {name: BAD}))
+
+    node = committed.viewer.get(f"/nodes/{quote(name, safe='')}").json
+
+    assert (node["name"], node["status"]) == (name, "failure")
+    assert [one["status"] for one in node["history"][0]["changes"]] == ["not_started", "prepared", "failure"]
+    assert [one["name"] for one in committed.viewer.get("/nodes").json["nodes"]] == sorted((name, other))
+
+
+def test_a_node_with_the_name_of_a_group_is_not_taken_for_it(committed: Site) -> None:
+    """The journal's lines are searched for the name; the group's name stands in them as well."""
+    played(committed, rolled(members(a="n1", b="a"), {}))
+
+    (past,) = committed.viewer.get("/nodes/a").json["history"]
+
+    assert [one["status"] for one in past["changes"]] == ["not_started"]
+    assert past["phases"] == []
+
+
+def test_what_came_late_is_told_and_changes_nothing(committed: Site, engine: sa.Engine) -> None:
+    action = played(committed, rolled(members(a="n1 n2"), {"n1": BAD, "n2": BAD}))
+    with engine.begin() as connection:
+        for operation, succeeded, failed in (
+            ("prepare_nodes", ["n1"], []),
+            ("deploy_nodes", ["n1"], ["n2"]),
+            ("verify_site", ["n1"], []),
+            ("deploy_nodes", [], ["n3"]),
+        ):
+            facts = {"job": "j", "operation": operation, "state": "ended", "message": "n1, at last"}
+            connection.execute(
+                t.journal.insert().values(
+                    action_id=action,
+                    epoch=1,
+                    kind="late",
+                    at=datetime.now(UTC),
+                    worker="w",
+                    facts={**facts, "succeeded": succeeded, "failed": failed},
+                )
+            )
+
+    nodes = {name: committed.viewer.get(f"/nodes/{name}").json for name in ("n1", "n2")}
+
+    late = {
+        name: [(one["status"], one["phase"]) for one in node["history"][0]["changes"] if one["late"]]
+        for name, node in nodes.items()
+    }
+    assert late == {"n1": [("prepared", "prepare"), ("success", "deploy")], "n2": [("failure", "deploy")]}
+    assert {node["status"] for node in nodes.values()} == {"failure"}
+
+
+def test_nodes_that_a_retry_kept_tell_where_they_were_deployed(committed: Site) -> None:
+    from shipyard_api.domain.rollout import NodesKept
+
+    first = played(committed, rolled(members(a="n1 n2"), {"n2": BAD}))
+    played(committed, [members(a="n1 n2"), NodesKept(names("n1"), first)])
+
+    node = committed.viewer.get("/nodes/n1").json
+
+    assert (node["status"], node["reason"], node["detail"]) == ("success", None, f"kept: deployed by {first}")
+    assert [(one["status"], one["detail"]) for one in node["history"][0]["changes"]] == [
+        ("not_started", ""),
+        ("success", f"kept: deployed by {first}"),
+    ]
+
+
+UNKNOWN = {
+    "never heard of": "n9",
+    "another case": "N1",
+    "a beginning": "n",
+    "empty": "",
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN.values(), ids=UNKNOWN.keys())
+def test_a_node_that_no_action_had_is_a_404(site: Site, two: tuple[str, str], name: str) -> None:
+    answer = site.viewer.get(f"/nodes/{name}")
+
+    assert answer.status == falcon.HTTP_404
+    assert (answer.json["message"], answer.json["reason"]) == ("Node not found", f"No action has had a node {name}")
+
+
+def test_who_may_ask(site: Site, two: tuple[str, str]) -> None:
+    for path in ("/nodes", "/nodes/n1"):
+        codes = [caller.get(path).status_code for caller in (site.admin, site.viewer, site.peer, site.nobody)]
+        assert codes == [200, 200, 403, 401]
+
+
+@contextmanager
+def statements(engine_of: Site) -> Iterator[list[str]]:
+    """The statements that any engine of this process sends meanwhile."""
+    sent: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        sent.append(statement)
+
+    sa.event.listen(sa.Engine, "before_cursor_execute", note)
+    try:
+        yield sent
+    finally:
+        sa.event.remove(sa.Engine, "before_cursor_execute", note)
+
+
+def test_more_nodes_and_more_actions_take_no_more_questions(committed: Site) -> None:
+    def asked(path: str) -> int:
+        with statements(committed) as sent:
+            assert committed.viewer.get(path).status == falcon.HTTP_200
+        return len(sent)
+
+    played(committed, rolled(members(a="n1"), {}))
+    few = [asked("/nodes"), asked("/nodes/n1")]
+    for _ in range(3):
+        played(committed, rolled(members(a=" ".join(f"n{number}" for number in range(1, 200))), {}))
+    many = [asked("/nodes"), asked("/nodes/n1")]
+
+    assert few == many
+    assert max(many) <= 6
+
+
+def test_a_page_is_found_by_way_of_the_index(committed: Site, engine: sa.Engine) -> None:
+    """Whatever the number of actions: no table is read as a whole for the first page."""
+    actions = [f"{number:026}" for number in range(40)]
+    with engine.begin() as connection:
+        connection.execute(
+            t.actions.insert(),
+            [
+                {
+                    "id": action,
+                    "name": "deploy_site",
+                    "parameters": {},
+                    "user_name": "ann",
+                    "context_marker": "-",
+                    "revision": 1,
+                    "exclusive": True,
+                    "inputs": {},
+                    "state": "success",
+                    "ended_at": datetime.now(UTC),
+                }
+                for action in actions
+            ],
+        )
+        connection.execute(
+            t.action_nodes.insert(),
+            [
+                {
+                    "action_id": action,
+                    "name": f"n{number:04}",
+                    "status": "success",
+                    "groups": ["a"],
+                    "updated_at": datetime.now(UTC),
+                }
+                for action in actions
+                for number in range(500)
+            ],
+        )
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(sa.text("ANALYZE action_nodes"))
+
+    with statements(committed) as sent:
+        (first,) = committed.viewer.get("/nodes", limit=1).json["nodes"]
+    (walk,) = (statement for statement in sent if "RECURSIVE" in statement)
+
+    assert (first["name"], first["action_id"]) == ("n0000", actions[-1])
+    with engine.connect() as connection:
+        values = {"name_1": "", "param_1": 1, "param_2": 1, "param_3": 1, "param_4": 1}
+        plan = "\n".join(connection.exec_driver_sql(f"EXPLAIN {walk}", values).scalars())
+    assert "Seq Scan" not in plan
+    assert "action_nodes_name_action_id_index" in plan

@@ -1,0 +1,348 @@
+"""Pausing, stopping and trying again, and what becomes of work that goes on without us."""
+
+import uuid
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from shipyard_api.domain.actions import CONTROLLABLE, ENDED, ActionId, Control, RunState
+from shipyard_api.domain.errors import Conflict, NotFound
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.provisioner import Capabilities, Operation
+from shipyard_api.ports.store import JournalEntry, Straggler
+from shipyard_api.storage import tables
+from shipyard_api.usecases.context import Caller
+from shipyard_api.usecases.control_action import ControlAction
+from shipyard_api.usecases.create_action import ActionRequest, CreateAction
+from shipyard_api.usecases.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.stragglers import WatchStragglers
+from shipyard_api.workflow.turn import Engine
+from tests.fakes.provisioner import Fate
+from tests.world import RULES, SCHEMAS, Checkpoints, World
+
+Worlds = Callable[[], World]
+ANN = Caller("ann", "admin", str(uuid.uuid4()))
+
+
+def control(world: World, number: int = 2) -> ControlAction:
+    return ControlAction(world.store(), world.definitions(Checkpoints()), lambda: str(number) * 26)
+
+
+def drive(world: World, worker: Engine, until: Callable[[], bool], looks: int = 400) -> None:
+    """Deliver turns, each when it is due, until something is true."""
+    for _ in range(looks):
+        if until():
+            return
+        worker.run(world.action)
+        _, wait = world.stands()
+        world.clock.advance(wait)
+    raise AssertionError("it does not come to that")
+
+
+def submitted(world: World, operation: Operation) -> bool:
+    return any(one.work.operation is operation for one in world.provisioner.submissions)
+
+
+def state(world: World, action: ActionId | None = None) -> RunState:
+    with world.store().begin() as tx:
+        record = tx.actions.get(action or world.action)
+    assert record is not None
+    return record.state
+
+
+def stragglers(world: World) -> Sequence[Straggler]:
+    with world.store().begin() as tx:
+        return tx.stragglers.open()
+
+
+def journal(world: World, kind: str) -> list[JournalEntry]:
+    with world.store().begin() as tx:
+        return [entry for entry in tx.actions.journal(world.action) if entry.kind == kind]
+
+
+def audit(world: World) -> list[tuple[str, str]]:
+    with world.store().begin() as tx:
+        return [(one.command, one.user) for one in tx.actions.commands(world.action)]
+
+
+def watch(world: World) -> WatchStragglers:
+    return WatchStragglers(world.store(), world.provisioner, world.clock.now, 30.0, "watcher")
+
+
+def create(world: World, **parameters: object) -> ActionId:
+    designs = world.designs()
+    made = CreateAction(
+        store=world.store(),
+        designs=designs,
+        rendered=RenderedDesigns(designs),
+        schemas=SCHEMAS,
+        rules=RULES,
+        definitions=world.definitions(Checkpoints()),
+        new_id=lambda: "3" * 26,
+        time_scale=1.0,
+    )
+    return made(ActionRequest("deploy_site", parameters, True), ANN).id
+
+
+def test_a_paused_action_watches_what_runs_and_starts_nothing_until_it_goes_on(worlds: Worlds) -> None:
+    world = worlds()
+    worker = world.worker()
+    drive(world, worker, lambda: submitted(world, Operation.PREPARE_NODES))
+    control(world)(world.action, Control.PAUSE, ANN)
+
+    for _ in range(60):
+        worker.run(world.action)
+        _, wait = world.stands()
+        world.clock.advance(wait)
+
+    assert state(world) is RunState.PAUSED
+    assert not submitted(world, Operation.DEPLOY_NODES)
+    assert [entry.facts["status"] for entry in journal(world, "phase_ended")] == ["partial_success"]
+    calls = len(world.provisioner.calls)
+    worker.run(world.action)
+    assert len(world.provisioner.calls) == calls  # nobody is asked while nothing runs
+
+    control(world)(world.action, Control.UNPAUSE, ANN)
+    with world.store().begin() as tx:  # the database's clock runs, the world's stands still
+        tx.turns._connection.execute(tables.actions.update().values(wake_at=world.clock.now()))
+    world.run(worker)
+    assert submitted(world, Operation.DEPLOY_NODES)
+    assert audit(world) == [("invoke", "tester"), ("pause", "ann"), ("unpause", "ann")]
+
+
+def test_a_pause_before_the_first_step_is_a_pause(worlds: Worlds) -> None:
+    world = worlds()
+    worker = world.worker()
+    drive(world, worker, lambda: submitted(world, Operation.VERIFY_SITE))
+    control(world)(world.action, Control.PAUSE, ANN)
+    for _ in range(30):
+        worker.run(world.action)
+        world.clock.advance(world.stands()[1])
+
+    assert not submitted(world, Operation.PREPARE_SITE)
+
+
+def test_the_end_is_the_same_however_often_it_was_paused(worlds: Worlds) -> None:
+    calm = worlds()
+    calm.run(calm.worker())
+    expected = calm.ending()
+    world = worlds()
+    worker = world.worker()
+    for _ in range(400):
+        if state(world) in ENDED:
+            break
+        if state(world) is RunState.RUNNING:
+            control(world)(world.action, Control.PAUSE, ANN)
+            worker.run(world.action)
+            control(world)(world.action, Control.UNPAUSE, ANN)
+            with world.store().begin() as tx:
+                tx.turns._connection.execute(tables.actions.update().values(wake_at=world.clock.now()))
+        worker.run(world.action)
+        world.clock.advance(max(world.stands()[1], 5.0))
+
+    assert world.ending() == expected
+
+
+def test_a_stopped_action_ends_at_once_and_its_running_work_is_left_behind(worlds: Worlds) -> None:
+    world = worlds()
+    worker = world.worker()
+    drive(world, worker, lambda: submitted(world, Operation.PREPARE_NODES))
+    sent = len(world.provisioner.submissions)
+    control(world)(world.action, Control.STOP, ANN)
+
+    world.run(worker)
+
+    ending = world.ending()
+    steps = dict(ending[1])
+    assert state(world) is RunState.FAILED
+    assert steps["drydock_build.prepare_and_deploy_nodes"].value == "failed"
+    assert len(world.provisioner.submissions) == sent
+    groups = {name: (status, reason) for name, status, reason, _ in ending[2]}
+    assert groups["first"] == ("failed", "stopped")
+    assert groups["second"] == ("not_started", None)
+    (left,) = stragglers(world)
+    assert left.work.operation is Operation.PREPARE_NODES
+    assert left.why == "stopped by ann"
+    assert left.work.nodes == ("n0", "n1", "n2", "n3")
+
+
+def test_a_stop_before_anything_was_done_leaves_nothing_behind(worlds: Worlds) -> None:
+    world = worlds()
+    worker = world.worker()
+    worker.turn(world.action)
+    control(world)(world.action, Control.STOP, ANN)
+
+    world.run(worker)
+
+    assert (world.provisioner.submissions, list(stragglers(world))) == ([], [])
+    assert state(world) is RunState.FAILED
+
+
+def test_a_stop_is_heard_although_the_action_wanted_to_sleep(worlds: Worlds) -> None:
+    world = worlds()
+    worker = world.worker()
+    drive(world, worker, lambda: submitted(world, Operation.PREPARE_NODES))
+    control(world)(world.action, Control.STOP, ANN)
+    with world.store().begin() as tx:  # as a turn that was under way meanwhile leaves it
+        far = world.clock.now().replace(year=2030)
+        tx.turns._connection.execute(tables.actions.update().values(wake_at=far))
+
+    worker.run(world.action)
+
+    assert state(world) is RunState.FAILED
+
+
+@pytest.mark.parametrize("verb", list(Control))
+@pytest.mark.parametrize("stands", list(RunState))
+def test_what_a_state_does_not_allow_is_refused_and_changes_nothing(
+    worlds: Worlds, verb: Control, stands: RunState
+) -> None:
+    world = worlds()
+    ended = world.clock.now() if stands in ENDED else None
+    with world.store().begin() as tx:
+        tx.turns._connection.execute(tables.actions.update().values(state=stands.value, ended_at=ended))
+    act = control(world)
+
+    def ask() -> None:
+        if verb is Control.RETRY:
+            act.retry(world.action, ANN, force=False)
+        else:
+            act(world.action, verb, ANN)
+
+    if CONTROLLABLE[verb] is stands:
+        ask()
+        return
+    with pytest.raises(Conflict) as refused:
+        ask()
+    assert refused.value.title == f"Unable to {verb.value} action"
+    assert refused.value.reason == f"dag_run state must be {CONTROLLABLE[verb].value}, but is {stands.value}"
+    assert audit(world) == [("invoke", "tester")]
+
+
+@pytest.mark.parametrize("verb", list(Control))
+def test_there_must_be_an_action(worlds: Worlds, verb: Control) -> None:
+    act = control(worlds())
+
+    with pytest.raises(NotFound):
+        act.retry("9" * 26, ANN, force=False) if verb is Control.RETRY else act("9" * 26, verb, ANN)
+
+
+def test_a_phase_that_timed_out_leaves_its_work_behind_and_it_is_watched_to_its_end(worlds: Worlds) -> None:
+    world = worlds()
+    world.run(world.worker())
+    (left,) = stragglers(world)
+    assert (left.work.operation, left.work.nodes) == (Operation.DEPLOY_NODES, ("n4", "n5"))
+    before = world.ending()
+
+    assert watch(world)() == 0  # n4 still hangs
+    assert watch(world)() == 0  # and nobody looks before it is due
+    looks = world.provisioner.calls.count("report")
+    assert watch(world)() == 0
+    assert world.provisioner.calls.count("report") == looks
+    world.provisioner.fates = {}
+    world.clock.advance(31)
+    assert watch(world)() == 1
+
+    assert list(stragglers(world)) == []
+    (late,) = journal(world, "late")
+    assert (late.facts["succeeded"], late.facts["job"]) == (["n4", "n5"], left.job)
+    assert world.ending() == before  # late is late: nothing of the verdict changes
+
+
+def test_two_watchers_do_not_look_at_the_same_work(worlds: Worlds) -> None:
+    world = worlds()
+    world.run(world.worker())
+    world.provisioner.fates = {}
+
+    assert [watch(world)(), watch(world)()] == [1, 0]
+    assert len(journal(world, "late")) == 1
+
+
+def test_work_that_can_be_stopped_is_asked_to_stop(worlds: Worlds) -> None:
+    world = worlds()
+    world.provisioner.capabilities = Capabilities(selects=True, aborts=True)
+    world.run(world.worker())
+
+    assert watch(world)() == 1
+
+    (late,) = journal(world, "late")
+    assert late.facts["failed"] == ["n4"]
+
+
+def test_a_provisioner_that_does_not_answer_is_asked_again_later(worlds: Worlds) -> None:
+    world = worlds()
+    world.run(world.worker())
+    world.provisioner.fates = {}
+    world.provisioner.break_next("report")
+
+    assert watch(world)() == 0
+    world.clock.advance(31)
+    assert watch(world)() == 1
+
+
+def test_the_next_action_does_not_start_on_a_node_that_is_still_worked_on(worlds: Worlds) -> None:
+    world = worlds()
+    world.run(world.worker())
+    (left,) = stragglers(world)
+
+    with pytest.raises(Conflict) as refused:
+        create(world)
+
+    assert refused.value.title == "Work of an earlier action goes on"
+    assert f"deploy_nodes of node n4, n5 is still under way: job {left.job}" in refused.value.reason
+    assert world.action in refused.value.reason
+    assert create(world, force="true") == "3" * 26
+
+
+def test_work_on_other_nodes_is_in_nobodys_way(worlds: Worlds) -> None:
+    world = worlds()
+    world.run(world.worker())
+    world.commit_again(strategy_of=["n0", "n1"])
+
+    assert create(world) == "3" * 26
+
+
+def test_trying_again_keeps_what_is_deployed_and_tries_the_rest(worlds: Worlds) -> None:
+    world = worlds()
+    world.provisioner.fates = {NodeName(f"n{number}"): Fate.FAILS_DEPLOY for number in (0, 1, 2)}
+    world.run(world.worker())
+    assert state(world) is RunState.FAILED
+    with world.store().begin() as tx:
+        kept = set(tx.actions.deployed(world.action))
+    assert kept == {"n3"}
+    before = len(world.provisioner.submissions)
+    old = world.action
+    world.provisioner.fates = {}
+
+    again = control(world).retry(old, ANN, force=False)
+    world.action = again.id
+    with world.store().begin() as tx:
+        tx.turns._connection.execute(
+            tables.actions.update().where(tables.actions.c.id == again.id).values(wake_at=world.clock.now())
+        )
+    for _ in range(400):
+        world.worker().run(world.action)
+        if state(world) in ENDED:
+            break
+        world.clock.advance(world.stands()[1])
+
+    assert state(world) is RunState.SUCCESS
+    sent = {name for one in world.provisioner.submissions[before:] for name in one.work.nodes or ()}
+    assert sent == {f"n{number}" for number in range(6)} - kept
+    with world.store().begin() as tx:
+        nodes = tx.actions.nodes(world.action, status=(), group=(), after="", limit=99)
+    assert {node.name for node in nodes if node.status.value == "success"} == {f"n{number}" for number in range(6)}
+    assert {node.name for node in nodes if f"deployed by {old}" in node.detail} == kept
+    assert again.revision == 1
+
+
+def test_trying_again_waits_for_what_is_still_under_way(worlds: Worlds) -> None:
+    world = worlds()
+    world.provisioner.fates = {NodeName("n0"): Fate.HANGS_PREPARE}
+    world.run(world.worker())
+    assert state(world) is RunState.FAILED
+
+    with pytest.raises(Conflict, match="n0"):
+        control(world).retry(world.action, ANN, force=False)
+
+    assert control(world).retry(world.action, ANN, force=True).state is RunState.QUEUED

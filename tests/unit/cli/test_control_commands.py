@@ -1,0 +1,102 @@
+"""The commands that steer an action (contract: shipyard-cli, 2.2, 3 and 5.4)."""
+
+import pytest
+
+from tests.unit.cli.fake_api import Reply
+
+ID = "01M7XV7VKPMDHXJVA7WMC7P6XP"
+VERBS = ("pause", "unpause", "stop")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(
+    "words",
+    [["{verb}", "action", ID], ["{verb}", f"action/{ID}"], ["control", "{verb}", "action", ID],
+     ["control", "{verb}", f"action/{ID}"], ["{verb}", "foo", ID]],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_verb_sends_one_request_without_a_body(api, run, verb, words):
+    api.replies[f"POST /actions/{ID}/control/{verb}"] = Reply(202, b"")
+
+    result = run(*(word.format(verb=verb) for word in words))
+
+    assert (result.exit_code, result.stdout) == (0, f"{verb} successfully submitted for action {ID}\n")
+    (request,) = api.requests
+    assert (request.body, request.query) == (b"", [("verbosity", "1")])
+    assert request.headers["content-type"] == "application/x-yaml"
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["pause"], "A type and id must be entered."),
+        (["stop", "action"], "A type and id must be entered."),
+        (["control", "stop", "action"], "A type and id must be entered."),
+        (["stop", "action", "short"], "Invalid ID. ID can only be 26 characters."),
+        (["unpause", "action", "!" * 26], "Invalid ID. ID can only contain letters and numbers."),
+        (["retry", "short"], "Invalid ID. ID can only be 26 characters."),
+    ],
+)
+def test_a_wrong_command_line_sends_nothing(api, run, words, text):
+    result = run(*words)
+
+    assert (result.exit_code, f"Error: {text}" in result.stderr, api.requests) == (2, True, [])
+
+
+def test_ids_in_the_short_and_in_the_long_form_are_the_servers_to_judge(api, run):
+    """Upstream checks them nowhere but after the bare verb, and scripts may rely on the server's answer."""
+    said = {"message": "Action not found", "reason": "Unknown action x", "details": {"messageList": []}}
+    api.replies["POST /actions/x/control/stop"] = Reply(404, said)
+
+    for words in (["stop", "action/x"], ["control", "stop", "action", "x"]):
+        result = run(*words)
+        assert result.exit_code == 1
+        assert "Error: Action not found\nReason: Unknown action x" in result.stdout
+
+
+def test_what_the_state_forbids_is_an_error_in_the_servers_words(api, run):
+    said = {
+        "message": "Unable to pause action",
+        "reason": "dag_run state must be running, but is failed",
+        "details": {"messageList": []},
+    }
+    api.replies[f"POST /actions/{ID}/control/pause"] = Reply(409, said)
+
+    result = run("pause", "action", ID)
+
+    assert result.exit_code == 1
+    assert "Error: Unable to pause action\nReason: dag_run state must be running, but is failed" in result.stdout
+
+
+def test_retry_says_what_it_will_do_before_it_does_it(api, run):
+    nodes = [{"name": f"n{number}", "status": "success" if number < 3 else "failure"} for number in range(5)]
+    api.replies[f"GET /actions/{ID}/nodes"] = Reply(200, {"nodes": nodes, "next": None})
+    api.replies[f"POST /actions/{ID}/control/retry"] = Reply(201, {"id": "2" * 26, "name": "deploy_site"})
+
+    result = run("retry", f"action/{ID}", "--force")
+
+    assert result.exit_code == 0
+    first, _, rest = result.stdout.partition("\n")
+    assert first == f"Keeps 3 deployed nodes of action {ID}, and tries 2 again."
+    assert f"action/{'2' * 26}" in rest
+    assert api.requests[-1].query == [("force", "true"), ("verbosity", "1")]
+
+
+def test_programs_get_the_new_action_and_nothing_else(api, run):
+    api.replies[f"POST /actions/{ID}/control/retry"] = Reply(201, {"id": "2" * 26})
+
+    result = run("--output-format=raw", "retry", ID)
+
+    assert result.stdout == '{"id": "22222222222222222222222222"}\n'
+    assert [request.method for request in api.requests] == ["POST"]
+
+
+def test_a_retry_that_is_refused_ends_with_1(api, run):
+    api.replies[f"GET /actions/{ID}/nodes"] = Reply(200, {"nodes": [], "next": None})
+    said = {"message": "Work of an earlier action goes on", "reason": "deploy_nodes of node n4 …",
+            "details": {"messageList": []}}  # fmt: skip
+    api.replies[f"POST /actions/{ID}/control/retry"] = Reply(409, said)
+
+    result = run("retry", ID)
+
+    assert (result.exit_code, "deploy_nodes of node n4" in result.stdout) == (1, True)
