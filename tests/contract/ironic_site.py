@@ -1,11 +1,18 @@
-"""An Ironic for the suite of the provisioner port: the adapter, over HTTP, before the simulator."""
+"""Ironic for the suite of the provisioner port: the adapter, over HTTP, before the simulator or a real one."""
 
+import fcntl
 import json
+import os
+import tempfile
+import time
 import urllib.request
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.error import HTTPError
 
+import pytest
 import yaml
 
 from shipyard_api.adapters.ironic.client import OLDEST, IronicClient
@@ -47,9 +54,13 @@ class IronicSite(Site):
         self.simulator = cleanup.enter_context(
             ironic_simulator.running(played, time_scale=float(TIME_SCALE), **too_old)
         )
+        self._begin(self.simulator.url, plot, cleanup)
         for node in NODES:
             self.call("POST", "/v1/nodes", {"driver": "redfish", "name": node.name})
-        client = IronicClient(self.simulator.url, read_pause=0.0)
+
+    def _begin(self, url: str, plot: Plot, cleanup: ExitStack) -> None:
+        self.url = url
+        client = IronicClient(url, read_pause=0.0)
         cleanup.callback(client.close)
         self._valid = not plot.invalid
         self.provisioner = IronicProvisioner(client, self._inventory)
@@ -65,7 +76,7 @@ class IronicSite(Site):
     def call(self, method: str, path: str, body: object = None) -> Any:
         """Ask Ironic itself, past the adapter."""
         content = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.simulator.url + path, content, HEADERS, method=method)
+        request = urllib.request.Request(self.url + path, content, HEADERS, method=method)
         with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return json.loads(answer.read() or b"null")
 
@@ -73,3 +84,50 @@ class IronicSite(Site):
         if revision == UNREADABLE:
             raise LookupError(revision)
         return Inventory.of(NODES if self._valid else (*NODES, Node(NodeName("a name with spaces"))))
+
+
+class RealIronicSite(IronicSite):
+    """Ironic's adapter before the real service that IRONIC_URL names, with the demo interfaces and no authentication.
+
+    All tests use the same names of nodes, so they wait for each other.
+    """
+
+    stops_at_once = False  # a step of cleaning that runs without an agent is not interrupted
+    _steps: ClassVar = {
+        Fate.FAILS_PREPARE: {"demo_fail": ["deploy.erase_devices_metadata"]},
+        Fate.FAILS_DEPLOY: {"demo_fail": ["deploy.write_image"]},
+        Fate.HANGS_PREPARE: {"demo_delay": 5},  # seconds for each step: longer than any test looks
+    }
+
+    def __init__(self, plot: Plot, cleanup: ExitStack, _directory: Path) -> None:
+        if plot.unhealthy or plot.first_submit or plot.failing:
+            pytest.skip("a real Ironic does not fail on request")
+        cleanup.enter_context(_alone())
+        self._begin(os.environ["IRONIC_URL"].rstrip("/"), plot, cleanup)
+        for node in NODES:
+            extra = self._steps[plot.fates[node.name]] if node.name in plot.fates else {}
+            cleanup.callback(self._remove, node.name)
+            self.call("POST", "/v1/nodes", {"driver": "fake-hardware", "name": node.name, "extra": extra})
+
+    def _remove(self, name: str) -> None:
+        """Remove a node as soon as Ironic lets go of it."""
+        deadline = time.monotonic() + 3 * PATIENCE
+        while True:
+            try:
+                self.call("PUT", f"/v1/nodes/{name}/maintenance", {"reason": "the test is over"})
+                self.call("DELETE", f"/v1/nodes/{name}")
+            except HTTPError as error:
+                if error.code == 404:
+                    return
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+            else:
+                return
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    with Path(tempfile.gettempdir(), "shipyard-real-ironic.lock").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        yield

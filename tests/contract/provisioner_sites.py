@@ -71,12 +71,14 @@ class Slip(Enum):
 class Site:
     """A provisioner with a site behind it.
 
-    ``never_fails``: operations that this system has nothing to do for; ``ready``: its word for a prepared machine.
+    ``never_fails``: operations that this system has nothing to do for; ``ready``: its word for a prepared machine;
+    ``stops_at_once``: a preparation that hangs can be cut off, where work can be stopped at all.
     """
 
     provisioner: Provisioner
     never_fails: ClassVar[frozenset[Operation]] = frozenset()
     ready: ClassVar[str] = "Ready"
+    stops_at_once: ClassVar[bool] = True
 
     @property
     def design(self) -> str:

@@ -1,0 +1,199 @@
+"""Whole sites through a real Ironic: the three worked examples of seed 000, and a hundred nodes of which some fail.
+
+Runs where IRONIC_URL names an Ironic with the demo interfaces and without authentication; nodes are removed again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.request
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+
+import pytest
+import yaml
+
+from tests.conftest import ROOT
+from tests.stand import Stand
+
+URL = os.environ.get("IRONIC_URL", "").rstrip("/")
+pytestmark = pytest.mark.skipif(not URL, reason="IRONIC_URL names no real Ironic to deploy a site with")
+
+HEADERS = {"X-OpenStack-Ironic-API-Version": "1.115", "Content-Type": "application/json"}
+FAILS_PREPARE, FAILS_DEPLOY = "deploy.erase_devices_metadata", "deploy.write_image"
+# A site's second lasts so long: fake hardware is quick, and Ironic itself is not.
+SCALE = 0.05
+
+CONTROL, COMPUTE_1, COMPUTE_2, MONITORING, NTP = (
+    "control-nodes",
+    "compute-nodes-1",
+    "compute-nodes-2",
+    "monitoring-nodes",
+    "ntp-node",
+)
+
+
+class Ironic:
+    """The real service, asked past our adapter; ``prefix`` keeps the nodes of one test apart from all others."""
+
+    def __init__(self) -> None:
+        self.prefix = f"t{uuid.uuid4().hex[:6]}-"
+        self.names: list[str] = []
+
+    def enrol(self, names: Sequence[str], failing: Mapping[str, str]) -> None:
+        """Make the nodes known; some fail in the step that is named."""
+        for name in names:
+            extra = {"demo_fail": [failing[name]]} if name in failing else {}
+            self._call("POST", "/v1/nodes", {"driver": "fake-hardware", "name": name, "extra": extra})
+            self.names.append(name)
+
+    def states(self) -> dict[str, str]:
+        """How the nodes of this test stand."""
+        nodes = self._call("GET", "/v1/nodes?fields=name,provision_state")["nodes"]
+        return {one["name"]: one["provision_state"] for one in nodes if one["name"] in self.names}
+
+    def remove(self) -> None:
+        for name in self.names:
+            with suppress(HTTPError):
+                self._call("PUT", f"/v1/nodes/{name}/maintenance", {"reason": "the test is over"})
+                self._call("DELETE", f"/v1/nodes/{name}")
+
+    def _call(self, method: str, path: str, body: object = None) -> Any:
+        content = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(URL + path, content, HEADERS, method=method)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            text = answer.read()
+        return json.loads(text) if text else None
+
+
+@pytest.fixture
+def ironic() -> Iterator[Ironic]:
+    real = Ironic()
+    yield real
+    real.remove()
+
+
+@pytest.fixture
+def stand(tmp_path: Path, database_url: str) -> Iterator[Stand]:
+    settings = {"SHIPYARD_PROVISIONER_KIND": "ironic", "SHIPYARD_IRONIC_URL": URL}
+    settings["SHIPYARD_IRONIC_CONNECT_TIMEOUT_SECONDS"] = "0.3"
+    with Stand(tmp_path, database_url, scale=SCALE, settings=settings) as started:
+        started.start("worker")
+        yield started
+
+
+def five_groups(prefix: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """The design of the worked examples with its nodes renamed, and their names."""
+    path = ROOT / "shipyard_api" / "simulators" / "sites" / "five-groups.yaml"
+    documents = [one for one in yaml.safe_load_all(path.read_text()) if one]
+    names = []
+    for one in documents:
+        if one["schema"] == "drydock/BaremetalNode/v1":
+            one["metadata"]["name"] = prefix + one["metadata"]["name"]
+            names.append(one["metadata"]["name"])
+        if one["schema"] == "shipyard/DeploymentStrategy/v1":
+            for selector in (each for group in one["data"]["groups"] for each in group["selectors"]):
+                selector["node_names"] = [prefix + name for name in selector["node_names"]]
+    return documents, names
+
+
+def deploy(stand: Stand, documents: list[dict[str, Any]], *, seconds: float) -> tuple[str, dict[str, Any]]:
+    """Commit and deploy the site; return the verdict, and each group's status and reason."""
+    stand.commit(yaml.safe_dump_all(documents).encode())
+    action = stand.deploy_site()
+    ended = stand.wait(action, seconds)
+    return ended["verdict"], {one["name"]: (one["status"], one["reason"]) for one in stand.listing(action, "groups")}
+
+
+def test_first_example_everything_succeeds(stand: Stand, ironic: Ironic) -> None:
+    documents, names = five_groups(ironic.prefix)
+    ironic.enrol(names, {})
+
+    verdict, groups = deploy(stand, documents, seconds=240)
+
+    assert (verdict, set(groups.values())) == ("success", {("success", None)})
+    assert ironic.states() == dict.fromkeys(names, "active")
+
+
+def test_second_example_a_critical_group_fails_in_prepare(stand: Stand, ironic: Ironic) -> None:
+    documents, names = five_groups(ironic.prefix)
+    ntp = f"{ironic.prefix}ntp01"
+    ironic.enrol(names, {ntp: FAILS_PREPARE})
+
+    verdict, groups = deploy(stand, documents, seconds=240)
+
+    assert verdict == "failed"
+    assert groups == {
+        NTP: ("failed", "prepare"),
+        CONTROL: ("failed", "dependency"),
+        COMPUTE_1: ("failed", "dependency"),
+        COMPUTE_2: ("failed", "dependency"),
+        MONITORING: ("success", None),
+    }
+    states = ironic.states()
+    assert states.pop(ntp) == "clean failed"
+    untouched = [name for name in states if "mon" not in name]
+    assert {states[name] for name in untouched} == {"enroll"}
+    assert {states[name] for name in states.keys() - set(untouched)} == {"active"}
+
+
+def test_third_example_a_group_that_is_not_critical_fails_in_deploy(stand: Stand, ironic: Ironic) -> None:
+    documents, names = five_groups(ironic.prefix)
+    failing = [name for name in names if name.startswith(f"{ironic.prefix}cmp02")]
+    ironic.enrol(names, dict.fromkeys(failing, FAILS_DEPLOY))
+
+    verdict, groups = deploy(stand, documents, seconds=240)
+
+    assert verdict == "success"
+    assert groups.pop(COMPUTE_2) == ("failed", "deploy")
+    assert set(groups.values()) == {("success", None)}
+    assert {name for name, state in ironic.states().items() if state != "active"} == set(failing)
+
+
+def test_a_hundred_nodes_in_ten_groups_of_which_some_fail(stand: Stand, ironic: Ironic) -> None:
+    documents, _ = five_groups(ironic.prefix)
+    documents = [one for one in documents if one["schema"] != "drydock/BaremetalNode/v1"]
+    template = {"schema": "metadata/Document/v1", "storagePolicy": "cleartext"}
+    layering = {"layeringDefinition": {"abstract": False, "layer": "site"}}
+    names = [f"{ironic.prefix}{number:03}" for number in range(100)]
+    for number, name in enumerate(names):
+        metadata = {**template, **layering, "name": name}
+        data = {"metadata": {"tags": [f"group-{number % 10}"], "rack": "rack01"}}
+        documents.append({"schema": "drydock/BaremetalNode/v1", "metadata": metadata, "data": data})
+    [strategy] = [one for one in documents if one["schema"] == "shipyard/DeploymentStrategy/v1"]
+    strategy["data"]["groups"] = [
+        {
+            "name": f"group-{index}",
+            "critical": index == 0,
+            "depends_on": [f"group-{index - 2}"] if index > 1 else [],
+            "selectors": [{"node_tags": [f"group-{index}"]}],
+            "success_criteria": {"percent_successful_nodes": 80},
+        }
+        for index in range(10)
+    ]
+    # Group 3 misses its criteria, and with it fail 5, 7 and 9; one node of group 4 and one of group 6 do not matter.
+    failing = {names[number]: FAILS_DEPLOY for number in (3, 13, 23)}
+    failing |= {names[4]: FAILS_PREPARE, names[16]: FAILS_DEPLOY}
+    ironic.enrol(names, failing)
+
+    verdict, groups = deploy(stand, documents, seconds=540)
+
+    assert verdict == "success"
+    assert {name: status for name, (status, _) in groups.items() if status == "failed"} == dict.fromkeys(
+        ("group-3", "group-5", "group-7", "group-9"), "failed"
+    )
+    assert groups["group-3"] == ("failed", "deploy")
+    assert groups["group-5"] == ("failed", "dependency")
+    states = ironic.states()
+    expected = {
+        name: "enroll" if number % 10 in (5, 7, 9) else "active"
+        for number, name in enumerate(names)
+        if name not in failing
+    }
+    assert {name: states[name] for name in expected} == expected
+    assert {states[name] for name, step in failing.items() if step == FAILS_DEPLOY} == {"deploy failed"}
