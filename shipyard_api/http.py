@@ -60,6 +60,28 @@ class Response:
         except (ValueError, RecursionError) as error:
             raise Unavailable(self.system, self.operation, f"answered {self.status}, not in JSON") from error
 
+    def object(self) -> Mapping[str, Any]:
+        """Return the body, which is to be a JSON object. Raises Unavailable if it is not."""
+        value = self.json()
+        if not isinstance(value, dict):
+            raise self.unexpected()
+        return value
+
+    def objects(self, key: str = "") -> list[Mapping[str, Any]]:
+        """Return the objects of a list: of the body, or of the object that it is, by key. Others are passed over.
+
+        Raises Unavailable where there is no list.
+        """
+        listed = self.object().get(key) if key else self.json()
+        if not isinstance(listed, list):
+            raise self.unexpected()
+        return [one for one in listed if isinstance(one, dict)]
+
+    def unexpected(self, form: str = "JSON") -> Unavailable:
+        """Return the failure of an answer that can be read, but does not say what was agreed."""
+        told = f"answered {self.status} with {form} of another shape than agreed"
+        return Unavailable(self.system, self.operation, told)
+
 
 class Options(TypedDict, total=False):
     """What a request may carry: ``json`` or ``body``, not both; ``marker`` only goes into errors."""
@@ -75,7 +97,7 @@ class HttpClient:
     """Requests to one peer under one base URL; may be shared by threads (each gets its own connections).
 
     ``connect_timeout``, ``read_timeout``: seconds for the connection, and between two pieces of an answer; the body
-    as a whole must arrive within ``total_timeout``. ``credentials`` is asked before every request for the headers
+    as a whole must arrive within ``total_timeout``. ``credentials`` is asked before every attempt for the headers
     that prove who we are; their values never appear in an error. Environment proxies and .netrc are ignored and
     redirects are not followed. ``first_pause``: seconds before a second attempt, doubled for each further one.
     """
@@ -139,8 +161,6 @@ class HttpClient:
         """
         path = path.lstrip("/")
         headers = self._headers | _checked_headers(options.get("headers", {}))
-        if self._credentials:
-            headers |= _checked_headers(self._credentials())
         call = _Call(method.upper(), f"{self.base_url}/{path}", f"{method.upper()} /{path}", headers, options)
         for pause in self._pauses if call.method in _READS else ():
             try:
@@ -181,13 +201,15 @@ class HttpClient:
         from requests import RequestException
         from urllib3.exceptions import HTTPError
 
+        # For every attempt anew: a nonce must not come twice, and a token may have run out meanwhile.
+        proof = _checked_headers(self._credentials()) if self._credentials else {}
         deadline = time.monotonic() + self._total_timeout
         try:
             with self._session().request(
                 call.method,
                 call.url,
                 params=call.options.get("params", ()),
-                headers=call.headers,
+                headers={**call.headers, **proof},
                 json=call.options.get("json"),
                 data=call.options.get("body"),
                 timeout=self._timeout,

@@ -103,10 +103,10 @@ def peer() -> Iterator[Callable[..., Peer]]:
 
 def client(peer: Peer, **settings: object) -> HttpClient:
     defaults: dict[str, object] = {"read_timeout": 0.3, "first_pause": 0.001}
+    defaults["credentials"] = lambda: {"X-Auth-Token": TOKEN}
     return HttpClient(
         peer.url,
         system="Drydock",
-        credentials=lambda: {"X-Auth-Token": TOKEN},
         **(defaults | settings),  # type: ignore[arg-type]  # a table of settings
     )
 
@@ -239,6 +239,30 @@ def test_errors_never_hold_the_token(peer, broken):
     while current is not None:
         chain, current = f"{chain}{current!r} {current}", current.__cause__ or current.__context__
     assert TOKEN not in chain
+
+
+def test_every_attempt_proves_anew_who_we_are(peer):
+    server = peer(answer("502 Bad Gateway"), reset, answer("200 OK", "[]"))
+    nonces = iter("abc")
+    client(server, credentials=lambda: {"X-Nonce": next(nonces)}).get("nodes")
+    assert [request.lower().partition(b"x-nonce: ")[2][:1] for request in server.requests] == [b"a", b"b", b"c"]
+
+
+@pytest.mark.parametrize("body", ["[]", "1", "null", '"text"'])
+def test_what_is_to_be_an_object_is_one(peer, body):
+    got = client(peer(answer("200 OK", body))).get("nodes")
+    with pytest.raises(Unavailable, match="answered 200 with JSON of another shape than agreed"):
+        got.object()
+
+
+def test_objects_are_those_of_the_list(peer):
+    got = client(peer(answer("200 OK", '[{"a": 1}, 2, {"b": 3}]'))).get("nodes")
+    assert got.objects() == [{"a": 1}, {"b": 3}]
+    within = client(peer(answer("200 OK", '{"nodes": [{"a": 1}, null], "next": "x"}'))).get("nodes")
+    assert within.objects("nodes") == [{"a": 1}]
+    for key in ("", "next", "missing"):
+        with pytest.raises(Unavailable, match="of another shape"):
+            within.objects(key)
 
 
 @pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "a\x00", "é", "a\n"], ids=repr)

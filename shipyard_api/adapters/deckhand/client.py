@@ -82,7 +82,7 @@ class DeckhandClient:
         answer = self._send("GET", "revisions")
         listed = _object(answer).get("results")
         if not isinstance(listed, list):
-            raise _strange(answer)
+            raise answer.unexpected("YAML")
         return _objects(answer, listed)
 
     def revision(self, number: int) -> JsonObject | None:
@@ -123,7 +123,7 @@ class DeckhandClient:
             return None
         listed = _object(answer).get("results") or []
         if not isinstance(listed, list):
-            raise _strange(answer)
+            raise answer.unexpected("YAML")
         return _objects(answer, listed)
 
     def put(self, bucket: str, documents: Sequence[JsonObject]) -> list[JsonObject] | Denial:
@@ -183,7 +183,7 @@ def _object(answer: Response) -> JsonObject:
     if not values:
         return {}
     if len(values) != 1 or not isinstance(values[0], dict):
-        raise _strange(answer)
+        raise answer.unexpected("YAML")
     return values[0]
 
 
@@ -201,12 +201,8 @@ def _read(answer: Response) -> list[Any]:
 
 def _objects(answer: Response, values: Sequence[Any]) -> list[JsonObject]:
     if not all(isinstance(value, dict) for value in values):
-        raise _strange(answer)
+        raise answer.unexpected("YAML")
     return list(values)
-
-
-def _strange(answer: Response) -> Unavailable:
-    return Unavailable(SYSTEM, answer.operation, f"answered {answer.status} with YAML of another shape than agreed")
 
 
 def _expected(answer: Response) -> Response:

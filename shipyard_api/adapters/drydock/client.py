@@ -101,12 +101,12 @@ class DrydockClient:
                 return None
             # Somebody else's 404 (a proxy, a wrong address) must not make a running task count as lost.
             raise Unavailable(SYSTEM, answer.operation, "answered 404, but not in Drydock's words")
-        return _object(answer)
+        return _expected(answer).object()
 
     def tasks(self, marker: Marker) -> tuple[list[JsonObject], datetime | None]:
         """Return everything Drydock ever ran, in no order, and the time on Drydock's clock (None: not told)."""
         answer = self._send(self._patient, "GET", "tasks", marker=marker)
-        return _objects(answer), _date(answer)
+        return _expected(answer).objects(), _date(answer)
 
     def filter_nodes(self, design: str, node_filter: JsonObject | None) -> frozenset[str]:
         """Return the names that a filter selects; empty also if Drydock cannot read the design."""
@@ -119,7 +119,7 @@ class DrydockClient:
             answer = self._send(self._patient, "POST", "nodefilter", body=body)
         names = _expected(answer).json()
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise _unexpected(answer)
+            raise answer.unexpected()
         return frozenset(names)
 
     def machines(self) -> dict[str, str]:
@@ -128,7 +128,7 @@ class DrydockClient:
 
     def nodes(self) -> dict[str, JsonObject]:
         """Return what Drydock shows of every machine of MAAS, by host name. Slow on large sites."""
-        listed = _objects(self._send(self._patient, "GET", "nodes"))
+        listed = _expected(self._send(self._patient, "GET", "nodes")).objects()
         return {str(one["hostname"]): one for one in listed if one.get("hostname")}
 
     def validate_design(self, design: str) -> JsonObject:
@@ -141,7 +141,7 @@ class DrydockClient:
             # It goes on with nothing in hand and trips over that (contract drydock, section 10).
             detail = f"Drydock could not fetch the design {without_password(design)} ({_said(answer)})"
             raise Refused(SYSTEM, answer.operation, detail)
-        return _object(answer)
+        return _expected(answer).object()
 
     def close(self) -> None:
         """Close all connections."""
@@ -171,24 +171,6 @@ def _expected(answer: Response) -> Response:
     if not answer.ok:
         raise _fault(answer)
     return answer
-
-
-def _object(answer: Response) -> JsonObject:
-    value = _expected(answer).json()
-    if not isinstance(value, dict):
-        raise _unexpected(answer)
-    return value
-
-
-def _objects(answer: Response) -> list[JsonObject]:
-    value = _expected(answer).json()
-    if not isinstance(value, list):
-        raise _unexpected(answer)
-    return [one for one in value if isinstance(one, dict)]
-
-
-def _unexpected(answer: Response) -> Unavailable:
-    return Unavailable(SYSTEM, answer.operation, f"answered {answer.status} with JSON of another shape than agreed")
 
 
 def _fault(answer: Response, marker: str = "") -> PeerError:

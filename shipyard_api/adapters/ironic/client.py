@@ -89,7 +89,7 @@ class IronicClient:
 
     def conductors(self) -> list[JsonObject]:
         """Return the services that do Ironic's work, each with ``hostname`` and ``alive``."""
-        return _objects(self._read("v1/conductors"), "conductors")
+        return self._read("v1/conductors").objects("conductors")
 
     def nodes(self, fields: Sequence[str]) -> list[JsonObject]:
         """Return these fields of every node that we may see, page by page."""
@@ -98,8 +98,8 @@ class IronicClient:
         seen: set[str] = set()
         while True:
             answer = self._read("v1/nodes", params)
-            nodes.extend(_objects(answer, "nodes"))
-            following = _object(answer).get("next")
+            nodes.extend(answer.objects("nodes"))
+            following = answer.object().get("next")
             if not following:
                 return nodes
             if following in seen:
@@ -111,7 +111,7 @@ class IronicClient:
     def node(self, node: str, fields: Sequence[str]) -> JsonObject | None:
         """Return these fields of one node, or None if there is none that we may see."""
         answer = self._send("GET", f"v1/nodes/{segment(node)}", params={"fields": ",".join(fields)})
-        return None if answer.status == 404 else _object(_expected(answer))
+        return None if answer.status == 404 else _expected(answer).object()
 
     def patch(self, node: str, changes: Sequence[JsonObject]) -> Reply:
         """Change a node by a JSON Patch: all of it, or nothing."""
@@ -187,24 +187,6 @@ def _expected(answer: Response) -> Response:
     if not answer.ok:
         raise _fault(answer)
     return answer
-
-
-def _object(answer: Response) -> JsonObject:
-    value = answer.json()
-    if not isinstance(value, dict):
-        raise _unexpected(answer)
-    return value
-
-
-def _objects(answer: Response, key: str) -> list[JsonObject]:
-    listed = _object(answer).get(key)
-    if not isinstance(listed, list):
-        raise _unexpected(answer)
-    return [one for one in listed if isinstance(one, dict)]
-
-
-def _unexpected(answer: Response) -> Unavailable:
-    return Unavailable(SYSTEM, answer.operation, f"answered {answer.status} with JSON of another shape than agreed")
 
 
 def _fault(answer: Response) -> PeerError:

@@ -15,7 +15,6 @@ SYSTEM = "MAAS"
 LARGEST_LISTING = 256 * 1024 * 1024  # bytes: a machine is some 30 KB, and there is no paging
 LONGEST_QUERY = 6000  # characters; proxies turn longer request lines away
 MOST_LISTINGS = 3  # requests for one look at named machines; beyond that one listing of all is cheaper
-QUICK = 10.0  # seconds; a read that failed sooner is worth repeating at once
 LONGEST_DETAIL = 400  # characters of MAAS's text that go into ours
 
 JsonObject = Mapping[str, Any]
@@ -47,7 +46,6 @@ class MaasClient:
         read_timeout: float = 150.0,
         read_attempts: int = 3,
         read_pause: float = 0.5,
-        sleep: Callable[[float], None] = time.sleep,
         now: Callable[[], float] = time.time,
         verify: bool | str = True,
     ) -> None:
@@ -60,21 +58,20 @@ class MaasClient:
             read_timeout=read_timeout,
             total_timeout=4 * read_timeout,
             max_body=LARGEST_LISTING,
-            read_attempts=1,  # repeated below: a repetition with the same nonce would be refused
+            read_attempts=read_attempts,
+            first_pause=read_pause,
             verify=verify,
         )
-        self._pauses = [read_pause * 2**attempt for attempt in range(read_attempts - 1)]
-        self._sleep = sleep
 
     # The region.
 
     def version(self) -> str:
         """Return the release of MAAS, which it tells anybody."""
-        return str(_object(self._read("version/")).get("version"))
+        return str(_expected(self._read("version/")).object().get("version"))
 
     def whoami(self) -> JsonObject:
         """Return the user whose key we have: ``username``, ``is_superuser``."""
-        return _object(self._read("users/?op=whoami"))
+        return _expected(self._read("users/?op=whoami")).object()
 
     def setting(self, name: str) -> object:
         """Return a site-wide setting of MAAS."""
@@ -83,11 +80,11 @@ class MaasClient:
     def boot_resources(self) -> list[JsonObject] | None:
         """Return the images that can be deployed, or None where this MAAS does not tell."""
         answer = self._read("boot-resources/")
-        return None if answer.status in (404, 410) else _objects(answer)
+        return None if answer.status in (404, 410) else _expected(answer).objects()
 
     def rack_controllers(self) -> list[JsonObject]:
         """Return the rack controllers, connected or not."""
-        return _objects(self._read("rackcontrollers/"))
+        return _expected(self._read("rackcontrollers/")).objects()
 
     # Machines.
 
@@ -98,14 +95,14 @@ class MaasClient:
         """
         queries = None if hostnames is None else _queries(hostnames)
         if queries is None or len(queries) > MOST_LISTINGS:
-            return _objects(self._read("machines/"))
-        found = [one for query in queries for one in _objects(self._read("machines/", query))]
+            return _expected(self._read("machines/")).objects()
+        found = [one for query in queries for one in _expected(self._read("machines/", query)).objects()]
         return list({str(one.get("system_id")): one for one in found}.values())
 
     def machine(self, system_id: str) -> JsonObject | None:
         """Return the machine, or None if MAAS says that there is none."""
         answer = self._read(f"machines/{segment(system_id)}/")
-        return None if answer.status == 404 else _object(answer)
+        return None if answer.status == 404 else _expected(answer).object()
 
     def operate(self, system_id: str, operation: str, fields: Fields, *, marker: str = "") -> None:
         """Ask for an operation on a machine, once; it has only begun when this returns.
@@ -124,15 +121,14 @@ class MaasClient:
     def events(self, hostname: str, *, limit: int) -> list[JsonObject]:
         """Return the newest events of a machine that are warnings or worse, newest first."""
         query = [("hostname", hostname), ("level", "WARNING"), ("limit", str(limit))]
-        return _mappings(_object(self._read("events/?op=query", query)).get("events"))
+        return _expected(self._read("events/?op=query", query)).objects("events")
 
     # Tags.
 
     def tags(self) -> dict[str, str]:
         """Return the comment of every tag, by name."""
-        return {
-            str(one["name"]): str(one.get("comment") or "") for one in _objects(self._read("tags/")) if "name" in one
-        }
+        tags = _expected(self._read("tags/")).objects()
+        return {str(one["name"]): str(one.get("comment") or "") for one in tags if "name" in one}
 
     def create_tag(self, name: str, comment: str, *, marker: str = "") -> None:
         """Create a tag; one of that name is left as it is."""
@@ -158,18 +154,6 @@ class MaasClient:
         self._http.close()
 
     def _read(self, path: str, params: Params = ()) -> Response:
-        """Return an answer; a failure that came quickly and says nothing of when to return is tried again."""
-        for pause in self._pauses:
-            started = time.monotonic()
-            try:
-                answer = self._signed("GET", path, params=params)
-            except Unavailable:
-                if time.monotonic() - started > QUICK:
-                    raise
-            else:
-                if answer.status not in (502, 503, 504) or "retry-after" in answer.headers:
-                    return answer
-            self._sleep(pause)
         return self._signed("GET", path, params=params)
 
     def _write(self, method: str, path: str, fields: Fields, marker: str) -> Response:
@@ -236,25 +220,3 @@ def _said(answer: Response) -> str:
         body = "; ".join(map(str, body))
     line = " ".join(str(body).split())[:LONGEST_DETAIL]
     return f"answered {answer.status}: {line}" if line else f"answered {answer.status} without a reason"
-
-
-def _object(answer: Response) -> JsonObject:
-    value = _expected(answer).json()
-    if not isinstance(value, dict):
-        raise _unexpected(answer)
-    return value
-
-
-def _objects(answer: Response) -> list[JsonObject]:
-    value = _expected(answer).json()
-    if not isinstance(value, list):
-        raise _unexpected(answer)
-    return _mappings(value)
-
-
-def _mappings(value: object) -> list[JsonObject]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
-def _unexpected(answer: Response) -> Unavailable:
-    return Unavailable(SYSTEM, answer.operation, f"answered {answer.status} with JSON of another shape than agreed")
