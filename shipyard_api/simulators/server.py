@@ -2,9 +2,12 @@
 
 import io
 import sys
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from socketserver import TCPServer, ThreadingMixIn
-from typing import IO, Any, cast
+from types import TracebackType
+from typing import IO, Any, Protocol, TypeVar, cast
 from wsgiref.simple_server import ServerHandler, WSGIRequestHandler, WSGIServer
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
@@ -42,6 +45,38 @@ class Server(ThreadingMixIn, WSGIServer):
         """Say nothing of clients that went away; everything else is a fault of ours and is shown."""
         if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
+
+
+class Simulator(Protocol):
+    """What answers on a port of this machine between its start and its stop."""
+
+    def serve(self) -> None:
+        """Answer requests until ``stop`` is called from another thread."""
+
+    def stop(self) -> None:
+        """End ``serve``; to be called once, from another thread."""
+
+    def __enter__(self) -> object: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
+
+
+Served = TypeVar("Served", bound=Simulator)
+
+
+@contextmanager
+def in_thread(simulator: Served) -> Iterator[Served]:
+    """Run a simulator in a thread of this process while the block lasts."""
+    with simulator:
+        thread = threading.Thread(target=simulator.serve, name="simulator")
+        thread.start()
+        try:
+            yield simulator
+        finally:
+            simulator.stop()
+            thread.join()
 
 
 class _RequestHandler(WSGIRequestHandler):

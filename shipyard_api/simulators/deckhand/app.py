@@ -2,12 +2,11 @@
 
 import falcon
 
+from shipyard_api.simulators import control, request_log
 from shipyard_api.simulators.clock import Clock
 from shipyard_api.simulators.deckhand import (
     document_resources,
-    request_log,
     revision_resources,
-    simulator_resources,
     tag_resources,
     validation_resources,
     wire,
@@ -82,6 +81,6 @@ def create_app(
     app.add_route(f"{_REVISION}/validations/detail", validations, suffix="detail")
     app.add_route(f"{_REVISION}/validations/{{name}}", one_validation)
     app.add_route(f"{_REVISION}/validations/{{name}}/entries/{{entry}}", one_validation, suffix="entry")
-    app.add_route("/simulator/requests", simulator_resources.Requests(log))
-    app.add_route("/simulator/faults", simulator_resources.Faults(service))
+    app.add_route("/simulator/requests", control.Requests(log))
+    app.add_route("/simulator/faults", control.Faults(service))
     return request_log.RequestLog(service, clock, log)

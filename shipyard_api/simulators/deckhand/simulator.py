@@ -1,8 +1,6 @@
 """The whole simulator: its parts put together, and a port to reach them by."""
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -12,7 +10,7 @@ from shipyard_api.simulators.deckhand.app import create_app
 from shipyard_api.simulators.deckhand.behaviour import Behaviour
 from shipyard_api.simulators.events import EventLog
 from shipyard_api.simulators.scenario import Scenario
-from shipyard_api.simulators.server import Server
+from shipyard_api.simulators.server import Server, in_thread
 
 
 class Simulator:
@@ -73,14 +71,6 @@ class Simulator:
         self._log.close()
 
 
-@contextmanager
-def running(scenario: Scenario | None = None, **options: Any) -> Iterator[Simulator]:
+def running(scenario: Scenario | None = None, **options: Any) -> AbstractContextManager[Simulator]:
     """Run a simulator in a thread of this process while the block lasts; options are those of Simulator."""
-    with Simulator(scenario, **options) as simulator:
-        thread = threading.Thread(target=simulator.serve, name="deckhand simulator")
-        thread.start()
-        try:
-            yield simulator
-        finally:
-            simulator.stop()
-            thread.join()
+    return in_thread(Simulator(scenario, **options))

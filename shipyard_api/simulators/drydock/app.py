@@ -4,6 +4,7 @@ from typing import Any
 
 import falcon
 
+from shipyard_api.simulators import control
 from shipyard_api.simulators.clock import Clock
 from shipyard_api.simulators.drydock import (
     design_resources,
@@ -49,7 +50,8 @@ def create_app(
     app.add_route(f"{API}/validatedesign", design_resources.ValidateDesign(orchestrator, designs, clock))
     app.add_route(f"{API}/nodes", site_resources.Nodes(orchestrator))
     app.add_route(f"{API}/nodes/{{hostname}}/builddata", site_resources.NodeBuildData(orchestrator))
+    scenario = control.CurrentScenario(lambda: orchestrator.scenario, orchestrator.play, service)
     app.add_route("/simulator/log", simulator_resources.Log(orchestrator, log))
     app.add_route("/simulator/tasks", simulator_resources.RequestedTasks(orchestrator))
-    app.add_route("/simulator/scenario", simulator_resources.CurrentScenario(orchestrator, service))
+    app.add_route("/simulator/scenario", scenario)
     return service

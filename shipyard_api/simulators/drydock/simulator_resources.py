@@ -10,8 +10,6 @@ from shipyard_api.simulators.drydock.site import Site
 from shipyard_api.simulators.drydock.task_views import collected
 from shipyard_api.simulators.drydock.tasks import Task
 from shipyard_api.simulators.events import EventLog
-from shipyard_api.simulators.faults import FaultyService
-from shipyard_api.simulators.scenario import ScenarioInvalid, parse_scenario
 
 
 class Log:
@@ -40,31 +38,6 @@ class RequestedTasks:
             return [_summary(task, now) for task in requested(tasks.values())]
 
         resp.media = self._orchestrator.look(read)
-
-
-class CurrentScenario:
-    """The scenario being played."""
-
-    def __init__(self, orchestrator: Orchestrator, service: FaultyService) -> None:
-        self._orchestrator = orchestrator
-        self._service = service
-
-    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer which one it is."""
-        scenario = self._orchestrator.scenario
-        resp.media = {"name": scenario.name, "description": scenario.description}
-
-    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Play the scenario of the body from now on; tasks under way go on as they were."""
-        try:
-            scenario = parse_scenario(req.bounded_stream.read().decode("utf-8", "replace"))
-        except ScenarioInvalid as cause:
-            resp.status = falcon.HTTP_400
-            resp.media = {"faults": list(cause.faults)}
-            return
-        self._orchestrator.play(scenario)
-        self._service.play(scenario.service, seed=scenario.seed)
-        self.on_get(req, resp)
 
 
 def _summary(task: Task, now: float) -> dict[str, Any]:

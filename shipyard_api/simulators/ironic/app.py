@@ -1,7 +1,10 @@
 """The route table of the Ironic simulator."""
 
+from functools import partial
+
 import falcon
 
+from shipyard_api.simulators import control, request_log
 from shipyard_api.simulators.clock import Clock
 from shipyard_api.simulators.events import EventLog
 from shipyard_api.simulators.faults import FaultyService
@@ -10,7 +13,6 @@ from shipyard_api.simulators.ironic import (
     node_part_resources,
     node_resources,
     port_resources,
-    request_log,
     service_resources,
     simulator_resources,
     state_resources,
@@ -58,7 +60,9 @@ def create_app(
     _add_nodes(app, conductor)
     _add_others(app, conductor, highest)
     _add_simulator(app, conductor, service)
-    return request_log.RequestLog(service, clock, log)
+    return request_log.RequestLog(
+        service, clock, log, also=lambda environ: {"version": environ.get("HTTP_X_OPENSTACK_IRONIC_API_VERSION")}
+    )
 
 
 def _add_nodes(app: "falcon.App[falcon.Request, falcon.Response]", conductor: Conductor) -> None:
@@ -97,11 +101,13 @@ def _add_simulator(
     app: "falcon.App[falcon.Request, falcon.Response]", conductor: Conductor, service: FaultyService
 ) -> None:
     log, node = simulator_resources.Log(conductor), simulator_resources.OneNode(conductor)
+    play = partial(simulator_resources.play, conductor)
+    scenario = control.CurrentScenario(lambda: conductor.scenario, play, service)
     app.add_route("/simulator/log", log)
     app.add_route("/simulator/requests", log, suffix="requests")
     app.add_route("/simulator/transitions", log, suffix="transitions")
     app.add_route("/simulator/nodes/{ident}", node)
     app.add_route("/simulator/nodes/{ident}/lock", node, suffix="lock")
     app.add_route("/simulator/restart", simulator_resources.Restart(conductor))
-    app.add_route("/simulator/scenario", simulator_resources.CurrentScenario(conductor, service))
-    app.add_route("/simulator/faults", simulator_resources.Faults(service))
+    app.add_route("/simulator/scenario", scenario)
+    app.add_route("/simulator/faults", control.Faults(service))

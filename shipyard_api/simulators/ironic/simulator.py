@@ -1,8 +1,8 @@
 """The whole simulator: its parts put together, and a port to reach them by."""
 
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -15,7 +15,7 @@ from shipyard_api.simulators.ironic.conductor import Conductor, Limits
 from shipyard_api.simulators.ironic.site import SiteNode, enrol, put
 from shipyard_api.simulators.ironic.versions import LATEST
 from shipyard_api.simulators.scenario import Scenario
-from shipyard_api.simulators.server import Server
+from shipyard_api.simulators.server import Server, in_thread
 
 _SAVE_EVERY = 0.2
 
@@ -107,14 +107,6 @@ class Simulator:
                 return
 
 
-@contextmanager
-def running(scenario: Scenario | None = None, **options: Any) -> Iterator[Simulator]:
+def running(scenario: Scenario | None = None, **options: Any) -> AbstractContextManager[Simulator]:
     """Run a simulator in a thread of this process while the block lasts; options are those of Simulator."""
-    with Simulator(scenario, **options) as simulator:
-        thread = threading.Thread(target=simulator.serve, name="ironic simulator")
-        thread.start()
-        try:
-            yield simulator
-        finally:
-            simulator.stop()
-            thread.join()
+    return in_thread(Simulator(scenario, **options))

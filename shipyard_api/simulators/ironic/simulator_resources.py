@@ -4,17 +4,15 @@ import json
 from typing import Any
 
 import falcon
-import yaml
 
-from shipyard_api.simulators.fates import ServiceFault
-from shipyard_api.simulators.faults import FaultyService, read_faults
+from shipyard_api.simulators.control import refuse
 from shipyard_api.simulators.ironic import power_sync, works
 from shipyard_api.simulators.ironic.conductor import Conductor
 from shipyard_api.simulators.ironic.fields import FIELDS
 from shipyard_api.simulators.ironic.node import HOST
 from shipyard_api.simulators.ironic.registry import Registry
 from shipyard_api.simulators.ironic.site import put
-from shipyard_api.simulators.scenario import ScenarioInvalid, parse_scenario
+from shipyard_api.simulators.scenario import Scenario
 
 
 class Log:
@@ -56,7 +54,7 @@ class OneNode:
             body = None
         unknown = sorted(set(body) - set(FIELDS)) if isinstance(body, dict) else ["an object is needed"]
         if unknown:
-            _refuse(resp, [f"not a field: {name}" for name in unknown])
+            refuse(resp, [f"not a field: {name}" for name in unknown])
             return
         self._conductor.look(lambda _registry: put(self._conductor, ident, body))
         resp.status = falcon.HTTP_204
@@ -96,61 +94,12 @@ class Restart:
         resp.media = {"failed": self._conductor.restart()}
 
 
-class CurrentScenario:
-    """The scenario being played."""
+def play(conductor: Conductor, scenario: Scenario) -> None:
+    """Play another scenario from now on; management controllers follow it at once."""
+    conductor.play(scenario)
 
-    def __init__(self, conductor: Conductor, service: FaultyService) -> None:
-        self._conductor = conductor
-        self._service = service
+    def watch(registry: Registry) -> None:
+        for node in registry.nodes.values():
+            power_sync.watch(conductor, node)
 
-    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer which one it is."""
-        scenario = self._conductor.scenario
-        resp.media = {"name": scenario.name, "description": scenario.description}
-
-    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Play the scenario of the body from now on; what is under way goes on as it was."""
-        try:
-            scenario = parse_scenario(req.bounded_stream.read().decode("utf-8", "replace"))
-        except ScenarioInvalid as cause:
-            _refuse(resp, list(cause.faults))
-            return
-        self._conductor.play(scenario)
-        self._service.play(scenario.service, seed=scenario.seed)
-
-        def watch(registry: Registry) -> None:
-            for node in registry.nodes.values():
-                power_sync.watch(self._conductor, node)
-
-        self._conductor.look(watch)
-        self.on_get(req, resp)
-
-
-class Faults:
-    """The requests that go wrong."""
-
-    def __init__(self, service: FaultyService) -> None:
-        self._service = service
-
-    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Play the faults of the body from now on, instead of those before."""
-        faults: list[ServiceFault] = []
-        try:
-            faults, wrong = read_faults(yaml.safe_load(req.bounded_stream.read()))
-        except yaml.YAMLError as cause:
-            wrong = [f"not YAML that can be read: {' '.join(str(cause).split())}"]
-        if wrong:
-            _refuse(resp, wrong)
-            return
-        self._service.play(faults)
-        resp.media = {"count": len(faults)}
-
-    def on_delete(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Play no faults any more."""
-        self._service.play([])
-        resp.status = falcon.HTTP_204
-
-
-def _refuse(resp: falcon.Response, faults: list[str]) -> None:
-    resp.status = falcon.HTTP_400
-    resp.media = {"faults": faults}
+    conductor.look(watch)

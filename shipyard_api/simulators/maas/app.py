@@ -2,6 +2,7 @@
 
 import falcon
 
+from shipyard_api.simulators import control, request_log
 from shipyard_api.simulators.clock import Clock
 from shipyard_api.simulators.events import EventLog
 from shipyard_api.simulators.faults import FaultyService
@@ -11,14 +12,15 @@ from shipyard_api.simulators.maas import (
     place_operations,
     record_operations,
     region_operations,
-    request_log,
     simulator_resources,
+    turnstile,
     wire,
 )
 from shipyard_api.simulators.maas.calls import Operations
 from shipyard_api.simulators.maas.description import Description, Version
 from shipyard_api.simulators.maas.endpoints import Endpoint
 from shipyard_api.simulators.maas.errors import MaasError
+from shipyard_api.simulators.maas.furnishing import play
 from shipyard_api.simulators.maas.region import Region
 from shipyard_api.simulators.server import Application
 
@@ -68,12 +70,14 @@ def create_app(region: Region, clock: Clock, log: EventLog) -> Application:
         app.add_route(path, Endpoint(region, operations))
     commissioning = Endpoint(region, record_operations.OLD_RESULTS, {"kind": "commissioning"})
     app.add_route(f"{wire.API}/commissioning-results/", commissioning)
+    scenario = control.CurrentScenario(lambda: region.scenario, lambda scenario: play(region, scenario), service)
     app.add_route("/simulator/log", simulator_resources.Log(region, log))
-    app.add_route("/simulator/requests", simulator_resources.Requests(log))
+    app.add_route("/simulator/requests", control.Requests(log))
     app.add_route("/simulator/machines", simulator_resources.Machines(region))
-    app.add_route("/simulator/scenario", simulator_resources.CurrentScenario(region, service))
-    app.add_route("/simulator/faults", simulator_resources.Faults(service))
+    app.add_route("/simulator/scenario", scenario)
+    app.add_route("/simulator/faults", control.Faults(service))
     first = 1 + max((each["cause"]["request"] or 0 for each in region.history), default=0)
-    return request_log.RequestLog(
-        service, clock, log, places=lambda: region.scenario.region.requests_at_once, first=first
+    one_by_one = turnstile.Turnstile(
+        service, clock, places=lambda: region.scenario.region.requests_at_once, first=first
     )
+    return request_log.RequestLog(one_by_one, clock, log, also=turnstile.passage)

@@ -13,7 +13,7 @@ from shipyard_api.simulators.maas.forms import read_form, read_query
 from shipyard_api.simulators.maas.machine import Machine
 from shipyard_api.simulators.maas.machine_views import show_machine
 from shipyard_api.simulators.maas.region import Region
-from shipyard_api.simulators.maas.request_log import NUMBER, OPERATION, USER
+from shipyard_api.simulators.maas.turnstile import NUMBER, OPERATION, USER
 
 _PLAIN = {"GET": "read", "POST": "create", "PUT": "update", "DELETE": "delete"}
 

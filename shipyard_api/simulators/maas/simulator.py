@@ -1,8 +1,8 @@
 """The whole simulator: its parts put together, and a port to reach them by."""
 
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -15,7 +15,7 @@ from shipyard_api.simulators.maas.furnishing import furnish
 from shipyard_api.simulators.maas.region import Region
 from shipyard_api.simulators.maas.site import MachineSeed
 from shipyard_api.simulators.scenario import Scenario
-from shipyard_api.simulators.server import Server
+from shipyard_api.simulators.server import Server, in_thread
 
 _LOOK_EVERY = 0.1
 
@@ -90,14 +90,6 @@ class Simulator:
         self._log.close()
 
 
-@contextmanager
-def running(scenario: Scenario | None = None, **options: Any) -> Iterator[Simulator]:
+def running(scenario: Scenario | None = None, **options: Any) -> AbstractContextManager[Simulator]:
     """Run a simulator in a thread of this process while the block lasts; options are those of Simulator."""
-    with Simulator(scenario, **options) as simulator:
-        thread = threading.Thread(target=simulator.serve, name="maas simulator")
-        thread.start()
-        try:
-            yield simulator
-        finally:
-            simulator.stop()
-            thread.join()
+    return in_thread(Simulator(scenario, **options))

@@ -1,12 +1,14 @@
 """The log of requests: one event each, when its answer is ready or it has gone wrong."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from shipyard_api.simulators.clock import Clock
 from shipyard_api.simulators.events import EventLog
 from shipyard_api.simulators.fates import FaultAction
 from shipyard_api.simulators.server import Application
+
+EVENT = "request"
 
 _FAULT = "simulator.fault"
 
@@ -16,13 +18,26 @@ def note_fault(environ: dict[str, Any], action: FaultAction) -> None:
     environ[_FAULT] = action.value
 
 
-class RequestLog:
-    """A WSGI application around the whole service. Requests to the simulator itself are not logged."""
+def _nothing(_environ: Mapping[str, Any]) -> Mapping[str, object]:
+    return {}
 
-    def __init__(self, application: Application, clock: Clock, log: EventLog) -> None:
+
+class RequestLog:
+    """A WSGI application around the whole service. Requests to the simulator itself are not logged.
+
+    ``also``: what else is to be written down of a request that has been served.
+    """
+
+    def __init__(
+        self,
+        application: Application,
+        clock: Clock,
+        log: EventLog,
+        *,
+        also: Callable[[Mapping[str, Any]], Mapping[str, object]] = _nothing,
+    ) -> None:
         self._application = application
-        self._clock = clock
-        self._log = log
+        self._clock, self._log, self._also = clock, log, also
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Pass the request on, and write down what became of it."""
@@ -40,11 +55,12 @@ class RequestLog:
         finally:
             self._log.write(
                 self._clock.now(),
-                "request",
+                EVENT,
                 method=environ["REQUEST_METHOD"],
                 path=path,
                 query=environ.get("QUERY_STRING", ""),
                 bytes=int(environ.get("CONTENT_LENGTH") or 0),
                 status=int(statuses[-1][:3]) if statuses else None,
                 fault=environ.get(_FAULT),
+                **self._also(environ),
             )
