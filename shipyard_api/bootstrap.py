@@ -26,7 +26,7 @@ from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.adapters.sealed.seals import FernetSeals
 from shipyard_api.api.app import Collaborators, create_app
 from shipyard_api.domain.actions import ActionName
-from shipyard_api.domain.configdocs import Revision, inventory
+from shipyard_api.domain.configdocs import Revision
 from shipyard_api.domain.errors import Invalid, NotFound, ShipyardError
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.nodes import Inventory
@@ -49,8 +49,8 @@ from shipyard_api.usecases.read_configdocs import ReadConfigdocs
 from shipyard_api.usecases.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.report_action import ReportAction
 from shipyard_api.usecases.site_statuses import SiteStatuses
-from shipyard_api.usecases.stragglers import WatchStragglers
 from shipyard_api.usecases.tokens import ApiTokens
+from shipyard_api.usecases.watch_stragglers import WatchStragglers
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.turn import Engine
 
@@ -145,6 +145,7 @@ def api(settings: Settings) -> "falcon.App[Any, Any]":
     """Return the WSGI application."""
     made = parts(settings)
     store, schemas, designs, rendered = made.store, made.schemas, made.designs, made.rendered
+    definitions = _definitions(made)
     on_load = version_rule(settings, settings.validations.deployment_version_create)
     return create_app(
         Collaborators(
@@ -158,11 +159,11 @@ def api(settings: Settings) -> "falcon.App[Any, Any]":
                 rendered=rendered,
                 schemas=schemas,
                 rules=made.rules,
-                definitions=_definitions(made),
+                definitions=definitions,
                 new_id=lambda: str(ULID()),
                 time_scale=settings.engine.time_scale,
             ),
-            control_action=ControlAction(store, _definitions(made), lambda: str(ULID())),
+            control_action=ControlAction(store, definitions, lambda: str(ULID())),
             describe_action=DescribeAction(store),
             report_action=ReportAction(store, made.clock, provisioners.places(settings)),
             list_nodes=ListNodes(store),
@@ -258,9 +259,8 @@ def _seals(settings: Settings) -> FernetSeals | None:
 def _machines(rendered: RenderedDesigns, revision: int) -> Inventory:
     """Return the machines of a revision; raises NotFound or Invalid where it has none that could be read."""
     try:
-        rendering = rendered.of(Revision(revision))
+        return rendered.inventory(Revision(revision))
     except UnknownRevision as error:
         raise NotFound("Revision not found", str(error)) from error
     except RenderingFailed as error:
         raise Invalid("Document validation failed", "InvalidConfigurationDocuments", error.findings) from error
-    return inventory(one.document for one in rendering.documents)

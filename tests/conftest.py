@@ -44,14 +44,14 @@ def postgres() -> Iterator[RunningPostgres]:
 @pytest.fixture
 def database_url(postgres: RunningPostgres) -> Iterator[str]:
     """The address of an empty, migrated database for one test."""
-    with _migrated(postgres) as url:
+    with migrated(postgres) as url:
         yield url
 
 
 @pytest.fixture(scope="module")
 def module_database_url(postgres: RunningPostgres) -> Iterator[str]:
     """The address of a migrated database that the tests of one module share."""
-    with _migrated(postgres) as url:
+    with migrated(postgres) as url:
         yield url
 
 
@@ -93,7 +93,8 @@ def site_file(name: str) -> Path:
 
 
 @contextmanager
-def _migrated(postgres: RunningPostgres) -> Iterator[str]:
+def migrated(postgres: RunningPostgres) -> Iterator[str]:
+    """Give the address of a migrated database of one's own; it is dropped afterwards."""
     name = f"test_{os.getpid()}_{next(_numbers)}"
     _execute(postgres.url, f"CREATE DATABASE {name} TEMPLATE migrated")
     yield _url(postgres.url, name)

@@ -8,7 +8,7 @@ from shipyard_api.domain.errors import Conflict, NotFound
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.ports.store import ActionRecord, NewAction, Store, Transaction
 from shipyard_api.usecases.context import Caller
-from shipyard_api.usecases.stragglers import refuse_stragglers, site_is_busy
+from shipyard_api.usecases.preconditions import refuse_stragglers, site_is_busy
 from shipyard_api.workflow.definition import Definition
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shipyard_api.domain.actions import ActionId, ActionName
-from shipyard_api.domain.configdocs import Revision, inventory
+from shipyard_api.domain.configdocs import Revision
 from shipyard_api.domain.errors import Conflict, Invalid, Precondition
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.selectors import select
@@ -19,8 +19,8 @@ from shipyard_api.ports.documents import DesignStore, RenderingFailed
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.store import ActionRecord, NewAction, Store
 from shipyard_api.usecases.context import Caller
+from shipyard_api.usecases.preconditions import refuse_stragglers, site_is_busy
 from shipyard_api.usecases.rendered_designs import RenderedDesigns
-from shipyard_api.usecases.stragglers import refuse_stragglers, site_is_busy
 from shipyard_api.usecases.versions import COMMITS, SITE_ACTIONS, committed_revision
 from shipyard_api.workflow.definition import Definition
 
@@ -85,8 +85,7 @@ class CreateAction:
 
     def _nodes(self, inputs: SiteInputs) -> frozenset[NodeName]:
         """Return the nodes that an action on this design will work on."""
-        rendering = self.rendered.of(Revision(inputs.revision))
-        machines = inventory(one.document for one in rendering.documents)
+        machines = self.rendered.inventory(Revision(inputs.revision))
         return frozenset().union(*(select(group.selectors, machines) for group in inputs.strategy.groups))
 
     def _committed(self) -> tuple[Revision, Sequence[Revision]]:

@@ -4,7 +4,8 @@ import threading
 from collections import OrderedDict
 from datetime import datetime
 
-from shipyard_api.domain.configdocs import Rendering, Revision
+from shipyard_api.domain.configdocs import Rendering, Revision, inventory
+from shipyard_api.domain.nodes import Inventory
 from shipyard_api.ports.documents import DesignStore
 
 # Nobody works with more revisions at a time than the buffer, the committed one and the last site action.
@@ -43,6 +44,10 @@ class RenderedDesigns:
             finally:
                 with self._lock:
                     self._at_work.pop(known, None)
+
+    def inventory(self, revision: Revision) -> Inventory:
+        """Return the machines of a revision; raises UnknownRevision and RenderingFailed."""
+        return inventory(one.document for one in self.of(revision).documents)
 
     def _find(self, known: _Known) -> Rendering | None:
         kept = self._kept.get(known)

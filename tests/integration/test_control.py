@@ -15,7 +15,7 @@ from shipyard_api.usecases.context import Caller
 from shipyard_api.usecases.control_action import ControlAction
 from shipyard_api.usecases.create_action import ActionRequest, CreateAction
 from shipyard_api.usecases.rendered_designs import RenderedDesigns
-from shipyard_api.usecases.stragglers import WatchStragglers
+from shipyard_api.usecases.watch_stragglers import WatchStragglers
 from shipyard_api.workflow.turn import Engine
 from tests.fakes.provisioner import Fate
 from tests.world import RULES, SCHEMAS, Checkpoints, World

@@ -4,11 +4,9 @@ The application keeps nothing between requests, so one serves all tests of a pro
 empty: emptying takes milliseconds, and a database of its own a fifth of a second.
 """
 
-import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import psycopg2
 import pytest
 import sqlalchemy as sa
 
@@ -20,6 +18,7 @@ from shipyard_api.settings import Api, Database, Drydock, Secret, Secrets, Setti
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from shipyard_api.usecases.tokens import ApiTokens
+from tests.conftest import migrated
 from tests.integration.api.wire import Caller, Site
 from tests.integration.storage.rows import empty
 from tests.peer import Answer, Peer, running
@@ -58,10 +57,8 @@ def drydock() -> Iterator[Peer]:
 
 @pytest.fixture(scope="session")
 def shared_url(postgres: "RunningPostgres") -> Iterator[str]:
-    name = f"api_{os.getpid()}"
-    _execute(postgres.url, f"CREATE DATABASE {name} TEMPLATE migrated")
-    yield f"{postgres.url.rpartition('/')[0]}/{name}"
-    _execute(postgres.url, f"DROP DATABASE {name} WITH (FORCE)")
+    with migrated(postgres) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -98,12 +95,3 @@ def new_site(app: "falcon.App[Any, Any]", store: SqlStore, engine: sa.Engine, dr
     callers = [Caller(app, tokens.create(name, role)[1]) for name, role in roles]
     designs = SqlDesigns(engine, FernetSeals([KEY]), DataSchemas())
     return Site(*callers, Caller(app, None), store, designs, drydock)
-
-
-def _execute(url: str, statement: str) -> None:
-    connection = psycopg2.connect(url)
-    try:
-        connection.autocommit = True
-        connection.cursor().execute(statement)
-    finally:
-        connection.close()

@@ -1,10 +1,8 @@
 """The deployment groups and nodes of an action, in pages."""
 
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import falcon
 import pytest
 
 from shipyard_api.domain import selectors
@@ -22,22 +20,13 @@ from shipyard_api.domain.rollout import (
     Reason,
 )
 from shipyard_api.domain.strategy import GroupName
-from shipyard_api.storage.unit_of_work import SqlStore
 from tests.factories import five_groups_inventory, five_groups_strategy
-from tests.integration.api.wire import Caller, Site, five_groups_design
+from tests.integration.api.recorded import pages, told
+from tests.integration.api.wire import Site, five_groups_design
 
 CONTROL, NTP, ONE = GroupName("control-nodes"), GroupName("ntp-node"), GroupName("compute-nodes-1")
 CONTROLLERS = tuple(NodeName(f"control0{number}") for number in range(1, 5))
 ORDER = ["control-nodes", "compute-nodes-1", "compute-nodes-2", "monitoring-nodes", "ntp-node"]
-
-
-def told(store: SqlStore, action: str, facts: Iterable[object]) -> None:
-    """Let the engine record facts about an action."""
-    now = datetime.now(UTC)
-    with store.begin() as tx:
-        claim = tx.turns.claim(ActionId(action), now=now + timedelta(seconds=1), worker="w")
-        assert claim is not None
-        tx.turns.record(claim, {"v": 1}, tuple(facts), now=now, wake_at=None)
 
 
 @pytest.fixture
@@ -71,19 +60,6 @@ def action(site: Site) -> str:
         ],
     )
     return action
-
-
-def pages(caller: Caller, path: str, kind: str, **params: Any) -> list[list[str]]:
-    """The names on each page, following ``next`` to the end."""
-    found: list[list[str]] = []
-    marker: dict[str, str] = {}
-    while True:
-        answer = caller.get(path, **params, **marker)
-        assert answer.status == falcon.HTTP_200, answer.text
-        found.append([entry["name"] for entry in answer.json[kind]])
-        if answer.json["next"] is None:
-            return found
-        marker = {"marker": answer.json["next"]}
 
 
 def test_before_the_members_are_known_there_are_none(site: Site) -> None:

@@ -23,8 +23,7 @@ from shipyard_api.domain.rollout import (
 )
 from shipyard_api.domain.strategy import GroupName
 from tests.factories import group, strategy
-from tests.integration.api.test_groups_and_nodes import told
-from tests.integration.api.test_site_nodes import statements
+from tests.integration.api.recorded import statements, told
 from tests.integration.api.wire import Site, five_groups_design, small_design
 
 A, B = GroupName("a"), GroupName("b")
@@ -263,7 +262,7 @@ def test_who_may_read_it(site: Site, action: str) -> None:
 
 
 def test_more_nodes_and_groups_take_no_more_questions(site: Site, action: str) -> None:
-    with statements(site) as few:
+    with statements() as few:
         report(site, action)
     ended(site, action, RunState.FAILED, after=timedelta(seconds=1))
     larger = site.create_action()
@@ -272,7 +271,7 @@ def test_more_nodes_and_groups_take_no_more_questions(site: Site, action: str) -
     sent = [PhaseStarted(one.name, Phase.PREPARE, tuple(sorted(members[one.name])), "j") for one in groups]
     told(site.store, larger, [MembersKnown(strategy(*groups), members), *sent])
 
-    with statements(site) as many:
+    with statements() as many:
         found = report(site, larger)
 
     assert len(found["nodes"]) == 600

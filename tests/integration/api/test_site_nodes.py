@@ -1,7 +1,6 @@
 """Nodes over all actions: as the latest one left each, and what every one of them did with it."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -24,7 +23,7 @@ from shipyard_api.domain.rollout import (
 from shipyard_api.domain.strategy import GroupName
 from shipyard_api.storage import tables as t
 from tests.factories import group, strategy
-from tests.integration.api.test_groups_and_nodes import pages, told
+from tests.integration.api.recorded import pages, statements, told
 from tests.integration.api.wire import Site, small_design
 
 A, B = GroupName("a"), GroupName("b")
@@ -302,24 +301,9 @@ def test_who_may_ask(site: Site, two: tuple[str, str]) -> None:
         assert codes == [200, 200, 403, 401]
 
 
-@contextmanager
-def statements(engine_of: Site) -> Iterator[list[str]]:
-    """The statements that any engine of this process sends meanwhile."""
-    sent: list[str] = []
-
-    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        sent.append(statement)
-
-    sa.event.listen(sa.Engine, "before_cursor_execute", note)
-    try:
-        yield sent
-    finally:
-        sa.event.remove(sa.Engine, "before_cursor_execute", note)
-
-
 def test_more_nodes_and_more_actions_take_no_more_questions(committed: Site) -> None:
     def asked(path: str) -> int:
-        with statements(committed) as sent:
+        with statements() as sent:
             assert committed.viewer.get(path).status == falcon.HTTP_200
         return len(sent)
 
@@ -372,7 +356,7 @@ def test_a_page_is_found_by_way_of_the_index(committed: Site, engine: sa.Engine)
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(sa.text("ANALYZE action_nodes"))
 
-    with statements(committed) as sent:
+    with statements() as sent:
         (first,) = committed.viewer.get("/nodes", limit=1).json["nodes"]
     (walk,) = (statement for statement in sent if "RECURSIVE" in statement)
 

@@ -1,10 +1,8 @@
 """The store on a real Postgres. One database for all tests of a process, empty at the start of each."""
 
-import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-import psycopg2
 import pytest
 import sqlalchemy as sa
 from ulid import ULID
@@ -14,6 +12,7 @@ from shipyard_api.domain.actions import ActionId, ActionName, StepId
 from shipyard_api.domain.configdocs import Revision
 from shipyard_api.ports.store import NewAction
 from shipyard_api.storage.unit_of_work import SqlStore, connect
+from tests.conftest import migrated
 from tests.integration.storage.rows import empty
 
 if TYPE_CHECKING:
@@ -22,10 +21,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def storage_url(postgres: "RunningPostgres") -> Iterator[str]:
-    name = f"storage_{os.getpid()}"
-    _execute(postgres.url, f"CREATE DATABASE {name} TEMPLATE migrated")
-    yield f"{postgres.url.rpartition('/')[0]}/{name}"
-    _execute(postgres.url, f"DROP DATABASE {name} WITH (FORCE)")
+    with migrated(postgres) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -69,12 +66,3 @@ def create(store: SqlStore) -> Callable[..., ActionId]:
             return tx.actions.create(new_action(*steps)).id
 
     return created
-
-
-def _execute(url: str, statement: str) -> None:
-    connection = psycopg2.connect(url)
-    try:
-        connection.autocommit = True
-        connection.cursor().execute(statement)
-    finally:
-        connection.close()

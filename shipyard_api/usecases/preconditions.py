@@ -1,0 +1,46 @@
+"""What must not be in the way of a new action: another one on the site, or work of an earlier one that goes on."""
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+
+from shipyard_api.domain.errors import Conflict
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.store import SiteBusy, Straggler
+
+_SHOWN = 5
+
+
+def refuse_stragglers(
+    stragglers: Sequence[Straggler],
+    nodes: Collection[NodeName] | None,
+    *,
+    apart_from: Collection[NodeName] = frozenset(),
+) -> None:
+    """Raise Conflict if work goes on on one of these nodes (None: on any), or on the site as a whole."""
+    for straggler in stragglers:
+        held = straggler.work.nodes
+        wanted = None if held is None else [one for one in held if (nodes is None or one in nodes)]
+        wanted = None if wanted is None else [one for one in wanted if one not in apart_from]
+        if wanted == []:
+            continue
+        what = "the site" if wanted is None else f"node {', '.join(wanted[:_SHOWN])}"
+        if wanted is not None and len(wanted) > _SHOWN:
+            what += f" and {len(wanted) - _SHOWN} more"
+        raise Conflict(
+            "Work of an earlier action goes on",
+            f"{straggler.work.operation.value} of {what} is still under way: job {straggler.job} of action "
+            f"{straggler.action} ({straggler.why}). Wait until it has ended, or use the parameter force=true.",
+        )
+
+
+@contextmanager
+def site_is_busy() -> Iterator[None]:
+    """Turn the store's word that a site action runs into the caller's."""
+    try:
+        yield
+    except SiteBusy as busy:
+        raise Conflict(
+            "Another site action is running",
+            f"{busy.name.value} {busy.running} is running; only one site action can run at a time. Wait until it has "
+            "ended, then ask again.",
+        ) from busy
