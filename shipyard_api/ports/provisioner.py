@@ -155,6 +155,13 @@ class Provisioner(Protocol):
         next state: what to do is decided from the state that was just read, so that a repetition does no harm.
         """
 
+    def reports(self, jobs: Mapping[JobId, Work]) -> Mapping[JobId, JobReport]:
+        """Return how these jobs stand, as ``report`` does for one; with one question for all where the peer answers so.
+
+        The work of a job may name only those of its nodes that are still of interest: the others may have been given
+        to later work meanwhile. A job of which nothing could be learnt is left out; raises only if there is none else.
+        """
+
     def abort(self, job: JobId, work: Work) -> None:
         """Ask for the work to be stopped; what can no longer be stopped goes on, and ``report`` tells.
 

@@ -1,5 +1,6 @@
 """What every provisioner promises, asked of each one (ports/provisioner.py)."""
 
+import time
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -202,6 +203,30 @@ def test_an_empty_set_of_nodes_is_refused_and_nothing_is_started(site: Site) -> 
 def test_a_job_that_nobody_knows_is_lost(site: Site) -> None:
     report = site.provisioner.report(JobId(str(uuid.uuid4())), site.work(Operation.VERIFY_SITE))
     assert (report.state, report.ok) == (JobState.LOST, False)
+
+
+def test_several_jobs_are_reported_on_at_once_as_each_alone(site: Site) -> None:
+    works = [site.work(Operation.PREPARE_NODES, "n1"), site.work(Operation.PREPARE_NODES, "n2")]
+    jobs = {site.provisioner.submit(marker(), work): work for work in works}
+    alone = {job: site.watch(job, work) for job, work in jobs.items()}
+    assert site.provisioner.reports(jobs) == alone
+
+
+def test_a_job_is_asked_about_the_rest_of_its_nodes_while_later_work_has_the_others(start_site: StartSite) -> None:
+    site = start_site(Plot(fates={"n2": Fate.HANGS_PREPARE}))
+    prepare = site.work(Operation.PREPARE_NODES, "n1", "n2")
+    first = site.provisioner.submit(marker(), prepare)
+    deadline = time.monotonic() + 5.0
+    while "n1" not in site.provisioner.report(first, prepare).succeeded:
+        if time.monotonic() > deadline:
+            pytest.skip("it tells of no node before the job has ended")
+        time.sleep(0.02)
+    deploy, rest = site.work(Operation.DEPLOY_NODES, "n1"), site.work(Operation.PREPARE_NODES, "n2")
+    second = site.provisioner.submit(marker(), deploy)
+    site.watch(second, deploy, seconds=2.0)
+    told = site.provisioner.reports({first: rest, second: deploy})
+    assert (told[first].state, told[first].failed) == (JobState.RUNNING, frozenset())
+    assert told[second].failed == frozenset()
 
 
 # Conditions

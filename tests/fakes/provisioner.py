@@ -146,8 +146,15 @@ class FakeProvisioner:
         )
         return next(jobs, None)
 
+    def reports(self, jobs: Mapping[JobId, Work]) -> Mapping[JobId, JobReport]:
+        self._call("report")
+        return {job: self._report(job, work) for job, work in jobs.items()}
+
     def report(self, job: JobId, work: Work) -> JobReport:
         self._call("report")
+        return self._report(job, work)
+
+    def _report(self, job: JobId, work: Work) -> JobReport:
         if job in self._lost or all(job != one.job for one in self.submissions):
             return JobReport(job, JobState.LOST, ok=False, message="no such job")
         seen = self._reports[job] = self._reports.get(job, 0) + 1

@@ -1,6 +1,6 @@
 """The provisioner port over Drydock's API."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -132,6 +132,19 @@ class DrydockProvisioner:
         if report.state is JobState.ENDED and not report.ok:
             report = self._explained(report)
         return report
+
+    def reports(self, jobs: Mapping[JobId, Work]) -> Mapping[JobId, JobReport]:
+        """Return how the tasks stand, each asked for on its own; one that Drydock cannot show is left out."""
+        told: dict[JobId, JobReport] = {}
+        troubles: list[PeerError] = []
+        for job, work in jobs.items():
+            try:
+                told[job] = self.report(job, work)
+            except PeerError as error:
+                troubles.append(error)
+        if troubles and not told:
+            raise troubles[0]
+        return told
 
     def abort(self, job: JobId, work: Work) -> None:
         """Refuse: Drydock knows no way to stop a task."""

@@ -35,7 +35,6 @@ from .translate import Node
 DESIGN = "revision:"
 MOST_TROUBLES = 5  # in the message of one report
 
-_LISTED = {Operation.DEPLOY_NODES: (*translate.FIELDS, translate.INTERNAL)}
 _Answer = TypeVar("_Answer")
 
 
@@ -130,7 +129,7 @@ class IronicProvisioner:
             return site.job_of(marker, work.operation)
         names = _names(work, marker)
         job = self._job(marker, work)
-        standings = self._standings(job, names)
+        standings = _standings(job, names, self._listed([work.operation]))
         answers = self._each(lambda standing: self._started(standing, job), standings, span=self._span)
         moved = [answer for answer in answers if isinstance(answer, Moved)]
         marked = any(one.marked for one in moved)
@@ -158,10 +157,22 @@ class IronicProvisioner:
 
         A node that Ironic does not want to move now, or that did not answer, is met again by the next report.
         """
-        if work.operation in site.OPERATIONS:
-            return site.report(self._client, job, work.operation)
+        return self.reports({job: work})[job]
+
+    def reports(self, jobs: Mapping[JobId, Work]) -> Mapping[JobId, JobReport]:
+        """Do as ``report`` does for each job, from one listing of the nodes."""
+        told = {
+            job: site.report(self._client, job, work.operation)
+            for job, work in jobs.items()
+            if work.operation in site.OPERATIONS
+        }
+        others = {job: work for job, work in jobs.items() if job not in told}
+        nodes = self._listed(work.operation for work in others.values()) if others else {}
+        return {**told, **{job: self._report(job, work, nodes) for job, work in others.items()}}
+
+    def _report(self, job: JobId, work: Work, nodes: Mapping[NodeName, Node]) -> JobReport:
         ours = self._job(job, work)
-        standings = self._standings(ours, _names(work, Marker(job)))
+        standings = _standings(ours, _names(work, Marker(job)), nodes)
         undecided = [one for one in standings if isinstance(one.decision, Do | Waiting)]
         if undecided and not any(one.node and one.node.marked(job) for one in standings):
             return JobReport(job, JobState.LOST, ok=False, message=f"no node in Ironic carries the mark of job {job}")
@@ -184,7 +195,8 @@ class IronicProvisioner:
             return
         self._stopped.add(job)
         ours, version = self._job(job, work), self._client.version()
-        nodes = [one.node for one in self._standings(ours, _names(work, Marker(job))) if one.node]
+        standings = _standings(ours, _names(work, Marker(job)), self._listed([work.operation]))
+        nodes = [one.node for one in standings if one.node]
         for answer in self._each(lambda node: self._mover.stop(node, ours, interruption(node, ours, version)), nodes):
             if isinstance(answer, PeerError):
                 raise _about(Marker(job), answer)
@@ -193,13 +205,9 @@ class IronicProvisioner:
         left_out = self._left_out.get(marker, {})
         return Job(marker, work.operation, work.wipe, self._habits, marker in self._stopped, left_out)
 
-    def _standings(self, job: Job, names: Sequence[NodeName]) -> list[_Standing]:
-        """Return every node of the work as one listing has it, and what is to become of it."""
-        nodes = translate.by_name(self._client.nodes(_LISTED.get(job.operation, translate.FIELDS)))
-        marks = [nodes[name].marked(job.marker) for name in names if name in nodes]
-        # One node that stands still is enough to tell the others, which may not have been free when it was asked.
-        job = replace(job, stopped=job.stopped or any(mark and mark.stopped for mark in marks))
-        return [_Standing(name, nodes.get(name), decide(nodes.get(name), name, job)) for name in names]
+    def _listed(self, operations: Iterable[Operation]) -> dict[NodeName, Node]:
+        internal = (translate.INTERNAL,) if Operation.DEPLOY_NODES in operations else ()
+        return translate.by_name(self._client.nodes((*translate.FIELDS, *internal)))
 
     def _started(self, standing: _Standing, job: Job) -> Moved:
         """Move a node that needs it; one that does not is marked all the same, unless it is none of our business."""
@@ -276,6 +284,14 @@ class IronicProvisioner:
 
         with ThreadPoolExecutor(max_workers=self._threads, thread_name_prefix="ironic") as pool:
             return list(pool.map(attempt, things))
+
+
+def _standings(job: Job, names: Sequence[NodeName], nodes: Mapping[NodeName, Node]) -> list[_Standing]:
+    """Return every node of the work as a listing has it, and what is to become of it."""
+    marks = [nodes[name].marked(job.marker) for name in names if name in nodes]
+    # One node that stands still is enough to tell the others, which may not have been free when it was asked.
+    job = replace(job, stopped=job.stopped or any(mark and mark.stopped for mark in marks))
+    return [_Standing(name, nodes.get(name), decide(nodes.get(name), name, job)) for name in names]
 
 
 def _names(work: Work, marker: Marker) -> tuple[NodeName, ...]:

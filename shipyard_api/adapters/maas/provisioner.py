@@ -1,6 +1,6 @@
 """The provisioner port over MAAS's region API."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -137,16 +137,28 @@ class MaasProvisioner:
 
     def report(self, job: JobId, work: Work) -> JobReport:
         """Read the machines of the job, bring each on to its next state, and return how the job stands."""
+        return self.reports({job: work})[job]
+
+    def reports(self, jobs: Mapping[JobId, Work]) -> Mapping[JobId, JobReport]:
+        """Do as ``report`` does for each job, from one reading of the tags and one of all their machines."""
         tags = self._client.tags()
-        record = self._record(tags, job)
-        if record is None:
-            return JobReport(job, JobState.LOST, ok=False, message=f"MAAS has no tag {marks.mark(job)}")
-        if work.nodes is None:
-            faults = self._site_faults() if work.operation is Operation.VERIFY_SITE else []
-            message = "; ".join(faults) or "nothing to do" * (work.operation is Operation.PREPARE_SITE)
-            return JobReport(job, JobState.ENDED, ok=not faults, message=message)
-        one_round = self._round(job, work, stopped=marks.stop_mark(job) in tags)
-        return self._told(job, record, one_round.advance(one_round.look(self._list(work))))
+        records = {job: self._record(tags, job) for job in jobs}
+        rounds = {
+            job: self._round(job, work, stopped=marks.stop_mark(job) in tags)
+            for job, work in jobs.items()
+            if work.nodes is not None and records[job] is not None
+        }
+        machines = self._list(*(jobs[job] for job in rounds)) if rounds else []
+        told = {}
+        for job, work in jobs.items():
+            record = records[job]
+            if record is None:
+                told[job] = JobReport(job, JobState.LOST, ok=False, message=f"MAAS has no tag {marks.mark(job)}")
+            elif job in rounds:
+                told[job] = self._told(job, record, rounds[job].advance(rounds[job].look(machines)))
+            else:
+                told[job] = self._site_report(job, work)
+        return told
 
     def abort(self, job: JobId, work: Work) -> None:
         """Begin nothing more for the job, and abort what MAAS can: commissioning, testing, deploying, erasing.
@@ -173,8 +185,8 @@ class MaasProvisioner:
             raise Unavailable(SYSTEM, "whoami", "MAAS does not say which user the API key is of")
         return self._known_user
 
-    def _list(self, work: Work) -> list[JsonObject]:
-        return self._client.machines({translate.hostname(node) for node in work.nodes or ()})
+    def _list(self, *works: Work) -> list[JsonObject]:
+        return self._client.machines({translate.hostname(node) for work in works for node in work.nodes or ()})
 
     def _record(self, tags: dict[str, str], job: JobId) -> Record | None:
         return marks.read_record(tags.get(marks.mark(job), ""))
@@ -206,6 +218,11 @@ class MaasProvisioner:
                 self._client.delete_tag(tag)
             except PeerError:
                 return  # the next submission sweeps again
+
+    def _site_report(self, job: JobId, work: Work) -> JobReport:
+        faults = self._site_faults() if work.operation is Operation.VERIFY_SITE else []
+        message = "; ".join(faults) or "nothing to do" * (work.operation is Operation.PREPARE_SITE)
+        return JobReport(job, JobState.ENDED, ok=not faults, message=message)
 
     def _site_faults(self) -> list[str]:
         try:
