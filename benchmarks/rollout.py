@@ -19,9 +19,10 @@ from dataclasses import dataclass, field
 from time import process_time
 from typing import Any, TypeVar
 
+from shipyard_api.domain.facts import Verdict
 from shipyard_api.domain.findings import errors
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
-from shipyard_api.domain.rollout import Outcome, Rollout, Verdict
+from shipyard_api.domain.rollout import Outcome, Rollout
 from shipyard_api.domain.selectors import select
 from shipyard_api.domain.strategy import GroupName, Strategy, check_groups, check_members, parse_strategy
 
@@ -87,7 +88,8 @@ def run(rollout: Rollout, failing: frozenset[NodeName] = frozenset()) -> int:
     moves = 0
     while (move := rollout.next_move()) is not None:
         rollout.start(move)
-        rollout.finish(Outcome(frozenset(move.nodes) - failing))
+        if move.nodes:
+            rollout.finish(move, Outcome(frozenset(move.nodes) - failing))
         moves += 1
     return moves
 
@@ -175,7 +177,7 @@ def shapes() -> None:
         first = failed.next_move()
         assert first is not None
         failed.start(first)
-        watch.run("fail all", lambda r=failed: r.finish(Outcome(timed_out=True)))
+        watch.run("fail all", lambda r=failed, m=first: r.finish(m, Outcome(timed_out=True)))
         assert not wrong
         assert moves == 2 * len(entries)
         assert failed.verdict() is Verdict.FAILED

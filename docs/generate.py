@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields
+from enum import Enum
 from pathlib import Path
 from typing import Any, cast, get_type_hints
 
@@ -15,7 +16,7 @@ import click
 
 from shipyard_api import admin
 from shipyard_api.actions.catalog import catalog
-from shipyard_api.actions.deploy_site import Designs, Patience
+from shipyard_api.actions.deploy_site import Designs, Patience, Systems
 from shipyard_api.api import auth, errors
 from shipyard_api.api.app import Collaborators, routes
 from shipyard_api.cli.main import shipyard
@@ -122,7 +123,7 @@ def actions_page() -> str:
         "only those run that always do. The API also lists the bare ids `preflight` and `drydock_build`, which stand",
         "for the steps whose ids begin with them.",
     ]
-    for name, definition in catalog(nothing, Designs(nothing, nothing), nothing, nothing, Patience()).items():
+    for name, definition in catalog(nothing, Designs(nothing, nothing), Systems(nothing), nothing, Patience()).items():
         lines += [f"\n## {name.value}\n", "| step | after a failure |", "|---|---|"]
         lines += [f"| `{step.id}` | {'runs' if step.always else 'is left out'} |" for step in definition.steps]
     return _page(lines)
@@ -191,6 +192,8 @@ def _sections() -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
         settings = []
         for setting in fields(kind):
             default = "" if setting.default is MISSING or isinstance(setting.default, Secret) else setting.default
+            if isinstance(default, Enum):
+                default = default.value
             shown = (
                 "" if isinstance(default, Secret) else f"{default:g}" if isinstance(default, float) else str(default)
             )

@@ -12,9 +12,9 @@ import falcon
 import sqlalchemy as sa
 from ulid import ULID
 
-from shipyard_api import provisioners
+from shipyard_api import clusters, provisioners
 from shipyard_api.actions.catalog import catalog
-from shipyard_api.actions.deploy_site import Designs, Patience
+from shipyard_api.actions.deploy_site import Designs, Patience, Systems
 from shipyard_api.adapters.deckhand.client import DeckhandClient
 from shipyard_api.adapters.deckhand.design_store import DeckhandDesigns
 from shipyard_api.adapters.embedded_postgres.errors import PostgresError
@@ -31,6 +31,7 @@ from shipyard_api.domain.errors import Invalid, NotFound, ShipyardError
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.domain.site_design import DesignRules, VersionRule
+from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
 from shipyard_api.ports.provisioner import Marker, Provisioner
 from shipyard_api.ports.store import StoreUnavailable
@@ -72,6 +73,7 @@ class Parts:
     compile_schema: DataSchemas
     rules: DesignRules
     provisioner: Provisioner
+    cluster: Cluster | None
 
 
 def run_program(program: Callable[[], int | None]) -> int:
@@ -106,6 +108,8 @@ def parts(settings: Settings) -> Parts:
     compile_schema, schemas = DataSchemas(), SchemaFiles(share_directory() / "schemas")
     designs = _designs(settings, engine, compile_schema)
     rendered = RenderedDesigns(designs)
+    cluster = clusters.cluster(settings)
+    version = version_rule(settings, settings.validations.deployment_version_commit)
     return Parts(
         settings=settings,
         store=SqlStore(engine, ProcrastinateWakeup()),
@@ -115,8 +119,9 @@ def parts(settings: Settings) -> Parts:
         clock=DatabaseClock(engine),
         schemas=schemas,
         compile_schema=compile_schema,
-        rules=DesignRules(schemas.check, version_rule(settings, settings.validations.deployment_version_commit)),
+        rules=DesignRules(schemas.check, version, cluster is not None),
         provisioner=provisioners.provisioner(settings, lambda revision: _machines(rendered, revision)),
+        cluster=cluster,
     )
 
 
@@ -204,7 +209,7 @@ def _definitions(made: Parts) -> Mapping[ActionName, Definition]:
     engine = made.settings.engine
     patience = Patience(engine.question_seconds, engine.question_pause_seconds)
     designs = Designs(made.designs, made.rendered.of)
-    return catalog(made.store, designs, made.provisioner, made.rules, patience)
+    return catalog(made.store, designs, Systems(made.provisioner, made.cluster), made.rules, patience)
 
 
 def _validators(made: Parts) -> list[Validator]:

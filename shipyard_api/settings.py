@@ -13,6 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from shipyard_api.adapters.keystone.options import KeystoneOptions
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 
 DEFAULT_FILE = Path("/etc/shipyard/shipyard.conf")
@@ -134,13 +135,23 @@ class Maas:
     keep_enlisted: bool = False
 
 
+class IronicAuth(Enum):
+    """How Ironic learns who we are."""
+
+    NONE = "none"
+    BASIC = "basic"
+    KEYSTONE = "keystone"
+
+
 @dataclass(frozen=True, slots=True)
 class Ironic:
     """Where Ironic is, and what is wanted of it. Only used if Ironic provisions the site.
 
-    ``url``: Ironic's address, with or without ``/v1``.
-    ``user``: for an Ironic with ``http_basic``; empty: no credentials are sent.
+    ``url``: Ironic's address, with or without ``/v1``; empty: from Keystone's catalog, if ``auth`` is keystone.
+    ``auth``: how we are let in: none (an Ironic with noauth), basic (http_basic), keystone (see its section).
+    ``user``: the name that goes with ``password``; only for basic.
     ``password``: of that user.
+    ``ca_file``: the authorities that may have signed Ironic's certificate; empty: those that everybody believes.
     ``connect_timeout_seconds``: how long to wait for a connection; at most half of ``engine.settle_seconds``.
     ``read_timeout_seconds``: how long to wait for an answer.
     ``instance_info_file``: a JSON file with the ``instance_info`` of every deployment, such as image and checksum.
@@ -149,8 +160,10 @@ class Ironic:
     """
 
     url: str = ""
+    auth: IronicAuth = IronicAuth.NONE
     user: str = ""
     password: Secret = Secret("")  # noqa: RUF009  # immutable
+    ca_file: str = ""
     connect_timeout_seconds: float = 10.0
     read_timeout_seconds: float = 60.0
     instance_info_file: str = ""
@@ -202,6 +215,28 @@ class Promenade:
     token: Secret = Secret("")  # noqa: RUF009  # immutable
     connect_timeout_seconds: float = 5.0
     read_timeout_seconds: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Kubernetes:
+    """Where the cluster is that deployed servers join; without it nobody is asked whether they did.
+
+    ``kubeconfig``: a kubeconfig file with a token or a client certificate; or give ``url``, not both.
+    ``context``: which of the file's contexts; empty: its current one.
+    ``url``: the API server's address, such as https://10.0.0.1:6443.
+    ``token``: with ``url``: sent as a bearer token.
+    ``ca_file``: with ``url``: the authorities (PEM) that may vouch for the API server; empty: the well-known ones.
+    ``connect_timeout_seconds``: how long to wait for a connection.
+    ``read_timeout_seconds``: how long to wait for an answer.
+    """
+
+    kubeconfig: str = ""
+    context: str = ""
+    url: str = ""
+    token: Secret = Secret("")  # noqa: RUF009  # immutable
+    ca_file: str = ""
+    connect_timeout_seconds: float = 5.0
+    read_timeout_seconds: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,10 +320,12 @@ class Settings:
     drydock: Drydock = field(default_factory=Drydock)
     maas: Maas = field(default_factory=Maas)
     ironic: Ironic = field(default_factory=Ironic)
+    keystone: KeystoneOptions = field(default_factory=KeystoneOptions)
     designs: Designs = field(default_factory=Designs)
     deckhand: Deckhand = field(default_factory=Deckhand)
     secrets: Secrets = field(default_factory=Secrets)
     promenade: Promenade = field(default_factory=Promenade)
+    kubernetes: Kubernetes = field(default_factory=Kubernetes)
     validations: Validations = field(default_factory=Validations)
     document_info: DocumentInfo = field(default_factory=DocumentInfo)
     api: Api = field(default_factory=Api)

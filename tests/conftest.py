@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -65,19 +65,19 @@ def empty_database_url(postgres: RunningPostgres) -> Iterator[str]:
 
 
 @pytest.fixture
-def worlds(database_url: str) -> Iterator[Callable[[], World]]:
+def worlds(database_url: str) -> Iterator[Callable[..., World]]:
     """Makes worlds, one after another, in one database that is emptied before each."""
     from shipyard_api.storage import tables
     from tests.world import World
 
     made: list[World] = []
 
-    def make() -> World:
+    def make(**plan: Any) -> World:
         for world in made:
             world.close()
         ours = ", ".join(table.name for table in tables.metadata.sorted_tables)
         _execute(database_url, f"TRUNCATE {ours}, procrastinate_jobs CASCADE")
-        made.append(World(database_url))
+        made.append(World(database_url, **plan))
         return made[-1]
 
     yield make

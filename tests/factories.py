@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from shipyard_api.domain.criteria import SuccessCriteria
+from shipyard_api.domain.facts import Fact
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
-from shipyard_api.domain.rollout import Fact, Move, Outcome, Rollout
+from shipyard_api.domain.rollout import Move, Outcome, Rollout
 from shipyard_api.domain.selectors import Selector
 from shipyard_api.domain.strategy import SCHEMA, DeploymentGroup, GroupName, Strategy, parse_strategy
 
@@ -202,9 +203,11 @@ def play(rollout: Rollout, *, fail: str = "", time_out: str = "") -> tuple[list[
         moves.append(move)
         facts += rollout.start(move)
         phase = move.phase.value
+        if not move.nodes:
+            continue
         if f"{phase}:{move.group}" in too_slow:
-            facts += rollout.finish(Outcome(timed_out=True))
+            facts += rollout.finish(move, Outcome(timed_out=True))
         else:
             succeeded = (name for name in move.nodes if f"{phase}:{name}" not in failing)
-            facts += rollout.finish(Outcome(frozenset(succeeded)))
+            facts += rollout.finish(move, Outcome(frozenset(succeeded)))
     return moves, facts

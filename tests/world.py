@@ -16,7 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from shipyard_api.actions.catalog import catalog
-from shipyard_api.actions.deploy_site import Designs, Patience
+from shipyard_api.actions.deploy_site import Designs, Patience, Systems
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
@@ -39,6 +39,7 @@ from shipyard_api.workflow.turn import Engine
 from tests.conftest import ROOT
 from tests.factories import document, group_entry, layering_policy, node
 from tests.fakes.clock import FakeClock
+from tests.fakes.cluster import FakeCluster
 from tests.fakes.provisioner import FakeProvisioner, Fate
 
 SETTLE = 10.0
@@ -104,9 +105,18 @@ class Watched:
 
 @dataclass
 class World:
-    """Everything that outlives a worker: database, provisioner, clock."""
+    """Everything that outlives a worker: database, provisioner, clock.
+
+    ``configuration`` (``physical_provisioner``) and ``kubernetes`` are sections of the deployment configuration;
+    without ``groups`` they are those of this module. ``early`` nodes are told as done while their jobs run.
+    """
 
     url: str
+    configuration: dict[str, Any] = field(default_factory=dict)
+    groups: list[dict[str, Any]] | None = None
+    cluster: FakeCluster | None = None
+    early: tuple[str, ...] = ()
+    kubernetes: dict[str, Any] = field(default_factory=dict)
     clock: FakeClock = field(default_factory=FakeClock)
     provisioner: FakeProvisioner = field(init=False)
     action: ActionId = field(init=False)
@@ -116,14 +126,17 @@ class World:
         nodes = [node(f"n{number}", rack="r1" if number < 4 else "r2") for number in range(6)]
         fates = {NodeName("n1"): Fate.FAILS_PREPARE, NodeName("n4"): Fate.HANGS_DEPLOY}
         self.provisioner = FakeProvisioner(nodes, fates, running_reports=1, now=self.clock.now)
-        self._commit(_groups())
+        if self.early:
+            self.provisioner.early = frozenset(map(NodeName, self.early))
+            self.provisioner.running_reports = 2
+        self._commit(_groups() if self.groups is None else self.groups)
         store, designs = self.store(), self.designs()
         create = CreateAction(
             store=store,
             designs=designs,
             rendered=RenderedDesigns(designs),
             schemas=SCHEMAS,
-            rules=RULES,
+            rules=self.rules,
             definitions=self.definitions(Checkpoints()),
             new_id=lambda: "0" * 26,
             time_scale=1.0,
@@ -140,9 +153,15 @@ class World:
 
     def _commit(self, groups: list[dict[str, Any]]) -> None:
         designs, lock = self.designs(), SqlWriterLock(self.engine())
-        LoadConfigdocs(designs, lock, DataSchemas())("design", BufferMode.REPLACE, _design(groups))
-        commit = CommitConfigdocs(designs, RenderedDesigns(designs), lock, RULES)
+        LoadConfigdocs(designs, lock, DataSchemas())(
+            "design", BufferMode.REPLACE, _design(groups, self.configuration, self.kubernetes)
+        )
+        commit = CommitConfigdocs(designs, RenderedDesigns(designs), lock, self.rules)
         assert commit(CommitMode.NORMAL).committed
+
+    @property
+    def rules(self) -> DesignRules:
+        return DesignRules(SCHEMAS.check, cluster=self.cluster is not None)
 
     def engine(self) -> sa.Engine:
         if not self.engines:
@@ -160,8 +179,11 @@ class World:
         return catalog(
             store or self.store(),
             Designs(designs, designs.rendered),  # type: ignore[arg-type]  # fills the port by delegation
-            Watched(self.provisioner, points, frozenset({"design_reference"})),  # type: ignore[arg-type]  # fills the port by delegation
-            RULES,
+            Systems(
+                Watched(self.provisioner, points, frozenset({"design_reference"})),  # type: ignore[arg-type]  # fills the port by delegation
+                Watched(self.cluster, points) if self.cluster else None,  # type: ignore[arg-type]  # fills the port by delegation
+            ),
+            self.rules,
             Patience(questions=300, pause=10),
         )
 
@@ -213,11 +235,23 @@ class World:
             record.state,
             steps,
             [
-                (one.name, one.status, one.reason, [(phase.phase, phase.status) for phase in one.phases])
+                (one.name, one.status, one.reason, [(phase.phase, phase.batch, phase.status) for phase in one.phases])
                 for one in groups
             ],
             [(one.name, one.status, one.reason, one.group) for one in nodes],
             [(one.work.operation, one.work.nodes) for one in self.provisioner.submissions],
+        )
+
+    def outcome(self) -> Any:
+        """How everything ended, apart from who sent which node when; no node may have been sent twice."""
+        state, steps, groups, nodes, submissions = self.ending()
+        sent = [(operation, node) for operation, held in submissions for node in held or ()]
+        assert len(sent) == len(set(sent)), f"sent twice: {sent}"
+        return (
+            state,
+            steps,
+            [(name, status, reason) for name, status, reason, _ in groups],
+            [(name, status, reason) for name, status, reason, _ in nodes],
         )
 
     def close(self) -> None:
@@ -239,9 +273,15 @@ def _groups() -> list[dict[str, Any]]:
     ]
 
 
-def _design(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _design(
+    groups: list[dict[str, Any]], configured: dict[str, Any], kubernetes: dict[str, Any]
+) -> list[dict[str, Any]]:
     nodes = [document("drydock/BaremetalNode/v1", f"n{number}", {}) for number in range(6)]
-    configuration = {"armada": {"manifest": "full-site"}, "physical_provisioner": {"deploy_timeout": 40}}
+    configuration = {
+        "armada": {"manifest": "full-site"},
+        "physical_provisioner": {"deploy_timeout": 40, **configured},
+        "kubernetes": kubernetes,
+    }
     return [
         layering_policy(),
         *nodes,

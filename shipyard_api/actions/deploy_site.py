@@ -14,6 +14,7 @@ from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.domain.configdocs import Rendering, Revision
 from shipyard_api.domain.findings import Finding, error, info
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
+from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
 from shipyard_api.ports.provisioner import Operation, Provisioner
 from shipyard_api.ports.store import Store
@@ -52,10 +53,17 @@ class Designs:
     rendered: Callable[[Revision], Rendering]
 
 
-def definition(
-    store: Store, designs: Designs, provisioner: Provisioner, rules: DesignRules, patience: Patience
-) -> Definition:
+@dataclass(frozen=True, slots=True)
+class Systems:
+    """What the work is done with; ``cluster`` is None where Shipyard knows none that nodes could join."""
+
+    provisioner: Provisioner
+    cluster: Cluster | None = None
+
+
+def definition(store: Store, designs: Designs, systems: Systems, rules: DesignRules, patience: Patience) -> Definition:
     """Return the steps of deploy_site, in order."""
+    provisioner = systems.provisioner
     questions = _Questions(store, designs, provisioner, rules)
 
     def question(step: StepId, ask: Callable[[int], Sequence[Finding]]) -> Question:
@@ -71,7 +79,9 @@ def definition(
             question(VALIDATE_PROVISIONER, questions.does_provisioner_accept),
             SiteWork(VERIFY_SITE, Operation.VERIFY_SITE, lambda c: c.verify_site, store, provisioner),
             SiteWork(PREPARE_SITE, Operation.PREPARE_SITE, lambda c: c.prepare_site, store, provisioner),
-            BaremetalNodes(PREPARE_AND_DEPLOY_NODES, store, provisioner, patience.questions, patience.pause),
+            BaremetalNodes(
+                PREPARE_AND_DEPLOY_NODES, store, provisioner, systems.cluster, patience.questions, patience.pause
+            ),
             MarkRevision(TAG, store, designs.store, LOOKING, patience.questions),
         ),
     )

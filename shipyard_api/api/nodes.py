@@ -7,8 +7,8 @@ import falcon
 from shipyard_api.api.auth import Policy
 from shipyard_api.api.reading import whole_number, words
 from shipyard_api.api.times import zulu
+from shipyard_api.domain.facts import GroupStatus
 from shipyard_api.domain.nodes import NodeStatus
-from shipyard_api.domain.rollout import GroupStatus
 from shipyard_api.ports.store import GroupRecord, NodeRecord, PhaseRecord
 from shipyard_api.usecases.describe_action import DescribeAction, Page
 
@@ -87,6 +87,7 @@ def _group(group: GroupRecord) -> dict[str, Any]:
 def _phase(phase: PhaseRecord) -> dict[str, Any]:
     return {
         "phase": phase.phase,
+        "batch": phase.batch,
         "status": phase.status,
         "message": phase.message,
         "job": phase.job,

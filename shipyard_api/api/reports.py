@@ -9,8 +9,8 @@ from shipyard_api.api.auth import Policy
 from shipyard_api.api.nodes import node_entity
 from shipyard_api.api.times import zulu
 from shipyard_api.domain.actions import lifecycle
+from shipyard_api.domain.facts import GroupStatus
 from shipyard_api.domain.nodes import NodeStatus
-from shipyard_api.domain.rollout import GroupStatus
 from shipyard_api.ports.store import ActionRecord, PhaseRecord
 from shipyard_api.usecases import report_action
 from shipyard_api.usecases.report_action import ReportAction, ReportedGroup, ReportedNode
@@ -86,6 +86,7 @@ def _group(reported: ReportedGroup) -> dict[str, Any]:
 def _phase(phase: PhaseRecord) -> dict[str, Any]:
     return {
         "phase": phase.phase,
+        "batch": phase.batch,
         "status": phase.status,
         "job": phase.job,
         "submitted_at": zulu(phase.submitted_at),
@@ -95,12 +96,12 @@ def _phase(phase: PhaseRecord) -> dict[str, Any]:
 
 def _nodes(report: report_action.Report) -> list[dict[str, Any]]:
     """Return the nodes. A phase is shown once for all the nodes that it sent: there can be ten thousand of them."""
-    shown: dict[tuple[str, str], dict[str, Any]] = {}
+    shown: dict[tuple[str, str, int], dict[str, Any]] = {}
 
     def phases(node: ReportedNode) -> list[dict[str, Any]]:
         found = []
         for group, phase in node.phases:
-            key = (group, phase.phase)
+            key = (group, phase.phase, phase.batch)
             if key not in shown:
                 shown[key] = {"group": group, **_phase(phase)}
             found.append(shown[key])

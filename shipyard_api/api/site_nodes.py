@@ -86,6 +86,7 @@ def _change(change: NodeChange) -> dict[str, Any]:
 def _phase(group: str, phase: PhaseRecord) -> dict[str, Any]:
     return {
         "phase": phase.phase,
+        "batch": phase.batch,
         "group": group,
         "status": phase.status,
         "message": phase.message,

@@ -148,9 +148,13 @@ def _changed(change: JsonObject) -> Sequence[object]:
 
 
 def _took(phases: Sequence[JsonObject], name: str) -> str:
-    """Return how long a phase of a group took, or that it goes on; empty if it was not begun."""
-    for phase in phases:
-        if phase.get("phase") == name:
-            began, ended = moment(phase.get("submitted_at")), moment(phase.get("ended_at"))
-            return clock(ended - began) if began and ended else words(phase.get("status"))
+    """Return how long a phase of a group took, all its batches together, or that it goes on; empty if not begun."""
+    batches = [phase for phase in phases if phase.get("phase") == name]
+    began = [at for at in (moment(phase.get("submitted_at")) for phase in batches) if at]
+    ended = [at for at in (moment(phase.get("ended_at")) for phase in batches) if at]
+    if began and len(ended) == len(batches):
+        return clock(max(ended) - min(began))
+    for phase in batches:
+        if not phase.get("ended_at"):
+            return words(phase.get("status"))
     return ""

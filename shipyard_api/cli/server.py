@@ -114,4 +114,7 @@ token.add_command(_program("revoke", _ADMIN, ("token", "revoke"), "Make a token 
 simulate.add_command(_program("deckhand", "shipyard_api.simulators.deckhand", (), "A Deckhand that keeps documents."))
 simulate.add_command(_program("drydock", "shipyard_api.simulators.drydock", (), "A Drydock with a site behind it."))
 simulate.add_command(_program("ironic", "shipyard_api.simulators.ironic", (), "An Ironic with nodes in memory."))
+simulate.add_command(
+    _program("kubernetes", "shipyard_api.simulators.kubernetes", (), "A Kubernetes cluster that nodes join.")
+)
 simulate.add_command(_program("maas", "shipyard_api.simulators.maas", (), "A MAAS region with simulated machines."))

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from shipyard_api.domain.rollout import SERIAL, Mode, OnTimeout
+
 SCHEMA = "shipyard/DeploymentConfiguration/v1"
 NAME = "deployment-configuration"
 
@@ -29,6 +31,9 @@ class DeploymentConfiguration:
 
     ``strategy_name`` is None when the site names none. ``queue_limit`` bounds in seconds how long work may wait in the
     provisioner before it starts; the time limit of the work itself only begins then (contract: drydock, chapter 12).
+    ``mode``: how much may be in flight. ``join``: whether a deployed node must become ready in Kubernetes before it
+    counts, None where the site does not say; it is not looked at for ``join_wait`` seconds, then as ``node_status``
+    says.
     """
 
     strategy_name: str | None = None
@@ -37,6 +42,10 @@ class DeploymentConfiguration:
     prepare_nodes: Patience = Patience(30, 1800)
     deploy_nodes: Patience = Patience(30, 3600)
     queue_limit: float = 86_400
+    mode: Mode = SERIAL
+    join: bool | None = None
+    join_wait: float = 120
+    node_status: Patience = Patience(30, 1800)
 
     def scaled(self, factor: float) -> "DeploymentConfiguration":
         """Return the configuration for a simulated site whose seconds last ``factor`` seconds."""
@@ -47,18 +56,21 @@ class DeploymentConfiguration:
             prepare_nodes=self.prepare_nodes.scaled(factor),
             deploy_nodes=self.deploy_nodes.scaled(factor),
             queue_limit=self.queue_limit * factor,
+            join_wait=self.join_wait * factor,
+            node_status=self.node_status.scaled(factor),
         )
 
 
 def parse_configuration(data: Mapping[str, Any]) -> DeploymentConfiguration:
     """Return the configuration written in a document that passed its schema, with the defaults filled in."""
     provisioner: Mapping[str, Any] = data.get("physical_provisioner") or {}
+    kubernetes: Mapping[str, Any] = data.get("kubernetes") or {}
     default = DeploymentConfiguration()
 
-    def patience(prefix: str, otherwise: Patience) -> Patience:
+    def patience(prefix: str, otherwise: Patience, section: Mapping[str, Any] = provisioner) -> Patience:
         return Patience(
-            provisioner.get(f"{prefix}_interval") or otherwise.interval,
-            provisioner.get(f"{prefix}_timeout") or otherwise.timeout,
+            section.get(f"{prefix}_interval") or otherwise.interval,
+            section.get(f"{prefix}_timeout") or otherwise.timeout,
         )
 
     return DeploymentConfiguration(
@@ -67,4 +79,17 @@ def parse_configuration(data: Mapping[str, Any]) -> DeploymentConfiguration:
         prepare_site=patience("prepare_site", default.prepare_site),
         prepare_nodes=patience("prepare_node", default.prepare_nodes),
         deploy_nodes=patience("deploy", default.deploy_nodes),
+        mode=_mode(provisioner),
+        join=kubernetes.get("join"),
+        join_wait=provisioner.get("join_wait") or default.join_wait,
+        node_status=patience("node_status", default.node_status, kubernetes),
+    )
+
+
+def _mode(provisioner: Mapping[str, Any]) -> Mode:
+    return Mode(
+        max_parallel_groups=provisioner.get("max_parallel_groups") or SERIAL.max_parallel_groups,
+        max_nodes_in_flight=provisioner.get("max_nodes_in_flight") or None,
+        deploy_as_prepared=provisioner.get("deploy_as_prepared", SERIAL.deploy_as_prepared),
+        on_timeout=OnTimeout(provisioner.get("on_timeout") or SERIAL.on_timeout.value),
     )

@@ -1,61 +1,75 @@
-"""Deploying a strategy: which group moves next, which nodes it sends, and what an outcome means (seed 000, Process).
+"""Deploying a strategy: which nodes move next, and what an outcome means (seed 000, Process; product, section 3).
 
-A rollout only changes by ``start`` and ``finish``; both return facts. It knows no clock and no provisioner. One group
-at a time is prepared and then deployed; a phase sends those members whose node status fits at that moment (prepare:
-not started; deploy: prepared), so a node is sent at most once per phase, by whichever of its groups comes first.
+A rollout only changes by ``start``, ``progress`` and ``finish``; all return facts. It knows no clock and no
+provisioner. A phase sends those members whose node status fits at that moment (prepare: not started; deploy:
+prepared) and that no other group has in flight, so a node is sent at most once per phase, by whichever of its groups
+comes first. A group is judged when all its members are settled, whoever moved them.
 """
 
 import heapq
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import islice
 
 from shipyard_api.domain.criteria import Shortfall, shortfalls
+from shipyard_api.domain.facts import (
+    Fact,
+    GroupChanged,
+    GroupStatus,
+    NodesChanged,
+    Phase,
+    Reason,
+    RolloutEnded,
+    Verdict,
+)
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy import DeploymentGroup, GroupName, Strategy
 
-
-class Phase(Enum):
-    """The two phases of a group."""
-
-    PREPARE = "prepare"
-    DEPLOY = "deploy"
+_SENT_AS = {Phase.PREPARE: NodeStatus.NOT_STARTED, Phase.DEPLOY: NodeStatus.PREPARED}
+_REACHES = {Phase.PREPARE: NodeStatus.PREPARED, Phase.DEPLOY: NodeStatus.SUCCESS}
 
 
-class GroupStatus(Enum):
-    """How far a group has come; the values are the words on the wire."""
+class OnTimeout(Enum):
+    """What a phase whose time is up does to its group; the values are the words of the deployment configuration."""
 
-    NOT_STARTED = "not_started"
-    PREPARING = "preparing"
-    DEPLOYING = "deploying"
-    SUCCESS = "success"
-    FAILED = "failed"
+    FAIL_GROUP = "fail_group"
+    JUDGE_CRITERIA = "judge_criteria"
 
 
-class Reason(Enum):
-    """Why a group failed; ``prepare`` and ``deploy`` name the phase whose criteria were missed."""
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """How much may be in flight at once, and when a node is deployed; as it stands here: one group after another.
 
-    PREPARE = "prepare"
-    DEPLOY = "deploy"
-    DEPENDENCY = "dependency"
-    TIMEOUT = "timeout"
-    STOPPED = "stopped"
+    ``max_nodes_in_flight`` is None for no bound. ``deploy_as_prepared``: a node need not wait for the other nodes of
+    its group to be prepared, once the group cannot miss its prepare criteria any more.
+    """
+
+    max_parallel_groups: int = 1
+    max_nodes_in_flight: int | None = None
+    deploy_as_prepared: bool = False
+    on_timeout: OnTimeout = OnTimeout.FAIL_GROUP
+
+    @property
+    def wants_progress(self) -> bool:
+        """Whether it matters which nodes of a move are done before the move has ended."""
+        return self.deploy_as_prepared or self.max_nodes_in_flight is not None
 
 
-class Verdict(Enum):
-    """How the rollout as a whole ended."""
-
-    SUCCESS = "success"
-    FAILED = "failed"
+SERIAL = Mode()
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One phase of one group, with the nodes to send, in order of name. An empty set needs no provisioner."""
+    """Nodes to send into a phase for a group, in order of name. An empty one needs no provisioner.
+
+    ``batch`` counts the moves of one phase of one group from 1; there are more only where a mode bounds or streams.
+    """
 
     group: GroupName
     phase: Phase
     nodes: tuple[NodeName, ...]
+    batch: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,146 +84,49 @@ class Outcome:
     reasons: Mapping[NodeName, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class GroupChanged:
-    """Fact: a group has a new status."""
+@dataclass(slots=True)
+class _Open:
+    """A group that has begun and not ended. ``to_prepare`` (in order of name) and ``to_deploy`` are what it could send
+    now, the numbers count members by status, in flight or not; ``batches`` are the moves it has made.
+    """
 
-    group: GroupName
-    status: GroupStatus
-    phase: Phase | None = None
-    reason: Reason | None = None
-    detail: str = ""
-    shortfalls: tuple[Shortfall, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class NodesChanged:
-    """Fact: nodes that a move sent have a new status; ``reasons`` holds what the provisioner said of failed ones."""
-
-    group: GroupName
-    phase: Phase
-    status: NodeStatus
-    nodes: tuple[NodeName, ...]
-    timed_out: bool = False
-    reasons: Mapping[NodeName, str] = field(default_factory=dict)
-
-
-class PhaseStatus(Enum):
-    """How a phase of a group stands; the values are the words on the wire."""
-
-    RUNNING = "running"
-    SUCCESS = "success"
-    PARTIAL_SUCCESS = "partial_success"
-    FAILURE = "failure"
-    TIMEOUT = "timeout"
-    STOPPED = "stopped"
-
-
-@dataclass(frozen=True, slots=True)
-class MembersKnown:
-    """Fact: which nodes each group holds, as the provisioner selected them; groups in the order of the document."""
-
-    strategy: Strategy
-    members: Mapping[GroupName, frozenset[NodeName]]
-
-
-@dataclass(frozen=True, slots=True)
-class PhaseStarted:
-    """Fact: the nodes of a move were handed to the provisioner, which calls the work ``job``."""
-
-    group: GroupName
-    phase: Phase
-    nodes: tuple[NodeName, ...]
-    job: str
-
-
-@dataclass(frozen=True, slots=True)
-class PhaseEnded:
-    """Fact: the provisioner is done with a move, or we are done waiting for it."""
-
-    group: GroupName
-    phase: Phase
-    status: PhaseStatus
-    message: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class JobStarted:
-    """Fact: the provisioner accepted work on the site as a whole, and calls it ``job``."""
-
-    operation: str
-    job: str
-
-
-@dataclass(frozen=True, slots=True)
-class WorkLeftBehind:
-    """Fact: we stopped waiting for work that the provisioner may still be at; ``nodes`` is None for the whole site."""
-
-    operation: str
-    job: str
-    design: str
-    nodes: tuple[NodeName, ...] | None
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class NodesKept:
-    """Fact: nodes that an earlier action deployed, and that this one leaves alone."""
-
-    nodes: tuple[NodeName, ...]
-    action: str
-
-
-@dataclass(frozen=True, slots=True)
-class RolloutEnded:
-    """Fact: no group can move any more. Names by status, in the order of the document and of the names."""
-
-    verdict: Verdict
-    groups: Mapping[GroupStatus, tuple[GroupName, ...]]
-    nodes: Mapping[NodeStatus, tuple[NodeName, ...]]
-
-    @property
-    def headline(self) -> str:
-        """What happened, in constant words."""
-        return "rollout ended"
-
-    @property
-    def words(self) -> dict[str, object]:
-        """The report as plain words, for the journal and the log."""
-        return {
-            "verdict": self.verdict.value,
-            "groups": {status.value: list(names) for status, names in self.groups.items()},
-            "nodes": {status.value: list(names) for status, names in self.nodes.items()},
-        }
-
-
-Fact = GroupChanged | NodesChanged | MembersKnown | PhaseStarted | PhaseEnded
+    to_prepare: dict[NodeName, None]
+    to_deploy: dict[NodeName, None]
+    not_started: int
+    prepared: int
+    succeeded: int
+    batches: dict[Phase, int]
 
 
 class Rollout:
     """The deployment of one strategy on known members, from the first move to the verdict.
 
-    All the work of a whole rollout is linear in groups, dependencies and memberships.
+    All the work of a whole rollout is linear in groups, dependencies and memberships. ``running`` are the moves under
+    way, in order of their start.
     """
 
-    def __init__(self, strategy: Strategy, members: Mapping[GroupName, Iterable[NodeName]]) -> None:
+    def __init__(
+        self, strategy: Strategy, members: Mapping[GroupName, Iterable[NodeName]], mode: Mode = SERIAL
+    ) -> None:
+        self.mode = mode
         self._groups: dict[GroupName, DeploymentGroup] = {group.name: group for group in strategy.groups}
         self._rank = {name: position for position, name in enumerate(self._groups)}
+        self._by_rank = list(self._groups)
         self.members: dict[GroupName, frozenset[NodeName]] = {name: frozenset(members[name]) for name in self._groups}
         self.nodes: dict[NodeName, NodeStatus] = {
             node: NodeStatus.NOT_STARTED for selected in self.members.values() for node in selected
         }
         self.groups: dict[GroupName, GroupStatus] = dict.fromkeys(self._groups, GroupStatus.NOT_STARTED)
         self.reasons: dict[GroupName, Reason] = {}
-        self.running: Move | None = None
+        self.running: list[Move] = []
         self._children: dict[GroupName, list[GroupName]] = {name: [] for name in self._groups}
         for group in strategy.groups:
             for parent in group.depends_on:
                 self._children[parent].append(group.name)
-        self._index()
+        self._index({})
 
-    def _index(self) -> None:
-        """Count for each group that has not started the parents it still waits for, and heap up those without."""
+    def _index(self, batches: Mapping[GroupName, Mapping[Phase, int]]) -> None:
+        """Rebuild what follows from the statuses: who waits for whom, who is in flight, what could be sent."""
         self._waiting = {
             name: sum(self.groups[parent] is not GroupStatus.SUCCESS for parent in group.depends_on)
             for name, group in self._groups.items()
@@ -217,46 +134,104 @@ class Rollout:
         }
         self._ready = [self._rank[name] for name, count in self._waiting.items() if not count]
         heapq.heapify(self._ready)
-        self._by_rank = list(self._groups)
-        started = (GroupStatus.PREPARING, GroupStatus.DEPLOYING)
-        self._active: GroupName | None = next((name for name, status in self.groups.items() if status in started), None)
+        self._in_flight = {node for move in self.running for node in self.unsettled(move)}
+        self._watchers: dict[NodeName, list[GroupName]] = {}
+        self._open: dict[GroupName, _Open] = {}
+        self._can_send: set[GroupName] = set()
+        for name, status in self.groups.items():
+            if status in (GroupStatus.PREPARING, GroupStatus.DEPLOYING):
+                opened = self._begin(name, batches.get(name, {}))
+                if not opened.not_started:
+                    self.groups[name] = GroupStatus.DEPLOYING
+                self._note(name, opened)
 
     @property
     def done(self) -> bool:
         """Whether no group can move any more."""
-        return self._active is None and not self._ready
+        return not self.running and not self._open and not self._ready
+
+    @property
+    def batches(self) -> dict[GroupName, dict[Phase, int]]:
+        """How many moves each group that has not ended has made in each phase."""
+        return {name: dict(opened.batches) for name, opened in self._open.items()}
+
+    def unsettled(self, move: Move) -> tuple[NodeName, ...]:
+        """Return the nodes of a running move of which nothing is known yet."""
+        return tuple(node for node in move.nodes if self.nodes[node] is _SENT_AS[move.phase])
 
     def next_move(self) -> Move | None:
-        """Return what to send next, or None while a move runs and when the rollout is done. Changes nothing.
+        """Return what to send next, or None if nothing may be sent for now. Changes nothing.
 
-        Of the groups whose parents all succeeded, the first in the document; a group is deployed before another one
-        is prepared.
+        What has begun comes first: nodes to deploy before nodes to prepare, groups in the order of the document. Of
+        the groups whose parents all succeeded, the first in the document begins next.
         """
-        if self.running is not None or self.done:
+        limit = self.mode.max_nodes_in_flight
+        room = None if limit is None else max(limit - len(self._in_flight), 0)
+        if self._can_send and room != 0:
+            deploying = [name for name in self._can_send if self._may_deploy(name)]
+            name = min(deploying or self._can_send, key=self._rank.__getitem__)
+            return self._move(name, Phase.DEPLOY if deploying else Phase.PREPARE, self._open[name], room)
+        if not self._ready or self._groups_in_flight() >= self.mode.max_parallel_groups:
             return None
-        if self._active is not None:
-            return self._move(self._active, Phase.DEPLOY)
-        return self._move(self._by_rank[self._ready[0]], Phase.PREPARE)
+        name = self._by_rank[self._ready[0]]
+        opened = self._opened(name, {})
+        if room == 0 and opened.to_prepare:
+            return None
+        return self._move(name, Phase.PREPARE, opened, room)
 
     def start(self, move: Move) -> tuple[Fact, ...]:
-        """Record that the move, which must be the next one, is under way."""
+        """Record that the move, which must be the next one, is under way. An empty one has ended by that."""
         if move != self.next_move():
             raise ValueError(f"{move.phase.value} of {move.group} is not the next move")
-        if self._active is None:
+        facts: list[Fact] = []
+        if self.groups[move.group] is GroupStatus.NOT_STARTED:
             heapq.heappop(self._ready)
-            self._active = move.group
-        status = GroupStatus.PREPARING if move.phase is Phase.PREPARE else GroupStatus.DEPLOYING
-        self.groups[move.group] = status
-        self.running = move
-        return (GroupChanged(move.group, status, move.phase),)
+            self._begin(move.group, {})
+            self.groups[move.group] = GroupStatus.PREPARING
+            facts.append(GroupChanged(move.group, GroupStatus.PREPARING, Phase.PREPARE))
+        if move.nodes:
+            self.running.append(move)
+            self._in_flight.update(move.nodes)
+            self._open[move.group].batches[move.phase] = move.batch
+            for node in move.nodes:
+                for name in self._watchers[node]:
+                    opened = self._open.get(name)
+                    if opened is not None:
+                        opened.to_prepare.pop(node, None)
+                        opened.to_deploy.pop(node, None)
+                        self._note(name, opened)
+        facts.extend(self._judged([move.group]))
+        return tuple(facts)
 
-    def finish(self, outcome: Outcome) -> tuple[Fact, ...]:
-        """Record how the running move ended and judge its group over all members (seed 000, Process)."""
-        move = self.running
-        if move is None:
-            raise ValueError("no move is running")
-        self.running = None
-        return (*self._settle_nodes(move, outcome), *self._judge(move, outcome))
+    def progress(self, move: Move, outcome: Outcome, failed: Iterable[NodeName] = ()) -> tuple[Fact, ...]:
+        """Record what is certain of a running move before its end: who succeeded and who failed, the rest goes on."""
+        if move not in self.running:
+            raise ValueError(f"{move.phase.value} of {move.group} is not running")
+        lost = frozenset(failed)
+        open_still = self.unsettled(move)
+        good = tuple(node for node in open_still if node in outcome.succeeded)
+        bad = tuple(node for node in open_still if node in lost and node not in outcome.succeeded)
+        return tuple(self._settled(move, good, bad, outcome))
+
+    def finish(self, move: Move, outcome: Outcome) -> tuple[Fact, ...]:
+        """Record how a running move ended, and judge every group that this settles (seed 000, Process)."""
+        if move not in self.running:
+            raise ValueError(f"{move.phase.value} of {move.group} is not running")
+        left = self.unsettled(move)
+        self.running.remove(move)
+        good = tuple(node for node in left if node in outcome.succeeded)
+        bad = tuple(node for node in left if node not in outcome.succeeded)
+        return tuple(self._settled(move, good, bad, outcome))
+
+    def stop(self, why: str) -> tuple[Fact, ...]:
+        """Fail every group that is under way, since nobody will bring it to its end; the rest stays as it is."""
+        facts = []
+        for name in sorted(self._open, key=self._rank.__getitem__):
+            phase = Phase.PREPARE if self.groups[name] is GroupStatus.PREPARING else Phase.DEPLOY
+            self._end(name, GroupStatus.FAILED)
+            self.reasons[name] = Reason.STOPPED
+            facts.append(GroupChanged(name, GroupStatus.FAILED, phase, Reason.STOPPED, why))
+        return tuple(facts)
 
     def verdict(self) -> Verdict:
         """Return the verdict; meaningful once the rollout is done. Only critical groups decide."""
@@ -285,60 +260,141 @@ class Rollout:
         nodes: Mapping[NodeName, NodeStatus],
         groups: Mapping[GroupName, GroupStatus],
         reasons: Mapping[GroupName, Reason],
-        running: Move | None,
+        running: Iterable[Move] = (),
+        batches: Mapping[GroupName, Mapping[Phase, int]] | None = None,
     ) -> None:
         """Take up a rollout where its stored state left it; names that are not given have not started."""
         self.nodes.update(nodes)
         self.groups.update(groups)
         self.reasons.update(reasons)
-        self.running = running
-        self._index()
+        self.running = list(running)
+        self._index(batches or {})
 
-    def _move(self, name: GroupName, phase: Phase) -> Move:
-        wanted = NodeStatus.NOT_STARTED if phase is Phase.PREPARE else NodeStatus.PREPARED
-        return Move(name, phase, tuple(sorted(node for node in self.members[name] if self.nodes[node] is wanted)))
+    def _groups_in_flight(self) -> int:
+        """Count the groups that have begun and not ended, and those that failed while their nodes are still away."""
+        return len(self._open.keys() | {move.group for move in self.running})
 
-    def _settle_nodes(self, move: Move, outcome: Outcome) -> Iterable[Fact]:
-        reached = NodeStatus.PREPARED if move.phase is Phase.PREPARE else NodeStatus.SUCCESS
-        good = tuple(node for node in move.nodes if node in outcome.succeeded)
-        bad = tuple(node for node in move.nodes if node not in outcome.succeeded)
-        self.nodes.update(dict.fromkeys(good, reached))
-        self.nodes.update(dict.fromkeys(bad, NodeStatus.FAILURE))
+    def _may_deploy(self, name: GroupName) -> bool:
+        return self.groups[name] is GroupStatus.DEPLOYING and bool(self._open[name].to_deploy)
+
+    def _move(self, name: GroupName, phase: Phase, opened: _Open, room: int | None) -> Move:
+        free = opened.to_prepare if phase is Phase.PREPARE else sorted(opened.to_deploy)
+        return Move(name, phase, tuple(islice(free, room)), opened.batches.get(phase, 0) + 1)
+
+    def _opened(self, name: GroupName, batches: Mapping[Phase, int]) -> _Open:
+        by_status: dict[NodeStatus, list[NodeName]] = {status: [] for status in NodeStatus}
+        for node in self.members[name]:
+            by_status[self.nodes[node]].append(node)
+        waiting, prepared = by_status[NodeStatus.NOT_STARTED], by_status[NodeStatus.PREPARED]
+        return _Open(
+            dict.fromkeys(sorted(node for node in waiting if node not in self._in_flight)),
+            dict.fromkeys(node for node in prepared if node not in self._in_flight),
+            len(waiting),
+            len(prepared),
+            len(by_status[NodeStatus.SUCCESS]),
+            dict(batches),
+        )
+
+    def _begin(self, name: GroupName, batches: Mapping[Phase, int]) -> _Open:
+        """Follow the members of a group from now on."""
+        opened = self._open[name] = self._opened(name, batches)
+        for node in self.members[name]:
+            if self.nodes[node] in _SENT_AS.values():
+                self._watchers.setdefault(node, []).append(name)
+        self._note(name, opened)
+        return opened
+
+    def _note(self, name: GroupName, opened: _Open) -> None:
+        """Remember whether the group could send anything now."""
+        if opened.to_prepare or self._may_deploy(name):
+            self._can_send.add(name)
+        else:
+            self._can_send.discard(name)
+
+    def _settled(
+        self, move: Move, good: tuple[NodeName, ...], bad: tuple[NodeName, ...], outcome: Outcome
+    ) -> Iterator[Fact]:
+        """Give nodes of the move their status, fail its group if its time was up, and judge whom that concerns."""
+        self._in_flight.difference_update(good, bad)
+        concerned: dict[GroupName, None] = dict.fromkeys(self._open.keys() & {move.group})
+        for nodes, status in ((good, _REACHES[move.phase]), (bad, NodeStatus.FAILURE)):
+            for node in nodes:
+                concerned |= dict.fromkeys(self._settle(node, _SENT_AS[move.phase], status))
         if good:
-            yield NodesChanged(move.group, move.phase, reached, good)
+            yield NodesChanged(move.group, move.phase, _REACHES[move.phase], good)
         if bad:
             reasons = {node: outcome.reasons[node] for node in bad if node in outcome.reasons}
             yield NodesChanged(move.group, move.phase, NodeStatus.FAILURE, bad, outcome.timed_out, reasons)
-
-    def _judge(self, move: Move, outcome: Outcome) -> Iterable[Fact]:
-        if outcome.timed_out:
+        if outcome.timed_out and self.mode.on_timeout is OnTimeout.FAIL_GROUP and move.group in self._open:
             detail = f"{move.phase.value} did not end within its time limit"
-            return self._fail(move.group, move.phase, Reason.TIMEOUT, detail)
-        missed = self._shortfalls(move)
+            yield from self._fail(move.group, move.phase, Reason.TIMEOUT, detail)
+        yield from self._judged(concerned)
+
+    def _settle(self, node: NodeName, before: NodeStatus, status: NodeStatus) -> Iterable[GroupName]:
+        """Give a node its status and return the groups that follow it."""
+        self.nodes[node] = status
+        watchers = self._watchers.get(node, [])
+        for name in watchers:
+            opened = self._open.get(name)
+            if opened is None:
+                continue
+            if before is NodeStatus.NOT_STARTED:
+                opened.not_started -= 1
+            else:
+                opened.prepared -= 1
+            if status is NodeStatus.PREPARED:
+                opened.prepared += 1
+                opened.to_deploy[node] = None
+            elif status is NodeStatus.SUCCESS:
+                opened.succeeded += 1
+        if status not in _SENT_AS.values():
+            self._watchers.pop(node, None)
+        return watchers
+
+    def _judged(self, concerned: Iterable[GroupName]) -> Iterator[Fact]:
+        """Bring these groups on as far as the statuses of their members allow, in the order of the document."""
+        for name in sorted(concerned, key=self._rank.__getitem__):
+            opened = self._open.get(name)
+            if opened is None:
+                continue
+            if self.groups[name] is GroupStatus.PREPARING:
+                yield from self._judge_prepare(name, opened)
+            if self.groups[name] is GroupStatus.DEPLOYING and not opened.not_started and not opened.prepared:
+                yield from self._judge_deploy(name, opened)
+            if name in self._open:
+                self._note(name, opened)
+
+    def _judge_prepare(self, name: GroupName, opened: _Open) -> Iterator[Fact]:
+        """Judge over every node the selectors found; early only if nobody could change what is found then."""
+        early = self.mode.deploy_as_prepared and bool(opened.to_deploy)
+        if opened.not_started and not early:
+            return
+        missed = self._shortfalls(name, opened.prepared + opened.succeeded)
+        if not missed:
+            self.groups[name] = GroupStatus.DEPLOYING
+            yield GroupChanged(name, GroupStatus.DEPLOYING, Phase.DEPLOY)
+        elif not opened.not_started:
+            yield from self._fail(name, Phase.PREPARE, Reason.PREPARE, "; ".join(map(str, missed)), missed)
+
+    def _judge_deploy(self, name: GroupName, opened: _Open) -> Iterator[Fact]:
+        missed = self._shortfalls(name, opened.succeeded)
         if missed:
-            reason = Reason.PREPARE if move.phase is Phase.PREPARE else Reason.DEPLOY
-            return self._fail(move.group, move.phase, reason, "; ".join(map(str, missed)), missed)
-        if move.phase is Phase.PREPARE:
-            return ()
-        return self._succeed(move.group)
+            yield from self._fail(name, Phase.DEPLOY, Reason.DEPLOY, "; ".join(map(str, missed)), missed)
+        else:
+            yield self._succeed(name)
 
-    def _shortfalls(self, move: Move) -> tuple[Shortfall, ...]:
-        """Judge over every node the selectors found, whichever group moved it."""
-        good = {NodeStatus.PREPARED, NodeStatus.SUCCESS} if move.phase is Phase.PREPARE else {NodeStatus.SUCCESS}
-        members = self.members[move.group]
-        successful = sum(self.nodes[node] in good for node in members)
-        criteria = self._groups[move.group].success_criteria
-        return shortfalls(criteria, members=len(members), successful=successful)
+    def _shortfalls(self, name: GroupName, successful: int) -> tuple[Shortfall, ...]:
+        criteria = self._groups[name].success_criteria
+        return shortfalls(criteria, members=len(self.members[name]), successful=successful)
 
-    def _succeed(self, name: GroupName) -> Iterable[Fact]:
-        self.groups[name] = GroupStatus.SUCCESS
-        self._active = None
+    def _succeed(self, name: GroupName) -> Fact:
+        self._end(name, GroupStatus.SUCCESS)
         for child in self._children[name]:
             if child in self._waiting:
                 self._waiting[child] -= 1
                 if not self._waiting[child] and self.groups[child] is GroupStatus.NOT_STARTED:
                     heapq.heappush(self._ready, self._rank[child])
-        return (GroupChanged(name, GroupStatus.SUCCESS, Phase.DEPLOY),)
+        return GroupChanged(name, GroupStatus.SUCCESS, Phase.DEPLOY)
 
     def _fail(
         self,
@@ -349,9 +405,8 @@ class Rollout:
         missed: tuple[Shortfall, ...] = (),
     ) -> Iterable[Fact]:
         """Fail the group and, because of it, all its descendants; each group is visited once."""
-        self.groups[name] = GroupStatus.FAILED
+        self._end(name, GroupStatus.FAILED)
         self.reasons[name] = reason
-        self._active = None
         facts = [GroupChanged(name, GroupStatus.FAILED, phase, reason, detail, missed)]
         failed = [name]
         while failed:
@@ -364,3 +419,8 @@ class Rollout:
                     facts.append(GroupChanged(child, GroupStatus.FAILED, None, Reason.DEPENDENCY, because))
                     failed.append(child)
         return facts
+
+    def _end(self, name: GroupName, status: GroupStatus) -> None:
+        self.groups[name] = status
+        del self._open[name]
+        self._can_send.discard(name)

@@ -5,13 +5,14 @@ created and when it validates: always all findings, and a design only if none of
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from shipyard_api.domain import configdocs, deployment_configuration, selectors, strategy
 from shipyard_api.domain.configdocs import Document, Rendering
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, Patience
 from shipyard_api.domain.findings import DocumentRef, Finding, Level, error, errors, info, warning
+from shipyard_api.domain.rollout import Mode, OnTimeout
 
 SchemaCheck = Callable[[str, object], tuple[Finding, ...]]
 """Checks a value against one of the schemas that ship with Shipyard, by its name."""
@@ -40,20 +41,31 @@ class SiteInputs:
 
     def to_json(self) -> dict[str, Any]:
         """Return the stored form."""
+        configuration = self.configuration
         times = {
             name: [patience.interval, patience.timeout]
             for name, patience in (
-                ("verify_site", self.configuration.verify_site),
-                ("prepare_site", self.configuration.prepare_site),
-                ("prepare_nodes", self.configuration.prepare_nodes),
-                ("deploy_nodes", self.configuration.deploy_nodes),
+                ("verify_site", configuration.verify_site),
+                ("prepare_site", configuration.prepare_site),
+                ("prepare_nodes", configuration.prepare_nodes),
+                ("deploy_nodes", configuration.deploy_nodes),
+                ("node_status", configuration.node_status),
             )
         }
+        mode = configuration.mode
         return {
             "v": 1,
             "revision": self.revision,
             "times": times,
-            "queue_limit": self.configuration.queue_limit,
+            "queue_limit": configuration.queue_limit,
+            "join": configuration.join,
+            "join_wait": configuration.join_wait,
+            "mode": [
+                mode.max_parallel_groups,
+                mode.max_nodes_in_flight,
+                mode.deploy_as_prepared,
+                mode.on_timeout.value,
+            ],
             "strategy_name": self.strategy_name,
             "groups": self.groups,
         }
@@ -62,8 +74,14 @@ class SiteInputs:
     def from_json(cls, stored: Mapping[str, Any]) -> "SiteInputs":
         """Return the inputs from their stored form."""
         times = {name: Patience(*pair) for name, pair in stored["times"].items()}
+        parallel, in_flight, as_prepared, on_timeout = stored["mode"]
         configuration = DeploymentConfiguration(
-            strategy_name=stored["strategy_name"], queue_limit=stored["queue_limit"], **times
+            strategy_name=stored["strategy_name"],
+            queue_limit=stored["queue_limit"],
+            mode=Mode(parallel, in_flight, as_prepared, OnTimeout(on_timeout)),
+            join=stored["join"],
+            join_wait=stored["join_wait"],
+            **times,
         )
         return cls(stored["revision"], configuration, stored["strategy_name"], stored["groups"])
 
@@ -93,16 +111,36 @@ class VersionRule:
 
 @dataclass(frozen=True, slots=True)
 class DesignRules:
-    """Everything that Shipyard itself checks in a design."""
+    """Everything that Shipyard itself checks in a design; ``cluster``: whether it knows a cluster that nodes join."""
 
     check: SchemaCheck
     version: VersionRule = VersionRule()
+    cluster: bool = False
 
     def read(self, revision: int, rendering: Rendering) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
         """Return what an action on this design works from, and every finding; None if an error is among them."""
         inputs, findings = read_design(revision, rendering, self.check)
+        if inputs is not None:
+            inputs, told = self._joining(inputs)
+            findings = (*findings, *told)
         findings = (*findings, *self.version.check(one.document for one in rendering.documents))
         return (None if errors(findings) else inputs), findings
+
+    def _joining(self, inputs: SiteInputs) -> tuple[SiteInputs, tuple[Finding, ...]]:
+        """Settle whether deployed nodes must join a cluster; a site that wants it needs one that we know."""
+        wanted = inputs.configuration.join
+        configuration = replace(inputs.configuration, join=self.cluster if wanted is None else wanted)
+        settled = replace(inputs, configuration=configuration)
+        if not wanted or self.cluster:
+            return settled, ()
+        told = error(
+            "ClusterNotConfigured",
+            "The deployment configuration wants nodes to join Kubernetes, but Shipyard is configured with no cluster "
+            "([kubernetes] kubeconfig or url).",
+            path="/kubernetes/join",
+        )
+        ref = DocumentRef(deployment_configuration.SCHEMA, deployment_configuration.NAME)
+        return settled, (told.about(ref),)
 
 
 def read_design(

@@ -91,9 +91,10 @@ class CommandRecord:
 
 @dataclass(frozen=True, slots=True)
 class PhaseRecord:
-    """A phase of a group that was started, as it stands."""
+    """A phase of a group that was started, as it stands; of one that was sent in parts there is one for each batch."""
 
     phase: str
+    batch: int
     status: str
     job: str
     nodes: Sequence[str]

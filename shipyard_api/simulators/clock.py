@@ -1,5 +1,9 @@
-"""The simulator's time: it runs at the pace of the wall clock, and nominal durations are scaled down to it."""
+"""The simulator's time: it runs at the pace of the wall clock, and nominal durations are scaled down to it.
 
+Whatever waits does so through the clock, so that a clock of another pace can take the place of this one.
+"""
+
+import threading
 import time
 from datetime import UTC, datetime
 
@@ -18,6 +22,14 @@ class Clock:
     def scaled(self, nominal: float) -> float:
         """Return how many seconds a nominal duration takes here."""
         return nominal * self._scale
+
+    def sleep(self, seconds: float) -> None:
+        """Let that much of this time pass."""
+        time.sleep(seconds)
+
+    def wait(self, changed: threading.Condition, seconds: float | None) -> None:
+        """Wait for word that something changed, for at most that much of this time; None: without an end."""
+        changed.wait(seconds)
 
 
 def stamp(moment: float, *, offset: str = "") -> str:

@@ -1,7 +1,6 @@
 """A service's own misbehaviour: requests that fail, hang, are cut off, half answered or slow to store."""
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from random import Random
@@ -71,7 +70,7 @@ class FaultyService:
             return self._application(environ, start_response)
         self._struck(environ, fault.action)
         if fault.action in (FaultAction.HANG, FaultAction.DELAY):
-            time.sleep(self._clock.scaled(fault.seconds))
+            self._clock.sleep(self._clock.scaled(fault.seconds))
         if fault.action is FaultAction.PAUSE:
             environ[PAUSE] = self._clock.scaled(fault.seconds)
         if fault.action in (FaultAction.DELAY, FaultAction.PAUSE):

@@ -41,6 +41,9 @@ MACHINE_DURATIONS: Mapping[str, float] = MappingProxyType(
         "node_timeout": 1800,
         "deploy_timeout": 3600,
         "release_timeout": 300,
+        # In Kubernetes: until a machine is a node, and from then on until it is ready.
+        "join_nodes": 30,
+        "ready_nodes": 10,
     }
 )
 
@@ -126,6 +129,9 @@ PHASES: Mapping[str, tuple[NodeOutcome, ...]] = MappingProxyType(
         "inspect": _ENDS,
         "clean": (*_ENDS, NodeOutcome.HOLD),
         "agent": (*_ENDS, NodeOutcome.HOLD),
+        # Only in Kubernetes: whether a machine becomes a node, and whether that is ready.
+        "join": (NodeOutcome.OK, NodeOutcome.NEVER, NodeOutcome.SLOW),
+        "ready": (NodeOutcome.OK, NodeOutcome.NEVER, NodeOutcome.SLOW, NodeOutcome.FLAPS),
     }
 )
 
@@ -149,6 +155,8 @@ _NAMED_FATES: tuple[tuple[str, str, NodeOutcome], ...] = tuple(
         "inspect",
         "clean",
         "agent",
+        "join",
+        "ready",
     )
     for word, outcome in (
         ("fails", NodeOutcome.FAIL),

@@ -291,10 +291,19 @@ class SqlActions:
             sa.select(phases)
             .where(phases.c.action_id == action, phases.c.group_name.in_(groups))
             # What was recorded in one transaction has one time, and prepare comes first.
-            .order_by(phases.c.submitted_at, phases.c.phase.desc())
+            .order_by(phases.c.submitted_at, phases.c.phase.desc(), phases.c.batch)
         ):
             found[row.group_name].append(
-                PhaseRecord(row.phase, row.status, row.job, row.nodes, row.message, row.submitted_at, row.ended_at)
+                PhaseRecord(
+                    row.phase,
+                    row.batch,
+                    row.status,
+                    row.job,
+                    row.nodes,
+                    row.message,
+                    row.submitted_at,
+                    row.ended_at,
+                )
             )
         return found
 

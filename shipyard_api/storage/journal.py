@@ -9,12 +9,11 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from shipyard_api.domain.actions import ActionId
-from shipyard_api.domain.findings import Finding
-from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout import (
+from shipyard_api.domain.facts import (
     GroupChanged,
     GroupStatus,
     JobStarted,
+    JoinAwaited,
     MembersKnown,
     NodesChanged,
     NodesKept,
@@ -24,6 +23,8 @@ from shipyard_api.domain.rollout import (
     RolloutEnded,
     WorkLeftBehind,
 )
+from shipyard_api.domain.findings import Finding
+from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.storage import tables as t
 
 
@@ -104,6 +105,7 @@ def _phase_started(connection: sa.Connection, line: Line, fact: PhaseStarted) ->
             action_id=line.action,
             group_name=fact.group,
             phase=fact.phase.value,
+            batch=fact.batch,
             status=PhaseStatus.RUNNING.value,
             job=fact.job,
             nodes=list(fact.nodes),
@@ -113,6 +115,7 @@ def _phase_started(connection: sa.Connection, line: Line, fact: PhaseStarted) ->
     return "phase_started", {
         "group": fact.group,
         "phase": fact.phase.value,
+        "batch": fact.batch,
         "job": fact.job,
         "nodes": list(fact.nodes),
     }
@@ -124,19 +127,27 @@ def _phase_ended(connection: sa.Connection, line: Line, fact: PhaseEnded) -> Rec
         action_id=line.action,
         group_name=fact.group,
         phase=fact.phase.value,
+        batch=fact.batch,
         job="",
         nodes=[],
         submitted_at=line.at,
         **ended,
     )
     # A phase that could not be handed over has no row yet.
-    connection.execute(statement.on_conflict_do_update(index_elements=["action_id", "group_name", "phase"], set_=ended))
+    connection.execute(
+        statement.on_conflict_do_update(index_elements=["action_id", "group_name", "phase", "batch"], set_=ended)
+    )
     return "phase_ended", {
         "group": fact.group,
         "phase": fact.phase.value,
+        "batch": fact.batch,
         "status": fact.status.value,
         "message": fact.message,
     }
+
+
+def _join_awaited(_connection: sa.Connection, _line: Line, fact: JoinAwaited) -> Recorded:
+    return "join_awaited", {"group": fact.group, "batch": fact.batch, "nodes": list(fact.nodes)}
 
 
 def _group_changed(connection: sa.Connection, line: Line, fact: GroupChanged) -> Recorded:
@@ -242,6 +253,7 @@ _RECORDERS: Mapping[type, Callable[[sa.Connection, Line, Any], Recorded]] = {
     MembersKnown: _members_known,
     PhaseStarted: _phase_started,
     PhaseEnded: _phase_ended,
+    JoinAwaited: _join_awaited,
     GroupChanged: _group_changed,
     NodesChanged: _nodes_changed,
     RolloutEnded: _rollout_ended,

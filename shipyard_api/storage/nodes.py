@@ -122,11 +122,13 @@ class SqlNodes:
             .join(held, sa.and_(phases.c.action_id == held.c.action_id, phases.c.group_name == held.c.group_name))
             .where(sa.literal(node) == sa.any_(phases.c.nodes))
             # What was recorded in one transaction has one time, and prepare comes first.
-            .order_by(phases.c.submitted_at, phases.c.phase.desc())
+            .order_by(phases.c.submitted_at, phases.c.phase.desc(), phases.c.batch)
         )
         found: defaultdict[str, list[tuple[str, PhaseRecord]]] = defaultdict(list)
         for row in rows:
-            phase = PhaseRecord(row.phase, row.status, row.job, (), row.message, row.submitted_at, row.ended_at)
+            phase = PhaseRecord(
+                row.phase, row.batch, row.status, row.job, (), row.message, row.submitted_at, row.ended_at
+            )
             found[row.action_id].append((row.group_name, phase))
         return found
 

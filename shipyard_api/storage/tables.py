@@ -98,6 +98,8 @@ group_phases = sa.Table(
     sa.Column("action_id", _ACTION, primary_key=True),
     sa.Column("group_name", sa.String(128), primary_key=True),
     sa.Column("phase", sa.String(8), primary_key=True),
+    # A phase is sent in parts where nodes in flight are bounded, or deployed as they are prepared.
+    sa.Column("batch", sa.Integer, primary_key=True, autoincrement=False, server_default="1"),
     sa.Column("status", sa.String(16), nullable=False),
     sa.Column("job", sa.Text, nullable=False),
     sa.Column("nodes", ARRAY(sa.Text), nullable=False),

@@ -57,6 +57,13 @@ Decision = Act | Look | Done | Failed
 
 
 @dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing is to be done before ``until``."""
+
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Trouble:
     """What is folded when a peer gave no report. ``refused``: it said no; otherwise it could not be reached."""
 
@@ -135,3 +142,11 @@ class ActingStep(Step, Protocol):
 
     def find(self, effect: Json, marker: Marker, intended_at: datetime) -> object | None:
         """Return the report of an effect whose outcome is unknown, None if it never happened. Changes nothing."""
+
+
+@runtime_checkable
+class WatchingStep(ActingStep, Protocol):
+    """A step that can have something under way while it would begin something else."""
+
+    def watch(self, state: Json, now: datetime) -> Look | Wait | None:
+        """Return what is to be done while nothing new may begin; None if nothing is under way. Pure."""

@@ -34,6 +34,8 @@ from shipyard_api.workflow.step import (
     Look,
     Step,
     Trouble,
+    Wait,
+    WatchingStep,
 )
 
 LOG = logging.getLogger(__name__)
@@ -172,13 +174,22 @@ class Engine:
             case Look() as look:
                 return _Attempt(step, state, look, None)
             case Act() if claim.paused:
-                # What was started is watched to its end; nothing new starts.
-                tx.turns.rest(claim)
-                return Again.LATER
+                return self._watch(tx, claim, step, state, now)
             case Act() as act:
                 intent = Intent(self._new_marker(), act.effect, act.give_up_at, now, now, 1)
                 tx.turns.intend(claim, intent)
                 return _Attempt(step, state, act, intent)
+
+    def _watch(self, tx: Transaction, claim: Claim, step: Step, state: Json, now: datetime) -> _Attempt | Again:
+        """Watch what was started to its end; nothing new starts."""
+        match step.watch(state, now) if isinstance(step, WatchingStep) else None:
+            case Look() as look:
+                return _Attempt(step, state, look, None)
+            case Wait(until):
+                tx.turns.sleep(claim, until=until)
+            case None:
+                tx.turns.rest(claim)
+        return Again.LATER
 
     def _stop(
         self, tx: Transaction, claim: Claim, definition: Definition, step: Step, user: str, now: datetime

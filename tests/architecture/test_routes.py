@@ -14,8 +14,8 @@ from shipyard_api.api import app as app_module
 from shipyard_api.api.auth import DESIGN, READ, RULES, SECRETS, WRITE, Guarded
 from shipyard_api.domain.actions import ActionName, RunState, StepState
 from shipyard_api.domain.configdocs import BufferMode, Version
+from shipyard_api.domain.facts import GroupStatus, Phase, PhaseStatus, Reason
 from shipyard_api.domain.nodes import NodeStatus
-from shipyard_api.domain.rollout import GroupStatus, Phase, PhaseStatus, Reason
 from shipyard_api.settings import Database, Drydock, Secret, Settings, share_directory
 from tests.conftest import ROOT
 from tests.integration.api import description

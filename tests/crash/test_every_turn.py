@@ -3,23 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Refused
+from tests.fakes.cluster import FakeCluster
 from tests.fakes.provisioner import Breakage
 from tests.world import SETTLE, Checkpoints, KilledError, World
 
+NODES = [NodeName(f"n{number}") for number in range(6)]
 
-def calm(worlds: Callable[[], World]) -> tuple[Any, list[str]]:
+
+@dataclass(frozen=True)
+class Plan:
+    """How a world is made, and what of its ending must not depend on what went wrong."""
+
+    world: Callable[[], dict[str, Any]]
+    ending: Callable[[World], Any]
+
+
+def joined() -> FakeCluster:
+    cluster = FakeCluster()
+    cluster.join(*(node for node in NODES if node != "n2"))
+    return cluster
+
+
+# Where nodes are streamed, who sends which node when depends on when one looks: then only how all ends must be alike.
+PLANS = {
+    "one after another": Plan(dict, World.ending),
+    "joining a cluster": Plan(lambda: {"cluster": joined()}, World.ending),
+    "all at once": Plan(
+        lambda: {
+            "configuration": {"max_parallel_groups": 9, "deploy_as_prepared": True, "max_nodes_in_flight": 4},
+            "early": ("n0", "n1", "n3", "n5"),
+        },
+        World.outcome,
+    ),
+}
+
+
+@pytest.fixture(
+    params=[name if not at else pytest.param(name, marks=pytest.mark.crash) for at, name in enumerate(PLANS)]
+)
+def plan(request: pytest.FixtureRequest) -> Plan:
+    return PLANS[request.param]
+
+
+def calm(worlds: Callable[..., World], plan: Plan = PLANS["one after another"]) -> tuple[Any, list[str]]:
     """How it ends when nothing goes wrong, and the checkpoints on the way."""
-    world, points = worlds(), Checkpoints()
+    world, points = worlds(**plan.world()), Checkpoints()
     world.run(world.worker(points))
-    return world.ending(), points.names
+    return plan.ending(world), points.names
 
 
-def test_the_calm_run_is_what_the_design_says(worlds: Callable[[], World]) -> None:
+def test_the_calm_run_is_what_the_design_says(worlds: Callable[..., World]) -> None:
     (state, steps, groups, nodes, submissions), _names = calm(worlds)
     assert state.value == "success"
     assert [state.value for _step, state in steps] == ["success"] * len(steps)
@@ -46,8 +86,10 @@ def test_the_calm_run_is_what_the_design_says(worlds: Callable[[], World]) -> No
 
 
 @pytest.mark.parametrize("slice_", range(4), ids=lambda number: f"slice-{number}")
-def test_killed_at_every_checkpoint_it_ends_like_the_calm_run(worlds: Callable[[], World], slice_: int) -> None:
-    expected, names = calm(worlds)
+def test_killed_at_every_checkpoint_it_ends_like_the_calm_run(
+    worlds: Callable[..., World], plan: Plan, slice_: int
+) -> None:
+    expected, names = calm(worlds, plan)
 
     def die() -> None:
         raise KilledError
@@ -56,19 +98,19 @@ def test_killed_at_every_checkpoint_it_ends_like_the_calm_run(worlds: Callable[[
         if name.startswith("before ") and name != "before commit":
             # Nothing happens between a commit and the call after it: that point is passed at the commit.
             continue
-        world = worlds()
+        world = worlds(**plan.world())
         with pytest.raises(KilledError):
             world.run(world.worker(Checkpoints(chosen, die)))
         # What the dead worker's database connection held goes with it.
         world.close()
         world.clock.advance(1.0)
         world.run(world.worker())
-        assert world.ending() == expected, f"killed at checkpoint {chosen}, {name}"
+        assert plan.ending(world) == expected, f"killed at checkpoint {chosen}, {name}"
 
 
-def test_delivered_twice_every_turn_ends_like_the_calm_run(worlds: Callable[[], World]) -> None:
-    expected, _names = calm(worlds)
-    world = worlds()
+def test_delivered_twice_every_turn_ends_like_the_calm_run(worlds: Callable[..., World], plan: Plan) -> None:
+    expected, _names = calm(worlds, plan)
+    world = worlds(**plan.world())
     first, second = world.worker(), world.worker()
     for _ in range(400):
         first.turn(world.action)
@@ -77,33 +119,35 @@ def test_delivered_twice_every_turn_ends_like_the_calm_run(worlds: Callable[[], 
         if ended:
             break
         world.clock.advance(wait)
-    assert world.ending() == expected
+    assert plan.ending(world) == expected
 
 
-def test_a_worker_that_was_taken_for_dead_is_fenced_wherever_it_stood(worlds: Callable[[], World]) -> None:
+def test_a_worker_that_was_taken_for_dead_is_fenced_wherever_it_stood(worlds: Callable[..., World], plan: Plan) -> None:
     """It stops for longer than ``settle``, another one goes on, and then it wakes up and wants to finish its turn."""
-    expected, names = calm(worlds)
+    expected, names = calm(worlds, plan)
     for chosen, name in enumerate(names):
         if name.startswith("before "):
             # Before a commit it holds the row, so nobody can take over. And between the last look at the clock and
             # a submission no fence is possible: that gap is named in the adapter's docstring.
             continue
-        world = worlds()
+        world = worlds(**plan.world())
 
         def another_takes_over(world: World = world) -> None:
             world.clock.advance(3 * SETTLE)
             world.worker().run(world.action)
 
         world.run(world.worker(Checkpoints(chosen, another_takes_over)))
-        assert world.ending() == expected, f"overtaken at checkpoint {chosen}, {name}"
+        assert plan.ending(world) == expected, f"overtaken at checkpoint {chosen}, {name}"
 
 
 @pytest.mark.parametrize("breakage", list(Breakage), ids=lambda one: one.value)
-def test_every_call_that_breaks_once_changes_nothing(worlds: Callable[[], World], breakage: Breakage) -> None:
-    expected, names = calm(worlds)
+def test_every_call_that_breaks_once_changes_nothing(
+    worlds: Callable[..., World], plan: Plan, breakage: Breakage
+) -> None:
+    expected, names = calm(worlds, plan)
     calls = [name.removeprefix("before ") for name in names if name.startswith("before ") and name != "before commit"]
     for number, call in enumerate(calls):
-        world, points = worlds(), Checkpoints()
+        world, points = worlds(**plan.world()), Checkpoints()
         nth = calls[:number].count(call)
 
         class BreakNth(Checkpoints):
@@ -114,10 +158,10 @@ def test_every_call_that_breaks_once_changes_nothing(worlds: Callable[[], World]
 
         points = BreakNth()
         world.run(world.worker(points))
-        assert world.ending() == expected, f"{call} number {nth} broke {breakage.value} its effect"
+        assert plan.ending(world) == expected, f"{call} number {nth} broke {breakage.value} its effect"
 
 
-def test_the_journal_shows_every_turn_once(worlds: Callable[[], World]) -> None:
+def test_the_journal_shows_every_turn_once(worlds: Callable[..., World]) -> None:
     world = worlds()
     world.run(world.worker())
     with world.store().begin() as tx:
@@ -133,7 +177,7 @@ def test_the_journal_shows_every_turn_once(worlds: Callable[[], World]) -> None:
 
 @pytest.mark.parametrize("call", ["report", "submit"])
 def test_a_turn_that_always_breaks_fails_its_step_and_the_action_ends(
-    worlds: Callable[[], World], monkeypatch: pytest.MonkeyPatch, call: str
+    worlds: Callable[..., World], monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     world = worlds()
 
@@ -154,7 +198,7 @@ def test_a_turn_that_always_breaks_fails_its_step_and_the_action_ends(
 
 
 def test_overtaken_while_it_looks_for_a_lost_submission_it_does_not_submit_after_all(
-    worlds: Callable[[], World],
+    worlds: Callable[..., World],
 ) -> None:
     """Looking may take long; whoever took over meanwhile has looked too, found nothing, and sent the work."""
     expected, _names = calm(worlds)
@@ -175,7 +219,7 @@ def test_overtaken_while_it_looks_for_a_lost_submission_it_does_not_submit_after
     assert world.ending() == expected
 
 
-def test_a_peer_that_refuses_to_be_looked_at_has_not_refused_the_work(worlds: Callable[[], World]) -> None:
+def test_a_peer_that_refuses_to_be_looked_at_has_not_refused_the_work(worlds: Callable[..., World]) -> None:
     expected, _names = calm(worlds)
     world = worlds()
     world.provisioner.break_next("submit", Breakage.AFTER_EFFECT)

@@ -53,9 +53,10 @@ class FakeProvisioner:
     """A provisioner that does what its attributes say; every one may be changed at any time.
 
     ``fates``: nodes that do not succeed. ``site_failures``: operations on the whole site that fail, with the message.
-    ``running_reports``: how often a job is reported as queued, then running, before it has ended. ``findings``: what
-    ``validate_design`` returns. ``readable``: whether the design can be read. ``failing``: raised by the next calls,
-    first in first out, by name of the method. ``submissions`` is everything accepted, in order.
+    ``early``: nodes that are told as done while their job runs. ``running_reports``: how often a job is reported as
+    queued, then running, before it has ended. ``findings``: what ``validate_design`` returns. ``readable``: whether the
+    design can be read. ``failing``: raised by the next calls, first in first out, by name of the method.
+    ``submissions`` is everything accepted, in order; of the jobs in ``mute`` nothing is told among others.
     """
 
     nodes: Iterable[Node] = ()
@@ -65,6 +66,7 @@ class FakeProvisioner:
     findings: tuple[Finding, ...] = ()
     readable: bool = True
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    early: frozenset[NodeName] = frozenset()
     name: str = "Fake"
     capabilities: Capabilities = Capabilities(selects=True)  # noqa: RUF009  # immutable
     submissions: list[Submission] = field(default_factory=list)
@@ -76,6 +78,7 @@ class FakeProvisioner:
         self._reports: dict[JobId, int] = {}
         self._lost: set[JobId] = set()
         self.aborted: set[JobId] = set()
+        self.mute: set[JobId] = set()
 
     # What tests do.
 
@@ -148,7 +151,7 @@ class FakeProvisioner:
 
     def reports(self, jobs: Mapping[JobId, Work]) -> Mapping[JobId, JobReport]:
         self._call("report")
-        return {job: self._report(job, work) for job, work in jobs.items()}
+        return {job: self._report(job, work) for job, work in jobs.items() if job not in self.mute}
 
     def report(self, job: JobId, work: Work) -> JobReport:
         self._call("report")
@@ -159,7 +162,7 @@ class FakeProvisioner:
             return JobReport(job, JobState.LOST, ok=False, message="no such job")
         seen = self._reports[job] = self._reports.get(job, 0) + 1
         if seen <= self.running_reports:
-            return JobReport(job, JobState.QUEUED if seen == 1 else JobState.RUNNING, ok=False)
+            return self._running_report(job, work, JobState.QUEUED if seen == 1 else JobState.RUNNING)
         if work.nodes is None:
             failure = self.site_failures.get(work.operation, "")
             return JobReport(job, JobState.ENDED, ok=not failure, message=failure)
@@ -170,6 +173,11 @@ class FakeProvisioner:
         if not self.capabilities.aborts:
             raise Refused(self.name, f"abort {job}", "it cannot stop work")
         self.aborted.add(job)
+
+    def _running_report(self, job: JobId, work: Work, state: JobState) -> JobReport:
+        sent = frozenset(work.nodes or ()) & self.early if state is JobState.RUNNING else frozenset()
+        failed = {node for node in sent if node in self.fates}
+        return JobReport(job, state, ok=False, succeeded=sent - failed, failed=frozenset(failed))
 
     def _nodes_report(self, job: JobId, work: Work, sent: frozenset[NodeName]) -> JobReport:
         word = work.operation.value

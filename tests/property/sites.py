@@ -1,14 +1,16 @@
 """Random strategies with what will happen to their nodes, for the properties of a rollout."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from random import Random
 from typing import TypeVar
 
 from hypothesis import strategies as st
 
 from shipyard_api.domain.criteria import SuccessCriteria
+from shipyard_api.domain.facts import Fact, Phase
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.rollout import Fact, Move, Outcome, Phase, Rollout
+from shipyard_api.domain.rollout import SERIAL, Mode, Move, Outcome, Rollout
 from shipyard_api.domain.strategy import DeploymentGroup, GroupName, Strategy
 
 T = TypeVar("T")
@@ -38,9 +40,18 @@ class Site:
     members: dict[GroupName, frozenset[NodeName]]
     fate: Fate
 
-    def rollout(self) -> Rollout:
+    def rollout(self, mode: Mode = SERIAL) -> Rollout:
         """Return the rollout before its first move."""
-        return Rollout(self.strategy, self.members)
+        return Rollout(self.strategy, self.members, mode)
+
+    def apart(self) -> "Site":
+        """Return the same site with each node in the first of its groups only."""
+        taken: set[NodeName] = set()
+        members = {}
+        for group in self.strategy.groups:
+            members[group.name] = self.members[group.name] - taken
+            taken |= members[group.name]
+        return replace(self, members=members)
 
     def with_fate(self, fate: Fate) -> "Site":
         """Return the same site with another fate."""
@@ -52,13 +63,51 @@ def run(site: Site, rollout: Rollout | None = None) -> tuple[Rollout, list[Move]
     rollout = rollout or site.rollout()
     moves: list[Move] = []
     facts: list[Fact] = []
-    if rollout.running is not None:
-        facts += rollout.finish(site.fate.outcome(rollout.running))
+    for move in list(rollout.running):
+        facts += rollout.finish(move, site.fate.outcome(move))
     while (move := rollout.next_move()) is not None:
         moves.append(move)
         facts += rollout.start(move)
-        facts += rollout.finish(site.fate.outcome(move))
+        if move.nodes:
+            facts += rollout.finish(move, site.fate.outcome(move))
     return rollout, moves, facts
+
+
+def weave(
+    site: Site, rollout: Rollout, dice: Random, after: Callable[[], None] = lambda: None
+) -> tuple[list[Move], list[Fact]]:
+    """Play a rollout with all that it lets be in flight; what comes back first, and in how many parts, is random.
+
+    ``after`` is called after every change.
+    """
+    moves: list[Move] = []
+    facts: list[Fact] = []
+    while not rollout.done:
+        while (move := rollout.next_move()) is not None:
+            moves.append(move)
+            facts += rollout.start(move)
+            after()
+        if not rollout.running:
+            break
+        move = dice.choice(rollout.running)
+        outcome = site.fate.outcome(move)
+        if rollout.mode.wants_progress and dice.random() < 0.6:
+            seen = frozenset(node for node in move.nodes if dice.random() < 0.5)
+            facts += rollout.progress(
+                move, replace(outcome, succeeded=outcome.succeeded & seen), seen - outcome.succeeded
+            )
+        else:
+            facts += rollout.finish(move, outcome)
+        after()
+    return moves, facts
+
+
+modes = st.builds(
+    Mode,
+    max_parallel_groups=st.integers(1, 4),
+    max_nodes_in_flight=st.none() | st.integers(1, 5),
+    deploy_as_prepared=st.booleans(),
+)
 
 
 NODES = [NodeName(f"n{number}") for number in range(10)]

@@ -1,27 +1,41 @@
 """What the baremetal nodes step remembers between two turns, and how that is stored."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from shipyard_api.domain.deployment_configuration import Patience
+from shipyard_api.domain.facts import GroupStatus, Phase, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout import GroupStatus, Move, Phase, Reason, Rollout
+from shipyard_api.domain.rollout import Move, Rollout
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy import GroupName
 from shipyard_api.workflow.step import Json
 
 
 @dataclass(slots=True)
+class Watch:
+    """How a running move is watched: its ``job`` (see job_watch), or since its end the nodes that are to join the
+    cluster (see joining). ``done`` are nodes that it brought to their goal and that are settled already.
+    """
+
+    job: Json
+    joining: Json | None = None
+    done: tuple[NodeName, ...] = ()
+
+
+@dataclass(slots=True)
 class RolloutState:
-    """``rollout`` is None until the members are known; ``job`` is the running one (see job_watch), ``since`` is when
-    the provisioner first did not answer the question for members, ``failed`` ends the step without a verdict.
-    ``kept`` are nodes that the action ``kept_from`` deployed, and that are left alone.
+    """``rollout`` is None until the members are known; ``watches`` are those of its running moves, which are next
+    looked at at ``look_at``. ``since`` is when the provisioner first did not answer the question for members,
+    ``failed`` ends the step without a verdict. ``kept`` are nodes that the action ``kept_from`` deployed, and that are
+    left alone.
     """
 
     inputs: SiteInputs
     rollout: Rollout | None = None
-    job: Json | None = None
+    watches: dict[Move, Watch] = field(default_factory=dict)
+    look_at: str | None = None
     since: str | None = None
     failed: str = ""
     kept: tuple[NodeName, ...] = ()
@@ -47,27 +61,56 @@ class RolloutState:
         stored: dict[str, Any] = {
             "v": 1,
             "inputs": self.inputs.to_json(),
-            "job": self.job,
             "since": self.since,
             "failed": self.failed,
         }
         if self.kept:
             stored |= {"kept": list(self.kept), "kept_from": self.kept_from}
         if self.rollout is not None:
-            stored["rollout"] = _dump(self.rollout)
+            running = [_dump_watch(move, self.watches[move]) for move in self.rollout.running]
+            stored |= {"rollout": {**_dump(self.rollout), "running": running}, "look_at": self.look_at}
         return stored
 
     @classmethod
     def from_json(cls, stored: Json) -> "RolloutState":
         """Return the state from its stored form."""
-        inputs = SiteInputs.from_json(stored["inputs"])
-        rollout = _load(inputs, stored["rollout"]) if "rollout" in stored else None
-        kept = tuple(NodeName(node) for node in stored.get("kept", ()))
-        return cls(inputs, rollout, stored["job"], stored["since"], stored["failed"], kept, stored.get("kept_from", ""))
+        state = cls(
+            SiteInputs.from_json(stored["inputs"]),
+            since=stored["since"],
+            failed=stored["failed"],
+            kept=_nodes(stored.get("kept", ())),
+            kept_from=stored.get("kept_from", ""),
+        )
+        if "rollout" in stored:
+            watched = [_load_watch(one) for one in stored["rollout"]["running"]]
+            state.watches = dict(watched)
+            state.rollout = _load(state.inputs, stored["rollout"], [move for move, _ in watched])
+            state.look_at = stored["look_at"]
+        return state
+
+
+def _nodes(names: Any) -> tuple[NodeName, ...]:
+    return tuple(NodeName(name) for name in names)
+
+
+def _dump_watch(move: Move, watch: Watch) -> dict[str, Any]:
+    return {
+        "group": move.group,
+        "phase": move.phase.value,
+        "nodes": list(move.nodes),
+        "batch": move.batch,
+        "job": watch.job,
+        "joining": watch.joining,
+        "done": list(watch.done),
+    }
+
+
+def _load_watch(stored: Mapping[str, Any]) -> tuple[Move, Watch]:
+    move = Move(GroupName(stored["group"]), Phase(stored["phase"]), _nodes(stored["nodes"]), stored["batch"])
+    return move, Watch(stored["job"], stored["joining"], _nodes(stored["done"]))
 
 
 def _dump(rollout: Rollout) -> dict[str, Any]:
-    running = rollout.running
     return {
         "members": {name: sorted(nodes) for name, nodes in rollout.members.items()},
         "nodes": {name: status.value for name, status in rollout.nodes.items() if status is not NodeStatus.NOT_STARTED},
@@ -75,23 +118,22 @@ def _dump(rollout: Rollout) -> dict[str, Any]:
             name: status.value for name, status in rollout.groups.items() if status is not GroupStatus.NOT_STARTED
         },
         "reasons": {name: reason.value for name, reason in rollout.reasons.items()},
-        "running": None
-        if running is None
-        else {"group": running.group, "phase": running.phase.value, "nodes": list(running.nodes)},
+        "batches": {
+            name: {phase.value: count for phase, count in made.items()} for name, made in rollout.batches.items()
+        },
     }
 
 
-def _load(inputs: SiteInputs, stored: Mapping[str, Any]) -> Rollout:
-    rollout = Rollout(inputs.strategy, stored["members"])
-    running = stored["running"]
+def _load(inputs: SiteInputs, stored: Mapping[str, Any], running: list[Move]) -> Rollout:
+    rollout = Rollout(inputs.strategy, stored["members"], inputs.configuration.mode)
     rollout.restore(
         nodes={NodeName(name): NodeStatus(status) for name, status in stored["nodes"].items()},
         groups={GroupName(name): GroupStatus(status) for name, status in stored["groups"].items()},
         reasons={GroupName(name): Reason(reason) for name, reason in stored["reasons"].items()},
-        running=None
-        if running is None
-        else Move(
-            GroupName(running["group"]), Phase(running["phase"]), tuple(NodeName(node) for node in running["nodes"])
-        ),
+        running=running,
+        batches={
+            GroupName(name): {Phase(phase): count for phase, count in made.items()}
+            for name, made in stored["batches"].items()
+        },
     )
     return rollout

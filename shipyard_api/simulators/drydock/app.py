@@ -28,6 +28,7 @@ def create_app(
     """Return the WSGI application; ``token``: what clients have to send, None lets everybody in."""
     app = falcon.App()
     app.add_middleware(wire.RequestIds())
+    app.add_middleware(wire.Dates(clock))
     if token:
         app.add_middleware(wire.Tokens(token))
     app.add_error_handler(wire.BodyRefused, wire.refuse_body)

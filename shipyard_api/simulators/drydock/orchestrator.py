@@ -131,7 +131,7 @@ class Orchestrator:
                 at = self._next_look(task, now) if task else inf
                 if task is None or now < at:
                     wake_up = min(at, self._due[0][0] if self._due else inf)
-                    self._changed.wait(None if wake_up == inf else max(wake_up - now, 0.0))
+                    self._clock.wait(self._changed, None if wake_up == inf else max(wake_up - now, 0.0))
                     continue
                 self._queue.popleft()
                 task.started = now

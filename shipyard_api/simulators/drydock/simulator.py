@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from shipyard_api.simulators.clock import Clock
 from shipyard_api.simulators.drydock.app import create_app
@@ -15,8 +16,8 @@ from shipyard_api.simulators.server import Server
 class Simulator:
     """A Drydock over a simulated site, listening on this machine from the start; ``serve`` answers.
 
-    ``time_scale``: seconds that a nominal second takes. ``design_token``: sent when a design is fetched from
-    Deckhand. ``token``: what clients have to send; None lets everybody in.
+    ``time_scale``: seconds that a nominal second takes; ``clock`` replaces it, and its time. ``design_token``: sent
+    when a design is fetched from Deckhand. ``token``: what clients have to send; None lets everybody in.
     """
 
     def __init__(
@@ -28,8 +29,9 @@ class Simulator:
         log_file: Path | None = None,
         design_token: str | None = None,
         token: str | None = None,
+        clock: Clock | None = None,
     ) -> None:
-        clock, designs = Clock(time_scale), Designs(design_token)
+        clock, designs = clock or Clock(time_scale), Designs(design_token)
         self._log = EventLog(log_file)
         self._orchestrator = Orchestrator(scenario, clock, designs, self._log)
         self._server = Server(create_app(self._orchestrator, designs, clock, self._log, token=token), port)
@@ -38,6 +40,10 @@ class Simulator:
     def url(self) -> str:
         """Where it listens, without the path of the API."""
         return self._server.url
+
+    def events(self) -> list[dict[str, Any]]:
+        """Return the log so far."""
+        return self._orchestrator.look(lambda _tasks, _site, _now: self._log.events())
 
     def serve(self) -> None:
         """Answer requests and run tasks until ``stop`` is called from another thread."""

@@ -3,10 +3,12 @@
 import json
 import uuid
 from collections.abc import Callable
+from email.utils import formatdate
 from typing import Any
 
 import falcon
 
+from shipyard_api.simulators.clock import Clock
 from shipyard_api.simulators.drydock.task_views import API
 
 # These two break while they report an error, so theirs comes from the web framework.
@@ -87,6 +89,19 @@ class RequestIds:
     ) -> None:
         """Set the header."""
         resp.set_header("X-Drydock-Req", str(uuid.uuid4()))
+
+
+class Dates:
+    """Tells on every answer what time it is here, by which a client sees how far its own clock differs."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def process_response(
+        self, _req: falcon.Request, resp: falcon.Response, _resource: object, _req_succeeded: bool
+    ) -> None:
+        """Set the header."""
+        resp.set_header("Date", formatdate(self._clock.now(), usegmt=True))
 
 
 class Tokens:

@@ -1,6 +1,5 @@
 """How a request becomes a call of an operation, and what the operation returns becomes an answer."""
 
-import time
 from typing import Any
 
 import falcon
@@ -51,7 +50,7 @@ class Endpoint:
             # What takes no time at all has happened before the answer is written.
             self._region.settle(now)
             reply = result if isinstance(result, Reply) else Reply(self._shown(result))
-        time.sleep(reply.wait + req.env.get(PAUSE, 0))
+        self._region.clock.sleep(reply.wait + req.env.get(PAUSE, 0))
         if reply.content is None and reply.status == 204:
             resp.status = falcon.HTTP_204
         elif isinstance(reply.content, bytes):

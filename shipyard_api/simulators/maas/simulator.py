@@ -25,7 +25,7 @@ class Simulator:
 
     ``machines``: those of the site; the scenario may name more. ``accounts``: who may come in, the first of them
     owns what belongs to somebody from the start; None lets in any key. ``time_scale``: seconds that a nominal second
-    takes. ``state``: a file that the region is kept in over a restart.
+    takes; ``clock`` replaces it, and its time. ``state``: a file that the region is kept in over a restart.
     """
 
     def __init__(
@@ -38,8 +38,9 @@ class Simulator:
         port: int = 0,
         log_file: Path | None = None,
         state: Path | None = None,
+        clock: Clock | None = None,
     ) -> None:
-        clock = Clock(time_scale)
+        clock = clock or Clock(time_scale)
         self._log = EventLog(log_file)
         self._region = Region(scenario or Scenario(), clock, Accounts(accounts), self._log, state=state)
         furnish(self._region, machines)
@@ -60,6 +61,10 @@ class Simulator:
     def history(self) -> list[dict[str, Any]]:
         """Return every change of every machine so far, in the order of time."""
         return list(self._region.read(lambda: list(self._region.history)))
+
+    def events(self) -> list[dict[str, Any]]:
+        """Return the log so far: requests and changes of machines, in the order in which they were written."""
+        return list(self._region.read(self._log.events))
 
     def serve(self) -> None:
         """Answer requests until ``stop`` is called from another thread."""

@@ -7,8 +7,7 @@ import pytest
 
 from shipyard_api.domain import selectors
 from shipyard_api.domain.actions import ActionId, RunState, StepState
-from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout import (
+from shipyard_api.domain.facts import (
     GroupChanged,
     GroupStatus,
     MembersKnown,
@@ -19,6 +18,7 @@ from shipyard_api.domain.rollout import (
     PhaseStatus,
     Reason,
 )
+from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy import GroupName
 from tests.factories import five_groups_inventory, five_groups_strategy
 from tests.integration.api.recorded import pages, told

@@ -8,9 +8,7 @@ import pytest
 
 from shipyard_api.domain.actions import ActionId, RunState
 from shipyard_api.domain.criteria import Criterion, Shortfall
-from shipyard_api.domain.findings import DocumentRef, Finding, Level
-from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout import (
+from shipyard_api.domain.facts import (
     GroupChanged,
     GroupStatus,
     MembersKnown,
@@ -21,6 +19,8 @@ from shipyard_api.domain.rollout import (
     PhaseStatus,
     Reason,
 )
+from shipyard_api.domain.findings import DocumentRef, Finding, Level
+from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy import GroupName
 from tests.factories import group, strategy
 from tests.integration.api.recorded import statements, told

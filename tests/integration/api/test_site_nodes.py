@@ -9,8 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId, RunState
-from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout import (
+from shipyard_api.domain.facts import (
     GroupChanged,
     GroupStatus,
     MembersKnown,
@@ -20,6 +19,7 @@ from shipyard_api.domain.rollout import (
     PhaseStarted,
     PhaseStatus,
 )
+from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy import GroupName
 from shipyard_api.storage import tables as t
 from tests.factories import group, strategy
@@ -265,7 +265,7 @@ def test_what_came_late_is_told_and_changes_nothing(committed: Site, engine: sa.
 
 
 def test_nodes_that_a_retry_kept_tell_where_they_were_deployed(committed: Site) -> None:
-    from shipyard_api.domain.rollout import NodesKept
+    from shipyard_api.domain.facts import NodesKept
 
     first = played(committed, rolled(members(a="n1 n2"), {"n2": BAD}))
     played(committed, [members(a="n1 n2"), NodesKept(names("n1"), first)])

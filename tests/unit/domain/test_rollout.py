@@ -6,19 +6,9 @@ from typing import Any
 import pytest
 
 from shipyard_api.domain.criteria import Criterion, Shortfall
+from shipyard_api.domain.facts import Fact, GroupChanged, GroupStatus, NodesChanged, Phase, Reason, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout import (
-    Fact,
-    GroupChanged,
-    GroupStatus,
-    Move,
-    NodesChanged,
-    Outcome,
-    Phase,
-    Reason,
-    Rollout,
-    Verdict,
-)
+from shipyard_api.domain.rollout import Move, Outcome, Rollout
 from shipyard_api.domain.selectors import select
 from shipyard_api.domain.strategy import GroupName, check_groups
 from tests.factories import (
@@ -193,13 +183,13 @@ def test_two_groups_never_run_at_the_same_time() -> None:
 def test_of_the_groups_that_are_ready_the_first_of_the_document_goes_first() -> None:
     moves, _ = play(rollout((group("b"), ""), (group("a"), ""), (group("c"), "")))
 
-    assert [one.group for one in moves[::2]] == ["b", "a", "c"]
+    assert [one.group for one in moves] == ["b", "a", "c"]
 
 
 def test_a_group_that_becomes_ready_goes_before_later_ones_that_have_waited_longer() -> None:
     moves, _ = play(rollout((group("child", after=["parent"]), ""), (group("parent"), ""), (group("other"), "")))
 
-    assert [one.group for one in moves[::2]] == ["parent", "child", "other"]
+    assert [one.group for one in moves] == ["parent", "child", "other"]
 
 
 def test_a_chain_of_20_000_groups_runs_from_end_to_end() -> None:
@@ -270,7 +260,7 @@ def test_prepare_takes_nodes_not_started_and_deploy_takes_prepared_ones() -> Non
         nodes={NodeName("n1"): NodeStatus.PREPARED, NodeName("n2"): NodeStatus.SUCCESS},
         groups={},
         reasons={},
-        running=None,
+        running=[],
     )
 
     moves, _ = play(subject)
@@ -340,7 +330,7 @@ def test_a_success_of_a_node_that_was_not_sent_changes_nothing() -> None:
     subject = rollout((group("a"), "n1"), (group("b"), "n2"))
     subject.start(move("a", PREPARE, "n1"))
 
-    subject.finish(Outcome(frozenset({NodeName("n1"), NodeName("n2"), NodeName("stranger")})))
+    subject.finish(move("a", PREPARE, "n1"), Outcome(frozenset({NodeName("n1"), NodeName("n2"), NodeName("stranger")})))
 
     assert nodes(subject) == {"n1": "prepared", "n2": "not_started"}
 
@@ -355,11 +345,11 @@ def test_each_node_has_one_status_that_follows_the_moves() -> None:
     subject.start(move("a", PREPARE, "n1 n2 n3"))
     assert nodes(subject) == dict.fromkeys(["n1", "n2", "n3"], "not_started")
 
-    subject.finish(Outcome(frozenset({NodeName("n1"), NodeName("n2")})))
+    subject.finish(move("a", PREPARE, "n1 n2 n3"), Outcome(frozenset({NodeName("n1"), NodeName("n2")})))
     assert nodes(subject) == {"n1": "prepared", "n2": "prepared", "n3": "failure"}
 
     subject.start(move("a", DEPLOY, "n1 n2"))
-    subject.finish(Outcome(frozenset({NodeName("n2")})))
+    subject.finish(move("a", DEPLOY, "n1 n2"), Outcome(frozenset({NodeName("n2")})))
     assert nodes(subject) == {"n1": "failure", "n2": "success", "n3": "failure"}
 
 
@@ -395,11 +385,11 @@ def test_criteria_are_judged_after_deploy() -> None:
 def test_a_node_that_was_prepared_but_failed_deploy_counts_as_failed() -> None:
     subject = rollout((group("a", maximum_failed=0), "n1 n2"))
     subject.start(move("a", PREPARE, "n1 n2"))
-    subject.finish(Outcome(frozenset({NodeName("n1"), NodeName("n2")})))
-    assert groups(subject) == {"a": "preparing"}
+    subject.finish(move("a", PREPARE, "n1 n2"), Outcome(frozenset({NodeName("n1"), NodeName("n2")})))
+    assert groups(subject) == {"a": "deploying"}
 
     subject.start(move("a", DEPLOY, "n1 n2"))
-    subject.finish(Outcome(frozenset({NodeName("n1")})))
+    subject.finish(move("a", DEPLOY, "n1 n2"), Outcome(frozenset({NodeName("n1")})))
 
     assert reasons(subject) == {"a": "deploy"}
 
@@ -426,7 +416,7 @@ def test_a_group_without_criteria_succeeds_though_every_node_failed() -> None:
     moves, _ = play(subject, fail="prepare:n1 prepare:n2")
 
     assert groups(subject) == {"a": "success", "b": "success"}
-    assert moves[1] == move("a", DEPLOY)
+    assert order(moves) == ["prepare a", "prepare b", "deploy b"]
     assert subject.verdict() is Verdict.SUCCESS
 
 
@@ -563,7 +553,7 @@ def test_nodes_that_were_done_when_the_time_was_up_keep_their_status_and_count_f
     subject = rollout((group("slow"), "n1 n2"), (group("other", minimum=1), "n1"))
     subject.start(move("slow", PREPARE, "n1 n2"))
 
-    facts = subject.finish(Outcome(frozenset({NodeName("n1")}), timed_out=True))
+    facts = subject.finish(move("slow", PREPARE, "n1 n2"), Outcome(frozenset({NodeName("n1")}), timed_out=True))
 
     assert nodes(subject) == {"n1": "prepared", "n2": "failure"}
     assert NodesChanged(GroupName("slow"), PREPARE, NodeStatus.FAILURE, (NodeName("n2"),), True) in facts
@@ -603,7 +593,9 @@ def test_what_the_provisioner_said_of_failed_nodes_is_kept() -> None:
     subject.start(move("a", PREPARE, "n1 n2 n3"))
     said = {NodeName("n1"): "was fine", NodeName("n2"): "no power"}
 
-    *_, told = subject.finish(Outcome(frozenset({NodeName("n1")}), reasons=said))
+    *_, told, _deploying = subject.finish(
+        move("a", PREPARE, "n1 n2 n3"), Outcome(frozenset({NodeName("n1")}), reasons=said)
+    )
 
     assert isinstance(told, NodesChanged)
     assert told.nodes == ("n2", "n3")
@@ -629,8 +621,10 @@ def test_only_the_next_move_can_be_started(wrong: Move) -> None:
 
 
 def test_nothing_can_be_finished_that_was_not_started() -> None:
-    with pytest.raises(ValueError, match="no move is running"):
-        rollout((group("a"), "n1")).finish(Outcome())
+    with pytest.raises(ValueError, match="prepare of a is not running"):
+        rollout((group("a"), "n1")).finish(move("a", PREPARE, "n1"), Outcome())
+    with pytest.raises(ValueError, match="prepare of a is not running"):
+        rollout((group("a"), "n1")).progress(move("a", PREPARE, "n1"), Outcome())
 
 
 def test_asking_for_the_next_move_changes_nothing() -> None:
@@ -647,7 +641,7 @@ def test_a_rollout_taken_up_between_prepare_and_deploy_goes_on_with_deploy() -> 
         nodes={NodeName("n1"): NodeStatus.PREPARED},
         groups={GroupName("a"): GroupStatus.PREPARING},
         reasons={},
-        running=None,
+        running=[],
     )
 
     assert subject.next_move() == move("a", DEPLOY, "n1")
@@ -656,12 +650,12 @@ def test_a_rollout_taken_up_between_prepare_and_deploy_goes_on_with_deploy() -> 
 def test_a_rollout_taken_up_in_the_middle_of_a_move_waits_for_its_outcome() -> None:
     subject = rollout((group("a"), "n1"), (group("b"), "n2"))
     subject.restore(
-        nodes={}, groups={GroupName("a"): GroupStatus.PREPARING}, reasons={}, running=move("a", PREPARE, "n1")
+        nodes={}, groups={GroupName("a"): GroupStatus.PREPARING}, reasons={}, running=[move("a", PREPARE, "n1")]
     )
 
     assert subject.next_move() is None
     assert not subject.done
-    subject.finish(Outcome(frozenset({NodeName("n1")})))
+    subject.finish(move("a", PREPARE, "n1"), Outcome(frozenset({NodeName("n1")})))
     assert subject.next_move() == move("a", DEPLOY, "n1")
 
 
@@ -672,7 +666,7 @@ def test_a_rollout_taken_up_after_its_end_is_done() -> None:
         nodes={NodeName("n1"): NodeStatus.FAILURE},
         groups={GroupName("a"): GroupStatus.FAILED, GroupName("b"): GroupStatus.FAILED},
         reasons={GroupName("a"): Reason.TIMEOUT, GroupName("b"): Reason.DEPENDENCY},
-        running=None,
+        running=[],
     )
 
     assert subject.done
@@ -690,6 +684,6 @@ def test_every_order_of_the_document_gives_an_order_that_the_dependencies_allow(
 
         moves, _ = play(Rollout(plan, {entry.name: [] for entry in plan.groups}))
 
-        started = [one.group for one in moves[::2]]
+        started = list(dict.fromkeys(one.group for one in moves))
         for entry in turned:
             assert all(started.index(parent) < started.index(entry["name"]) for parent in entry["depends_on"])

@@ -1,0 +1,19 @@
+"""A phase of a group may be sent in several batches."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0006"
+down_revision = "0005"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.add_column("group_phases", sa.Column("batch", sa.Integer(), server_default="1", nullable=False))
+    op.drop_constraint(op.f("group_phases_pkey"), "group_phases", type_="primary")
+    op.create_primary_key(op.f("group_phases_pkey"), "group_phases", ["action_id", "group_name", "phase", "batch"])
+
+
+def downgrade() -> None:
+    raise NotImplementedError("migrations go forward only: restore a backup instead")

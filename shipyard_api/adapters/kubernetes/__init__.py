@@ -1,0 +1,1 @@
+"""The cluster port, filled by a Kubernetes API server."""

@@ -1,0 +1,21 @@
+"""The cluster port over a Kubernetes API server."""
+
+from collections.abc import Collection, Mapping
+
+from shipyard_api.adapters.kubernetes import translate
+from shipyard_api.adapters.kubernetes.client import SYSTEM, KubernetesClient
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.cluster import Readiness
+
+
+class KubernetesCluster:
+    """The cluster behind one API server."""
+
+    name = SYSTEM
+
+    def __init__(self, client: KubernetesClient) -> None:
+        self._client = client
+
+    def readiness(self, nodes: Collection[NodeName]) -> Mapping[NodeName, Readiness]:
+        """Return how each of these nodes stands, by one listing of them all (for none, without asking)."""
+        return translate.readiness(self._client.nodes(), nodes) if nodes else {}

@@ -1,0 +1,58 @@
+"""What Kubernetes says of its nodes, in terms of the port. Pure."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.cluster import Readiness
+
+LONGEST_WHY = 500  # characters
+
+JsonObject = Mapping[str, Any]
+
+_HOSTNAME = "kubernetes.io/hostname"
+
+
+def readiness(objects: Iterable[JsonObject], nodes: Collection[NodeName]) -> dict[NodeName, Readiness]:
+    """Return how each of the nodes stands, by the Node objects of the whole cluster.
+
+    An object is a node's if it has its name, in lower case as Kubernetes wants names, else if it is labelled as the
+    host of that name.
+    """
+    by_name: dict[str, JsonObject] = {}
+    by_host: dict[str, JsonObject] = {}
+    for each in objects:
+        metadata = _mapping(each.get("metadata"))
+        by_name[str(metadata.get("name") or "")] = each
+        by_host.setdefault(str(_mapping(metadata.get("labels")).get(_HOSTNAME) or "").lower(), each)
+    return {node: _readiness(by_name.get(node.lower()) or by_host.get(node.lower())) for node in nodes}
+
+
+def _readiness(node: JsonObject | None) -> Readiness:
+    if node is None:
+        return Readiness(ready=False, why="not in the cluster")
+    leaving = _mapping(node.get("metadata")).get("deletionTimestamp")
+    if leaving:
+        return Readiness(ready=False, why=one_line(f"being deleted since {leaving}", LONGEST_WHY))
+    conditions = _mapping(node.get("status")).get("conditions")
+    for condition in conditions if isinstance(conditions, list) else ():
+        # By its type: where it stands in the list depends on who else writes conditions.
+        if isinstance(condition, dict) and condition.get("type") == "Ready":
+            ready = condition.get("status") == "True"
+            return Readiness(ready, "" if ready else _why(condition))
+    return Readiness(ready=False, why="in the cluster, but its kubelet has not said whether it is ready")
+
+
+def _why(condition: JsonObject) -> str:
+    told = ": ".join(str(condition[key]) for key in ("reason", "message") if condition.get(key))
+    return one_line(told or f"its condition Ready is {condition.get('status')}", LONGEST_WHY)
+
+
+def one_line(text: str, longest: int) -> str:
+    """Return the text without breaks and control characters, and at most so many characters of it."""
+    line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def _mapping(value: object) -> JsonObject:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,1 @@
+"""A Kubernetes API server with nodes and nothing else, in memory."""

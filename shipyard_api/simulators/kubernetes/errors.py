@@ -1,0 +1,78 @@
+"""What the API server refuses: objects of kind Status, with the reasons and the words of a real one."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class ApiError(Exception):
+    """A request that ends in a Status. ``code`` is a status of HTTP, ``reason`` Kubernetes' word for it."""
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        *,
+        details: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code, self.reason, self.message = code, reason, message
+        self.details, self.metadata = dict(details or {}), dict(metadata or {})
+
+    def body(self) -> dict[str, Any]:
+        """Return the Status."""
+        status: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": self.metadata, "status": "Failure"}
+        told = {"message": self.message, "reason": self.reason, "details": self.details, "code": self.code}
+        return status | {key: value for key, value in told.items() if value}
+
+
+def bad_request(message: str) -> ApiError:
+    """Return the error for a request that cannot be understood."""
+    return ApiError(400, "BadRequest", message)
+
+
+def unauthorized() -> ApiError:
+    """Return the error for credentials that nobody knows."""
+    return ApiError(401, "Unauthorized", "Unauthorized")
+
+
+def forbidden(user: str, verb: str, path: str) -> ApiError:
+    """Return the error for a user without the right."""
+    return ApiError(403, "Forbidden", f'forbidden: User "{user}" cannot {verb} path "{path}"')
+
+
+def forbidden_nodes(user: str, verb: str, name: str) -> ApiError:
+    """Return the error for a user without this right on nodes; ``name`` is empty for all of them."""
+    what = f'nodes "{name}"' if name else "nodes"
+    told = f'{what} is forbidden: User "{user}" cannot {verb} resource "nodes" in API group "" at the cluster scope'
+    return ApiError(403, "Forbidden", told, details={"name": name, "kind": "nodes"} if name else {"kind": "nodes"})
+
+
+def not_found(name: str) -> ApiError:
+    """Return the error for a node that does not exist."""
+    return ApiError(404, "NotFound", f'nodes "{name}" not found', details={"name": name, "kind": "nodes"})
+
+
+def already_exists(name: str) -> ApiError:
+    """Return the error for a second node of the same name."""
+    return ApiError(409, "AlreadyExists", f'nodes "{name}" already exists', details={"name": name, "kind": "nodes"})
+
+
+def conflict(name: str, cause: str) -> ApiError:
+    """Return the error for a change of what is another object by now."""
+    told = f'Operation cannot be fulfilled on nodes "{name}": {cause}'
+    return ApiError(409, "Conflict", told, details={"name": name, "kind": "nodes"})
+
+
+def invalid(name: str, field: str, cause: str) -> ApiError:
+    """Return the error for a node with a field that no node may have."""
+    causes = [{"reason": "FieldValueInvalid", "message": cause, "field": field}]
+    details = {"name": name, "kind": "Node", "causes": causes}
+    return ApiError(422, "Invalid", f'Node "{name}" is invalid: {field}: {cause}', details=details)
+
+
+def expired(following: str) -> ApiError:
+    """Return the error for a list that is no longer kept; ``following`` reads on in the present one instead."""
+    told = "The provided continue parameter is too old to display a consistent list result."
+    return ApiError(410, "Expired", told, metadata={"continue": following})

@@ -1,0 +1,306 @@
+"""Several groups and nodes in flight through the engine, and nodes that join a cluster (product, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from shipyard_api.domain.actions import Control
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.errors import Refused
+from shipyard_api.ports.store import JournalEntry, Straggler
+from shipyard_api.usecases.context import Caller
+from shipyard_api.usecases.control_action import ControlAction
+from tests.factories import group_entry
+from tests.fakes.cluster import FakeCluster
+from tests.fakes.provisioner import Breakage
+from tests.world import Checkpoints, World
+
+Worlds = Callable[..., World]
+NODES = [NodeName(f"n{number}") for number in range(6)]
+THREE = [
+    group_entry(name, selectors=[{"node_names": held}])
+    for name, held in (("a", ["n0", "n2"]), ("b", ["n3"]), ("c", ["n5"]))
+]
+
+
+def submissions(world: World) -> list[tuple[str, tuple[str, ...]]]:
+    return [
+        (one.work.operation.value.removesuffix("_nodes"), one.work.nodes)
+        for one in world.provisioner.submissions
+        if one.work.nodes is not None
+    ]
+
+
+def statuses(world: World) -> dict[str, tuple[str, str | None]]:
+    return {name: (status.value, reason) for name, status, reason, _group in world.ending()[3]}
+
+
+def groups(world: World) -> dict[str, tuple[str, str | None]]:
+    return {name: (status, reason) for name, status, reason, _phases in world.ending()[2]}
+
+
+def journal(world: World, *kinds: str) -> Sequence[JournalEntry]:
+    with world.store().begin() as tx:
+        return tx.actions.journal(world.action, kinds)
+
+
+def stragglers(world: World) -> Sequence[Straggler]:
+    with world.store().begin() as tx:
+        return tx.stragglers.open()
+
+
+def control(world: World, verb: Control) -> None:
+    ControlAction(world.store(), world.definitions(Checkpoints()), lambda: "9" * 26)(
+        world.action, verb, Caller("tester", "admin", "m")
+    )
+
+
+def steps(world: World, until: Callable[[], bool]) -> None:
+    """Run turns until something is so."""
+    worker = world.worker()
+    for _ in range(200):
+        if until():
+            return
+        worker.turn(world.action)
+        world.clock.advance(world.stands()[1])
+    raise AssertionError("it never comes to that")
+
+
+# --- Parallel groups --------------------------------------------------------------------------------------------------
+
+
+def test_groups_run_at_the_same_time_and_are_asked_about_together(worlds: Worlds) -> None:
+    world = worlds(groups=THREE, configuration={"max_parallel_groups": 2})
+    world.run(world.worker())
+
+    assert submissions(world) == [
+        ("prepare", ("n0", "n2")),
+        ("prepare", ("n3",)),
+        ("deploy", ("n0", "n2")),
+        ("deploy", ("n3",)),
+        ("prepare", ("n5",)),
+        ("deploy", ("n5",)),
+    ]
+    assert set(groups(world).values()) == {("success", None)}
+    asked_alone = worlds(groups=THREE)
+    asked_alone.run(asked_alone.worker())
+    assert world.provisioner.calls.count("report") < asked_alone.provisioner.calls.count("report")
+
+
+def test_the_default_is_one_group_after_another(worlds: Worlds) -> None:
+    world = worlds(groups=THREE)
+    world.run(world.worker())
+
+    assert [nodes for _, nodes in submissions(world)] == [
+        ("n0", "n2"), ("n0", "n2"), ("n3",), ("n3",), ("n5",), ("n5",),
+    ]  # fmt: skip
+
+
+def test_a_job_that_cannot_be_told_of_keeps_no_other_waiting(worlds: Worlds) -> None:
+    world = worlds(groups=THREE, configuration={"max_parallel_groups": 3})
+    world.provisioner.running_reports = 2
+    steps(world, lambda: len(submissions(world)) == 3)
+    before = world.provisioner.calls.count("report")
+    steps(world, lambda: world.provisioner.calls.count("report") >= before + 2)  # it has been seen running
+    world.provisioner.mute.add(world.provisioner.submissions[-1].job)
+    world.run(world.worker())
+
+    assert groups(world) == {"a": ("success", None), "b": ("success", None), "c": ("failed", "timeout")}
+
+
+# --- Streaming --------------------------------------------------------------------------------------------------------
+
+
+def test_nodes_are_deployed_as_they_are_prepared_and_each_batch_is_kept(worlds: Worlds) -> None:
+    one = [group_entry("all", selectors=[{"node_names": ["n0", "n2", "n3"]}])]
+    world = worlds(groups=one, configuration={"deploy_as_prepared": True}, early=("n2",))
+    world.run(world.worker())
+
+    assert submissions(world) == [("prepare", ("n0", "n2", "n3")), ("deploy", ("n2",)), ("deploy", ("n0", "n3"))]
+    (_name, status, _reason, phases) = world.ending()[2][0]
+    assert (status, phases) == (
+        "success",
+        [("prepare", 1, "success"), ("deploy", 1, "success"), ("deploy", 2, "success")],
+    )
+
+
+def test_no_more_nodes_are_handed_over_than_allowed(worlds: Worlds) -> None:
+    one = [group_entry("all", selectors=[{"node_names": ["n0", "n2", "n3"]}])]
+    world = worlds(groups=one, configuration={"max_nodes_in_flight": 2})
+    world.run(world.worker())
+
+    assert submissions(world) == [
+        ("prepare", ("n0", "n2")),
+        ("prepare", ("n3",)),
+        ("deploy", ("n0", "n2")),
+        ("deploy", ("n3",)),
+    ]
+
+
+def test_criteria_judge_a_timeout_where_the_site_says_so(worlds: Worlds) -> None:
+    world = worlds(configuration={"on_timeout": "judge_criteria"})
+    world.run(world.worker())
+
+    assert groups(world)["second"] == ("success", None)
+    assert statuses(world)["n4"] == ("failure", "timeout")
+
+
+# --- Control while several jobs run -----------------------------------------------------------------------------------
+
+
+def test_while_it_is_paused_what_runs_is_watched_and_nothing_new_begins(worlds: Worlds) -> None:
+    world = worlds(groups=THREE, configuration={"max_parallel_groups": 2})
+    steps(world, lambda: len(submissions(world)) == 2)
+    control(world, Control.PAUSE)
+    looks = world.provisioner.calls.count("report")
+
+    worker = world.worker()
+    for _ in range(10):
+        worker.run(world.action)
+        ended, wait = world.stands()
+        assert not ended
+        world.clock.advance(max(wait, 1.0))
+
+    assert len(submissions(world)) == 2
+    assert world.provisioner.calls.count("report") > looks
+    assert {fact.facts["group"] for fact in journal(world, "phase_ended")} == {"a", "b"}
+    control(world, Control.UNPAUSE)
+    world.run(worker)
+    assert set(groups(world).values()) == {("success", None)}
+
+
+def test_a_stop_leaves_every_job_to_be_watched_and_tells_how_all_stands(worlds: Worlds) -> None:
+    world = worlds(groups=THREE, configuration={"max_parallel_groups": 2})
+    steps(world, lambda: len(submissions(world)) == 2)
+    control(world, Control.STOP)
+    world.run(world.worker())
+
+    assert {one.job for one in stragglers(world)} == {one.job for one in world.provisioner.submissions[-2:]}
+    assert groups(world) == {"a": ("failed", "stopped"), "b": ("failed", "stopped"), "c": ("not_started", None)}
+    (ended,) = journal(world, "rollout_ended")
+    assert ended.facts["groups"] == {"failed": ["a", "b"], "not_started": ["c"]}
+
+
+def test_a_refusal_ends_the_step_and_what_runs_is_left_to_be_watched(worlds: Worlds) -> None:
+    world = worlds(groups=THREE, configuration={"max_parallel_groups": 2})
+    steps(world, lambda: len(submissions(world)) == 1)
+    world.provisioner.fail_next("submit", Refused("Fake", "submit", "403 Forbidden"))
+    world.run(world.worker())
+
+    (left,) = stragglers(world)
+    assert left.work.nodes == ("n0", "n2")
+    assert groups(world)["a"] == ("failed", "stopped")
+    assert len(journal(world, "rollout_ended")) == 1
+    assert world.ending()[0].value == "failed"
+
+
+# --- Joining ----------------------------------------------------------------------------------------------------------
+
+
+def joining(**members: bool) -> FakeCluster:
+    cluster = FakeCluster()
+    for node, ready in members.items():
+        cluster.join(NodeName(node), ready=ready, why="" if ready else "KubeletNotReady: no network plugin")
+    return cluster
+
+
+def test_a_deployed_node_counts_once_it_is_ready_and_is_not_looked_at_before_join_wait(worlds: Worlds) -> None:
+    cluster = joining(n0=True, n2=True, n3=True, n5=True)
+    world = worlds(groups=THREE, cluster=cluster)
+    asked: list[float] = []
+    real = cluster.readiness
+
+    def timed(nodes: Any) -> Any:
+        asked.append(world.clock.seconds)
+        return real(nodes)
+
+    cluster.readiness = timed  # type: ignore[method-assign]  # only the time is noted
+    world.run(world.worker())
+
+    assert set(statuses(world).values()) == {("success", None)}
+    awaited = journal(world, "join_awaited")
+    assert [entry.facts["nodes"] for entry in awaited] == [["n0", "n2"], ["n3"], ["n5"]]
+    began = (awaited[0].at - world.clock.at).total_seconds() + world.clock.seconds
+    assert asked[0] == pytest.approx(began + 120)
+
+
+def test_a_node_that_does_not_become_ready_in_time_has_failed_and_the_reason_says_why(worlds: Worlds) -> None:
+    world = worlds(groups=THREE, cluster=joining(n0=True, n2=False, n3=True))
+    world.run(world.worker())
+
+    told = statuses(world)
+    assert (told["n0"], told["n2"], told["n5"]) == (("success", None), ("failure", "deploy"), ("failure", "deploy"))
+    failed = {node: why for entry in journal(world, "nodes_changed") for node, why in entry.facts["details"].items()}
+    limit = "not ready in Kubernetes within 1920 s after its deployment"
+    assert failed == {
+        "n2": f"{limit}: KubeletNotReady: no network plugin",
+        "n5": f"{limit}: not in the cluster",
+    }
+
+
+def test_nodes_that_join_late_but_in_time_count(worlds: Worlds) -> None:
+    cluster = joining()
+    world = worlds(groups=THREE[:1], cluster=cluster)
+    steps(world, lambda: bool(cluster.asked))
+    cluster.join(NodeName("n0"))
+    steps(world, lambda: statuses(world)["n0"][0] == "success")
+    assert groups(world)["a"] == ("deploying", None)
+    cluster.join(NodeName("n2"))
+    world.run(world.worker())
+
+    assert groups(world)["a"] == ("success", None)
+    assert cluster.asked[-1] == {"n2"}
+
+
+def test_a_cluster_that_does_not_answer_only_costs_time(worlds: Worlds) -> None:
+    cluster = joining(n0=True, n2=True)
+    cluster.fail_next(times=5)
+    world = worlds(groups=THREE[:1], cluster=cluster)
+    world.run(world.worker())
+
+    assert groups(world)["a"] == ("success", None)
+
+
+def test_a_cluster_that_never_answers_fails_the_nodes_and_is_named(worlds: Worlds) -> None:
+    cluster = joining(n0=True, n2=True)
+    cluster.fail_next(times=500)
+    world = worlds(groups=THREE[:1], cluster=cluster)
+    world.run(world.worker())
+
+    assert statuses(world)["n0"] == ("failure", "deploy")
+    (entry,) = journal(world, "nodes_changed")[-1:]
+    assert "broken on purpose" in entry.facts["details"]["n0"]
+
+
+def test_what_was_deployed_when_the_time_was_up_still_joins_but_the_group_has_failed(worlds: Worlds) -> None:
+    world = worlds(cluster=joining(n0=True, n2=True, n3=True, n5=True))
+    world.run(world.worker())
+
+    assert groups(world)["second"] == ("failed", "timeout")
+    told = statuses(world)
+    assert (told["n3"], told["n4"], told["n5"]) == (("success", None), ("failure", "timeout"), ("success", None))
+
+
+def test_a_site_that_does_not_want_it_joins_nothing(worlds: Worlds) -> None:
+    cluster = joining()
+    world = worlds(groups=THREE, cluster=cluster, kubernetes={"join": False})
+    world.run(world.worker())
+
+    assert set(groups(world).values()) == {("success", None)}
+    assert cluster.asked == []
+
+
+@pytest.mark.parametrize("breakage", list(Breakage), ids=lambda one: one.value)
+def test_an_interrupted_submission_beside_running_jobs_is_found_again(worlds: Worlds, breakage: Breakage) -> None:
+    world = worlds(groups=THREE, configuration={"max_parallel_groups": 3})
+    steps(world, lambda: len(submissions(world)) == 1)
+    world.provisioner.break_next("submit", breakage)
+    world.run(world.worker())
+
+    assert sorted(submissions(world)) == sorted(
+        (phase, nodes) for phase in ("prepare", "deploy") for nodes in (("n0", "n2"), ("n3",), ("n5",))
+    )
+    assert set(groups(world).values()) == {("success", None)}

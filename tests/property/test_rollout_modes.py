@@ -1,0 +1,151 @@
+"""What holds whatever is in flight at once: the bounds, the order, and the verdicts of the serial run."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shipyard_api.domain.criteria import shortfalls
+from shipyard_api.domain.facts import GroupChanged, GroupStatus, NodesChanged, Phase, Reason
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.rollout import SERIAL, Mode
+from shipyard_api.domain.strategy import GroupName
+from tests.property.sites import Site, modes, run, sites, weave
+from tests.property.test_rollout import resumed, stored
+
+seeds = st.integers(0, 2**32)
+UNDER_WAY = {GroupStatus.PREPARING, GroupStatus.DEPLOYING}
+SENT_AS = {Phase.PREPARE: NodeStatus.NOT_STARTED, Phase.DEPLOY: NodeStatus.PREPARED}
+
+
+@given(sites(), modes, seeds)
+def test_never_more_groups_or_nodes_are_in_flight_than_allowed_and_no_node_twice(
+    site: Site, mode: Mode, seed: int
+) -> None:
+    rollout = site.rollout(mode)
+
+    def look() -> None:
+        away = [
+            (move.group, node)
+            for move in rollout.running
+            for node in move.nodes
+            if rollout.nodes[node] is SENT_AS[move.phase]
+        ]
+        begun = {name for name, status in rollout.groups.items() if status in UNDER_WAY}
+        assert len(begun | {group for group, _ in away}) <= mode.max_parallel_groups
+        assert mode.max_nodes_in_flight is None or len(away) <= mode.max_nodes_in_flight
+        assert len({node for _, node in away}) == len(away)
+
+    weave(site, rollout, Random(seed), look)
+    assert rollout.done
+    assert not set(rollout.groups.values()) & {GroupStatus.NOT_STARTED, *UNDER_WAY}
+
+
+@given(sites(timeouts=False), modes, seeds)
+def test_every_group_ends_as_in_the_serial_run(site: Site, mode: Mode, seed: int) -> None:
+    serial, _, _ = run(site)
+    rollout = site.rollout(mode)
+    weave(site, rollout, Random(seed))
+
+    assert rollout.groups == serial.groups
+    assert rollout.verdict() is serial.verdict()
+
+
+@given(sites(timeouts=False), modes, seeds)
+def test_where_groups_share_no_node_every_node_and_every_reason_is_that_of_the_serial_run(
+    site: Site, mode: Mode, seed: int
+) -> None:
+    site = site.apart()
+    serial, _, _ = run(site)
+    rollout = site.rollout(mode)
+    weave(site, rollout, Random(seed))
+
+    assert (rollout.groups, rollout.reasons, rollout.nodes) == (serial.groups, serial.reasons, serial.nodes)
+
+
+@given(sites(), modes, seeds)
+def test_no_node_is_sent_twice_into_a_phase_nor_deployed_unprepared(site: Site, mode: Mode, seed: int) -> None:
+    rollout = site.rollout(mode)
+    moves, _ = weave(site, rollout, Random(seed))
+
+    sent = Counter((move.phase, node) for move in moves for node in move.nodes)
+    assert set(sent.values()) <= {1}
+    prepared: set[NodeName] = set()
+    for move in moves:
+        if move.phase is Phase.PREPARE:
+            prepared |= {node for node in move.nodes if node in site.fate.outcome(move).succeeded}
+        else:
+            assert prepared.issuperset(move.nodes)
+    numbers = Counter((move.group, move.phase, move.batch) for move in moves)
+    assert set(numbers.values()) <= {1}
+
+
+@given(sites(), modes, seeds)
+def test_a_group_begins_only_after_all_its_parents_succeeded(site: Site, mode: Mode, seed: int) -> None:
+    rollout = site.rollout(mode)
+    _, facts = weave(site, rollout, Random(seed))
+
+    succeeded: set[GroupName] = set()
+    parents = {group.name: group.depends_on for group in site.strategy.groups}
+    for fact in facts:
+        if isinstance(fact, GroupChanged) and fact.status is GroupStatus.PREPARING:
+            assert succeeded.issuperset(parents[fact.group])
+        if isinstance(fact, GroupChanged) and fact.status is GroupStatus.SUCCESS:
+            succeeded.add(fact.group)
+
+
+@given(sites(), modes, seeds)
+def test_a_group_deploys_nothing_before_its_prepare_criteria_hold(site: Site, mode: Mode, seed: int) -> None:
+    rollout = site.rollout(mode)
+    criteria = {group.name: group.success_criteria for group in site.strategy.groups}
+    nodes = dict(rollout.nodes)
+    _, facts = weave(site, rollout, Random(seed))
+
+    for fact in facts:
+        if isinstance(fact, NodesChanged):
+            nodes.update(dict.fromkeys(fact.nodes, fact.status))
+        if isinstance(fact, GroupChanged) and fact.status is GroupStatus.DEPLOYING:
+            members = site.members[fact.group]
+            good = sum(nodes[node] in (NodeStatus.PREPARED, NodeStatus.SUCCESS) for node in members)
+            assert not shortfalls(criteria[fact.group], members=len(members), successful=good)
+
+
+@given(sites(), modes, seeds)
+def test_taken_up_after_every_change_it_ends_as_if_it_had_never_been_put_down(
+    site: Site, mode: Mode, seed: int
+) -> None:
+    whole = site.rollout(mode)
+    expected = weave(site, whole, Random(seed))
+    walked = site.rollout(mode)
+    dice = Random(seed)
+
+    def put_down_and_take_up() -> None:
+        again = resumed(site, stored(walked), mode)
+        assert json.loads(stored(again)) == json.loads(stored(walked))
+        vars(walked).update(vars(again))
+
+    assert weave(site, walked, dice, put_down_and_take_up) == expected
+    assert (walked.groups, walked.reasons, walked.nodes) == (whole.groups, whole.reasons, whole.nodes)
+
+
+@given(sites(), seeds)
+def test_the_serial_mode_is_the_serial_run(site: Site, seed: int) -> None:
+    serial, moves, facts = run(site)
+    rollout = site.rollout(SERIAL)
+
+    assert weave(site, rollout, Random(seed)) == (moves, facts)
+    assert rollout.nodes == serial.nodes
+
+
+@given(sites(), modes, seeds)
+def test_a_failed_group_has_one_reason_and_its_descendants_are_never_touched(site: Site, mode: Mode, seed: int) -> None:
+    rollout = site.rollout(mode)
+    moves, _ = weave(site, rollout, Random(seed))
+
+    assert set(rollout.reasons) == {name for name, status in rollout.groups.items() if status is GroupStatus.FAILED}
+    spared = {name for name, reason in rollout.reasons.items() if reason is Reason.DEPENDENCY}
+    assert not spared & {move.group for move in moves}

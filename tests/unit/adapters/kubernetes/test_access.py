@@ -1,0 +1,309 @@
+"""Kubeconfigs and addresses: which are taken, whom they trust, and that no error tells a secret."""
+
+import base64
+import ipaddress
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from shipyard_api.adapters.kubernetes.access import Access, Address, Kubeconfig
+from shipyard_api.adapters.kubernetes.client import KubernetesClient
+from shipyard_api.ports.errors import Unavailable
+from tests.peer import Answer, Peer, running
+
+TOKEN = "s3cret-token"
+LIST = {"kind": "NodeList", "metadata": {}, "items": []}
+
+
+def kubeconfig(directory: Path, cluster: dict[str, Any] | None = None, user: dict[str, Any] | None = None) -> Path:
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1", **(cluster or {})}}],
+        "users": [{"name": "u", "user": {"token": TOKEN} if user is None else user}],
+        "contexts": [
+            {"name": "one", "context": {"cluster": "c", "user": "u"}},
+            {"name": "nobody", "context": {"cluster": "c"}},
+            {"name": "lost", "context": {"cluster": "elsewhere", "user": "u"}},
+        ],
+        "current-context": "one",
+    }
+    file = directory / "kubeconfig"
+    file.write_text(yaml.safe_dump(content))
+    return file
+
+
+def refused(access: Access) -> str:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011  # what it says is what is tested
+        KubernetesClient(access)
+    told = str(caught.value)
+    assert TOKEN not in told
+    assert "\n" not in told
+    return told
+
+
+def asked(access: Access) -> None:
+    client = KubernetesClient(access, first_pause=0.0)
+    try:
+        assert client.nodes() == []
+    finally:
+        client.close()
+
+
+@pytest.fixture
+def cluster() -> Iterator[Peer]:
+    with running() as peer:
+        peer.on("GET /api/v1/nodes", Answer(200, LIST))
+        yield peer
+
+
+# Kubeconfigs
+
+
+def test_a_kubeconfig_says_where_and_as_whom(cluster: Peer, tmp_path: Path) -> None:
+    asked(Kubeconfig(kubeconfig(tmp_path, {"server": cluster.url})))
+    assert cluster.requests[0].headers["authorization"] == f"Bearer {TOKEN}"
+
+
+def test_a_context_may_be_chosen_and_need_not_have_a_user(cluster: Peer, tmp_path: Path) -> None:
+    asked(Kubeconfig(kubeconfig(tmp_path, {"server": cluster.url}), "nobody"))
+    assert "authorization" not in cluster.requests[0].headers
+
+
+def test_a_token_may_stand_in_a_file_of_its_own_and_be_renewed(cluster: Peer, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("first\n")
+    client = KubernetesClient(
+        Kubeconfig(kubeconfig(tmp_path, {"server": cluster.url}, {"tokenFile": str(tmp_path / "token")}))
+    )
+    client.nodes()
+    (tmp_path / "token").write_text("second\n")
+    cluster.on("GET /api/v1/nodes", Answer(401), Answer(200, LIST))
+    client.nodes()
+    client.close()
+    assert [one.headers["authorization"] for one in cluster.requests] == [
+        "Bearer first",
+        "Bearer first",
+        "Bearer second",
+    ]
+
+
+def test_a_token_file_that_is_not_there_means_that_nobody_knows(cluster: Peer, tmp_path: Path) -> None:
+    file = kubeconfig(tmp_path, {"server": cluster.url}, {"tokenFile": str(tmp_path / "token")})
+    with pytest.raises(Unavailable, match="the file with the token"):
+        asked(Kubeconfig(file))
+    assert cluster.requests == []
+
+
+def test_a_user_with_a_password_is_sent_as_http_basic(cluster: Peer, tmp_path: Path) -> None:
+    asked(Kubeconfig(kubeconfig(tmp_path, {"server": cluster.url}, {"username": "a", "password": "b"})))
+    assert cluster.requests[0].headers["authorization"] == f"Basic {base64.b64encode(b'a:b').decode()}"
+
+
+def test_a_context_that_is_not_there_is_named(tmp_path: Path) -> None:
+    assert "Context 'two' not found" in refused(Kubeconfig(kubeconfig(tmp_path), "two"))
+
+
+def test_a_cluster_that_is_not_there_is_named(tmp_path: Path) -> None:
+    assert "'elsewhere'" in refused(Kubeconfig(kubeconfig(tmp_path), "lost"))
+
+
+def test_verification_cannot_be_switched_off(tmp_path: Path) -> None:
+    file = kubeconfig(tmp_path, {"insecure-skip-tls-verify": True})
+    assert "insecure-skip-tls-verify is not supported" in refused(Kubeconfig(file))
+
+
+def test_credentials_from_a_program_are_refused(tmp_path: Path) -> None:
+    user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "touch"}}
+    assert "from a program (exec) are not supported" in refused(Kubeconfig(kubeconfig(tmp_path, user=user)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "just text",
+        f"users: [{{name: u, user: {{token: {TOKEN}}}}}]",
+        f"token: {TOKEN}\n\tbroken: [",
+        f"token: '{TOKEN}",
+        "clusters: 1\ncontexts: []",
+        f"clusters: [{TOKEN}]\ncontexts: []",
+        f"clusters: []\ncontexts: []\nusers: [{{name: u, user: {{token: [{TOKEN}]}}}}]",
+        "clusters: []\ncontexts: []",
+    ],
+    ids=["empty", "list", "text", "parts", "tab", "quote", "number", "entry", "type", "no context"],
+)
+def test_what_is_no_kubeconfig_is_refused_without_quoting_it(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "kubeconfig"
+    file.write_text(text)
+    assert str(file) in refused(Kubeconfig(file))
+
+
+def test_a_kubeconfig_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    assert "No such file" in refused(Kubeconfig(tmp_path / "none"))
+
+
+def test_a_kubeconfig_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "kubeconfig").write_bytes(b"\xff\xfe")
+    refused(Kubeconfig(tmp_path / "kubeconfig"))
+
+
+# Addresses
+
+URLS = ["", "10.0.0.1:6443", "ftp://10.0.0.1", "https://", f"https://user:{TOKEN}@10.0.0.1", "https://10.0.0.1/?a=b"]
+
+
+@pytest.mark.parametrize("url", [*URLS, "https://10.0.0.1:port"])
+def test_what_is_no_url_of_a_server_is_refused(url: str) -> None:
+    refused(Address(url))
+
+
+@pytest.mark.parametrize("token", [f"{TOKEN}\n", f"{TOKEN}é"])
+def test_a_token_that_no_header_can_hold_is_refused(token: str) -> None:
+    assert "the token holds characters" in refused(Address("https://10.0.0.1", token))
+
+
+def test_an_address_does_not_show_its_token() -> None:
+    assert TOKEN not in repr(Address("https://10.0.0.1", TOKEN))
+
+
+# Trust
+
+
+@dataclass
+class Authority:
+    """An authority, and what it vouches for, as files."""
+
+    directory: Path
+    name: str = "authority"
+
+    def __post_init__(self) -> None:
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        self.file = self._write(self.name, self._certificate(self.name, self.key, ca=True))
+
+    def vouch(self, name: str) -> tuple[Path, Path]:
+        """Return the files of a certificate and of its key."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        file = self.directory / f"{name}.key"
+        pkcs8, plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        file.write_bytes(key.private_bytes(serialization.Encoding.PEM, pkcs8, plain))
+        return self._write(name, self._certificate(name, key, ca=False)), file
+
+    def _write(self, name: str, certificate: x509.Certificate) -> Path:
+        file = self.directory / f"{name}.pem"
+        file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+        return file
+
+    def _certificate(self, name: str, key: ec.EllipticCurvePrivateKey, *, ca: bool) -> x509.Certificate:
+        now = datetime.now(UTC)
+        own, issuer = (x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, each)]) for each in (name, self.name))
+        loopback = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+        builder = x509.CertificateBuilder().subject_name(own).issuer_name(issuer).public_key(key.public_key())
+        builder = builder.serial_number(x509.random_serial_number()).add_extension(loopback, critical=False)
+        builder = builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
+        builder = builder.add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
+        return builder.sign(self.key, hashes.SHA256())
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path)
+
+
+@contextmanager
+def secured(authority: Authority, clients: ssl.VerifyMode = ssl.CERT_NONE) -> Iterator[Peer]:
+    """Run a peer with TLS; ``clients``: whether they need a certificate of the same authority, too."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority.file))
+    context.verify_mode = clients
+    context.load_cert_chain(*authority.vouch("server"))
+    with Peer() as peer:
+        peer.handle_error = lambda *_: None  # type: ignore[method-assign]  # clients that do not trust it hang up
+        peer.socket = context.wrap_socket(peer.socket, server_side=True)
+        peer.on("GET /api/v1/nodes", Answer(200, LIST))
+        thread = threading.Thread(target=peer.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield peer
+        finally:
+            peer.shutdown()
+            thread.join()
+
+
+def test_an_authority_that_is_named_is_trusted(authority: Authority) -> None:
+    with secured(authority) as peer:
+        asked(Address(peer.url.replace("http:", "https:"), TOKEN, authority.file))
+        assert peer.requests
+
+
+def test_an_authority_that_is_not_named_is_not_trusted(authority: Authority, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    other = Authority(tmp_path / "other", "other")
+    with secured(authority) as peer:
+        url = peer.url.replace("http:", "https:")
+        for access in (Address(url, TOKEN), Address(url, TOKEN, other.file)):
+            with pytest.raises(Unavailable, match="CERTIFICATE_VERIFY_FAILED"):
+                asked(access)
+        assert peer.requests == []
+
+
+def test_a_certificate_for_another_host_is_not_trusted(authority: Authority) -> None:
+    with secured(authority) as peer:
+        url = peer.url.replace("http://127.0.0.1", "https://localhost")
+        with pytest.raises(Unavailable, match="CERTIFICATE_VERIFY_FAILED"):
+            asked(Address(url, TOKEN, authority.file))
+
+
+def test_files_of_a_kubeconfig_are_looked_for_beside_it(authority: Authority, tmp_path: Path) -> None:
+    authority.vouch("client")
+    with secured(authority, ssl.CERT_REQUIRED) as peer:
+        server = {"server": peer.url.replace("http:", "https:"), "certificate-authority": authority.file.name}
+        user = {"client-certificate": "client.pem", "client-key": "client.key"}
+        asked(Kubeconfig(kubeconfig(tmp_path, server, user)))
+        assert peer.requests
+
+
+def test_certificates_may_stand_in_the_kubeconfig(authority: Authority, tmp_path: Path) -> None:
+    certificate, key = authority.vouch("client")
+    data = {file: base64.b64encode(file.read_bytes()).decode() for file in (authority.file, certificate, key)}
+    with secured(authority, ssl.CERT_REQUIRED) as peer:
+        server = {
+            "server": peer.url.replace("http:", "https:"),
+            "certificate-authority-data": data[authority.file],
+        }
+        user = {"client-certificate-data": data[certificate], "client-key-data": data[key]}
+        asked(Kubeconfig(kubeconfig(tmp_path, server, user)))
+        assert peer.requests
+
+
+def test_a_cluster_that_wants_a_certificate_and_gets_none_is_unavailable(authority: Authority) -> None:
+    with secured(authority, ssl.CERT_REQUIRED) as peer:
+        with pytest.raises(Unavailable):
+            asked(Address(peer.url.replace("http:", "https:"), TOKEN, authority.file))
+        assert peer.requests == []
+
+
+def test_certificates_that_cannot_be_used_are_refused_by_the_file_that_names_them(tmp_path: Path) -> None:
+    (tmp_path / "bad.pem").write_text("no certificate")
+    for server, user in (
+        ({"certificate-authority": "none.pem"}, None),
+        ({"certificate-authority": "bad.pem"}, None),
+        ({"certificate-authority-data": "!"}, None),
+        ({}, {"client-certificate": "bad.pem", "client-key": "bad.pem"}),
+        ({}, {"client-certificate": "bad.pem"}),
+        ({}, {"client-key-data": base64.b64encode(TOKEN.encode()).decode(), "client-certificate-data": "eA=="}),
+        ({}, {"auth-provider": {"name": "gcp"}}),
+    ):
+        file = kubeconfig(tmp_path, server, user)
+        assert str(file) in refused(Kubeconfig(file))
+    refused(Address("https://127.0.0.1:1", TOKEN, tmp_path / "none.pem"))

@@ -1,0 +1,113 @@
+"""Node objects, read as the port wants them."""
+
+from typing import Any
+
+import pytest
+
+from shipyard_api.adapters.kubernetes.translate import LONGEST_WHY, one_line, readiness
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.cluster import Readiness
+
+N1 = NodeName("n1")
+
+
+def node(name: str = "n1", *conditions: Any, labels: Any = None, **metadata: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, "labels": labels, **metadata}, "status": {"conditions": list(conditions)}}
+
+
+def ready(status: object = "True", **told: object) -> dict[str, object]:
+    return {"type": "Ready", "status": status, **told}
+
+
+def of(*objects: Any, name: NodeName = N1) -> Readiness:
+    return readiness(objects, [name])[name]
+
+
+def test_ready_is_what_the_condition_of_that_type_says() -> None:
+    last = {"type": "NetworkUnavailable", "status": "False"}
+    assert of(node("n1", {"type": "MemoryPressure", "status": "False"}, ready(), last)) == Readiness(ready=True)
+    assert not of(node("n1", ready("False"), {"type": "DiskPressure", "status": "True"})).ready
+
+
+@pytest.mark.parametrize("status", ["False", "Unknown", "true", True, None, 1])
+def test_nothing_but_the_word_true_is_ready(status: object) -> None:
+    found = of(node("n1", ready(status)))
+    assert found == Readiness(ready=False, why=f"its condition Ready is {status}")
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        ({"reason": "KubeletNotReady", "message": "no network"}, "KubeletNotReady: no network"),
+        ({"reason": "KubeletNotReady"}, "KubeletNotReady"),
+        ({"message": "no network"}, "no network"),
+        ({"message": "two\nlines\tand \x1b[31mcolour"}, "two lines and [31mcolour"),
+    ],
+    ids=["both", "reason", "message", "lines"],
+)
+def test_why_is_what_the_condition_tells_in_one_line(told: dict[str, str], why: str) -> None:
+    assert of(node("n1", ready("False", **told))).why == why
+
+
+def test_why_is_never_long() -> None:
+    why = of(node("n1", ready("False", reason="KubeletNotReady", message="x" * 10_000))).why
+    assert len(why) == LONGEST_WHY
+    assert why.endswith("x…")
+
+
+def test_a_node_that_is_being_deleted_is_not_ready_whatever_it_says() -> None:
+    found = of(node("n1", ready(), deletionTimestamp="2026-03-02T09:00:00Z"))
+    assert found == Readiness(ready=False, why="being deleted since 2026-03-02T09:00:00Z")
+
+
+def test_a_node_is_named_in_lower_case() -> None:
+    assert readiness([node("cmp01-r1", ready())], [NodeName("CMP01-R1")])[NodeName("CMP01-R1")].ready
+
+
+def test_a_node_of_another_name_is_the_one_of_that_hostname() -> None:
+    assert of(node("n1.example.org", ready(), labels={"kubernetes.io/hostname": "N1"})).ready
+
+
+def test_a_name_goes_before_a_hostname() -> None:
+    other = node("n2", ready(), labels={"kubernetes.io/hostname": "n1"})
+    assert not of(other, node("n1", ready("False"))).ready
+    assert not of(node("n1", ready("False")), other).ready
+
+
+def test_a_part_of_a_name_is_another_name() -> None:
+    assert of(node("n10", ready()), node("n1.example.org", ready())).why == "not in the cluster"
+
+
+def test_every_node_is_answered_and_no_other() -> None:
+    names = [NodeName("n3"), NodeName("n1")]
+    found = readiness([node("n1", ready()), node("n2", ready())], names)
+    assert list(found) == names
+    assert [each.ready for each in found.values()] == [False, True]
+
+
+ODD: dict[str, Any] = {
+    "no status": {"metadata": {"name": "n1"}},
+    "status that is none": {"metadata": {"name": "n1"}, "status": None},
+    "conditions that are no list": {"metadata": {"name": "n1"}, "status": {"conditions": {"Ready": "True"}}},
+    "a condition that is none": {"metadata": {"name": "n1"}, "status": {"conditions": [None, "Ready"]}},
+    "no condition": {"metadata": {"name": "n1"}, "status": {"conditions": []}},
+}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+def test_a_node_that_says_nothing_of_itself_is_not_ready(odd: dict[str, Any]) -> None:
+    found = of(odd)
+    assert not found.ready
+    assert "not said" in found.why
+
+
+@pytest.mark.parametrize("odd", [{}, {"metadata": None}, {"metadata": {"labels": ["n1"]}}, {"metadata": {"name": 1}}])
+def test_an_object_of_another_shape_is_nobodys_and_does_not_hide_the_others(odd: dict[str, Any]) -> None:
+    assert of(odd, node("n1", ready())).ready
+    assert of(odd, node("n1", ready()), name=NodeName("none")).why == "not in the cluster"
+    assert of(odd, name=NodeName("")).ready is False
+
+
+def test_a_line_is_cut_at_its_end_only_if_it_is_too_long() -> None:
+    assert one_line("12345", 5) == "12345"
+    assert one_line("123456", 5) == "1234…"
