@@ -1,23 +1,39 @@
 """Makes the provisioner that the settings name; ``bootstrap`` puts it in its place."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shipyard_api.adapters.drydock.client import DrydockClient
+from shipyard_api.adapters.drydock.links import DrydockLinks
 from shipyard_api.adapters.drydock.places import DrydockPlaces
 from shipyard_api.adapters.drydock.provisioner import DrydockProvisioner
 from shipyard_api.adapters.ironic.client import IronicClient
 from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
+from shipyard_api.adapters.keystone.options import KeystoneOptions, Scope
 from shipyard_api.adapters.maas import translate as maas
 from shipyard_api.adapters.maas.client import MaasClient
 from shipyard_api.adapters.maas.decisions import Rules
 from shipyard_api.adapters.maas.provisioner import MaasProvisioner
 from shipyard_api.domain.nodes import Inventory
+from shipyard_api.ports.links import Links
 from shipyard_api.ports.provisioner import Provisioner
-from shipyard_api.settings import Drydock, Ironic, Maas, ProvisionerKind, Settings, SettingsError, StoreKind
+from shipyard_api.settings import (
+    Drydock,
+    Ironic,
+    IronicAuth,
+    Maas,
+    ProvisionerKind,
+    Settings,
+    SettingsError,
+    StoreKind,
+)
 from shipyard_api.usecases.report_action import Places
+
+if TYPE_CHECKING:
+    from shipyard_api.adapters.keystone.tokens import Tokens
 
 
 def needed(settings: Settings) -> Mapping[str, str]:
@@ -28,7 +44,7 @@ def needed(settings: Settings) -> Mapping[str, str]:
         case ProvisionerKind.MAAS:
             return {"[maas] url": settings.maas.url, "[maas] api_key": settings.maas.api_key}
         case ProvisionerKind.IRONIC:
-            return {"[ironic] url": settings.ironic.url}
+            return _needed_of_ironic(settings.ironic, settings.keystone)
 
 
 def provisioner(settings: Settings, inventory: Callable[[int], Inventory]) -> Provisioner:
@@ -42,9 +58,12 @@ def provisioner(settings: Settings, inventory: Callable[[int], Inventory]) -> Pr
         ProvisionerKind.MAAS: settings.maas,
         ProvisionerKind.IRONIC: settings.ironic,
     }
-    if sections[kind].connect_timeout_seconds > settings.engine.settle_seconds / 2:
-        told = "connect_timeout_seconds must be at most half of [engine] settle_seconds (docs/adr/0007)"
-        raise SettingsError([f"[{kind.value}] {told}"])
+    connecting, whose = sections[kind].connect_timeout_seconds, f"[{kind.value}] connect_timeout_seconds"
+    if kind is ProvisionerKind.IRONIC and settings.ironic.auth is IronicAuth.KEYSTONE:
+        connecting += settings.keystone.connect_timeout_seconds
+        whose += " and that of [keystone] together"
+    if connecting > settings.engine.settle_seconds / 2:
+        raise SettingsError([f"{whose} must be at most half of [engine] settle_seconds (docs/adr/0007)"])
     match kind:
         case ProvisionerKind.DRYDOCK:
             return _drydock(settings)
@@ -60,6 +79,13 @@ def places(settings: Settings) -> Places:
         return Places()
     drydock = DrydockPlaces(settings.drydock.url)
     return Places(drydock.node, drydock.job)
+
+
+def links(settings: Settings) -> Links | None:
+    """Return what fetches what is at those places; None where there are none."""
+    if settings.provisioner.kind is not ProvisionerKind.DRYDOCK:
+        return None
+    return DrydockLinks(settings.drydock.url, token=lambda: settings.drydock.token)
 
 
 def design_url(settings: Settings) -> str:
@@ -105,16 +131,80 @@ def _maas(settings: Settings, inventory: Callable[[int], Inventory]) -> MaasProv
     return MaasProvisioner(client, inventory, options=options)
 
 
+def _needed_of_ironic(ironic: Ironic, keystone: KeystoneOptions) -> Mapping[str, str]:
+    match ironic.auth:
+        case IronicAuth.NONE:
+            return {"[ironic] url": ironic.url}
+        case IronicAuth.BASIC:
+            return {
+                "[ironic] url": ironic.url,
+                "[ironic] user": ironic.user,
+                "[ironic] password": ironic.password,
+            }
+        case IronicAuth.KEYSTONE:
+            project = {"[keystone] project": keystone.project} if keystone.scope is Scope.PROJECT else {}
+            return {
+                "[keystone] auth_url": keystone.auth_url,
+                "[keystone] user": keystone.user,
+                "[keystone] password": keystone.password,
+                **project,
+            }
+
+
 def _ironic(settings: Settings, inventory: Callable[[int], Inventory]) -> IronicProvisioner:
     own = settings.ironic
-    client = IronicClient(
-        own.url,
-        basic=(own.user, own.password) if own.user else None,
-        connect_timeout=own.connect_timeout_seconds,
-        read_timeout=own.read_timeout_seconds,
-    )
+    if faults := list(_faults_of_ironic(own, settings.keystone)):
+        raise SettingsError(faults)
+    tokens = _tokens(settings.keystone) if own.auth is IronicAuth.KEYSTONE else None
+    try:
+        client = IronicClient(
+            own.url if own.url or tokens is None else partial(_found, tokens, settings.keystone),
+            token=tokens.token if tokens else None,
+            renew_token=tokens.renew if tokens else None,
+            basic=(own.user, own.password) if own.auth is IronicAuth.BASIC else None,
+            connect_timeout=own.connect_timeout_seconds,
+            read_timeout=own.read_timeout_seconds,
+            verify=own.ca_file or True,
+        )
+    except ValueError as error:
+        raise SettingsError([f"[ironic] url: {error}"]) from error
     info = _instance_info("[ironic] instance_info_file", own.instance_info_file)
     return IronicProvisioner(client, inventory, instance_info=info, inspect=own.inspect, remove=own.remove)
+
+
+def _faults_of_ironic(ironic: Ironic, keystone: KeystoneOptions) -> Iterator[str]:
+    """Yield what contradicts itself in how Ironic and Keystone are to be asked."""
+    ca_files = {"[ironic] ca_file": ironic.ca_file}
+    if ironic.auth is not IronicAuth.BASIC and (ironic.user or ironic.password):
+        given = "user" if ironic.user else "password"
+        yield f"[ironic] {given} is for auth = basic, and [ironic] auth is {ironic.auth.value}"
+    if ironic.auth is IronicAuth.BASIC and ":" in ironic.user:
+        yield "[ironic] user holds a colon, which http_basic does not allow"
+    if ironic.auth is IronicAuth.KEYSTONE:
+        ca_files["[keystone] ca_file"] = keystone.ca_file
+        if keystone.scope is Scope.SYSTEM and keystone.project:
+            yield "[keystone] project is for scope = project, and [keystone] scope is system"
+    yield from (f"{name}: there is no file {file}" for name, file in ca_files.items() if file and not _is_file(file))
+
+
+def _tokens(options: KeystoneOptions) -> "Tokens":
+    # keystoneauth1 doubles what there is to import: only where it is used.
+    from shipyard_api.adapters.keystone.client import KeystoneClient
+    from shipyard_api.adapters.keystone.tokens import Tokens
+
+    try:
+        return Tokens(KeystoneClient(options))
+    except ValueError as error:
+        raise SettingsError([f"[keystone] auth_url: {error}"]) from error
+
+
+def _found(tokens: "Tokens", options: KeystoneOptions) -> str:
+    """Return Ironic's address out of Keystone's catalog."""
+    return tokens.endpoint("baremetal", interface=options.interface.value, region=options.region)
+
+
+def _is_file(file: str) -> bool:
+    return Path(file).is_file()
 
 
 def _instance_info(setting: str, file: str) -> Mapping[str, Any]:

@@ -153,7 +153,11 @@ def _peer(provisioner: str, site: Path, design_token: str) -> Peer:
                 "",
                 (*machines, "--auth", "basic", "--basic-user", "shipyard"),
                 {"SIMULATOR_BASIC_PASSWORD": password},
-                {"SHIPYARD_IRONIC_USER": "shipyard", "SHIPYARD_IRONIC_PASSWORD": password},
+                {
+                    "SHIPYARD_IRONIC_AUTH": "basic",
+                    "SHIPYARD_IRONIC_USER": "shipyard",
+                    "SHIPYARD_IRONIC_PASSWORD": password,
+                },
             )
         case _:
             return Peer("/versions", "/api/v1.0", environment={"SIMULATOR_DESIGN_TOKEN": design_token})

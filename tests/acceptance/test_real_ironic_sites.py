@@ -1,13 +1,10 @@
 """Whole sites through a real Ironic: the three worked examples of seed 000, and a hundred nodes of which some fail.
 
-Runs where IRONIC_URL names an Ironic with the demo interfaces and without authentication; nodes are removed again.
+Runs where the environment names an Ironic with the demo interfaces (``tests/real_ironic.py``); nodes are removed again.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import urllib.request
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,13 +15,13 @@ from urllib.error import HTTPError
 import pytest
 import yaml
 
+from tests import real_ironic
 from tests.conftest import ROOT
+from tests.real_ironic import call
 from tests.stand import Stand
 
-URL = os.environ.get("IRONIC_URL", "").rstrip("/")
-pytestmark = pytest.mark.skipif(not URL, reason="IRONIC_URL names no real Ironic to deploy a site with")
+pytestmark = pytest.mark.skipif(not real_ironic.URL, reason="IRONIC_URL names no real Ironic to deploy a site with")
 
-HEADERS = {"X-OpenStack-Ironic-API-Version": "1.115", "Content-Type": "application/json"}
 FAILS_PREPARE, FAILS_DEPLOY = "deploy.erase_devices_metadata", "deploy.write_image"
 # A site's second lasts so long: fake hardware is quick, and Ironic itself is not.
 SCALE = 0.05
@@ -49,26 +46,19 @@ class Ironic:
         """Make the nodes known; some fail in the step that is named."""
         for name in names:
             extra = {"demo_fail": [failing[name]]} if name in failing else {}
-            self._call("POST", "/v1/nodes", {"driver": "fake-hardware", "name": name, "extra": extra})
+            call("POST", "/v1/nodes", {"driver": "fake-hardware", "name": name, "extra": extra})
             self.names.append(name)
 
     def states(self) -> dict[str, str]:
         """How the nodes of this test stand."""
-        nodes = self._call("GET", "/v1/nodes?fields=name,provision_state")["nodes"]
+        nodes = call("GET", "/v1/nodes?fields=name,provision_state")["nodes"]
         return {one["name"]: one["provision_state"] for one in nodes if one["name"] in self.names}
 
     def remove(self) -> None:
         for name in self.names:
             with suppress(HTTPError):
-                self._call("PUT", f"/v1/nodes/{name}/maintenance", {"reason": "the test is over"})
-                self._call("DELETE", f"/v1/nodes/{name}")
-
-    def _call(self, method: str, path: str, body: object = None) -> Any:
-        content = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(URL + path, content, HEADERS, method=method)
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            text = answer.read()
-        return json.loads(text) if text else None
+                call("PUT", f"/v1/nodes/{name}/maintenance", {"reason": "the test is over"})
+                call("DELETE", f"/v1/nodes/{name}")
 
 
 @pytest.fixture
@@ -80,8 +70,7 @@ def ironic() -> Iterator[Ironic]:
 
 @pytest.fixture
 def stand(tmp_path: Path, database_url: str) -> Iterator[Stand]:
-    settings = {"SHIPYARD_PROVISIONER_KIND": "ironic", "SHIPYARD_IRONIC_URL": URL}
-    settings["SHIPYARD_IRONIC_CONNECT_TIMEOUT_SECONDS"] = "0.3"
+    settings = real_ironic.settings() | {"SHIPYARD_IRONIC_CONNECT_TIMEOUT_SECONDS": "0.2"}
     with Stand(tmp_path, database_url, scale=SCALE, settings=settings) as started:
         started.start("worker")
         yield started

@@ -1,17 +1,17 @@
 """What the suites of the ports run over."""
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from tests import real_ironic
 from tests.contract.ironic_site import IronicSite, RealIronicSite
 from tests.contract.provisioner_sites import SITES, DrydockSite, MaasSite, Plot, StartSite
 
 SITES["ironic"] = IronicSite  # here, as it is built on the others' module
-if os.environ.get("IRONIC_URL"):
+if real_ironic.URL:
     SITES["real-ironic"] = RealIronicSite
 
 

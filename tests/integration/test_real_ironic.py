@@ -1,12 +1,9 @@
 """A real Ironic with its demo interfaces: nodes are prepared, deployed, undone, kept, stopped and destroyed.
 
-Runs where IRONIC_URL names one without authentication; it enrols nodes of its own and removes them again.
+Runs where the environment names one (``tests/real_ironic.py``); it enrols nodes of its own and removes them again.
 """
 
-import json
-import os
 import time
-import urllib.request
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -16,28 +13,19 @@ from urllib.error import HTTPError
 
 import pytest
 
-from shipyard_api.adapters.ironic.client import IronicClient
 from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
 from shipyard_api.domain.findings import errors
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.nodes import Node as Machine
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Wipe, Work
+from tests import real_ironic
+from tests.real_ironic import call
 
-URL = os.environ.get("IRONIC_URL", "").rstrip("/")
-pytestmark = pytest.mark.skipif(not URL, reason="IRONIC_URL names no real Ironic to try the adapter on")
+pytestmark = pytest.mark.skipif(not real_ironic.URL, reason="IRONIC_URL names no real Ironic to try the adapter on")
 
 PREPARE, DEPLOY, DESTROY = Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES
-HEADERS = {"X-OpenStack-Ironic-API-Version": "1.115", "Content-Type": "application/json"}
 PATIENCE = 60.0
 COUNT = 10
-
-
-def call(method: str, path: str, body: object = None) -> Any:
-    """Ask Ironic itself, past the adapter."""
-    content = None if body is None else json.dumps(body).encode()
-    with urllib.request.urlopen(urllib.request.Request(URL + path, content, HEADERS, method=method)) as answer:
-        text = answer.read()
-    return json.loads(text) if text else None
 
 
 class Site:
@@ -47,7 +35,7 @@ class Site:
         prefix = f"t{uuid.uuid4().hex[:6]}"
         self.names = tuple(NodeName(f"{prefix}-{number}") for number in range(COUNT))
         self.inventory = Inventory.of(map(Machine, self.names))
-        self.client = IronicClient(URL)
+        self.client = real_ironic.client()
         self.provisioner = self.with_options()
         for name in self.names:
             call("POST", "/v1/nodes", {"driver": "fake-hardware", "name": name, "resource_class": "compute"})

@@ -2,13 +2,14 @@
 
 import base64
 import json
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Unpack
 from urllib.parse import parse_qsl, urlsplit
 
-from shipyard_api.http import Headers, HttpClient, Params, Response, retry_after, segment
+from shipyard_api.http import Headers, HttpClient, Options, Params, Response, retry_after, segment
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 
 SYSTEM = "Ironic"
@@ -34,15 +35,16 @@ class Reply:
 class IronicClient:
     """One Ironic. Changes are sent once, reads are repeated by ``http``; may be shared by threads.
 
-    ``base_url`` is the address with or without ``/v1``. Credentials: none, ``basic`` (user, password), or ``token``,
-    which is asked before every request; on 401 ``renew_token`` is called and the request, which had no effect, sent
-    once more. ``read_timeout`` in seconds: a locked node alone may cost Ironic two. The version of the API is chosen
-    at the first request, and again when Ironic says that it no longer fits.
+    ``base_url`` is the address with or without ``/v1``, or what is asked for it at the first request; what that raises
+    goes to whoever made the request. Credentials: none, ``basic`` (user, password), or ``token``, which is asked before
+    every request; on 401 ``renew_token`` is called and the request, which had no effect, sent once more.
+    ``read_timeout`` in seconds: a locked node alone may cost Ironic two. The version of the API is chosen at the first
+    request, and again when Ironic says that it no longer fits.
     """
 
     def __init__(
         self,
-        base_url: str,
+        base_url: str | Callable[[], str],
         *,
         token: Callable[[], str] | None = None,
         renew_token: Callable[[], None] | None = None,
@@ -62,16 +64,22 @@ class IronicClient:
                 return {"X-Auth-Token": token()}
             return {"Authorization": f"Basic {secret}"} if secret else {}
 
-        self._http = HttpClient(
-            base_url.rstrip("/").removesuffix("/v1"),
-            system=SYSTEM,
-            credentials=credentials,
-            connect_timeout=connect_timeout,
-            read_timeout=read_timeout,
-            total_timeout=2 * read_timeout,
-            first_pause=read_pause,
-            verify=verify,
-        )
+        def http(address: str) -> HttpClient:
+            return HttpClient(
+                address.rstrip("/").removesuffix("/v1"),
+                system=SYSTEM,
+                credentials=credentials,
+                connect_timeout=connect_timeout,
+                read_timeout=read_timeout,
+                total_timeout=2 * read_timeout,
+                first_pause=read_pause,
+                verify=verify,
+            )
+
+        self._address = base_url
+        self._opened = http
+        self._http = http(base_url) if isinstance(base_url, str) else None
+        self._lock = threading.Lock()
         self._renew_token = renew_token
         self._page = page
         self._version: int | None = None
@@ -87,9 +95,13 @@ class IronicClient:
         self._version = self._negotiated()
         return self._version
 
-    def conductors(self) -> list[JsonObject]:
-        """Return the services that do Ironic's work, each with ``hostname`` and ``alive``."""
-        return self._read("v1/conductors").objects("conductors")
+    def conductors(self) -> list[JsonObject] | None:
+        """Return the services that do Ironic's work, each with ``hostname`` and ``alive``; None if not for our eyes.
+
+        Ironic's own policy shows them to users with a role on the whole system, and to nobody with one in a project.
+        """
+        answer = self._send("GET", "v1/conductors")
+        return None if answer.status == 403 else _expected(answer).objects("conductors")
 
     def nodes(self, fields: Sequence[str]) -> list[JsonObject]:
         """Return these fields of every node that we may see, page by page."""
@@ -135,10 +147,23 @@ class IronicClient:
 
     def close(self) -> None:
         """Close all connections."""
-        self._http.close()
+        if self._http:
+            self._http.close()
+
+    def _peer(self) -> HttpClient:
+        """Return Ironic at its address, looked up the first time. Raises Refused for an address that is none."""
+        if (known := self._http) is not None:
+            return known
+        address = self._address if isinstance(self._address, str) else self._address()
+        with self._lock:
+            try:
+                self._http = self._http or self._opened(address)
+            except ValueError as error:
+                raise Refused(SYSTEM, "address", f"{address} cannot be used: {error}") from error
+            return self._http
 
     def _negotiated(self) -> int:
-        answer = _expected(self._http.send("GET", "v1"))
+        answer = _expected(self._proved("GET", "v1"))
         lowest, highest = (_minor(answer.headers.get(f"x-openstack-ironic-api-{end}-version")) for end in _ENDS)
         if lowest is None or highest is None:
             raise Refused(SYSTEM, answer.operation, "the answer names no versions: there is no Ironic at this address")
@@ -161,17 +186,23 @@ class IronicClient:
         """Return the answer. A request that was turned away for its token or its version is sent once more."""
 
         def once() -> Response:
-            return self._http.send(method, path, params=params, json=body, headers={_VERSION: f"1.{self.version()}"})
+            headers = {_VERSION: f"1.{self.version()}"}
+            return self._proved(method, path, params=params, json=body, headers=headers)
 
         answer = once()
-        if answer.status == 401 and self._renew_token:
-            self._renew_token()
-            answer = once()
         if answer.status == 406:
             self.renew_version()
             answer = once()
         if answer.status in (401, 406):
             raise _fault(answer)
+        return answer
+
+    def _proved(self, method: str, path: str, **options: Unpack[Options]) -> Response:
+        """Return the answer, to a new token if the first one was turned down."""
+        answer = self._peer().send(method, path, **options)
+        if answer.status == 401 and self._renew_token:
+            self._renew_token()
+            answer = self._peer().send(method, path, **options)
         return answer
 
 

@@ -20,10 +20,11 @@ UNCHANGED = Reply(200)
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What came of it. ``marked``: the node is known to carry the mark of the job."""
+    """What came of it. ``marked``: the node is known to carry the mark of the job; ``denied``: we may not change it."""
 
     decision: Decision
     marked: bool = False
+    denied: bool = False
 
 
 class _Refused(Failed):
@@ -53,7 +54,7 @@ class Mover:
             marked = node.marked(job.marker) is not None
             if met is Reaction.LATER:
                 return Moved(Waiting(_said(node, reply, load)), marked)
-            return Moved(Failed(_said(node, reply, load)), marked)
+            return Moved(Failed(_said(node, reply, load)), marked, denied=reply.status == 403)
         request = self._requests(node, load).get(verb)
         if request is None:
             return Moved(Waiting(verb.value), marked=True)

@@ -124,6 +124,7 @@ class IronicProvisioner:
 
         Raises Busy if not one node could be marked, as all are in the middle of something: the job could not be found
         again. Raises Unavailable after all nodes if one of them did not answer; the others may have been started.
+        Raises Refused if our user may not change any of them.
         """
         if work.operation in site.OPERATIONS:
             return site.job_of(marker, work.operation)
@@ -140,6 +141,11 @@ class IronicProvisioner:
                 raise _about(marker, trouble)
         if not marked and any(isinstance(one.decision, Do | Waiting) for one in moved):
             raise Busy(SYSTEM, "submit", "every node is in the middle of something else", marker=marker)
+        for one in moved if not marked else ():
+            if one.denied and isinstance(one.decision, Failed):
+                raise Refused(
+                    SYSTEM, "submit", f"our user may change none of the nodes: {one.decision.why}", marker=marker
+                )
         return JobId(marker)
 
     def find(self, marker: Marker, work: Work, *, intended_at: datetime, known: Collection[JobId] = ()) -> JobId | None:

@@ -90,6 +90,64 @@ def test_a_token_that_has_ended_is_renewed_once(ironic: Peer) -> None:
     assert [one.headers["x-auth-token"] for one in ironic.asked("PATCH /v1/nodes/n1")] == ["old", "new"]
 
 
+def test_a_token_is_renewed_once_even_if_the_new_one_is_turned_down(ironic: Peer) -> None:
+    tokens = ["old", "new", "newest"]
+    ironic.on("PATCH /v1/nodes/n1", Answer(401, {"error": {"code": 401, "message": "who?"}}))
+    asking = client(ironic, token=lambda: tokens[0], renew_token=lambda: tokens.pop(0))
+    with pytest.raises(Refused, match="answered 401: who"):
+        asking.patch("n1", [])
+    assert [one.headers["x-auth-token"] for one in ironic.asked("PATCH /v1/nodes/n1")] == ["old", "new"]
+
+
+def test_a_gateway_that_guards_the_versions_too_gets_a_new_token(peer: Peer) -> None:
+    tokens = ["old", "new"]
+    peer.on("GET /v1", Answer(401), versions())
+    asking = client(peer, token=lambda: tokens[0], renew_token=lambda: tokens.pop(0))
+    assert asking.version() == 115
+
+
+def test_trouble_with_the_token_is_trouble_with_the_request_which_is_not_sent(ironic: Peer) -> None:
+    def none() -> str:
+        raise Refused("Keystone", "POST /auth/tokens", "no")
+
+    with pytest.raises(Refused, match="Keystone POST /auth/tokens: no"):
+        client(ironic, token=none).patch("n1", [])
+    assert ironic.requests == []
+
+
+def test_an_address_is_looked_up_at_the_first_request_and_kept(ironic: Peer) -> None:
+    looked_up: list[str] = []
+    asking = IronicClient(lambda: looked_up.append("once") or f"{ironic.url}/v1")
+    assert not looked_up
+    assert (asking.version(), asking.renew_version()) == (115, 115)
+    assert looked_up == ["once"]
+
+
+def test_an_address_that_could_not_be_looked_up_is_looked_up_again(ironic: Peer) -> None:
+    troubles = [Unavailable("Keystone", "POST /auth/tokens", "down")]
+
+    def found() -> str:
+        if troubles:
+            raise troubles.pop()
+        return ironic.url
+
+    asking = IronicClient(found)
+    with pytest.raises(Unavailable, match="down"):
+        asking.version()
+    asking.close()
+    assert asking.version() == 115
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    with pytest.raises(Refused, match=r"ironic\.internal:6385 cannot be used"):
+        IronicClient(lambda: "ironic.internal:6385").version()
+
+
+def test_conductors_that_are_not_shown_to_our_user_are_none(ironic: Peer) -> None:
+    ironic.on("GET /v1/conductors", wrapped("Access was denied: baremetal:conductor:get", 403))
+    assert client(ironic).conductors() is None
+
+
 @pytest.mark.parametrize("options", [{"basic": ("admin", "s3cret")}, {"token": lambda: "s3cret"}])
 def test_wrong_credentials_are_refused_and_not_told(ironic: Peer, options: dict[str, Any]) -> None:
     said = Answer(401, {"error": {"message": "Incorrect username or password", "code": 401}})

@@ -399,6 +399,30 @@ def test_what_cannot_be_interrupted_may_still_succeed(port: IronicProvisioner, i
     assert port.report(JOB, work(PREPARE)).ok
 
 
+# What our user may not do
+
+DENIED = no(403, "Access was denied to the following resource: baremetal:node:update_extra")
+
+
+def test_work_on_nodes_that_our_user_may_not_change_is_refused(port: IronicProvisioner, ironic: Peer) -> None:
+    ironic.on("GET /v1/nodes", listed(node("enroll"), node("enroll", "n2")))
+    for number in (1, 2):
+        ironic.on(f"PATCH /v1/nodes/u{number}", DENIED)
+    with pytest.raises(Refused, match="may change none of the nodes: n1: Access was denied"):
+        port.submit(MARKER, work(PREPARE, "n1", "n2"))
+    assert {one.split()[0] for one in ironic.changes} == {"PATCH"}
+
+
+def test_a_node_that_our_user_may_not_change_does_not_keep_the_others(port: IronicProvisioner, ironic: Peer) -> None:
+    ironic.on("GET /v1/nodes", listed(node("enroll"), node("enroll", "n2")))
+    ironic.on(PATCH, DENIED)
+    job = port.submit(MARKER, work(PREPARE, "n1", "n2"))
+    ironic.on("GET /v1/nodes", listed(node("enroll"), node("available", "n2", mark={})))
+    report = port.report(job, work(PREPARE, "n1", "n2"))
+    assert (report.succeeded, set(report.failed)) == ({N2}, {N1})
+    assert "Access was denied" in report.reasons[N1]
+
+
 # Work on the site
 
 
@@ -410,6 +434,15 @@ def test_a_site_of_dead_conductors_is_not_verified_and_not_healthy(port: IronicP
     assert "not alive: c1" in report.message
     with pytest.raises(Unavailable):
         port.check_health()
+
+
+def test_conductors_that_our_user_may_not_see_do_not_keep_it_from_work(port: IronicProvisioner, ironic: Peer) -> None:
+    ironic.on("GET /v1/conductors", no(403, "Access was denied to the following resource: baremetal:conductor:get"))
+    verify = Work(Operation.VERIFY_SITE, "revision:3")
+    report = port.report(port.submit(MARKER, verify), verify)
+    assert report.ok
+    assert "not shown to our user" in report.message
+    port.check_health()
 
 
 def test_an_ironic_that_is_too_old_is_not_verified(port: IronicProvisioner, ironic: Peer) -> None:

@@ -1,0 +1,1 @@
+"""Tokens and addresses of services, from a Keystone."""

@@ -1,0 +1,180 @@
+"""What is asked of Keystone, what each kind of answer means, and that no secret gets out."""
+
+import traceback
+from typing import Any
+
+import pytest
+
+from shipyard_api.adapters.keystone.client import KeystoneClient
+from shipyard_api.adapters.keystone.options import KeystoneOptions, Scope
+from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+from tests.peer import Answer, Peer
+
+PASSWORD = "s3cret-of-shipyard"
+ROUTE = "POST /v3/auth/tokens"
+
+
+def endpoint(url: str, *, interface: str = "public", region: str = "RegionOne") -> dict[str, str]:
+    return {"id": url, "url": url, "interface": interface, "region": region, "region_id": region}
+
+
+def given(token: str = "gAAAA-token", *, catalog: tuple[dict[str, Any], ...] = (), **changes: Any) -> Answer:
+    """A token for two minutes, as Keystone gives it."""
+    body = {
+        "methods": ["password"],
+        "user": {"domain": {"id": "default", "name": "Default"}, "id": "u1", "name": "shipyard"},
+        "issued_at": "2026-11-21T09:51:12.000000Z",
+        "expires_at": "2026-11-21T09:53:12.000000Z",
+        "catalog": list(catalog),
+    }
+    return Answer(201, {"token": body | changes}, {"X-Subject-Token": token})
+
+
+def refused(status: int, message: str = "The request you have made requires authentication.") -> Answer:
+    return Answer(status, {"error": {"code": status, "message": message, "title": "Unauthorized"}})
+
+
+def client(peer: Peer, **changes: Any) -> KeystoneClient:
+    options = {"user": "shipyard", "password": PASSWORD, "project": "service"} | changes
+    return KeystoneClient(KeystoneOptions(auth_url=peer.url, **options))
+
+
+def test_a_token_for_a_project_is_asked_for_by_names(peer: Peer) -> None:
+    peer.on(ROUTE, given())
+    granted = client(peer, user_domain="people", project_domain="sites").grant()
+    assert (granted.token, granted.lifetime) == ("gAAAA-token", 120.0)
+    [request] = peer.asked(ROUTE)
+    assert request.json["auth"] == {
+        "identity": {
+            "methods": ["password"],
+            "password": {"user": {"name": "shipyard", "domain": {"name": "people"}, "password": PASSWORD}},
+        },
+        "scope": {"project": {"name": "service", "domain": {"name": "sites"}}},
+    }
+
+
+def test_a_token_for_the_whole_system(peer: Peer) -> None:
+    peer.on(ROUTE, given())
+    client(peer, scope=Scope.SYSTEM, project="").grant()
+    assert peer.asked(ROUTE)[0].json["auth"]["scope"] == {"system": {"all": True}}
+
+
+@pytest.mark.parametrize("suffix", ["", "/", "/v3", "/v3/"])
+def test_the_address_may_end_in_the_version(peer: Peer, suffix: str) -> None:
+    peer.on(ROUTE, given())
+    options = KeystoneOptions(auth_url=peer.url + suffix, user="u", password="p", project="service")
+    assert KeystoneClient(options).grant().token
+
+
+@pytest.mark.parametrize("address", ["", "keystone.example.org:5000", "ftp://h", "http://u:p@h"])
+def test_an_address_that_is_none_is_told_at_once(address: str) -> None:
+    with pytest.raises(ValueError, match="base URL"):
+        KeystoneClient(KeystoneOptions(auth_url=address, user="u", password="p", project="service"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "text"),
+    [
+        pytest.param(refused(401), Refused, r"user shipyard of domain Default for project service", id="not let in"),
+        pytest.param(refused(403, "no"), Refused, r"user shipyard .* for project service .*answered 403: no", id="403"),
+        pytest.param(refused(404, "no"), Refused, "no Identity API v3 at this address", id="something else"),
+        pytest.param(refused(400, "no"), Refused, "answered 400: no", id="not understood"),
+        pytest.param(Answer(302, b"", {"Location": "http://h/"}), Refused, "answered 302", id="leads elsewhere"),
+        pytest.param(refused(500, "no"), Unavailable, "answered 500: no", id="a bug"),
+        pytest.param(Answer(503, b"<html>"), Unavailable, r"answered 503$", id="a proxy"),
+        pytest.param(Answer(429, b"", {"Retry-After": "7"}), Busy, "answered 429", id="too often"),
+        pytest.param(Answer(201, b"{}"), Unavailable, "not with a token", id="an empty object"),
+        pytest.param(Answer(201, b"<html>"), Unavailable, "not with a token", id="no JSON"),
+        pytest.param(Answer(201, {"token": []}, {"X-Subject-Token": "t"}), Unavailable, "not with a", id="a list"),
+        pytest.param(Answer(201, given().body), Unavailable, "not with a token", id="no token in the headers"),
+        pytest.param(given(expires_at="soon"), Unavailable, "not with a token", id="an end that is no time"),
+        pytest.param(given(expires_at=None), Unavailable, "not with a token", id="no end"),
+        pytest.param(given(expires_at="2026-11-21T09:00:00Z"), Unavailable, "not with a token", id="an end long past"),
+        pytest.param(Answer(201, b"x" * 9, cut=3), Unavailable, "cut short", id="cut short"),
+    ],
+)
+def test_what_an_answer_without_a_token_means(peer: Peer, answer: Answer, error: type[PeerError], text: str) -> None:
+    peer.on(ROUTE, answer)
+    with pytest.raises(error, match=text) as raised:
+        client(peer).grant()
+    assert (raised.value.system, raised.value.operation) == ("Keystone", "POST /auth/tokens")
+    assert len(peer.asked(ROUTE)) == 1
+
+
+def test_a_keystone_that_is_down_is_unavailable() -> None:
+    options = KeystoneOptions(auth_url="http://127.0.0.1:9", user="u", password=PASSWORD, project="service")
+    with pytest.raises(Unavailable, match=r"no connection to 127\.0\.0\.1:9"):
+        KeystoneClient(options).grant()
+
+
+def test_a_keystone_that_hangs_is_given_up(peer: Peer) -> None:
+    peer.on(ROUTE, Answer(hang=True))
+    with pytest.raises(Unavailable, match=r"no answer from .* within 0\.2 s"):
+        client(peer, read_timeout_seconds=0.2).grant()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [refused(401, f"Invalid password {PASSWORD}"), refused(500, PASSWORD), given(expires_at="soon"), Answer(201, b"x")],
+)
+def test_no_error_tells_the_password_or_the_token(peer: Peer, answer: Answer) -> None:
+    peer.on(ROUTE, answer)
+    with pytest.raises(PeerError) as raised:
+        client(peer).grant()
+    told = "".join(traceback.format_exception(raised.value))
+    assert PASSWORD not in told
+    assert "gAAAA-token" not in told
+
+
+def test_neither_options_nor_grants_show_secrets(peer: Peer) -> None:
+    peer.on(ROUTE, given())
+    asking = client(peer)
+    granted = asking.grant()
+    options = KeystoneOptions(auth_url=peer.url, user="u", password=PASSWORD)
+    assert not {secret for secret in (PASSWORD, "gAAAA-token") if secret in f"{asking!r}{granted!r}{options!r}"}
+
+
+def test_proxies_of_the_environment_are_not_asked(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", "")
+    peer.on(ROUTE, given())
+    assert client(peer).grant().token == "gAAAA-token"
+
+
+CATALOG = (
+    {"type": "identity", "name": "keystone", "endpoints": [endpoint("http://keystone/v3")]},
+    {
+        "type": "baremetal",
+        "name": "ironic",
+        "endpoints": [
+            endpoint("http://public.one:6385"),
+            endpoint("http://internal.one:6385/v1", interface="internal"),
+            endpoint("http://public.two:6385", region="RegionTwo"),
+        ],
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("interface", "region", "url"),
+    [
+        ("public", "", "http://public.one:6385"),
+        ("internal", "", "http://internal.one:6385/v1"),
+        ("public", "RegionTwo", "http://public.two:6385"),
+    ],
+)
+def test_an_endpoint_is_found_by_interface_and_region(peer: Peer, interface: str, region: str, url: str) -> None:
+    peer.on(ROUTE, given(catalog=CATALOG))
+    assert client(peer).grant().endpoint("baremetal", interface=interface, region=region) == url
+
+
+@pytest.mark.parametrize(
+    ("catalog", "interface", "region"),
+    [((), "public", ""), (CATALOG, "admin", ""), (CATALOG, "public", "Three"), (CATALOG[:1], "public", "")],
+)
+def test_an_endpoint_that_is_not_there_is_refused_by_name(
+    peer: Peer, catalog: tuple[dict[str, Any], ...], interface: str, region: str
+) -> None:
+    peer.on(ROUTE, given(catalog=catalog))
+    with pytest.raises(Refused, match=f"no {interface} endpoint of a baremetal service.*{region}"):
+        client(peer).grant().endpoint("baremetal", interface=interface, region=region)

@@ -1,0 +1,163 @@
+"""One token for everybody: kept while it is good, asked for once by many, renewed when it is turned down."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from shipyard_api.adapters.keystone.client import Grant
+from shipyard_api.adapters.keystone.tokens import LONGEST_MARGIN, Tokens
+from shipyard_api.ports.errors import PeerError, Refused, Unavailable
+
+HOUR = 3600.0
+CROWD = 8
+
+
+class Source:
+    """A Keystone's client that gives t1, t2 …, or the trouble that is told; ``meanwhile`` is done before it answers."""
+
+    def __init__(self, lifetime: float = HOUR) -> None:
+        self.lifetime = lifetime
+        self.asked = 0
+        self.troubles: list[PeerError] = []
+        self.meanwhile: Callable[[], object] = lambda: None
+
+    def grant(self) -> Grant:
+        self.asked += 1
+        self.meanwhile()
+        if self.troubles:
+            raise self.troubles.pop(0)
+        return Grant(f"t{self.asked}", self.lifetime, access=None)  # type: ignore[arg-type]
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def source() -> Source:
+    return Source()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def tokens(source: Source, clock: Clock) -> Tokens:
+    return Tokens(source, monotonic=clock)  # type: ignore[arg-type]
+
+
+def crowd(source: Source, ask: Callable[[], str]) -> list[Any]:
+    """Ask with several threads, of which all but one come while the first one's answer is on its way."""
+    arrived = threading.Semaphore(0)
+
+    def others_wait() -> None:
+        source.meanwhile = lambda: None
+        for _ in range(CROWD):
+            assert arrived.acquire(timeout=10)
+
+    def asking() -> object:
+        arrived.release()
+        try:
+            return ask()
+        except PeerError as error:
+            return str(error)
+
+    source.meanwhile = others_wait
+    with ThreadPoolExecutor(CROWD) as pool:
+        return [one.result() for one in [pool.submit(asking) for _ in range(CROWD)]]
+
+
+def test_nothing_is_asked_for_before_a_token_is_needed(tokens: Tokens, source: Source) -> None:
+    assert source.asked == 0
+
+
+@pytest.mark.parametrize(
+    ("lifetime", "used"),
+    [
+        pytest.param(HOUR, HOUR - LONGEST_MARGIN, id="a minute early"),
+        pytest.param(20.0, 15.0, id="a quarter of a short life early"),
+    ],
+)
+def test_a_token_is_used_until_shortly_before_its_end(
+    tokens: Tokens, source: Source, clock: Clock, lifetime: float, used: float
+) -> None:
+    source.lifetime = lifetime
+    assert tokens.token() == "t1"
+    clock.now += used - 0.001
+    assert tokens.token() == "t1"
+    clock.now += 0.001
+    assert tokens.token() == "t2"
+
+
+def test_the_time_that_keystone_took_to_answer_counts(tokens: Tokens, source: Source, clock: Clock) -> None:
+    def slowly() -> None:
+        clock.now += 100
+
+    source.meanwhile = slowly
+    assert tokens.token() == "t1"
+    clock.now += HOUR - LONGEST_MARGIN - 100
+    assert tokens.token() == "t2"
+
+
+def test_many_threads_get_one_token(tokens: Tokens, source: Source) -> None:
+    assert crowd(source, tokens.token) == ["t1"] * CROWD
+    assert source.asked == 1
+
+
+def test_many_threads_share_the_trouble_that_one_met(tokens: Tokens, source: Source) -> None:
+    source.troubles = [Unavailable("Keystone", "POST /auth/tokens", "down") for _ in range(CROWD)]
+    assert crowd(source, tokens.token) == ["Keystone POST /auth/tokens: down"] * CROWD
+    assert source.asked < CROWD  # once, but for a thread that was held up and came when it was over
+
+
+def test_trouble_is_not_kept(tokens: Tokens, source: Source) -> None:
+    source.troubles = [Refused("Keystone", "POST /auth/tokens", "no"), Unavailable("Keystone", "POST", "down")]
+    for kind in (Refused, Unavailable):
+        with pytest.raises(kind):
+            tokens.token()
+    assert tokens.token() == "t3"
+
+
+def test_a_token_that_was_turned_down_is_replaced(tokens: Tokens, source: Source) -> None:
+    assert tokens.token() == "t1"
+    tokens.renew()
+    assert [tokens.token(), tokens.token()] == ["t2", "t2"]
+
+
+def test_a_token_that_many_threads_see_turned_down_is_replaced_once(tokens: Tokens, source: Source) -> None:
+    together = threading.Barrier(CROWD)
+
+    def turned_down() -> str:
+        tokens.token()
+        together.wait(timeout=10)
+        tokens.renew()
+        return tokens.token()
+
+    with ThreadPoolExecutor(CROWD) as pool:
+        answers = [one.result() for one in [pool.submit(turned_down) for _ in range(CROWD)]]
+    assert answers == ["t2"] * CROWD
+    assert source.asked == 2
+
+
+def test_a_thread_that_was_given_nothing_takes_nothing_away(tokens: Tokens, source: Source) -> None:
+    tokens.token()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(tokens.renew).result()
+    assert tokens.token() == "t1"
+
+
+def test_a_token_that_cannot_be_replaced_is_not_used_again(tokens: Tokens, source: Source) -> None:
+    tokens.token()
+    tokens.renew()
+    source.troubles = [Refused("Keystone", "POST /auth/tokens", "no")]
+    with pytest.raises(Refused):
+        tokens.token()
+    assert tokens.token() == "t3"
