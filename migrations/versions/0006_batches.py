@@ -1,4 +1,4 @@
-"""A phase of a group may be sent in several batches."""
+"""A phase of a group may be sent in several batches; what a step keeps unchanged has a column of its own."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,6 +11,7 @@ depends_on = None
 
 def upgrade() -> None:
     op.add_column("group_phases", sa.Column("batch", sa.Integer(), server_default="1", nullable=False))
+    op.add_column("steps", sa.Column("fixed", sa.Text(), nullable=True))
     op.drop_constraint(op.f("group_phases_pkey"), "group_phases", type_="primary")
     op.create_primary_key(op.f("group_phases_pkey"), "group_phases", ["action_id", "group_name", "phase", "batch"])
 

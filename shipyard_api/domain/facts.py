@@ -154,6 +154,7 @@ class RolloutEnded:
     verdict: Verdict
     groups: Mapping[GroupStatus, tuple[GroupName, ...]]
     nodes: Mapping[NodeStatus, tuple[NodeName, ...]]
+    critical: tuple[GroupName, ...] = ()
 
     @property
     def headline(self) -> str:
@@ -167,6 +168,7 @@ class RolloutEnded:
             "verdict": self.verdict.value,
             "groups": {status.value: list(names) for status, names in self.groups.items()},
             "nodes": {status.value: list(names) for status, names in self.nodes.items()},
+            "critical": list(self.critical),
         }
 
 

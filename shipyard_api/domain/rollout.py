@@ -27,6 +27,7 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy import DeploymentGroup, GroupName, Strategy
 
 _SENT_AS = {Phase.PREPARE: NodeStatus.NOT_STARTED, Phase.DEPLOY: NodeStatus.PREPARED}
+_UNSETTLED = (NodeStatus.NOT_STARTED, NodeStatus.PREPARED)
 _REACHES = {Phase.PREPARE: NodeStatus.PREPARED, Phase.DEPLOY: NodeStatus.SUCCESS}
 
 
@@ -98,6 +99,23 @@ class _Open:
     batches: dict[Phase, int]
 
 
+class Roster:
+    """The groups of a strategy with their members: what does not change in a rollout, and may serve several."""
+
+    def __init__(self, strategy: Strategy, members: Mapping[GroupName, Iterable[NodeName]]) -> None:
+        self.groups: dict[GroupName, DeploymentGroup] = {group.name: group for group in strategy.groups}
+        self.rank = {name: position for position, name in enumerate(self.groups)}
+        self.by_rank = list(self.groups)
+        self.members: dict[GroupName, frozenset[NodeName]] = {name: frozenset(members[name]) for name in self.groups}
+        self.nodes: dict[NodeName, NodeStatus] = {
+            node: NodeStatus.NOT_STARTED for selected in self.members.values() for node in selected
+        }
+        self.children: dict[GroupName, list[GroupName]] = {name: [] for name in self.groups}
+        for group in strategy.groups:
+            for parent in group.depends_on:
+                self.children[parent].append(group.name)
+
+
 class Rollout:
     """The deployment of one strategy on known members, from the first move to the verdict.
 
@@ -108,22 +126,36 @@ class Rollout:
     def __init__(
         self, strategy: Strategy, members: Mapping[GroupName, Iterable[NodeName]], mode: Mode = SERIAL
     ) -> None:
+        self._set_up(Roster(strategy, members), mode)
+        self._index({})
+
+    @classmethod
+    def taken_up(
+        cls,
+        roster: Roster,
+        mode: Mode,
+        *,
+        nodes: Mapping[NodeName, NodeStatus],
+        groups: Mapping[GroupName, GroupStatus],
+        reasons: Mapping[GroupName, Reason],
+        running: Iterable[Move] = (),
+        batches: Mapping[GroupName, Mapping[Phase, int]] | None = None,
+    ) -> "Rollout":
+        """Return a rollout as its stored state left it; names that are not given have not started."""
+        rollout = cls.__new__(cls)
+        rollout._set_up(roster, mode)
+        rollout.restore(nodes=nodes, groups=groups, reasons=reasons, running=running, batches=batches)
+        return rollout
+
+    def _set_up(self, roster: Roster, mode: Mode) -> None:
         self.mode = mode
-        self._groups: dict[GroupName, DeploymentGroup] = {group.name: group for group in strategy.groups}
-        self._rank = {name: position for position, name in enumerate(self._groups)}
-        self._by_rank = list(self._groups)
-        self.members: dict[GroupName, frozenset[NodeName]] = {name: frozenset(members[name]) for name in self._groups}
-        self.nodes: dict[NodeName, NodeStatus] = {
-            node: NodeStatus.NOT_STARTED for selected in self.members.values() for node in selected
-        }
+        self._groups, self._rank, self._by_rank = roster.groups, roster.rank, roster.by_rank
+        self._children = roster.children
+        self.members = roster.members
+        self.nodes = dict(roster.nodes)
         self.groups: dict[GroupName, GroupStatus] = dict.fromkeys(self._groups, GroupStatus.NOT_STARTED)
         self.reasons: dict[GroupName, Reason] = {}
         self.running: list[Move] = []
-        self._children: dict[GroupName, list[GroupName]] = {name: [] for name in self._groups}
-        for group in strategy.groups:
-            for parent in group.depends_on:
-                self._children[parent].append(group.name)
-        self._index({})
 
     def _index(self, batches: Mapping[GroupName, Mapping[Phase, int]]) -> None:
         """Rebuild what follows from the statuses: who waits for whom, who is in flight, what could be sent."""
@@ -157,7 +189,8 @@ class Rollout:
 
     def unsettled(self, move: Move) -> tuple[NodeName, ...]:
         """Return the nodes of a running move of which nothing is known yet."""
-        return tuple(node for node in move.nodes if self.nodes[node] is _SENT_AS[move.phase])
+        sent_as = _SENT_AS[move.phase]
+        return tuple(node for node in move.nodes if self.nodes[node] is sent_as)
 
     def next_move(self) -> Move | None:
         """Return what to send next, or None if nothing may be sent for now. Changes nothing.
@@ -252,6 +285,7 @@ class Rollout:
             self.verdict(),
             {status: tuple(names) for status, names in groups.items()},
             {status: tuple(names) for status, names in nodes.items()},
+            tuple(name for name, group in self._groups.items() if group.critical),
         )
 
     def restore(
@@ -282,16 +316,16 @@ class Rollout:
         return Move(name, phase, tuple(islice(free, room)), opened.batches.get(phase, 0) + 1)
 
     def _opened(self, name: GroupName, batches: Mapping[Phase, int]) -> _Open:
-        by_status: dict[NodeStatus, list[NodeName]] = {status: [] for status in NodeStatus}
-        for node in self.members[name]:
-            by_status[self.nodes[node]].append(node)
-        waiting, prepared = by_status[NodeStatus.NOT_STARTED], by_status[NodeStatus.PREPARED]
+        members, nodes = self.members[name], self.nodes
+        waiting = [node for node in members if nodes[node] is NodeStatus.NOT_STARTED]
+        prepared = [node for node in members if nodes[node] is NodeStatus.PREPARED]
+        succeeded = sum(nodes[node] is NodeStatus.SUCCESS for node in members)
         return _Open(
             dict.fromkeys(sorted(node for node in waiting if node not in self._in_flight)),
             dict.fromkeys(node for node in prepared if node not in self._in_flight),
             len(waiting),
             len(prepared),
-            len(by_status[NodeStatus.SUCCESS]),
+            succeeded,
             dict(batches),
         )
 
@@ -299,7 +333,7 @@ class Rollout:
         """Follow the members of a group from now on."""
         opened = self._open[name] = self._opened(name, batches)
         for node in self.members[name]:
-            if self.nodes[node] in _SENT_AS.values():
+            if self.nodes[node] in _UNSETTLED:
                 self._watchers.setdefault(node, []).append(name)
         self._note(name, opened)
         return opened
@@ -347,7 +381,7 @@ class Rollout:
                 opened.to_deploy[node] = None
             elif status is NodeStatus.SUCCESS:
                 opened.succeeded += 1
-        if status not in _SENT_AS.values():
+        if status not in _UNSETTLED:
             self._watchers.pop(node, None)
         return watchers
 

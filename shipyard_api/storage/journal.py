@@ -1,6 +1,6 @@
 """Facts of the domain as rows: a line in the journal each, and the projections that readers are shown."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -41,26 +41,31 @@ class Line:
 
 def write(connection: sa.Connection, line: Line, kind: str, facts: Mapping[str, Any]) -> None:
     """Add a line to the journal."""
-    connection.execute(
-        t.journal.insert().values(
-            action_id=line.action,
-            epoch=line.epoch,
-            step_id=line.step,
-            kind=kind,
-            at=line.at,
-            worker=line.worker,
-            facts=dict(facts),
-        )
-    )
+    connection.execute(t.journal.insert(), [_row(line, kind, facts)])
 
 
-def record(connection: sa.Connection, line: Line, fact: object) -> None:
-    """Write a fact to the journal and bring the projections up to date."""
-    recorder = _RECORDERS.get(type(fact))
-    if recorder is None:
-        raise TypeError(f"no place for a fact of type {type(fact).__name__}")
-    kind, facts = recorder(connection, line, fact)
-    write(connection, line, kind, facts)
+def _row(line: Line, kind: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "action_id": line.action,
+        "epoch": line.epoch,
+        "step_id": line.step,
+        "kind": kind,
+        "at": line.at,
+        "worker": line.worker,
+        "facts": dict(facts),
+    }
+
+
+def record(connection: sa.Connection, line: Line, facts: Sequence[object]) -> None:
+    """Write facts to the journal, in their order, and bring the projections up to date."""
+    lines = []
+    for fact in facts:
+        recorder = _RECORDERS.get(type(fact))
+        if recorder is None:
+            raise TypeError(f"no place for a fact of type {type(fact).__name__}")
+        lines.append(_row(line, *recorder(connection, line, fact)))
+    if lines:
+        connection.execute(t.journal.insert(), lines)
 
 
 Recorded = tuple[str, Mapping[str, Any]]

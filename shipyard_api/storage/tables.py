@@ -68,6 +68,8 @@ steps = sa.Table(
     sa.Column("state", sa.String(24)),
     # The step's own state, versioned JSON; the tables of groups and nodes are projections of it.
     sa.Column("memory", sa.JSON(none_as_null=True)),
+    # What the state holds under this name: a long text that does not change, so it is not written at every turn.
+    sa.Column("fixed", sa.Text),
     sa.Column("intent", sa.JSON(none_as_null=True)),
     sa.Column("started_at", _MOMENT),
     sa.Column("ended_at", _MOMENT),

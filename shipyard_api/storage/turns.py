@@ -47,23 +47,37 @@ class SqlTurns:
                 ),
                 started_at=sa.func.coalesce(actions.c.started_at, now),
             )
-            .returning(actions.c.name, actions.c.epoch, actions.c.inputs, actions.c.state, actions.c.stopped_by)
+            .returning(actions.c.name, actions.c.epoch, actions.c.state, actions.c.stopped_by)
         ).one_or_none()
         if row is None:
             return None
+        # What is large is not read of steps that have ended, and the inputs only where a step is to begin.
+        not_ended = sa.or_(t.steps.c.state.is_(None), t.steps.c.state == StepState.RUNNING.value)
         steps = self._connection.execute(
-            sa.select(t.steps).where(t.steps.c.action_id == action).order_by(t.steps.c.position)
+            sa.select(
+                t.steps.c.id,
+                t.steps.c.state,
+                sa.case((not_ended, t.steps.c.memory)).label("memory"),
+                sa.case((not_ended, t.steps.c.fixed)).label("fixed"),
+                sa.case((not_ended, t.steps.c.intent)).label("intent"),
+            )
+            .where(t.steps.c.action_id == action)
+            .order_by(t.steps.c.position)
         ).all()
         open_steps = [step for step in steps if step.state in (None, StepState.RUNNING.value)]
         current = open_steps[0] if open_steps else None
+        inputs: Json = {}
+        if current is not None and current.memory is None:
+            wanted = sa.select(actions.c.inputs).where(actions.c.id == action)
+            inputs = self._connection.execute(wanted).scalar_one()
         return Claim(
             action=action,
             name=ActionName(row.name),
             epoch=row.epoch,
             worker=worker,
-            inputs=row.inputs,
+            inputs=inputs,
             step=StepId(current.id) if current else None,
-            state=current.memory if current else None,
+            state=_state(current.memory, current.fixed) if current else None,
             intent=_intent(current.intent) if current and current.intent else None,
             remaining=tuple(StepId(step.id) for step in open_steps[1:]),
             failed=any(step.state == StepState.FAILED.value for step in steps),
@@ -74,7 +88,7 @@ class SqlTurns:
     def start_step(self, claim: Claim, state: Json, *, now: datetime) -> None:
         """Record that the claim's step has begun."""
         self._plan(claim, now)
-        self._update_step(claim, state=StepState.RUNNING.value, memory=dict(state), started_at=now)
+        self._update_step(claim, state=StepState.RUNNING.value, started_at=now, **_memory(state, {}))
         self._write(claim, now, "step_started", {})
 
     def intend(self, claim: Claim, intent: Intent) -> None:
@@ -91,12 +105,12 @@ class SqlTurns:
     ) -> None:
         """Write the outcome of what the turn did."""
         self._plan(claim, wake_at or now)
-        values: dict[str, Any] = {"intent": None}
         if state != claim.state:
-            values["memory"] = dict(state)
-        self._update_step(claim, **values)
-        for fact in facts:
-            journal.record(self._connection, self._line(claim, now), fact)
+            self._update_step(claim, intent=None, **_memory(state, claim.state or {}))
+        else:
+            # A look that tells nothing new changes no row here, however often one looks.
+            self._update_step(claim, t.steps.c.intent.is_not(None), intent=None)
+        journal.record(self._connection, self._line(claim, now), facts)
         if wake_at is not None:
             self.wake(claim.action, wake_at)
 
@@ -174,16 +188,26 @@ class SqlTurns:
         if done.rowcount != 1:
             raise Fenced(f"{claim.action}: turn {claim.epoch} is over")
 
-    def _update_step(self, claim: Claim, **values: Any) -> None:
-        self._connection.execute(
-            t.steps.update().where(t.steps.c.action_id == claim.action, t.steps.c.id == claim.step).values(**values)
-        )
+    def _update_step(self, claim: Claim, *only_if: sa.ColumnElement[bool], **values: Any) -> None:
+        own = (t.steps.c.action_id == claim.action, t.steps.c.id == claim.step)
+        self._connection.execute(t.steps.update().where(*own, *only_if).values(**values))
 
     def _line(self, claim: Claim, at: datetime) -> journal.Line:
         return journal.Line(claim.action, claim.epoch, claim.step, at, claim.worker)
 
     def _write(self, claim: Claim, at: datetime, kind: str, facts: Mapping[str, Any]) -> None:
         journal.write(self._connection, self._line(claim, at), kind, facts)
+
+
+def _memory(state: Json, before: Json) -> dict[str, Any]:
+    """Return the columns that hold a state; its fixed text only if it is another one than before."""
+    fixed = state.get("fixed")
+    columns: dict[str, Any] = {"memory": {name: value for name, value in state.items() if name != "fixed"}}
+    return columns if fixed == before.get("fixed") else {**columns, "fixed": fixed}
+
+
+def _state(memory: Json | None, fixed: str | None) -> Json | None:
+    return memory if memory is None or fixed is None else {**memory, "fixed": fixed}
 
 
 def _intent(stored: Mapping[str, Any]) -> Intent:

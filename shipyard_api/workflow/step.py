@@ -15,7 +15,10 @@ from shipyard_api.ports.errors import PeerError, Refused
 from shipyard_api.ports.provisioner import Marker
 
 Json = Mapping[str, Any]
-"""What is stored: a JSON object with its version under ``v``."""
+"""What is stored: a JSON object with its version under ``v``.
+
+A text under ``fixed`` is written when it changes, and not with every other change of the state.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,7 @@ def test_at_the_end_a_report_of_groups_and_nodes_is_journalled_and_logged(
         "verdict": "success",
         "groups": {"success": ["first", "empty"], "failed": ["second", "third"]},
         "nodes": {"success": ["n0", "n2", "n3", "n5"], "failure": ["n1", "n4"]},
+        "critical": ["first"],
     }
     with world.store().begin() as tx:
         (journalled,) = [e.facts for e in tx.actions.journal(world.action) if e.kind == "rollout_ended"]

@@ -1,13 +1,15 @@
 """What the baremetal nodes step remembers between two turns, and how that is stored."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from shipyard_api.domain.deployment_configuration import Patience
 from shipyard_api.domain.facts import GroupStatus, Phase, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout import Move, Rollout
+from shipyard_api.domain.rollout import Mode, Move, Rollout, Roster
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy import GroupName
 from shipyard_api.workflow.step import Json
@@ -29,7 +31,7 @@ class RolloutState:
     """``rollout`` is None until the members are known; ``watches`` are those of its running moves, which are next
     looked at at ``look_at``. ``since`` is when the provisioner first did not answer the question for members,
     ``failed`` ends the step without a verdict. ``kept`` are nodes that the action ``kept_from`` deployed, and that are
-    left alone.
+    left alone. ``fixed`` is the stored text of inputs and members, empty until both are known.
     """
 
     inputs: SiteInputs
@@ -40,6 +42,7 @@ class RolloutState:
     failed: str = ""
     kept: tuple[NodeName, ...] = ()
     kept_from: str = ""
+    fixed: str = ""
 
     def patience(self, phase: Phase) -> Patience:
         """Return how patient to be with one phase of one group."""
@@ -57,10 +60,13 @@ class RolloutState:
         )
 
     def to_json(self) -> Json:
-        """Return the stored form. Names that have not started are left out: most of a large site, at first."""
+        """Return the stored form. Names that have not started are left out: most of a large site, at first.
+
+        What does not change any more is one text, so that it is made and read once and not at every turn.
+        """
         stored: dict[str, Any] = {
             "v": 1,
-            "inputs": self.inputs.to_json(),
+            "fixed": self.fixed or _fixed_text(self.inputs, self.rollout),
             "since": self.since,
             "failed": self.failed,
         }
@@ -74,17 +80,21 @@ class RolloutState:
     @classmethod
     def from_json(cls, stored: Json) -> "RolloutState":
         """Return the state from its stored form."""
+        fixed = _fixed(stored["fixed"])
         state = cls(
-            SiteInputs.from_json(stored["inputs"]),
+            fixed.inputs,
+            fixed=stored["fixed"] if fixed.roster is not None else "",
             since=stored["since"],
             failed=stored["failed"],
             kept=_nodes(stored.get("kept", ())),
             kept_from=stored.get("kept_from", ""),
         )
-        if "rollout" in stored:
+        if fixed.roster is not None:
             watched = [_load_watch(one) for one in stored["rollout"]["running"]]
             state.watches = dict(watched)
-            state.rollout = _load(state.inputs, stored["rollout"], [move for move, _ in watched])
+            state.rollout = _load(
+                fixed.roster, state.inputs.configuration.mode, stored["rollout"], [move for move, _ in watched]
+            )
             state.look_at = stored["look_at"]
         return state
 
@@ -110,10 +120,30 @@ def _load_watch(stored: Mapping[str, Any]) -> tuple[Move, Watch]:
     return move, Watch(stored["job"], stored["joining"], _nodes(stored["done"]))
 
 
+@dataclass(frozen=True, slots=True)
+class _Fixed:
+    """What does not change while the step runs. ``roster`` is None until the members are known."""
+
+    inputs: SiteInputs
+    roster: Roster | None
+
+
+def _fixed_text(inputs: SiteInputs, rollout: Rollout | None) -> str:
+    members = None if rollout is None else {name: sorted(nodes) for name, nodes in rollout.members.items()}
+    return json.dumps({"inputs": inputs.to_json(), "members": members}, separators=(",", ":"))
+
+
+@lru_cache(maxsize=8)
+def _fixed(text: str) -> _Fixed:
+    stored = json.loads(text)
+    inputs, members = SiteInputs.from_json(stored["inputs"]), stored["members"]
+    return _Fixed(inputs, None if members is None else Roster(inputs.strategy, members))
+
+
 def _dump(rollout: Rollout) -> dict[str, Any]:
+    moved = [status for status in NodeStatus if status is not NodeStatus.NOT_STARTED]
     return {
-        "members": {name: sorted(nodes) for name, nodes in rollout.members.items()},
-        "nodes": {name: status.value for name, status in rollout.nodes.items() if status is not NodeStatus.NOT_STARTED},
+        "nodes": {status.value: [name for name, one in rollout.nodes.items() if one is status] for status in moved},
         "groups": {
             name: status.value for name, status in rollout.groups.items() if status is not GroupStatus.NOT_STARTED
         },
@@ -124,10 +154,14 @@ def _dump(rollout: Rollout) -> dict[str, Any]:
     }
 
 
-def _load(inputs: SiteInputs, stored: Mapping[str, Any], running: list[Move]) -> Rollout:
-    rollout = Rollout(inputs.strategy, stored["members"], inputs.configuration.mode)
-    rollout.restore(
-        nodes={NodeName(name): NodeStatus(status) for name, status in stored["nodes"].items()},
+def _load(roster: Roster, mode: Mode, stored: Mapping[str, Any], running: list[Move]) -> Rollout:
+    nodes: dict[NodeName, NodeStatus] = {}
+    for status, names in stored["nodes"].items():
+        nodes |= dict.fromkeys(names, NodeStatus(status))
+    return Rollout.taken_up(
+        roster,
+        mode,
+        nodes=nodes,
         groups={GroupName(name): GroupStatus(status) for name, status in stored["groups"].items()},
         reasons={GroupName(name): Reason(reason) for name, reason in stored["reasons"].items()},
         running=running,
@@ -136,4 +170,3 @@ def _load(inputs: SiteInputs, stored: Mapping[str, Any], running: list[Move]) ->
             for name, made in stored["batches"].items()
         },
     )
-    return rollout

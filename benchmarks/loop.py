@@ -1,0 +1,413 @@
+"""What our own loop costs, and what it wins: ``python benchmarks/loop.py``.
+
+Engine, storage and a durable embedded Postgres are the real ones; the provisioner is a table of durations.
+
+1. **Overhead.** With a provisioner that needs no time at all, all the time that a rollout takes is ours. What is
+   reported is milliseconds for one phase of one group: intent, submission, look, verdict, each committed.
+2. **Makespan**, in virtual time with the intervals that sites have by default: three shapes of a site are deployed one
+   group after another, and pipelined (groups side by side, nodes deployed as they are prepared). The bound is the
+   critical path, worked out here from the durations alone: no group before its parents have ended, no node deployed
+   before it is prepared and enough of its group are, that the criteria could not be missed any more.
+
+Exits with 1 if a phase of a group of up to 50 nodes costs more than 25 ms, or a pipelined rollout takes more than 1.05
+times its bound. A thousand nodes in a group are a thousand rows to write in each phase; what that costs is only told.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+from uuid import uuid4
+
+import networkx as nx
+import sqlalchemy as sa
+
+from shipyard_api.actions.catalog import catalog
+from shipyard_api.actions.deploy_site import PREPARE_AND_DEPLOY_NODES, Designs, Patience, Systems
+from shipyard_api.adapters.embedded_postgres import server
+from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
+from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
+from shipyard_api.adapters.schema_files.schemas import SchemaFiles
+from shipyard_api.domain.actions import ENDED, ActionId
+from shipyard_api.domain.configdocs import BufferMode
+from shipyard_api.domain.findings import Finding
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.selectors import Selector
+from shipyard_api.domain.site_design import DesignRules
+from shipyard_api.ports.clock import Clock
+from shipyard_api.ports.provisioner import (
+    Capabilities,
+    JobId,
+    JobReport,
+    JobState,
+    Marker,
+    NodeCondition,
+    Operation,
+    Work,
+)
+from shipyard_api.storage import migrations, tables
+from shipyard_api.storage.clock import DatabaseClock
+from shipyard_api.storage.designs import SqlDesigns
+from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.writer_lock import SqlWriterLock
+from shipyard_api.usecases.commit_configdocs import CommitConfigdocs, CommitMode
+from shipyard_api.usecases.context import Caller
+from shipyard_api.usecases.create_action import ActionRequest, CreateAction
+from shipyard_api.usecases.load_configdocs import LoadConfigdocs
+from shipyard_api.usecases.rendered_designs import RenderedDesigns
+from shipyard_api.workflow.turn import Engine
+
+ROOT = Path(__file__).resolve().parents[1]
+MOST_MILLISECONDS = 25.0
+MOST_OF_BOUND = 1.05
+ORDINARY = 50  # nodes of a group
+PIPELINED = {"max_parallel_groups": 1000, "deploy_as_prepared": True}
+
+
+@dataclass(frozen=True)
+class Group:
+    """A deployment group with its own nodes; ``tolerates``: how many of them may fail."""
+
+    name: str
+    nodes: Sequence[str]
+    parents: Sequence[str] = ()
+    tolerates: int | None = None
+
+
+@dataclass(frozen=True)
+class Site:
+    """Groups, and how many seconds each node takes in each phase."""
+
+    title: str
+    groups: Sequence[Group]
+    prepare: Mapping[str, float]
+    deploy: Mapping[str, float]
+
+    def bound(self) -> float:
+        """Return the length of the critical path, in seconds."""
+        graph = nx.DiGraph()
+        graph.add_nodes_from(group.name for group in self.groups)
+        graph.add_edges_from((parent, group.name) for group in self.groups for parent in group.parents)
+        ends: dict[str, float] = {}
+        by_name = {group.name: group for group in self.groups}
+        for name in nx.topological_sort(graph):
+            group = by_name[name]
+            began = max((ends[parent] for parent in group.parents), default=0.0)
+            prepared = sorted(self.prepare[node] for node in group.nodes)
+            # Without criteria the first prepared node may go on; else all but those that may fail must be prepared.
+            needed = 1 if group.tolerates is None else max(len(prepared) - group.tolerates, 1)
+            enough = prepared[needed - 1]
+            ends[name] = began + max(max(self.prepare[one], enough) + self.deploy[one] for one in group.nodes)
+        return max(ends.values())
+
+
+@dataclass
+class VirtualClock:
+    """A clock that only the benchmark moves."""
+
+    at: datetime = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+    seconds: float = 0.0
+
+    def now(self) -> datetime:
+        return self.at
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def advance(self, seconds: float) -> None:
+        self.at += timedelta(seconds=seconds)
+        self.seconds += seconds
+
+
+@dataclass
+class Table:
+    """A provisioner that takes as long as the site's table says, however many machines it has at once."""
+
+    site: Site
+    clock: Clock
+    instant: bool = False
+    name: str = "Table"
+    capabilities: Capabilities = Capabilities(selects=True)  # noqa: RUF009  # immutable
+    began: dict[JobId, datetime] = field(default_factory=dict)
+    first: datetime | None = None
+    last: datetime | None = None
+
+    def check_health(self) -> None:
+        pass
+
+    def design_reference(self, revision: int) -> str:
+        return f"table:{revision}"
+
+    def validate_design(self, design: str) -> tuple[Finding, ...]:
+        return ()
+
+    def conditions(self) -> Sequence[NodeCondition]:
+        return ()
+
+    def select_nodes(self, design: str, groups: Sequence[tuple[Selector, ...]]) -> tuple[frozenset[NodeName], ...]:
+        return tuple(frozenset().union(*(selector.node_names for selector in selectors)) for selectors in groups)
+
+    def submit(self, marker: Marker, work: Work) -> JobId:
+        job = JobId(marker)
+        self.began[job] = self.clock.now()
+        if work.nodes:
+            self.first = self.first or self.clock.now()
+        return job
+
+    def find(self, marker: Marker, work: Work, *, intended_at: datetime, known: Collection[JobId] = ()) -> JobId | None:
+        return JobId(marker) if marker in self.began else None
+
+    def report(self, job: JobId, work: Work) -> JobReport:
+        return self.reports({job: work})[job]
+
+    def reports(self, jobs: Mapping[JobId, Work]) -> Mapping[JobId, JobReport]:
+        return {job: self._report(job, work) for job, work in jobs.items()}
+
+    def abort(self, job: JobId, work: Work) -> None:
+        pass
+
+    def _report(self, job: JobId, work: Work) -> JobReport:
+        if work.nodes is None:
+            return JobReport(job, JobState.ENDED, ok=True)
+        took = self.site.prepare if work.operation is Operation.PREPARE_NODES else self.site.deploy
+        since = (self.clock.now() - self.began[job]).total_seconds()
+        done = frozenset(node for node in work.nodes if self.instant or took[node] <= since)
+        if len(done) < len(work.nodes):
+            return JobReport(job, JobState.RUNNING, ok=False, succeeded=done)
+        self.last = self.clock.now()
+        return JobReport(job, JobState.ENDED, ok=True, succeeded=done)
+
+
+@contextmanager
+def installation() -> Iterator[sa.Engine]:
+    """Give a migrated database whose commits are durable."""
+    with server.temporary({}) as postgres:
+        engine = connect(postgres.url, pool_size=2)
+        migrations.upgrade(engine, ROOT / "migrations")
+        yield engine
+        engine.dispose()
+
+
+def documents(site: Site, mode: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def document(schema: str, name: str, data: Any) -> dict[str, Any]:
+        metadata = {
+            "schema": "metadata/Document/v1",
+            "name": name,
+            "layeringDefinition": {"abstract": False, "layer": "site"},
+            "storagePolicy": "cleartext",
+        }
+        return {"schema": schema, "metadata": metadata, "data": data}
+
+    groups = [
+        {
+            "name": group.name,
+            "critical": True,
+            "depends_on": list(group.parents),
+            "selectors": [{"node_names": list(group.nodes)}],
+            **({} if group.tolerates is None else {"success_criteria": {"maximum_failed_nodes": group.tolerates}}),
+        }
+        for group in site.groups
+    ]
+    policy = {"schema": "metadata/Control/v1", "name": "layering-policy"}
+    configuration = {"physical_provisioner": dict(mode), "armada": {"manifest": "full-site"}}
+    return [
+        {"schema": "deckhand/LayeringPolicy/v1", "metadata": policy, "data": {"layerOrder": ["site"]}},
+        *(document("drydock/BaremetalNode/v1", node, {}) for group in site.groups for node in group.nodes),
+        document("shipyard/DeploymentStrategy/v1", "deployment-strategy", {"groups": groups}),
+        document("shipyard/DeploymentConfiguration/v1", "deployment-configuration", configuration),
+    ]
+
+
+@dataclass
+class Run:
+    """One action on a site, from the load of its design to its end."""
+
+    database: sa.Engine
+    provisioner: Table
+    clock: Clock
+    action: ActionId
+    engine: Engine
+
+    @classmethod
+    def of(cls, database: sa.Engine, site: Site, mode: Mapping[str, Any], clock: Clock, *, instant: bool) -> Run:
+        store = SqlStore(database, ProcrastinateWakeup())
+        designs, lock = SqlDesigns(database, None, DataSchemas()), SqlWriterLock(database)
+        schemas = SchemaFiles(ROOT / "schemas")
+        rules = DesignRules(schemas.check)
+        provisioner = Table(site, clock, instant)
+        rendered = RenderedDesigns(designs)
+        LoadConfigdocs(designs, lock, DataSchemas())("site", BufferMode.REPLACE, documents(site, mode))
+        assert CommitConfigdocs(designs, rendered, lock, rules)(CommitMode.NORMAL).committed
+        steps = catalog(store, Designs(designs, rendered.of), Systems(provisioner), rules, Patience())
+        action = ActionId(uuid4().hex[:26].upper())
+        create = CreateAction(
+            store=store,
+            designs=designs,
+            rendered=rendered,
+            schemas=schemas,
+            rules=rules,
+            definitions=steps,
+            new_id=lambda: action,
+            time_scale=1.0,
+        )
+        create(ActionRequest("deploy_site", {}, True), Caller("benchmark", "admin", "-"))
+        engine = Engine(store, steps, clock, lambda: Marker(str(uuid4())), settle=20.0, worker="benchmark")
+        return cls(database, provisioner, clock, action, engine)
+
+    def to_the_end(self) -> None:
+        """Deliver turns, each when it is due; only a virtual clock can be waited for."""
+        store = SqlStore(self.database, ProcrastinateWakeup())
+        if isinstance(self.clock, VirtualClock):
+            self._wake_at(self.clock.now())
+        while True:
+            self.engine.run(self.action)
+            with store.begin() as tx:
+                record = tx.actions.get(self.action)
+            assert record is not None
+            if record.state in ENDED:
+                assert record.state.value == "success", record
+                return
+            assert isinstance(self.clock, VirtualClock)
+            self.clock.advance(max((self._wakes_at() - self.clock.now()).total_seconds(), 0.0))
+
+    def rollout_seconds(self) -> float:
+        """Return how long the step took that rolls the site out, by the clock of the database."""
+        with SqlStore(self.database, ProcrastinateWakeup()).begin() as tx:
+            steps = tx.actions.steps([self.action])[self.action]
+        (step,) = [step for step in steps if step.id == PREPARE_AND_DEPLOY_NODES]
+        assert step.ended_at is not None
+        assert step.started_at is not None
+        return (step.ended_at - step.started_at).total_seconds()
+
+    def _wake_at(self, moment: datetime) -> None:
+        with self.database.begin() as connection:
+            connection.execute(tables.actions.update().where(tables.actions.c.id == self.action).values(wake_at=moment))
+
+    def _wakes_at(self) -> datetime:
+        with self.database.begin() as connection:
+            query = sa.select(tables.actions.c.wake_at).where(tables.actions.c.id == self.action)
+            moment: datetime = connection.execute(query).scalar_one()
+        return moment
+
+
+def flat(groups: int, nodes: int) -> Site:
+    """Return groups in a row, each waiting for the one before."""
+    made = [
+        Group(f"group{at:03}", [f"n{at:03}-{one:03}" for one in range(nodes)], [f"group{at - 1:03}"] if at else [])
+        for at in range(groups)
+    ]
+    return timed(f"{groups} groups of {nodes}", made, 1)
+
+
+def timed(title: str, groups: Sequence[Group], seed: int) -> Site:
+    """Return the site with times as real machines have them: prepared in 10 to 25 minutes, deployed in 20 to 45."""
+    dice = random.Random(seed)
+    nodes = [node for group in groups for node in group.nodes]
+    prepare = {node: dice.triangular(600, 1500, 800) for node in nodes}
+    deploy = {node: dice.triangular(1200, 2700, 1500) for node in nodes}
+    return Site(title, groups, prepare, deploy)
+
+
+def shapes() -> Iterator[Site]:
+    """Yield the three shapes."""
+
+    def nodes(prefix: str, count: int) -> list[str]:
+        return [f"{prefix}{number:03}" for number in range(count)]
+
+    yield timed(
+        "the design's five groups, 240 nodes",
+        [
+            Group("ntp-node", nodes("ntp", 1), tolerates=0),
+            Group("control-nodes", nodes("ctl", 9), ["ntp-node"], tolerates=1),
+            Group("compute-nodes-1", nodes("ca", 100), ["control-nodes"], tolerates=50),
+            Group("compute-nodes-2", nodes("cb", 100), ["control-nodes"], tolerates=50),
+            Group("monitoring-nodes", nodes("mon", 30)),
+        ],
+        2,
+    )
+    yield timed(
+        "one control group, then 38 racks, 780 nodes",
+        [
+            Group("control", nodes("ctl", 20), tolerates=2),
+            *(Group(f"rack{at:02}", nodes(f"r{at:02}-", 20), ["control"], tolerates=4) for at in range(38)),
+        ],
+        3,
+    )
+    dice = random.Random(4)
+    yield timed(
+        "40 groups in 8 layers, 400 nodes",
+        [
+            Group(
+                f"g{layer}{column}",
+                nodes(f"g{layer}{column}-", 10),
+                [f"g{layer - 1}{one}" for one in dice.sample(range(5), 2)] if layer else [],
+                tolerates=dice.choice([None, 0, 1, 3]),
+            )
+            for layer in range(8)
+            for column in range(5)
+        ],
+        5,
+    )
+
+
+def overhead(database: sa.Engine) -> Iterator[str]:
+    """Print what a phase costs; yield what is too slow."""
+    print(f"{'overhead, zero-latency provisioner':<44}{'phases':>8}{'seconds':>10}{'ms a phase':>12}")
+    for groups, nodes, mode in ((40, 50, {}), (40, 50, PIPELINED), (200, 10, {}), (10, 1000, {})):
+        site = flat(groups, nodes)
+        run = Run.of(database, site, mode, DatabaseClock(database), instant=True)
+        began = perf_counter()
+        run.to_the_end()
+        whole = perf_counter() - began
+        seconds, phases = run.rollout_seconds(), 2 * groups
+        each = 1000 * seconds / phases
+        title = f"{site.title}{', pipelined' if mode else ''}"
+        print(f"  {title:<42}{phases:>8}{seconds:>10.2f}{each:>12.1f}   (whole action {whole:.2f} s)")
+        if each > MOST_MILLISECONDS and nodes <= ORDINARY:
+            yield f"{title}: {each:.1f} ms a phase, at most {MOST_MILLISECONDS:g}"
+
+
+def makespan(database: sa.Engine) -> Iterator[str]:
+    """Print how long the shapes take; yield what is too slow."""
+    print(f"\n{'makespan, virtual time':<46}{'bound':>9}{'serial':>10}{'pipelined':>11}{'/ bound':>9}{'serial /':>10}")
+    for site in shapes():
+        took = []
+        for mode in ({}, PIPELINED):
+            run = Run.of(database, site, mode, VirtualClock(), instant=False)
+            run.to_the_end()
+            first, last = run.provisioner.first, run.provisioner.last
+            assert first is not None
+            assert last is not None
+            took.append((last - first).total_seconds())
+        serial, pipelined = took
+        bound = site.bound()
+        ratio = pipelined / bound
+        print(
+            f"  {site.title:<44}{_hours(bound):>9}{_hours(serial):>10}{_hours(pipelined):>11}{ratio:>9.3f}"
+            f"{serial / pipelined:>10.2f}"
+        )
+        if ratio > MOST_OF_BOUND:
+            yield f"{site.title}: {ratio:.3f} times the critical path, at most {MOST_OF_BOUND}"
+
+
+def _hours(seconds: float) -> str:
+    return f"{int(seconds) // 3600}:{int(seconds) % 3600 // 60:02}:{int(seconds) % 60:02}"
+
+
+def main() -> int:
+    with installation() as database:
+        exceeded = [*overhead(database), *makespan(database)]
+    for line in exceeded:
+        print(f"TOO MUCH: {line}")
+    return 1 if exceeded else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
