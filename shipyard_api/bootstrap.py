@@ -47,6 +47,7 @@ from shipyard_api.usecases.describe_action import DescribeAction
 from shipyard_api.usecases.list_nodes import ListNodes
 from shipyard_api.usecases.load_configdocs import LoadConfigdocs
 from shipyard_api.usecases.read_configdocs import ReadConfigdocs
+from shipyard_api.usecases.read_notes import ReadNotes
 from shipyard_api.usecases.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.report_action import ReportAction
 from shipyard_api.usecases.site_statuses import SiteStatuses
@@ -171,6 +172,7 @@ def api(settings: Settings) -> "falcon.App[Any, Any]":
             control_action=ControlAction(store, definitions, lambda: str(ULID())),
             describe_action=DescribeAction(store),
             report_action=ReportAction(store, made.clock, provisioners.places(settings)),
+            read_notes=ReadNotes(store, provisioners.places(settings), provisioners.links(settings)),
             list_nodes=ListNodes(store),
             site_statuses=SiteStatuses(made.provisioner),
             schemas=schemas,

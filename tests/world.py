@@ -116,6 +116,7 @@ class World:
     groups: list[dict[str, Any]] | None = None
     cluster: FakeCluster | None = None
     early: tuple[str, ...] = ()
+    parameters: dict[str, Any] = field(default_factory=dict)
     kubernetes: dict[str, Any] = field(default_factory=dict)
     clock: FakeClock = field(default_factory=FakeClock)
     provisioner: FakeProvisioner = field(init=False)
@@ -141,7 +142,7 @@ class World:
             new_id=lambda: "0" * 26,
             time_scale=1.0,
         )
-        request = ActionRequest("deploy_site", {}, None)
+        request = ActionRequest("deploy_site", self.parameters, None)
         self.action = create(request, Caller("tester", "admin", str(uuid.uuid4()))).id
         with store.begin() as tx:
             # The database's clock runs, the world's stands still.

@@ -1,4 +1,6 @@
-"""A phase of a group may be sent in several batches; what a step keeps unchanged has a column of its own."""
+"""A phase of a group may be sent in several batches; what a step keeps unchanged has a column of its own; steps
+may be skipped.
+"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,6 +12,9 @@ depends_on = None
 
 
 def upgrade() -> None:
+    states = "state IN ('running', 'success', 'failed', 'upstream_failed', 'skipped')"
+    op.drop_constraint(op.f("steps_state_known"), "steps", type_="check")
+    op.create_check_constraint(op.f("steps_state_known"), "steps", states)
     op.add_column("group_phases", sa.Column("batch", sa.Integer(), server_default="1", nullable=False))
     op.add_column("steps", sa.Column("fixed", sa.Text(), nullable=True))
     op.drop_constraint(op.f("group_phases_pkey"), "group_phases", type_="primary")

@@ -12,7 +12,7 @@ from shipyard_api.actions.steps.questions import Question
 from shipyard_api.actions.steps.site_work import SiteWork
 from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.domain.configdocs import Rendering, Revision
-from shipyard_api.domain.findings import Finding, error, info
+from shipyard_api.domain.findings import Finding, error, errors, info
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
@@ -29,6 +29,9 @@ VERIFY_SITE = StepId("drydock_build.verify_site")
 PREPARE_SITE = StepId("drydock_build.prepare_site")
 PREPARE_AND_DEPLOY_NODES = StepId("drydock_build.prepare_and_deploy_nodes")
 TAG = StepId("create_action_tag")
+
+BY_PROVISIONER = (VALIDATE_PROVISIONER, VERIFY_SITE, PREPARE_SITE, PREPARE_AND_DEPLOY_NODES)
+"""The steps that need the provisioner."""
 
 LOOKING = frozenset({CONCURRENCY, PREFLIGHT, CONFIGURATION, VALIDATE_DOCUMENTS, VALIDATE_PROVISIONER})
 """The steps that change nothing."""
@@ -66,16 +69,19 @@ def definition(store: Store, designs: Designs, systems: Systems, rules: DesignRu
     provisioner = systems.provisioner
     questions = _Questions(store, designs, provisioner, rules)
 
-    def question(step: StepId, ask: Callable[[int], Sequence[Finding]]) -> Question:
-        return Question(step, ask, patience.questions, patience.pause)
+    def question(
+        step: StepId, ask: Callable[[int], Sequence[Finding]], spares: tuple[StepId, ...] | None = None
+    ) -> Question:
+        return Question(step, ask, patience.questions, patience.pause, spares)
 
     return Definition(
         ActionName.DEPLOY_SITE,
         (
             question(CONCURRENCY, questions.is_alone),
-            question(PREFLIGHT, questions.is_provisioner_healthy),
-            question(CONFIGURATION, questions.what_is_configured),
-            question(VALIDATE_DOCUMENTS, questions.are_documents_sound),
+            # The one place where a provisioner that is not well lets its steps be left out (contract, chapter 13).
+            question(PREFLIGHT, questions.is_provisioner_healthy, BY_PROVISIONER),
+            question(CONFIGURATION, questions.what_is_configured, ()),
+            question(VALIDATE_DOCUMENTS, questions.are_documents_sound, ()),
             question(VALIDATE_PROVISIONER, questions.does_provisioner_accept),
             SiteWork(VERIFY_SITE, Operation.VERIFY_SITE, lambda c: c.verify_site, store, provisioner),
             SiteWork(PREPARE_SITE, Operation.PREPARE_SITE, lambda c: c.prepare_site, store, provisioner),
@@ -112,7 +118,7 @@ class _Questions:
     def what_is_configured(self, revision: int) -> Sequence[Finding]:
         """Tell the configuration; the action works from what was frozen when it was created."""
         inputs, findings = self._read(revision)
-        if inputs is None:
+        if inputs is None or errors(findings):
             return findings
         configuration = inputs.configuration
         return [

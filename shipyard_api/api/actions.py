@@ -1,5 +1,6 @@
 """Actions and their steps (contract: shipyard-rest, chapters 6 and 7)."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -9,16 +10,19 @@ import falcon
 
 from shipyard_api.api.auth import Policy
 from shipyard_api.api.errors import InvalidFormat
+from shipyard_api.api.notes import shown as shown_notes
 from shipyard_api.api.reading import boolean, read_json
 from shipyard_api.api.times import with_offset, zulu
 from shipyard_api.domain.actions import ENDED, RunState, StepState, group_state, lifecycle
 from shipyard_api.domain.actions import Control as Verb
 from shipyard_api.domain.errors import NotFound
+from shipyard_api.domain.notes import Note
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.store import ActionRecord, CommandRecord, StepRecord
 from shipyard_api.usecases.control_action import ControlAction
 from shipyard_api.usecases.create_action import ActionRequest, CreateAction
 from shipyard_api.usecases.describe_action import ActionWithSteps, DescribeAction
+from shipyard_api.usecases.read_notes import ReadNotes
 
 # Bare ids that field scripts compare although nothing runs under them (product, section 5).
 BARE_GROUPS = ("preflight", "drydock_build")
@@ -32,15 +36,20 @@ class Actions:
         "POST": "workflow_orchestrator:create_action",
     }
 
-    def __init__(self, create: CreateAction, describe: DescribeAction, schemas: Schemas, limit: int) -> None:
+    def __init__(
+        self, create: CreateAction, describe: DescribeAction, notes: ReadNotes, schemas: Schemas, limit: int
+    ) -> None:
         self._create = create
         self._describe = describe
+        self._notes = notes
         self._schemas = schemas
         self._limit = limit
 
-    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer with all actions, in order of creation."""
-        resp.media = [_entity(one) for one in self._describe.all()]
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer with all actions, in order of creation, each with its own notes."""
+        actions = self._describe.all()
+        notes = self._notes.of_actions([one.action for one in actions], req.context.verbosity)
+        resp.media = [_entity(one, notes[one.action.id]) for one in actions]
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Create an action and answer with it, queued."""
@@ -61,14 +70,15 @@ class Action:
 
     policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:get_action"}
 
-    def __init__(self, describe: DescribeAction) -> None:
+    def __init__(self, describe: DescribeAction, notes: ReadNotes) -> None:
         self._describe = describe
+        self._notes = notes
 
-    def on_get(self, _req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
-        """Answer with the action, its steps and who commanded what."""
+    def on_get(self, req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
+        """Answer with the action, its steps and who commanded what; of the steps' notes only what sums them up."""
         action, commands = self._describe.one(action_id)
         resp.media = {
-            **_entity(action),
+            **_entity(action, self._notes.of_action(action.action, req.context.verbosity)),
             "verdict": _verdict(action.action.state),
             "validations": [],
             "command_audit": [_command(command) for command in commands],
@@ -101,15 +111,17 @@ class Step:
 
     policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:get_action_step"}
 
-    def __init__(self, describe: DescribeAction) -> None:
+    def __init__(self, describe: DescribeAction, notes: ReadNotes) -> None:
         self._describe = describe
+        self._notes = notes
 
-    def on_get(self, _req: falcon.Request, resp: falcon.Response, action_id: str, step_id: str) -> None:
+    def on_get(self, req: falcon.Request, resp: falcon.Response, action_id: str, step_id: str) -> None:
         """Answer with the step's record; the fields are the ones that clients of the engine's record read."""
         action, record = self._describe.step(action_id, step_id)
         shown = next((step for step in _steps(action.steps) if step.id == step_id), None)
         if shown is None:
             raise NotFound("Step not found", f"Unknown step {step_id}")
+        notes = self._notes.of_step(action.action, record.id, req.context.verbosity) if record else ()
         resp.media = {
             "task_id": shown.id,
             "index": shown.index,
@@ -124,7 +136,7 @@ class Step:
             "max_tries": 0,
             "operator": _operator(shown.id),
             "detail": record.detail if record else "",
-            "notes": [],
+            "notes": shown_notes(notes),
         }
 
 
@@ -175,8 +187,11 @@ def _created(resp: falcon.Response, action: ActionRecord, body: Mapping[str, Any
     }
 
 
-def _entity(one: ActionWithSteps) -> dict[str, Any]:
+def _entity(one: ActionWithSteps, notes: Sequence[Note]) -> dict[str, Any]:
     action: ActionRecord = one.action
+    by_step: defaultdict[str | None, list[Note]] = defaultdict(list)
+    for note in notes:
+        by_step[note.step].append(note)
     return {
         "id": action.id,
         "name": action.name.value,
@@ -194,11 +209,11 @@ def _entity(one: ActionWithSteps) -> dict[str, Any]:
                 "state": step.state.value if step.state else None,
                 "id": step.id,
                 "index": step.index,
-                "notes": [],
+                "notes": shown_notes(by_step[step.id]),
             }
             for step in _steps(one.steps)
         ],
-        "notes": [],
+        "notes": shown_notes(by_step[None]),
     }
 
 

@@ -14,6 +14,7 @@ from shipyard_api.api import (
     errors,
     health,
     nodes,
+    notes,
     reports,
     site_nodes,
     site_statuses,
@@ -28,6 +29,7 @@ from shipyard_api.usecases.describe_action import DescribeAction
 from shipyard_api.usecases.list_nodes import ListNodes
 from shipyard_api.usecases.load_configdocs import LoadConfigdocs
 from shipyard_api.usecases.read_configdocs import ReadConfigdocs
+from shipyard_api.usecases.read_notes import ReadNotes
 from shipyard_api.usecases.report_action import ReportAction
 from shipyard_api.usecases.site_statuses import SiteStatuses
 from shipyard_api.usecases.tokens import ApiTokens
@@ -45,6 +47,7 @@ class Collaborators:
     control_action: ControlAction
     describe_action: DescribeAction
     report_action: ReportAction
+    read_notes: ReadNotes
     list_nodes: ListNodes
     site_statuses: SiteStatuses
     schemas: Schemas
@@ -67,13 +70,14 @@ def routes(own: Collaborators) -> dict[str, Any]:
         f"{v1}/renderedconfigdocs": designs.RenderedConfigdocs(read),
         f"{v1}/commitconfigdocs": configdocs.Commit(own.commit_configdocs),
         f"{v1}/revisions/{{revision}}/rendered-documents": designs.RevisionDesign(read),
-        f"{v1}/actions": actions.Actions(own.create_action, describe, own.schemas, own.json_bytes),
-        f"{v1}/actions/{{action_id}}": actions.Action(describe),
+        f"{v1}/actions": actions.Actions(own.create_action, describe, own.read_notes, own.schemas, own.json_bytes),
+        f"{v1}/actions/{{action_id}}": actions.Action(describe, own.read_notes),
         f"{v1}/actions/{{action_id}}/control/{{control_verb}}": actions.Control(own.control_action),
-        f"{v1}/actions/{{action_id}}/steps/{{step_id}}": actions.Step(describe),
+        f"{v1}/actions/{{action_id}}/steps/{{step_id}}": actions.Step(describe, own.read_notes),
         f"{v1}/actions/{{action_id}}/groups": nodes.Groups(describe),
         f"{v1}/actions/{{action_id}}/nodes": nodes.Nodes(describe),
         f"{v1}/actions/{{action_id}}/report": reports.Report(own.report_action),
+        f"{v1}/notedetails/{{note_id}}": notes.NoteDetails(own.read_notes),
         f"{v1}/nodes": site_nodes.SiteNodes(own.list_nodes),
         f"{v1}/nodes/{{node_name}}": site_nodes.SiteNode(own.list_nodes),
         f"{v1}/site_statuses": site_statuses.SiteStatuses(own.site_statuses),

@@ -28,6 +28,7 @@ RULES = {
     f"{_PREFIX}create_action": WRITE,
     f"{_PREFIX}get_action": READ,
     f"{_PREFIX}get_action_step": READ,
+    f"{_PREFIX}get_notedetails": READ,
     f"{_PREFIX}get_site_statuses": READ,
     f"{_PREFIX}list_nodes": READ,
     f"{_PREFIX}invoke_action_control": WRITE,

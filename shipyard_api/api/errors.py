@@ -28,6 +28,16 @@ class BrokenDesign(errors.ShipyardError):
         self.findings = tuple(findings)
 
 
+class DetailsOutOfReach(errors.ShipyardError):
+    """A note leads to more, and whoever keeps that does not give it."""
+
+    def __init__(self, note: str) -> None:
+        super().__init__(
+            "Unable to retrieve URL information for note",
+            f"Note {note} has additional information, but it cannot be accessed by Shipyard at this time",
+        )
+
+
 # Class of error -> code, errorType and whether asking again may help. The first class that fits counts; a test walks
 # all subclasses of our errors, so that a new one cannot be forgotten.
 TABLE: tuple[tuple[type[Exception], str, str, bool], ...] = (
@@ -40,6 +50,7 @@ TABLE: tuple[tuple[type[Exception], str, str, bool], ...] = (
     (errors.Conflict, falcon.HTTP_409, "ApiError", False),
     (errors.TooLarge, falcon.HTTP_413, "ApiError", False),
     (BrokenDesign, falcon.HTTP_500, "ApiError", False),
+    (DetailsOutOfReach, falcon.HTTP_500, "ApiError", False),
     (Refused, falcon.HTTP_502, "PeerError", False),
     (Busy, falcon.HTTP_503, "PeerError", True),
     (Unavailable, falcon.HTTP_503, "PeerError", True),
@@ -56,6 +67,7 @@ def install(app: "falcon.App[Any, Any]") -> None:
     app.add_error_handler(PeerError, _peer)
     app.add_error_handler(SecretsLocked, _locked)
     app.add_error_handler(errors.ShipyardError, _ours)
+    app.add_error_handler(DetailsOutOfReach, _out_of_reach)
 
 
 def lookup(kind: type[Exception]) -> tuple[str, str, bool]:
@@ -76,6 +88,11 @@ def _ours(req: falcon.Request, resp: falcon.Response, error: errors.ShipyardErro
     _answer(req, resp, code, error.title, error.reason, error_type, retry=again, told=told)
     if code == falcon.HTTP_401:
         resp.set_header("WWW-Authenticate", 'Token realm="Shipyard"')
+
+
+def _out_of_reach(req: falcon.Request, resp: falcon.Response, error: DetailsOutOfReach, params: Any) -> None:
+    LOG.error("what a note leads to is out of reach", extra={"trouble": str(error.__cause__)})
+    _ours(req, resp, error, params)
 
 
 def _peer(req: falcon.Request, resp: falcon.Response, error: PeerError, _params: Any) -> None:

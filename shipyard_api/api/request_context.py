@@ -14,7 +14,7 @@ class RequestContext:
     """Middleware; runs before routing and before authentication (contract: shipyard-rest, chapter 1)."""
 
     def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
-        """Give the request its id and marker, and check the one parameter that every resource takes."""
+        """Give the request its id, its marker and its verbosity, the one parameter that every resource takes."""
         req.context.request_id = str(uuid.uuid4())
         req.context.marker = _uuid(req.get_header("X-Context-Marker")) or req.context.request_id
         if "\0" in req.path:
@@ -24,6 +24,7 @@ class RequestContext:
             raise Invalid(
                 "Invalid verbosity parameter", "If specified, verbosity parameter should be a value from 0 to 5"
             )
+        req.context.verbosity = 1 if verbosity is None else int(verbosity)
 
     def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
         """Name the request in every answer, and let the answer to OPTIONS list that method, too."""

@@ -1,8 +1,8 @@
 """Actions and their steps: names, states, and how the words of the wire follow from them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import NewType
+from typing import Any, NewType
 
 ActionId = NewType("ActionId", str)
 """A ULID: 26 letters and digits, in order of time."""
@@ -61,6 +61,14 @@ CONTROLLABLE: dict[Control, RunState] = {
 """The state in which an action must be for each (contract: shipyard-rest, 6.7; a paused action is unpaused first)."""
 
 
+def continues_on_fail(parameters: Mapping[str, Any]) -> bool:
+    """Return whether the parameter ``continue-on-fail`` asks for it: the text "true" in any case, or a boolean.
+
+    Contract: shipyard-actions, chapter 3.
+    """
+    return str(parameters.get("continue-on-fail", "")).lower() == "true"
+
+
 class StepState(Enum):
     """State of a step; a step that has not begun has none (null on the wire; contract: shipyard-rest, 7.3)."""
 
@@ -68,6 +76,7 @@ class StepState(Enum):
     SUCCESS = "success"
     FAILED = "failed"
     UPSTREAM_FAILED = "upstream_failed"
+    SKIPPED = "skipped"
 
 
 def group_state(members: Iterable[StepState | None]) -> StepState | None:
@@ -81,4 +90,6 @@ def group_state(members: Iterable[StepState | None]) -> StepState | None:
             return decisive
     if all(state is None for state in states):
         return None
+    if all(state is StepState.SKIPPED for state in states):
+        return StepState.SKIPPED
     return StepState.RUNNING if None in states else StepState.SUCCESS

@@ -12,7 +12,9 @@ from shipyard_api.domain import configdocs, deployment_configuration, selectors,
 from shipyard_api.domain.configdocs import Document, Rendering
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, Patience
 from shipyard_api.domain.findings import DocumentRef, Finding, Level, error, errors, info, warning
-from shipyard_api.domain.rollout import Mode, OnTimeout
+from shipyard_api.domain.modes import Mode, OnTimeout
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.targets import targeted
 
 SchemaCheck = Callable[[str, object], tuple[Finding, ...]]
 """Checks a value against one of the schemas that ship with Shipyard, by its name."""
@@ -23,21 +25,25 @@ class SiteInputs:
     """What a site action works from, frozen when it is created.
 
     ``groups`` is the ``data`` of the strategy document as it was written; None when all nodes are deployed at once.
+    ``targets`` are the only nodes of a targeted action, in one group; without any it is for the whole site.
     """
 
     revision: int
     configuration: DeploymentConfiguration
     strategy_name: str | None
     groups: Mapping[str, Any] | None
+    targets: tuple[NodeName, ...] = ()
 
     @property
     def strategy(self) -> strategy.Strategy:
         """The deployment strategy."""
+        if self.targets:
+            return targeted(self.targets)
         return strategy.ALL_AT_ONCE if self.groups is None else strategy.parse_strategy(self.groups)
 
     def scaled(self, factor: float) -> "SiteInputs":
         """Return the inputs for a simulated site whose seconds last ``factor`` seconds."""
-        return SiteInputs(self.revision, self.configuration.scaled(factor), self.strategy_name, self.groups)
+        return replace(self, configuration=self.configuration.scaled(factor))
 
     def to_json(self) -> dict[str, Any]:
         """Return the stored form."""
@@ -68,6 +74,7 @@ class SiteInputs:
             ],
             "strategy_name": self.strategy_name,
             "groups": self.groups,
+            "targets": list(self.targets),
         }
 
     @classmethod
@@ -83,7 +90,8 @@ class SiteInputs:
             join_wait=stored["join_wait"],
             **times,
         )
-        return cls(stored["revision"], configuration, stored["strategy_name"], stored["groups"])
+        targets = tuple(NodeName(name) for name in stored["targets"])
+        return cls(stored["revision"], configuration, stored["strategy_name"], stored["groups"], targets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +126,16 @@ class DesignRules:
     cluster: bool = False
 
     def read(self, revision: int, rendering: Rendering) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
-        """Return what an action on this design works from, and every finding; None if an error is among them."""
+        """Return what an action on this design works from, and every finding.
+
+        None if there is nothing to work from; else errors among the findings are what it lacks all the same.
+        """
         inputs, findings = read_design(revision, rendering, self.check)
         if inputs is not None:
             inputs, told = self._joining(inputs)
             findings = (*findings, *told)
         findings = (*findings, *self.version.check(one.document for one in rendering.documents))
-        return (None if errors(findings) else inputs), findings
+        return inputs, findings
 
     def _joining(self, inputs: SiteInputs) -> tuple[SiteInputs, tuple[Finding, ...]]:
         """Settle whether deployed nodes must join a cluster; a site that wants it needs one that we know."""

@@ -260,6 +260,9 @@ class Turns(Protocol):
     ) -> None:
         """End the claim's step; ``skipped`` are later steps that will not run because of it."""
 
+    def skip(self, claim: Claim, steps: Sequence[StepId], *, now: datetime) -> None:
+        """Let later steps not run, although nothing before them failed."""
+
     def end_action(self, claim: Claim, state: RunState, *, now: datetime) -> None:
         """End the action; the site is free for the next one."""
 
@@ -318,6 +321,12 @@ class Actions(Protocol):
 
     def journal(self, action: ActionId, kinds: Some[str] = ()) -> Sequence[JournalEntry]:
         """Return what happened, in order; only entries of these kinds if any are given."""
+
+    def journal_line(self, line: int) -> tuple[ActionId, JournalEntry] | None:
+        """Return one entry by its id, and the action that it is about."""
+
+    def late(self) -> Sequence[tuple[ActionId, JournalEntry]]:
+        """Return how work that was left behind has ended, of all actions, in order."""
 
 
 class Nodes(Protocol):

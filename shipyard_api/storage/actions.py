@@ -254,18 +254,21 @@ class SqlActions:
         query = sa.select(journal).where(journal.c.action_id == action)
         if kinds:
             query = query.where(journal.c.kind.in_(kinds))
-        return [
-            JournalEntry(
-                row.id,
-                row.epoch,
-                StepId(row.step_id) if row.step_id else None,
-                row.kind,
-                row.at,
-                row.worker,
-                row.facts,
-            )
-            for row in self._connection.execute(query.order_by(journal.c.id))
-        ]
+        return [_entry(row) for row in self._connection.execute(query.order_by(journal.c.id))]
+
+    def journal_line(self, line: int) -> tuple[ActionId, JournalEntry] | None:
+        """Return one entry."""
+        row = self._connection.execute(sa.select(t.journal).where(t.journal.c.id == line)).one_or_none()
+        return (ActionId(row.action_id), _entry(row)) if row else None
+
+    def late(self) -> Sequence[tuple[ActionId, JournalEntry]]:
+        """Return how work that was left behind has ended; its rows name the few actions that have such lines."""
+        journal, rows = t.journal, t.stragglers
+        left = sa.select(rows.c.action_id).where(rows.c.ended_at.is_not(None))
+        found = self._connection.execute(
+            sa.select(journal).where(journal.c.action_id.in_(left), journal.c.kind == "late").order_by(journal.c.id)
+        )
+        return [(ActionId(row.action_id), _entry(row)) for row in found]
 
     def _counts(self, action: ActionId, groups: Sequence[str]) -> Mapping[str, Mapping[NodeStatus, int]]:
         nodes = t.action_nodes
@@ -323,3 +326,8 @@ def _action(row: Row) -> ActionRecord:
         row.ended_at,
         row.epoch,
     )
+
+
+def _entry(row: Row) -> JournalEntry:
+    step = StepId(row.step_id) if row.step_id else None
+    return JournalEntry(row.id, row.epoch, step, row.kind, row.at, row.worker, row.facts)

@@ -75,7 +75,7 @@ steps = sa.Table(
     sa.Column("ended_at", _MOMENT),
     sa.Column("detail", sa.Text, nullable=False, server_default=""),
     sa.UniqueConstraint("action_id", "id"),
-    sa.CheckConstraint("state IN ('running', 'success', 'failed', 'upstream_failed')", name="state_known"),
+    sa.CheckConstraint("state IN ('running', 'success', 'failed', 'upstream_failed', 'skipped')", name="state_known"),
 )
 
 deployment_groups = sa.Table(

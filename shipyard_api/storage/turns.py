@@ -152,6 +152,15 @@ class SqlTurns:
             )
         self._write(claim, now, "step_ended", {"state": state.value, "detail": detail, "skipped": list(skipped)})
 
+    def skip(self, claim: Claim, steps: Sequence[StepId], *, now: datetime) -> None:
+        """Let later steps not run."""
+        if not steps:
+            return
+        self._plan(claim, now)
+        own = (t.steps.c.action_id == claim.action, t.steps.c.id.in_(steps), t.steps.c.state.is_(None))
+        self._connection.execute(t.steps.update().where(*own).values(state=StepState.SKIPPED.value, ended_at=now))
+        self._write(claim, now, "steps_skipped", {"steps": list(steps)})
+
     def end_action(self, claim: Claim, state: RunState, *, now: datetime) -> None:
         """End the action."""
         self._fenced(claim, state=state.value, ended_at=now, wake_at=None)

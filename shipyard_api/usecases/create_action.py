@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shipyard_api.domain.actions import ActionId, ActionName
+from shipyard_api.domain.actions import ActionId, ActionName, continues_on_fail
 from shipyard_api.domain.configdocs import Revision
 from shipyard_api.domain.errors import Conflict, Invalid, Precondition
+from shipyard_api.domain.findings import errors
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.selectors import select
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
@@ -74,8 +75,12 @@ class CreateAction:
             inputs, findings = self.rules.read(revision, self.rendered.of(revision))
         except RenderingFailed as failed:
             inputs, findings = None, failed.findings
-        if inputs is None:
+        continues = continues_on_fail(request.parameters)
+        if inputs is None or (errors(findings) and not continues):
             raise Invalid("Document validation failed", "InvalidConfigurationDocuments", findings)
+        if wrong := errors(findings):
+            fields = {"action": name.value, "revision": revision, "errors": [str(one.message) for one in wrong]}
+            LOG.warning("unsound documents are let through as asked", extra=fields)
         action = self._new(name, request, caller, inputs, allowed)
         with self.store.begin() as tx:
             if not _is_true(request.parameters.get("force")) and (left := tx.stragglers.open()):
@@ -120,7 +125,8 @@ class CreateAction:
             context_marker=caller.context_marker,
             revision=Revision(inputs.revision),
             allow_intermediate_commits=allowed,
-            inputs={**inputs.scaled(self.time_scale).to_json(), "action": action, "name": name.value},
+            inputs={**inputs.scaled(self.time_scale).to_json(), "action": action, "name": name.value}
+            | ({"continue_on_fail": True} if continues_on_fail(request.parameters) else {}),
             steps=[step.id for step in self.definitions[name].steps],
         )
 

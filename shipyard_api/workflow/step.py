@@ -44,9 +44,10 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The step has succeeded; ``summary`` is one sentence for the operator."""
+    """The step has succeeded; ``summary`` is one sentence for the operator, ``skips`` are later steps not to be run."""
 
     summary: str = ""
+    skips: tuple[StepId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

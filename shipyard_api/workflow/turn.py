@@ -162,8 +162,9 @@ class Engine:
         if claim.intent is not None:
             return self._resume(tx, claim, step, state, claim.intent, now)
         match step.decide(state, now):
-            case Done(summary):
+            case Done(summary, skips):
                 LOG.info("step succeeded", extra={"action": claim.action, "step": claim.step, "summary": summary})
+                tx.turns.skip(claim, skips, now=now)
                 tx.turns.end_step(claim, StepState.SUCCESS, summary, (), now=now)
                 return Again.NOW
             case Failed(reason):

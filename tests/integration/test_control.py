@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from shipyard_api.domain.actions import CONTROLLABLE, ENDED, ActionId, Control, RunState
-from shipyard_api.domain.errors import Conflict, NotFound
+from shipyard_api.domain.errors import Conflict, Invalid, NotFound
+from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.site_design import DesignRules, VersionRule
 from shipyard_api.ports.provisioner import Capabilities, Operation
 from shipyard_api.ports.store import JournalEntry, Straggler
 from shipyard_api.storage import tables
@@ -69,14 +71,14 @@ def watch(world: World) -> WatchStragglers:
     return WatchStragglers(world.store(), world.provisioner, world.clock.now, 30.0, "watcher")
 
 
-def create(world: World, **parameters: object) -> ActionId:
+def create(world: World, rules: DesignRules = RULES, **parameters: object) -> ActionId:
     designs = world.designs()
     made = CreateAction(
         store=world.store(),
         designs=designs,
         rendered=RenderedDesigns(designs),
         schemas=SCHEMAS,
-        rules=RULES,
+        rules=rules,
         definitions=world.definitions(Checkpoints()),
         new_id=lambda: "3" * 26,
         time_scale=1.0,
@@ -346,3 +348,19 @@ def test_trying_again_waits_for_what_is_still_under_way(worlds: Worlds) -> None:
         control(world).retry(world.action, ANN, force=False)
 
     assert control(world).retry(world.action, ANN, force=True).state is RunState.QUEUED
+
+
+# --- Continuing on a failed check of the documents ------------------------------------------------------------------
+
+
+def test_a_failed_check_of_the_documents_refuses_an_action_unless_it_is_to_continue(worlds: Worlds) -> None:
+    world = worlds()
+    world.run(world.worker())
+    world.provisioner.fates = {}
+    watch(world)()
+    strict = DesignRules(SCHEMAS.check, VersionRule(Level.ERROR))
+
+    with pytest.raises(Invalid) as refused:
+        create(world, strict)
+    assert [finding.level for finding in refused.value.findings if finding.level is Level.ERROR] == [Level.ERROR]
+    assert create(world, strict, **{"continue-on-fail": "TRUE"}) == "3" * 26

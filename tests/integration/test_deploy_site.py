@@ -15,7 +15,7 @@ from shipyard_api.ports.provisioner import Operation
 from tests.fakes.provisioner import Breakage, Fate
 from tests.world import World
 
-Worlds = Callable[[], World]
+Worlds = Callable[..., World]
 
 PREFLIGHT = "preflight.ucp_preflight_check"
 VALIDATE = "validate_site_design.drydock_validate_site_design"
@@ -104,6 +104,41 @@ def test_a_provisioner_that_is_not_healthy_fails_preflight_and_nothing_is_tagged
     assert {steps[step][0] for step in (VALIDATE, VERIFY, PREPARE_SITE, NODES)} == {"upstream_failed"}
     assert steps[TAG] == ("success", "not tagged: the action failed before it could change anything")
     assert (state(world), tags(world), world.provisioner.submissions) == ("failed", set(), [])
+
+
+@pytest.mark.parametrize("written", ["true", "True", True], ids=["text", "capital", "boolean"])
+def test_asked_to_continue_a_provisioner_that_is_not_healthy_lets_its_steps_be_skipped(
+    worlds: Worlds, written: object
+) -> None:
+    world = worlds(parameters={"continue-on-fail": written})
+    world.provisioner.fail_next("check_health", Refused("Fake", "check_health", "the database is gone"))
+    steps = run(world)
+    told = "went on, as continue-on-fail asks: Fake check_health: the database is gone"
+    assert steps[PREFLIGHT] == ("success", told)
+    assert {steps[step][0] for step in (VALIDATE, VERIFY, PREPARE_SITE, NODES)} == {"skipped"}
+    assert steps[TAG] == ("success", "not tagged: nothing was changed, the provisioner's steps were skipped")
+    assert (state(world), tags(world), world.provisioner.submissions) == ("success", set(), [])
+
+
+@pytest.mark.parametrize("written", ["false", "yes", 1, None], ids=["false", "another word", "a number", "nothing"])
+def test_no_other_value_asks_to_continue(worlds: Worlds, written: object) -> None:
+    world = worlds(parameters={"continue-on-fail": written})
+    world.provisioner.fail_next("check_health", Refused("Fake", "check_health", "the database is gone"))
+    assert run(world)[PREFLIGHT][0] == "failed"
+
+
+def test_asked_to_continue_on_a_healthy_site_it_is_deployed_as_ever(worlds: Worlds) -> None:
+    world = worlds(parameters={"continue-on-fail": "true"})
+    steps = run(world)
+    assert {state for state, _ in steps.values()} == {"success"}
+    assert tags(world) == {RevisionTag.SITE_ACTION_SUCCESS}
+
+
+def test_asked_to_continue_it_still_fails_where_the_work_itself_fails(worlds: Worlds) -> None:
+    world = worlds(parameters={"continue-on-fail": "true"})
+    world.provisioner.site_failures[Operation.VERIFY_SITE] = "MAAS has no images"
+    assert run(world)[VERIFY][0] == "failed"
+    assert state(world) == "failed"
 
 
 def test_a_provisioner_that_does_not_answer_is_asked_until_the_patience_is_over(worlds: Worlds) -> None:

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from shipyard_api.domain.criteria import SuccessCriteria
 from shipyard_api.domain.facts import Fact, Phase
+from shipyard_api.domain.modes import SERIAL, Mode
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.rollout import SERIAL, Mode, Move, Outcome, Rollout
+from shipyard_api.domain.rollout import Move, Outcome, Rollout
 from shipyard_api.domain.strategy import DeploymentGroup, GroupName, Strategy
 
 T = TypeVar("T")

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from shipyard_api.domain.criteria import shortfalls
 from shipyard_api.domain.facts import GroupChanged, GroupStatus, NodesChanged, Phase, Reason, Verdict
+from shipyard_api.domain.modes import SERIAL, Mode
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout import SERIAL, Mode, Move, Rollout
+from shipyard_api.domain.rollout import Move, Rollout
 from shipyard_api.domain.strategy import GroupName, Strategy
 from tests.property.sites import NODES, Site, run, sites
 

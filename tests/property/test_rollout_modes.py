@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from shipyard_api.domain.criteria import shortfalls
 from shipyard_api.domain.facts import GroupChanged, GroupStatus, NodesChanged, Phase, Reason
+from shipyard_api.domain.modes import SERIAL, Mode
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout import SERIAL, Mode
 from shipyard_api.domain.strategy import GroupName
 from tests.property.sites import Site, modes, run, sites, weave
 from tests.property.test_rollout import resumed, stored

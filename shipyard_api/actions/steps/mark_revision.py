@@ -25,6 +25,11 @@ class MarkRevision:
     patience: float
     always: bool = True
 
+    @property
+    def _others(self) -> frozenset[StepId]:
+        """The steps that change nothing of the site."""
+        return self.before_changes | {self.id}
+
     def begin(self, inputs: Json) -> Json:
         """Start without knowing how the action went."""
         return {
@@ -75,5 +80,7 @@ class MarkRevision:
         failed = {step for step, ended in report.items() if ended is StepState.FAILED}
         if failed & self.before_changes:
             return Folded({**state, "done": "not tagged: the action failed before it could change anything"})
+        if all(ended is StepState.SKIPPED for step, ended in report.items() if step not in self._others):
+            return Folded({**state, "done": "not tagged: nothing was changed, the provisioner's steps were skipped"})
         tag = RevisionTag.SITE_ACTION_FAILURE if failed else RevisionTag.SITE_ACTION_SUCCESS
         return Folded({**state, "tag": tag.value})

@@ -16,21 +16,28 @@ from shipyard_api.workflow.step import Decision, Done, Failed, Folded, Json, Loo
 class Question:
     """Asks until it has an answer or ``patience`` seconds are over; an error among the findings fails the step.
 
-    ``ask`` gets the revision. ``pause``: seconds between two attempts at a peer that does not answer.
+    ``ask`` gets the revision. ``pause``: seconds between two attempts at a peer that does not answer. ``spares``: where
+    the action was asked to continue on a failure, this step does not fail, and these later ones do not run; None if it
+    fails all the same.
     """
 
     id: StepId
     ask: Callable[[int], Sequence[Finding]]
     patience: float
     pause: float
+    spares: tuple[StepId, ...] | None = None
     always: bool = False
 
     def begin(self, inputs: Json) -> Json:
         """Start without an answer."""
-        return {"v": 1, "revision": inputs["revision"], "since": None, "failed": None, "done": None}
+        continues = bool(inputs.get("continue_on_fail")) and self.spares is not None
+        state = {"v": 1, "revision": inputs["revision"], "since": None, "failed": None, "done": None}
+        return {**state, "continues": continues}
 
     def decide(self, state: Json, now: datetime) -> Decision:  # the port's signature
         """Ask, or end with the answer."""
+        if state["failed"] is not None and state["continues"]:
+            return Done(f"went on, as continue-on-fail asks: {state['failed']}", self.spares or ())
         if state["failed"] is not None:
             return Failed(state["failed"])
         if state["done"] is not None:

@@ -8,8 +8,9 @@ from typing import Any
 
 from shipyard_api.domain.deployment_configuration import Patience
 from shipyard_api.domain.facts import GroupStatus, Phase, Reason
+from shipyard_api.domain.modes import Mode
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout import Mode, Move, Rollout, Roster
+from shipyard_api.domain.rollout import Move, Rollout, Roster
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy import GroupName
 from shipyard_api.workflow.step import Json

@@ -12,7 +12,7 @@ from .translate import SYSTEM
 LARGEST = 32 * 1024 * 1024  # bytes: the logs of one machine are some hundred kilobytes each
 
 # In JSON, where a text ends at its quotation mark. Tasks hold the address of the design, perhaps with a password.
-_USER_INFO = re.compile(r'//(?:\\.|[^/@\s"\\])*@')
+_USER_INFO = re.compile(r'//(?:(?:\\.|[^/@\s"\\])*@)+')
 
 
 class DrydockLinks:

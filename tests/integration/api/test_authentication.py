@@ -18,7 +18,7 @@ WRITING = [one for one in GUARDED if one[0] != "GET"]
 def filled(path: str) -> str:
     return path.replace("{collection_id}", "design").replace("{revision}", "1").replace("{action_id}", "x").replace(
         "{step_id}", "y"
-    )  # fmt: skip
+    ).replace("{note_id}", "01ARZ3NDEKTSV4RRFFQ69G5FAV")  # fmt: skip
 
 
 @pytest.mark.parametrize(("method", "path", "operation"), GUARDED)

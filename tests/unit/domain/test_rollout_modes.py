@@ -3,8 +3,9 @@
 import pytest
 
 from shipyard_api.domain.facts import GroupChanged, GroupStatus, NodesChanged, Phase, Reason
+from shipyard_api.domain.modes import Mode, OnTimeout
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout import Mode, Move, OnTimeout, Outcome, Rollout
+from shipyard_api.domain.rollout import Move, Outcome, Rollout
 from shipyard_api.domain.strategy import DeploymentGroup, GroupName, Strategy
 from tests.factories import group
 

@@ -1,0 +1,50 @@
+"""Notes, and what they lead to (contract: shipyard-rest, chapter 8)."""
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import falcon
+
+from shipyard_api.api.auth import Policy, require
+from shipyard_api.api.errors import DetailsOutOfReach, InvalidFormat
+from shipyard_api.api.times import with_offset
+from shipyard_api.domain.notes import LENGTH, Note
+from shipyard_api.ports.errors import PeerError
+from shipyard_api.usecases.read_notes import ReadNotes
+
+
+class NoteDetails:
+    """``/notedetails/{note_id}``: what a note leads to."""
+
+    policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:get_notedetails"}
+
+    def __init__(self, notes: ReadNotes) -> None:
+        self._notes = notes
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, note_id: str) -> None:
+        """Answer with the text that the provisioner keeps. Takes the rule of the action or the step as well."""
+        if len(note_id) != LENGTH:
+            raise InvalidFormat("Notes ID values are 26 character ULID values", f"Invalid note_id: {note_id} in URL")
+        note = self._notes.one(note_id)
+        require(req, f"workflow_orchestrator:{'get_action_step' if note.step else 'get_action'}")
+        try:
+            resp.text = self._notes.details(note)
+        except PeerError as error:
+            raise DetailsOutOfReach(note_id) from error
+
+
+def shown(notes: Iterable[Note]) -> list[dict[str, Any]]:
+    """Return notes as clients read them, in the order in which they are given."""
+    return [
+        {
+            "note_id": note.id,
+            "assoc_id": note.assoc_id,
+            "subject": note.subject,
+            "sub_type": note.sub_type,
+            "note_val": note.text,
+            "verbosity": note.verbosity,
+            "note_timestamp": with_offset(note.at),
+            "resolved_url_value": f"Details at notedetails/{note.id}" if note.link else None,
+        }
+        for note in notes
+    ]

@@ -1,0 +1,33 @@
+"""How much of a rollout may be in flight at once (product, section 3, beyond the seed)."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class OnTimeout(Enum):
+    """What a phase whose time is up does to its group; the values are the words of the deployment configuration."""
+
+    FAIL_GROUP = "fail_group"
+    JUDGE_CRITERIA = "judge_criteria"
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """How much may be in flight at once, and when a node is deployed; as it stands here: one group after another.
+
+    ``max_nodes_in_flight`` is None for no bound. ``deploy_as_prepared``: a node need not wait for the other nodes of
+    its group to be prepared, once the group cannot miss its prepare criteria any more.
+    """
+
+    max_parallel_groups: int = 1
+    max_nodes_in_flight: int | None = None
+    deploy_as_prepared: bool = False
+    on_timeout: OnTimeout = OnTimeout.FAIL_GROUP
+
+    @property
+    def wants_progress(self) -> bool:
+        """Whether it matters which nodes of a move are done before the move has ended."""
+        return self.deploy_as_prepared or self.max_nodes_in_flight is not None
+
+
+SERIAL = Mode()

@@ -1,0 +1,544 @@
+"""Notes on actions and steps, and what they lead to: contract shipyard-rest, chapter 8, row by row."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import falcon
+import pytest
+import requests
+import sqlalchemy as sa
+
+from shipyard_api import bootstrap
+from shipyard_api.api import auth
+from shipyard_api.domain.actions import ActionId, StepId, StepState
+from shipyard_api.domain.facts import (
+    GroupStatus,
+    JobStarted,
+    MembersKnown,
+    NodesChanged,
+    Phase,
+    PhaseEnded,
+    PhaseStarted,
+    PhaseStatus,
+    RolloutEnded,
+    Verdict,
+    WorkLeftBehind,
+)
+from shipyard_api.domain.findings import Finding, Level
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.notes import note_id
+from shipyard_api.domain.strategy import GroupName
+from shipyard_api.ports.provisioner import JobReport, JobState
+from shipyard_api.settings import Maas, Provisioner, ProvisionerKind, Secret
+from shipyard_api.simulators.drydock.simulator import Simulator
+from shipyard_api.simulators.scenario import parse_scenario
+from shipyard_api.simulators.server import in_thread
+from shipyard_api.storage import tables as t
+from tests.factories import group, strategy
+from tests.integration.api.conftest import settings
+from tests.integration.api.recorded import statements
+from tests.integration.api.wire import Caller, Site, messages, small_design
+from tests.peer import Answer, Peer
+
+A, B = GroupName("a"), GroupName("b")
+N1, N2, N3 = NodeName("n1"), NodeName("n2"), NodeName("n3")
+VERIFY = StepId("drydock_build.verify_site")
+NODES = StepId("drydock_build.prepare_and_deploy_nodes")
+VALIDATE = StepId("validate_site_design.drydock_validate_site_design")
+
+JOB_2 = "GET /tasks/job-2"
+BUILD_DATA = "GET /nodes/n2/builddata"
+RECORDS = [{"node_name": "n2", "generator": "deploy:curtin", "data_element": "no root device"}]
+
+ROLLOUT: tuple[object, ...] = (
+    MembersKnown(
+        strategy(group("a", critical=True), group("b", after=["a"])),
+        {A: frozenset({N1, N2}), B: frozenset({N3})},
+    ),
+    PhaseStarted(A, Phase.PREPARE, (N1, N2), "job-1"),
+    NodesChanged(A, Phase.PREPARE, NodeStatus.PREPARED, (N1, N2)),
+    PhaseEnded(A, Phase.PREPARE, PhaseStatus.SUCCESS),
+    PhaseStarted(A, Phase.DEPLOY, (N1, N2), "job-2"),
+    NodesChanged(A, Phase.DEPLOY, NodeStatus.SUCCESS, (N1,)),
+    NodesChanged(A, Phase.DEPLOY, NodeStatus.FAILURE, (N2,), reasons={N2: "no root device"}),
+    PhaseEnded(A, Phase.DEPLOY, PhaseStatus.PARTIAL_SUCCESS, "1 of 2"),
+    RolloutEnded(
+        Verdict.FAILED,
+        {GroupStatus.FAILED: (A, B)},
+        {NodeStatus.SUCCESS: (N1,), NodeStatus.FAILURE: (N2,), NodeStatus.NOT_STARTED: (N3,)},
+        (A,),
+    ),
+)
+FOUND = (
+    Finding("DD1", Level.INFO, "fine", source="Drydock"),
+    Finding("DD2", Level.WARNING, "odd", source="Drydock"),
+)
+LEFT = WorkLeftBehind("verify_site", "job-0", "http://ann:s3cret@shipyard/5", None, "limit 5 s since it started")
+
+
+def recorded(store: Any, action: str, step: StepId, facts: Sequence[object]) -> None:
+    """Let the engine record facts about a step; steps are taken in order, and the one before has ended well."""
+    now = datetime.now(UTC) + timedelta(seconds=1)
+    with store.begin() as tx:
+        while (claim := tx.turns.claim(ActionId(action), now=now, worker="w")) is not None and claim.step != step:
+            tx.turns.end_step(claim, StepState.SUCCESS, "", (), now=now)
+        assert claim is not None
+        tx.turns.record(claim, {"v": 1}, tuple(facts), now=now, wake_at=None)
+
+
+def ended_late(store: Any) -> None:
+    """Let the worker see how the work that was left behind has ended."""
+    with store.begin() as tx:
+        for straggler in tx.stragglers.open():
+            report = JobReport(straggler.job, JobState.ENDED, ok=True, message="all is well")
+            tx.stragglers.end(straggler, report, now=datetime.now(UTC) + timedelta(seconds=3), worker="w")
+
+
+@pytest.fixture
+def action(site: Site) -> str:
+    """An action with something to say in three of its steps, and about itself."""
+    site.commit(*small_design())
+    action = site.create_action()
+    recorded(site.store, action, VALIDATE, FOUND)
+    recorded(site.store, action, VERIFY, (JobStarted("verify_site", "job-0"), LEFT))
+    recorded(site.store, action, NODES, ROLLOUT)
+    ended_late(site.store)
+    site.drydock.on(JOB_2, Answer(200, {"task_id": "job-2"}))
+    site.drydock.on(BUILD_DATA, Answer(200, RECORDS))
+    return action
+
+
+def lines(notes: Sequence[dict[str, Any]]) -> list[str]:
+    return [f"{note['verbosity']} {note['sub_type']}:{note['subject']}: {note['note_val']}" for note in notes]
+
+
+def asked(caller: Caller, path: str, **params: Any) -> Any:
+    answer = caller.get(path, **params)
+    assert answer.status == falcon.HTTP_200, answer.text
+    return answer.json
+
+
+def of_step(site: Site, action: str, step: str = NODES, **params: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = asked(site.viewer, f"/actions/{action}/steps/{step}", **params)["notes"]
+    return found
+
+
+def leading_on(site: Site, action: str, subject: str) -> dict[str, Any]:
+    """The note on the step of the nodes that leads to more about the subject."""
+    (note,) = (
+        one for one in of_step(site, action, verbosity=5) if one["subject"] == subject and one["resolved_url_value"]
+    )
+    return note
+
+
+def own_lines(action: str) -> list[str]:
+    return [
+        f"1 action metadata:{action}: Configdoc revision 1",
+        "1 Late Result:job-0: verify_site that was left behind: ended; all is well",
+    ]
+
+
+ENDS = [
+    "1 Node Deployment:deploy_site: Stage.NOT_STARTED: n3; Stage.DEPLOYED: n1; Stage.FAILED: n2",
+    "1 Deployment Groups:deploy_site: Stage.FAILED: a(critical), b",
+]
+TOLD = ["3 Task Message:job-2: node:n2:no root device (error)", "3 Task Message:job-2: group:a:1 of 2"]
+EVERYTHING = [
+    "5 Linked Task Info:job-1: job",
+    "5 Linked Task Info:job-2: job",
+    TOLD[0],
+    "5 Linked Task Info:n2: detail_logs - builddata",
+    TOLD[1],
+    *ENDS,
+]
+LEFT_LINE = (
+    "1 Work Left Behind:job-0: verify_site on the site may go on, nobody waits for it: limit 5 s since it started"
+)
+JOB_0 = "5 Linked Task Info:job-0: job"
+ODD = "2 Finding:DD2: Drydock Warning: odd"
+BY_VERBOSITY = {
+    "0": ({"verbosity": "0"}, False, [], [], []),
+    "1": ({"verbosity": "1"}, True, ENDS, [LEFT_LINE], []),
+    "2": ({"verbosity": "2"}, True, ENDS, [LEFT_LINE], [ODD]),
+    "3": ({"verbosity": "3"}, True, [*TOLD, *ENDS], [LEFT_LINE], [ODD]),
+    "4": ({"verbosity": "4"}, True, [*TOLD, *ENDS], [LEFT_LINE], [ODD]),
+    "5": ({"verbosity": "5"}, True, EVERYTHING, [JOB_0, LEFT_LINE], [ODD]),
+    "nothing said": ({}, True, ENDS, [LEFT_LINE], []),
+    "empty": ({"verbosity": ""}, True, ENDS, [LEFT_LINE], []),
+}
+
+
+@pytest.mark.parametrize(
+    ("params", "own", "nodes", "verify", "validate"), BY_VERBOSITY.values(), ids=BY_VERBOSITY.keys()
+)
+def test_a_step_shows_its_notes_up_to_the_verbosity(
+    site: Site, action: str, params: dict[str, str], own: bool, nodes: list[str], verify: list[str], validate: list[str]
+) -> None:
+    for step, expected in {NODES: nodes, VERIFY: verify, VALIDATE: validate}.items():
+        assert lines(of_step(site, action, step, **params)) == expected
+
+
+@pytest.mark.parametrize(
+    ("params", "own", "nodes", "verify", "validate"), BY_VERBOSITY.values(), ids=BY_VERBOSITY.keys()
+)
+def test_an_action_shows_its_notes_and_of_its_steps_the_summary(
+    site: Site, action: str, params: dict[str, str], own: bool, nodes: list[str], verify: list[str], validate: list[str]
+) -> None:
+    found = asked(site.viewer, f"/actions/{action}", **params)
+
+    assert lines(found["notes"]) == (own_lines(action) if own else [])
+    shown = {step["id"]: lines(step["notes"]) for step in found["steps"] if step["notes"]}
+    assert shown == ({NODES: ENDS, VERIFY: [LEFT_LINE]} if own else {})
+
+
+@pytest.mark.parametrize(
+    ("params", "own", "nodes", "verify", "validate"), BY_VERBOSITY.values(), ids=BY_VERBOSITY.keys()
+)
+def test_the_list_of_actions_shows_the_notes_of_actions_only(
+    site: Site, action: str, params: dict[str, str], own: bool, nodes: list[str], verify: list[str], validate: list[str]
+) -> None:
+    (found,) = asked(site.viewer, "/actions", **params)
+
+    assert lines(found["notes"]) == (own_lines(action) if own else [])
+    assert [step["notes"] for step in found["steps"]] == [[]] * len(found["steps"])
+
+
+def test_a_note_has_the_fields_of_the_contract(site: Site, action: str) -> None:
+    notes = of_step(site, action, verbosity=5)
+    found = asked(site.viewer, f"/actions/{action}")
+
+    leading = next(one for one in notes if one["subject"] == "n2")
+    assert leading == {
+        "note_id": leading["note_id"],
+        "assoc_id": f"step/{action}/{NODES}",
+        "subject": "n2",
+        "sub_type": "Linked Task Info",
+        "note_val": "detail_logs - builddata",
+        "verbosity": 5,
+        "note_timestamp": leading["note_timestamp"],
+        "resolved_url_value": f"Details at notedetails/{leading['note_id']}",
+    }
+    assert found["notes"][0] == {
+        "note_id": action,
+        "assoc_id": f"action/{action}",
+        "subject": action,
+        "sub_type": "action metadata",
+        "note_val": "Configdoc revision 1",
+        "verbosity": 1,
+        "note_timestamp": found["datetime"],
+        "resolved_url_value": None,
+    }
+    assert found["notes"][1]["assoc_id"] == f"action/{action}"
+
+
+def test_notes_are_in_order_of_time_and_no_two_have_one_id(site: Site, action: str) -> None:
+    found = asked(site.viewer, f"/actions/{action}")
+    notes = [*of_step(site, action, VERIFY, verbosity=5), *of_step(site, action, verbosity=5)]
+
+    for listed in (notes, found["notes"]):
+        assert listed == sorted(listed, key=lambda one: (one["note_timestamp"], one["note_id"]))
+    ids = [note["note_id"] for note in [*notes, *found["notes"]]]
+    assert len(set(ids)) == len(ids) == 11
+
+
+def test_notes_stay_the_same_however_they_are_asked_for(site: Site, action: str) -> None:
+    everything = {note["note_id"]: note for note in of_step(site, action, verbosity=5)}
+
+    for verbosity in range(1, 5):
+        for note in of_step(site, action, verbosity=verbosity):
+            assert everything[note["note_id"]] == note
+
+
+def test_an_action_that_has_not_begun_says_what_it_works_on(site: Site) -> None:
+    site.commit(*small_design())
+    revision = site.commit(*small_design(("n1", "n2", "n3")))
+    action = site.admin.act(allow_intermediate_commits="true").json["id"]
+
+    assert [note["note_val"] for note in asked(site.viewer, f"/actions/{action}")["notes"]] == [
+        f"Configdoc revision {revision}"
+    ]
+    assert of_step(site, action, verbosity=5) == []
+
+
+def test_the_bare_id_of_a_group_of_steps_has_no_notes(site: Site, action: str) -> None:
+    assert of_step(site, action, "drydock_build", verbosity=5) == []
+
+
+def test_a_list_of_many_actions_asks_the_database_once_for_all_their_notes(
+    site: Site, action: str, engine: sa.Engine
+) -> None:
+    def asked_of(verbosity: int) -> int:
+        with statements() as sent:
+            asked(site.viewer, "/actions", verbosity=verbosity)
+        return len(sent)
+
+    silent, few = asked_of(0), asked_of(5)
+    with engine.begin() as connection:
+        row = connection.execute(sa.select(t.actions).where(t.actions.c.id == action)).one()
+        over = {"exclusive": False, "state": "failed", "ended_at": row.created_at}
+        others = [{**row._mapping, **over, "id": f"01BX5ZZKBKACTAV9WEVGEM{number:04}"} for number in range(50)]
+        connection.execute(t.actions.insert(), others)
+
+    assert asked_of(5) == few
+    assert few - silent <= 3  # its transaction, and the one question
+    listed = asked(site.viewer, "/actions")
+    assert [len(one["notes"]) for one in listed] == [1] * 50 + [2]
+
+
+def test_no_secret_is_in_a_note(site: Site, action: str) -> None:
+    told = [
+        site.viewer.get(path, verbosity="5").text
+        for path in ("/actions", f"/actions/{action}", *(f"/actions/{action}/steps/{one}" for one in (VERIFY, NODES)))
+    ]
+
+    assert "s3cret" not in "".join(told)
+    assert "http://" not in "".join(told)
+
+
+def refused(answer: Any, code: str, message: str, reason: str, error_type: str = "ApiError") -> None:
+    """Hold an answer to a row of the contract's table."""
+    assert (answer.status, answer.json["message"], answer.json["reason"]) == (code, message, reason)
+    assert messages(answer) == [{"message": reason, "error": True}]
+    assert (answer.json["details"]["errorType"], answer.json["retry"]) == (error_type, False)
+
+
+LENGTHS = {
+    "short": "01ARZ3NDEKTSV4RRFFQ69G5FA",
+    "long": "01ARZ3NDEKTSV4RRFFQ69G5FAVV",
+    "one letter": "x",
+    "not ASCII": "é",
+    "very long": "0" * 3_000,
+}
+
+
+@pytest.mark.parametrize("written", LENGTHS.values(), ids=LENGTHS.keys())
+def test_an_id_of_another_length_is_none(site: Site, written: str) -> None:
+    refused(
+        site.viewer.get(f"/notedetails/{written}"),
+        falcon.HTTP_400,
+        "Notes ID values are 26 character ULID values",
+        f"Invalid note_id: {written} in URL",
+        "InvalidFormatError",
+    )
+
+
+UNKNOWN = {
+    "a ULID": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    "no ULID": "01ARZ3NDEKTSV4RRFFQ69G5FAU",
+    "letters that are no digits": "é" * 26,
+    "quotation marks": "'" * 26,
+    "the largest": "7ZZZZZZZZZZZZZZZZZZZZZZZZZ",
+    "larger": "Z" * 26,
+    "zero": "0" * 26,
+    "line 0": note_id(datetime(2026, 1, 1, tzinfo=UTC), 0, 0),
+    "the largest line": note_id(datetime(2026, 1, 1, tzinfo=UTC), 2**63 - 1, 0),
+    "a larger line": note_id(datetime(2026, 1, 1, tzinfo=UTC), 2**63, 0),
+}
+
+
+@pytest.mark.parametrize("written", UNKNOWN.values(), ids=UNKNOWN.keys())
+def test_an_unknown_note(site: Site, action: str, written: str) -> None:
+    refused(
+        site.viewer.get(f"/notedetails/{written}"), falcon.HTTP_404, "No note found", f"Note {written} is not found"
+    )
+
+
+def test_a_note_that_was_made_up_about_a_line_that_there_is(site: Site, action: str) -> None:
+    with site.store.begin() as tx:
+        entries = tx.actions.journal(ActionId(action), ("phase_started", "step_ended"))
+    started = next(entry for entry in entries if entry.kind == "phase_started")
+    silent = next(entry for entry in entries if entry.kind == "step_ended")
+    line, at = started.id, started.at
+    assert started.facts["job"] == "job-1"
+    site.drydock.on("GET /tasks/job-1", Answer(200, {"task_id": "job-1"}))
+    moment = timedelta(milliseconds=1)
+    made_up = [
+        note_id(at + moment, line, 0),
+        note_id(at - moment, line, 0),
+        note_id(datetime(1970, 1, 1, tzinfo=UTC), line, 0),
+        note_id(at, line, 1),
+        note_id(at, line, 65_535),
+        note_id(at, line + 100_000, 0),
+        note_id(silent.at, silent.id, 0),
+        note_id(at, line, 0).lower(),
+    ]
+
+    assert site.viewer.get(f"/notedetails/{note_id(at, line, 0)}").json == {"task_id": "job-1"}
+    for written in made_up:
+        reason = f"Note {written} is not found"
+        refused(site.viewer.get(f"/notedetails/{written}"), falcon.HTTP_404, "No note found", reason)
+
+
+def test_a_note_that_leads_to_nothing(site: Site, action: str) -> None:
+    found = asked(site.viewer, f"/actions/{action}")
+    notes = [*found["notes"], *of_step(site, action, verbosity=4), *of_step(site, action, VERIFY)]
+
+    assert len(notes) == 7
+    for note in notes:
+        refused(
+            site.viewer.get(f"/notedetails/{note['note_id']}"),
+            falcon.HTTP_404,
+            "No further note details are available",
+            f"Note {note['note_id']} has no additional information to return",
+        )
+    assert site.drydock.asked(JOB_2) == []
+
+
+def test_what_a_note_leads_to_is_passed_on(site: Site, action: str) -> None:
+    of_node, of_job = leading_on(site, action, "n2"), leading_on(site, action, "job-2")
+
+    answer = site.viewer.get(f"/{of_node['resolved_url_value'].removeprefix('Details at ')}")
+
+    assert (answer.status, answer.text) == (falcon.HTTP_200, Answer(200, RECORDS).content.decode())
+    assert answer.headers["Content-Type"] == "application/json"
+    assert site.drydock.asked(BUILD_DATA)[0].query == [("latest", "true")]
+    assert site.viewer.get(f"/notedetails/{of_job['note_id']}", verbosity="0").json == {"task_id": "job-2"}
+
+
+def test_the_password_of_the_design_is_not_passed_on(site: Site, action: str) -> None:
+    site.drydock.on(JOB_2, Answer(200, {"design_ref": "http://drydock:s3cret@shipyard:9000/revisions/1"}))
+
+    answer = site.viewer.get(f"/notedetails/{leading_on(site, action, 'job-2')['note_id']}")
+
+    assert answer.json == {"design_ref": "http://…@shipyard:9000/revisions/1"}
+
+
+TROUBLES: dict[str, list[Answer]] = {
+    "broken": [Answer(500, "Unexpected error.")],
+    "nothing there": [Answer(404, {"type": "error", "message": "No build data found"})],
+    "token refused": [Answer(401)],
+    "elsewhere": [Answer(302, headers={"Location": "http://127.0.0.1:9/"})],
+    "away": [Answer(503)],
+    "busy": [Answer(429)],
+    "a page": [Answer(200, "<html>")],
+    "cut off": [Answer(200, RECORDS, cut=5)],
+    "hung up": [],
+}
+
+
+@pytest.mark.parametrize("answers", TROUBLES.values(), ids=TROUBLES.keys())
+def test_what_drydock_does_not_give(
+    site: Site, action: str, answers: list[Answer], caplog: pytest.LogCaptureFixture
+) -> None:
+    note = leading_on(site, action, "n2")["note_id"]
+    site.drydock.on(BUILD_DATA, *answers)
+
+    answer = site.viewer.get(f"/notedetails/{note}")
+
+    refused(
+        answer,
+        falcon.HTTP_500,
+        "Unable to retrieve URL information for note",
+        f"Note {note} has additional information, but it cannot be accessed by Shipyard at this time",
+    )
+    (logged,) = [one for one in caplog.records if one.message == "what a note leads to is out of reach"]
+    assert "Drydock GET /nodes/n2/builddata" in logged.trouble  # type: ignore[attr-defined]  # a field of ours
+
+
+def token_of(caller: Caller) -> str:
+    return str(caller.client._default_headers["X-Auth-Token"])  # type: ignore[index]  # the client of the test has headers
+
+
+def test_no_drydock_at_all(site: Site, action: str, shared_url: str) -> None:
+    caller = Caller(bootstrap.api(settings(shared_url)), token_of(site.viewer))
+    note = leading_on(site, action, "job-2")["note_id"]
+
+    answer = caller.get(f"/notedetails/{note}")
+
+    assert (answer.status, answer.json["message"]) == (
+        falcon.HTTP_500,
+        "Unable to retrieve URL information for note",
+    )
+
+
+def test_where_the_provisioner_shows_nothing_no_note_leads_anywhere(site: Site, action: str, shared_url: str) -> None:
+    note = leading_on(site, action, "job-2")["note_id"]
+    maas = settings(
+        shared_url,
+        provisioner=Provisioner(kind=ProvisionerKind.MAAS),
+        maas=Maas(url="http://127.0.0.1:9/MAAS", api_key=Secret("a:b:c"), connect_timeout_seconds=1),
+    )
+    caller = Caller(bootstrap.api(maas), token_of(site.viewer))
+
+    notes = asked(caller, f"/actions/{action}/steps/{NODES}", verbosity=5)["notes"]
+
+    assert lines(notes) == [*TOLD, *ENDS]
+    assert caller.get(f"/notedetails/{note}").json["message"] == "No note found"
+
+
+@pytest.fixture(scope="module")
+def simulated() -> Iterator[Simulator]:
+    with in_thread(Simulator(parse_scenario("nodes: {n2: {deploy: fail}}"), time_scale=0.001)) as simulator:
+        yield simulator
+
+
+def test_the_logs_of_a_node_that_drydock_could_not_deploy(
+    site: Site, shared_url: str, simulated: Simulator, tmp_path: Path
+) -> None:
+    drydock = f"{simulated.url}/api/v1.0"
+    jobs = {}
+    design = tmp_path / "design.yaml"
+    design.write_text("schema: drydock/BaremetalNode/v1\nmetadata: {name: n2}\ndata: {}\n", encoding="utf-8")
+    for phase, operation in ((Phase.PREPARE, "prepare_nodes"), (Phase.DEPLOY, "deploy_nodes")):
+        each = {"filter_type": "union", "node_names": ["n2"]}
+        named = {"filter_set_type": "union", "filter_set": [each]}
+        body = {"action": operation, "design_ref": design.as_uri(), "node_filter": named}
+        jobs[phase] = requests.post(f"{drydock}/tasks", json=body, timeout=10).json()["task_id"]
+        while requests.get(f"{drydock}/tasks/{jobs[phase]}", timeout=10).json()["status"] != "complete":
+            pass
+    site.commit(*small_design())
+    action = site.create_action()
+    facts = [
+        MembersKnown(strategy(group("a")), {A: frozenset({N2})}),
+        *(PhaseStarted(A, phase, (N2,), job) for phase, job in jobs.items()),
+        NodesChanged(A, Phase.DEPLOY, NodeStatus.FAILURE, (N2,), reasons={N2: "no root device"}),
+    ]
+    recorded(site.store, action, NODES, facts)
+    caller = Caller(bootstrap.api(settings(shared_url, drydock)), token_of(site.viewer))
+    led = {
+        note["subject"]: asked(caller, f"/notedetails/{note['note_id']}")
+        for note in asked(caller, f"/actions/{action}/steps/{NODES}", verbosity=5)["notes"]
+        if note["resolved_url_value"]
+    }
+
+    assert {led[jobs[phase]]["action"] for phase in Phase} == {"prepare_nodes", "deploy_nodes"}
+    assert led[jobs[Phase.DEPLOY]]["result"]["failures"] == ["n2"]
+    assert led[jobs[Phase.DEPLOY]]["subtask_errors"]
+    assert {one["node_name"] for one in led["n2"]} == {"n2"}
+
+
+def test_who_may_ask(site: Site, action: str) -> None:
+    note = leading_on(site, action, "job-2")["note_id"]
+    askers = {"admin": site.admin, "viewer": site.viewer, "peer": site.peer, "nobody": site.nobody}
+
+    assert {name: caller.get(f"/notedetails/{note}").status_code for name, caller in askers.items()} == {
+        "admin": 200,
+        "viewer": 200,
+        "peer": 403,
+        "nobody": 401,
+    }
+    # Who may not ask learns nothing of what there is.
+    assert site.peer.get("/notedetails/x").status == falcon.HTTP_403
+
+
+@pytest.mark.parametrize(("rule", "codes"), [("get_action", (403, 200)), ("get_action_step", (404, 403))])
+def test_the_rule_of_what_it_is_about_counts_too(
+    site: Site, action: str, monkeypatch: pytest.MonkeyPatch, rule: str, codes: tuple[int, int]
+) -> None:
+    of_step = leading_on(site, action, "job-2")["note_id"]
+    monkeypatch.setitem(auth.RULES, f"workflow_orchestrator:{rule}", frozenset({"admin"}))
+
+    assert tuple(site.viewer.get(f"/notedetails/{note}").status_code for note in (action, of_step)) == codes
+
+
+def test_an_action_that_others_know_is_not_asked_of_drydock(site: Site, action: str, drydock: Peer) -> None:
+    """Reading notes, however many lead somewhere, asks nobody: only following one does."""
+    drydock.requests.clear()
+
+    of_step(site, action, verbosity=5)
+    asked(site.viewer, "/actions", verbosity=5)
+    asked(site.viewer, f"/actions/{action}", verbosity=5)
+
+    assert drydock.requests == []

@@ -1,0 +1,132 @@
+"""Text that is fetched from Drydock: only from there, only so much, and without passwords."""
+
+import json
+import time
+
+import pytest
+
+from shipyard_api.adapters.drydock import links as module
+from shipyard_api.adapters.drydock.links import DrydockLinks
+from shipyard_api.adapters.drydock.places import DrydockPlaces
+from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+from tests.peer import Answer, Peer
+
+TASK = "GET /tasks/job-1"
+
+
+def links(peer: Peer) -> DrydockLinks:
+    return DrydockLinks(peer.url, token=lambda: "ours", connect_timeout=0.5, read_timeout=0.3)
+
+
+def place(peer: Peer) -> str:
+    return DrydockPlaces(peer.url).job("job-1")
+
+
+def test_text_comes_as_it_is_to_who_shows_our_token(peer: Peer) -> None:
+    text = '{"task_id":  "job-1",\n "message": "n\\u00f6 <root>"}'
+    peer.on(TASK, Answer(200, text))
+
+    assert links(peer).fetch(place(peer)) == text
+    [request] = peer.requests
+    assert request.headers["x-auth-token"] == "ours"
+    assert request.query == [("subtaskerrors", "true")]
+
+
+def test_every_place_of_ours_can_be_fetched(peer: Peer) -> None:
+    places = DrydockPlaces(f"{peer.url}/")
+    peer.on("GET /nodes/a%2F..%20c/builddata", Answer(200, []))
+    peer.on("GET /tasks/..%2Fx", Answer(200, []))
+
+    assert DrydockLinks(f"{peer.url}/", token=lambda: "").fetch(places.node("a/.. c")) == "[]"
+    assert len(peer.requests) == 1
+
+
+ELSEWHERE = {
+    "another host": "http://169.254.169.254/latest",
+    "another scheme": "file:///etc/passwd",
+    "a host that begins alike": "{host}.example.org/api/v1.0/tasks/job-1",
+    "ours as the user": "{host}@example.org/api/v1.0/tasks/job-1",
+    "outside of the API": "{host}/simulator/log",
+    "a prefix that begins alike": "{base}1/tasks/job-1",
+    "the base itself": "{base}",
+    "upwards": "{base}/../../simulator/log",
+    "upwards, escaped": "{base}/%2e%2E/simulator/log",
+    "a node of that name": "{base}/nodes/../builddata",
+    "upwards in a segment that is split by who decodes it": "{base}/tasks/..%2Fx",
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("address", ELSEWHERE.values(), ids=ELSEWHERE.keys())
+def test_no_other_address_is_ever_asked(peer: Peer, address: str) -> None:
+    host = peer.url.removesuffix("/api/v1.0")
+
+    with pytest.raises(Refused, match="not one of Drydock's own"):
+        links(peer).fetch(address.format(host=host, base=peer.url))
+    assert peer.requests == []
+
+
+PASSWORDS = {
+    "a task": ({"design_ref": "http://drydock:s3cret@shipyard/revisions/5"}, "http://…@shipyard/revisions/5"),
+    "only a user": ({"design_ref": "https://s3cret@shipyard/5"}, "https://…@shipyard/5"),
+    "an at sign in it": ({"log": "GET http://u:s3cret@s3cret@h/5 failed"}, "GET http://…@h/5 failed"),
+    "a quotation mark in it": ({"log": 'http://u:"s3cret@h/5'}, "http://…@h/5"),
+    "deeper": ([{"a": [{"b": "deckhand+http://u:s3cret@h"}]}], "deckhand+http://…@h"),
+}
+
+
+@pytest.mark.parametrize(("body", "left"), PASSWORDS.values(), ids=PASSWORDS.keys())
+def test_passwords_in_addresses_are_left_out(peer: Peer, body: object, left: str) -> None:
+    peer.on(TASK, Answer(200, body))
+
+    text = links(peer).fetch(place(peer))
+
+    assert "s3cret" not in text
+    assert left in json.dumps(json.loads(text), ensure_ascii=False)
+
+
+def test_what_is_no_address_stays(peer: Peer) -> None:
+    body = {"a": "// to ann@example.org", "b": "//", "c": "d@e", "f": "http://h/u@x"}
+    peer.on(TASK, Answer(200, body))
+
+    assert json.loads(links(peer).fetch(place(peer))) == body
+
+
+TROUBLE = {
+    "not there": (Answer(404, {"type": "error"}), Refused, "answered 404"),
+    "token refused": (Answer(401), Refused, "answered 401"),
+    "elsewhere": (Answer(302, headers={"Location": "http://127.0.0.1:9/"}), Refused, "answered 302"),
+    "broken": (Answer(500, "Unexpected error."), Unavailable, "answered 500"),
+    "away": (Answer(503), Unavailable, "answered 503"),
+    "busy": (Answer(429), Busy, "answered 429"),
+    "a page of a proxy": (Answer(200, "<html>log in</html>"), Unavailable, "not in JSON"),
+    "not UTF-8": (Answer(200, b'"\xff"'), Unavailable, "not in UTF-8"),
+    "cut off": (Answer(200, {"a": 1}, cut=3), Unavailable, "cut short"),
+    "silent": (Answer(hang=True), Unavailable, "within 0.3 s"),
+}
+
+
+@pytest.mark.parametrize(("answer", "kind", "says"), TROUBLE.values(), ids=TROUBLE.keys())
+def test_what_cannot_be_had_is_said_once(peer: Peer, answer: Answer, kind: type[PeerError], says: str) -> None:
+    peer.on(TASK, answer)
+
+    begun = time.monotonic()
+    with pytest.raises(kind, match=says):
+        links(peer).fetch(place(peer))
+    assert time.monotonic() - begun < 5
+    assert len(peer.requests) == 1
+
+
+def test_nobody_there() -> None:
+    away = "http://127.0.0.1:9/api/v1.0"
+
+    with pytest.raises(Unavailable, match=r"no connection to 127\.0\.0\.1:9"):
+        DrydockLinks(away, token=lambda: "").fetch(f"{away}/tasks/job-1")
+
+
+def test_an_answer_larger_than_we_keep_is_not_read(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LARGEST", 100)
+    peer.on(TASK, Answer(200, ["x" * 100]))
+
+    with pytest.raises(Unavailable, match="larger than 100 bytes"):
+        links(peer).fetch(place(peer))

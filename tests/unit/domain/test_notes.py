@@ -1,0 +1,312 @@
+"""Lines of the journal as notes: what each says, to whom it matters, and ids that say which line it was."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from ulid import ULID
+
+from shipyard_api.domain import notes as module
+from shipyard_api.domain.actions import ActionId, ActionName, StepId
+from shipyard_api.domain.configdocs import Revision
+from shipyard_api.domain.notes import Line, Link, Linked, Note, creation, kinds, line_of, note_id, notes
+
+ACTION = ActionId("01M7XV7VKPMDHXJVA7WMC7P6XP")
+STEP = StepId("drydock_build.prepare_and_deploy_nodes")
+AT = datetime(2026, 11, 21, 1, 31, 15, 20_999, tzinfo=UTC)
+STARTED = {"group": "a", "phase": "deploy", "batch": 1, "job": "job-2", "nodes": ["n1", "n2"]}
+
+
+def told(*lines: tuple[str, Mapping[str, Any]], step: StepId | None = STEP) -> list[Note]:
+    numbered = [Line(7 + number, step, kind, AT, facts) for number, (kind, facts) in enumerate(lines)]
+    return list(notes(ACTION, ActionName.DEPLOY_SITE, numbered))
+
+
+ENDED = {
+    "verdict": "failed",
+    "groups": {"success": ["a", "b"], "failed": ["c"], "not_started": ["d"]},
+    "nodes": {"success": ["n1"], "prepared": ["n5"], "failure": ["n2", "n3"], "not_started": ["n4"]},
+    "critical": ["a", "c"],
+}
+SAID = {
+    "end of nodes and groups": (
+        "rollout_ended",
+        ENDED,
+        [
+            (1, "deploy_site", "Node Deployment",
+             "Stage.NOT_STARTED: n4; Stage.DEPLOYED: n1; Stage.FAILED: n2, n3"),
+            (1, "deploy_site", "Deployment Groups",
+             "Stage.NOT_STARTED: d; Stage.DEPLOYED: a(critical), b; Stage.FAILED: c(critical)"),
+        ],
+    ),
+    "empty stages are left out": (
+        "rollout_ended",
+        {"verdict": "success", "groups": {"success": ["a"], "failed": []}, "nodes": {}, "critical": []},
+        [(1, "deploy_site", "Deployment Groups", "Stage.DEPLOYED: a")],
+    ),
+    "end of an earlier release, without what is critical": (
+        "rollout_ended",
+        {"groups": {"failed": ["a"]}, "nodes": {"failure": ["n1"]}},
+        [
+            (1, "deploy_site", "Node Deployment", "Stage.FAILED: n1"),
+            (1, "deploy_site", "Deployment Groups", "Stage.FAILED: a"),
+        ],
+    ),
+    "phase that failed": (
+        "phase_ended",
+        {"group": "a", "phase": "prepare", "batch": 1, "status": "failure", "message": "no power"},
+        [(3, STEP, "Task Message", "group:a:no power (error)")],
+    ),
+    "phase whose time was up": (
+        "phase_ended",
+        {"group": "a", "phase": "prepare", "batch": 1, "status": "timeout", "message": "limit 5 s"},
+        [(3, STEP, "Task Message", "group:a:limit 5 s (error)")],
+    ),
+    "phase of which a part succeeded": (
+        "phase_ended",
+        {"group": "a", "phase": "prepare", "batch": 1, "status": "partial_success", "message": "1 of 2"},
+        [(3, STEP, "Task Message", "group:a:1 of 2")],
+    ),
+    "phase without a message": (
+        "phase_ended",
+        {"group": "a", "phase": "prepare", "batch": 1, "status": "success", "message": ""},
+        [],
+    ),
+    "nodes that could not be prepared": (
+        "nodes_changed",
+        {"group": "a", "phase": "prepare", "status": "failure", "nodes": ["n1", "n2"], "details": {"n2": "no power"}},
+        [(3, STEP, "Task Message", "node:n2:no power (error)")],
+    ),
+    "node that could not be deployed": (
+        "nodes_changed",
+        {"group": "a", "phase": "deploy", "status": "failure", "nodes": ["n1"], "details": {"n1": "no root device"}},
+        [
+            (3, STEP, "Task Message", "node:n1:no root device (error)"),
+            (5, "n1", "Linked Task Info", "detail_logs - builddata"),
+        ],
+    ),
+    "nodes that succeeded": (
+        "nodes_changed",
+        {"group": "a", "phase": "deploy", "status": "success", "nodes": ["n1"], "details": {}},
+        [],
+    ),
+    "start of a phase": ("phase_started", STARTED, [(5, "job-2", "Linked Task Info", "job")]),
+    "start of work on the site": (
+        "job_started",
+        {"operation": "verify_site", "job": "job-0"},
+        [(5, "job-0", "Linked Task Info", "job")],
+    ),
+    "waiting for the cluster": (
+        "join_awaited",
+        {"group": "a", "batch": 1, "nodes": ["n1", "n2"]},
+        [(2, STEP, "Join Awaited", "group:a:waiting for n1, n2 to be ready in Kubernetes")],
+    ),
+    "work left behind on nodes": (
+        "work_left_behind",
+        {"operation": "deploy_nodes", "job": "job-2", "nodes": ["n1", "n2"], "why": "limit 5 s since it started"},
+        [(1, "job-2", "Work Left Behind",
+          "deploy_nodes on n1, n2 may go on, nobody waits for it: limit 5 s since it started")],
+    ),
+    "work left behind on the site": (
+        "work_left_behind",
+        {"operation": "verify_site", "job": "job-0", "nodes": None, "why": "stopped by ann"},
+        [(1, "job-0", "Work Left Behind", "verify_site on the site may go on, nobody waits for it: stopped by ann")],
+    ),
+    "late": (
+        "late",
+        {"job": "job-2", "operation": "deploy_nodes", "state": "ended", "succeeded": ["n1"], "failed": ["n2"],
+         "message": "1 of 2"},
+        [(1, "job-2", "Late Result",
+          "deploy_nodes that was left behind: ended; succeeded n1; failed n2; 1 of 2")],
+    ),
+    "late, and nothing to say": (
+        "late",
+        {"job": "job-0", "operation": "verify_site", "state": "lost", "succeeded": [], "failed": [], "message": ""},
+        [(1, "job-0", "Late Result", "verify_site that was left behind: lost")],
+    ),
+    "error": (
+        "finding",
+        {"name": "DD1001", "level": "Error", "message": "no rack", "source": "Drydock"},
+        [(1, "DD1001", "Finding", "Drydock Error: no rack")],
+    ),
+    "warning": (
+        "finding",
+        {"name": "UnknownKey", "level": "Warning", "message": "x means nothing", "source": ""},
+        [(2, "UnknownKey", "Finding", "Warning: x means nothing")],
+    ),
+    "information": ("finding", {"name": "DD2003", "level": "Info", "message": "fine", "source": "Drydock"}, []),
+    "what only the engine is interested in": ("step_started", {}, []),
+    "what only another release knows": ("weather", {"job": "sunny"}, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "facts", "expected"), SAID.values(), ids=SAID.keys())
+def test_what_a_line_says(kind: str, facts: dict[str, Any], expected: list[tuple[int, str, str, str]]) -> None:
+    found = told((kind, facts))
+
+    assert [(note.verbosity, note.subject, note.sub_type, note.text) for note in found] == expected
+    assert {(note.action, note.step, note.at) for note in found} <= {(ACTION, STEP, AT)}
+
+
+def test_every_kind_matters_from_the_least_verbosity_of_its_notes() -> None:
+    least: dict[str, int] = {}
+    for kind, facts, _ in SAID.values():
+        for note in told((kind, facts)):
+            least[kind] = min(note.verbosity, least.get(kind, 5))
+
+    least["phase_started"] = 2  # it tells the job of those who wait to join
+    assert least == module._LEAST
+    assert set(module._TELLERS) == set(least)
+    assert [set(kinds(verbosity)) for verbosity in range(6)] == [
+        {kind for kind, matters in least.items() if matters <= verbosity} for verbosity in range(6)
+    ]
+
+
+@pytest.mark.parametrize("verbosity", range(6))
+def test_a_verbosity_leaves_out_what_matters_less_and_changes_no_id(verbosity: int) -> None:
+    lines = [Line(number, STEP, kind, AT, facts) for number, (kind, facts, _) in enumerate(SAID.values(), start=1)]
+    everything = list(notes(ACTION, ActionName.DEPLOY_SITE, lines))
+
+    shown = list(notes(ACTION, ActionName.DEPLOY_SITE, lines, verbosity))
+    assert shown == [note for note in everything if note.verbosity <= verbosity]
+    read = [line for line in lines if line.kind in kinds(verbosity)]
+    assert shown == list(notes(ACTION, ActionName.DEPLOY_SITE, read, verbosity))
+
+
+def test_messages_are_about_the_job_that_had_the_nodes() -> None:
+    failed = {"group": "a", "phase": "deploy", "status": "failure", "nodes": ["n2"], "details": {"n2": "why"}}
+    ended = {"group": "a", "phase": "deploy", "status": "failure", "message": "bad"}
+    other = STARTED | {"batch": 2, "job": "job-3", "nodes": ["n3"]}
+    prepared = STARTED | {"phase": "prepare", "job": "job-1"}
+
+    found = told(
+        ("phase_started", prepared),
+        ("phase_started", STARTED),
+        ("phase_started", other),
+        ("nodes_changed", failed),
+        ("phase_ended", ended | {"batch": 1}),
+        ("phase_ended", ended | {"batch": 2}),
+        ("phase_ended", ended | {"batch": 3}),
+        ("join_awaited", {"group": "a", "batch": 2, "nodes": ["n3"]}),
+    )
+
+    subjects = [note.subject for note in found if note.verbosity < 5]
+    assert subjects == ["job-2", "job-2", "job-3", STEP, "job-3"]
+
+
+def test_what_a_note_leads_to() -> None:
+    failed = {"group": "a", "phase": "deploy", "status": "failure", "nodes": ["n1", "n2"], "details": {"n1": "why"}}
+
+    assert [note.link for note in told(("phase_started", STARTED), ("nodes_changed", failed))] == [
+        Link(Linked.JOB, "job-2"),
+        None,
+        Link(Linked.NODE, "n1"),
+        Link(Linked.NODE, "n2"),
+    ]
+
+
+def test_a_note_is_about_its_step_or_the_action() -> None:
+    late = ("late", {"job": "job-2", "operation": "deploy_nodes", "state": "ended"})
+
+    assert [note.assoc_id for note in told(late)] == [f"step/{ACTION}/{STEP}"]
+    assert [note.assoc_id for note in told(late, step=None)] == [f"action/{ACTION}"]
+
+
+def test_the_creation_of_an_action_is_noted_under_its_own_id() -> None:
+    note = creation(ACTION, Revision(5), AT)
+
+    assert note == Note(ACTION, ACTION, None, ACTION, "action metadata", "Configdoc revision 5", 1, AT)
+    assert note.assoc_id == f"action/{ACTION}"
+
+
+def test_a_subject_is_no_longer_than_clients_expect() -> None:
+    assert told(("phase_started", STARTED | {"job": "j" * 200}))[0].subject == "j" * 128
+
+
+PLACES = {
+    "the first line": (1, 0),
+    "a later note": (1, 1),
+    "the last note of a line": (123_456, 65_535),
+    "the last line there can be": (2**63 - 1, 65_535),
+}
+
+
+@pytest.mark.parametrize(("line", "number"), PLACES.values(), ids=PLACES.keys())
+def test_an_id_is_a_ulid_of_the_time_that_names_its_line(line: int, number: int) -> None:
+    made = note_id(AT, line, number)
+
+    known = ULID.from_str(made)
+    assert str(known) == made
+    assert known.milliseconds == int(AT.timestamp() * 1000)
+    assert int.from_bytes(known.bytes[6:]) == line << 16 | number
+    assert line_of(made) == line
+
+
+def test_ids_are_in_order_of_time_then_of_lines_then_of_notes() -> None:
+    made = [
+        note_id(AT + timedelta(milliseconds=later), line, number)
+        for later in (0, 1, 2_000_000)
+        for line in (1, 2, 70_000)
+        for number in (0, 1, 40_000)
+    ]
+
+    assert made == sorted(set(made))
+
+
+def test_an_id_does_not_depend_on_the_lines_around() -> None:
+    failed = {"group": "a", "phase": "deploy", "status": "failure", "nodes": ["n1", "n2"], "details": {"n2": "why"}}
+    lines = [Line(7, STEP, "phase_started", AT, STARTED), Line(8, STEP, "nodes_changed", AT, failed)]
+
+    together = [note.id for note in notes(ACTION, ActionName.DEPLOY_SITE, lines)]
+    alone = [note.id for line in lines for note in notes(ACTION, ActionName.DEPLOY_SITE, [line])]
+
+    assert together == alone == [note_id(AT, 7, 0), *(note_id(AT, 8, number) for number in (1, 2, 3))]
+
+
+def test_a_node_keeps_its_number_whether_or_not_others_have_a_reason() -> None:
+    failed = {"group": "a", "phase": "prepare", "status": "failure", "nodes": ["n1", "n2"]}
+
+    assert [note.id for note in told(("nodes_changed", failed | {"details": {"n2": "why"}}))] == [note_id(AT, 7, 2)]
+
+
+def test_more_notes_than_a_line_has_numbers_for_are_left_out() -> None:
+    nodes = [f"n{number}" for number in range(40_000)]
+    failed = {"group": "a", "phase": "deploy", "status": "failure", "nodes": nodes, "details": {}}
+
+    found = told(("nodes_changed", failed))
+
+    assert len({note.id for note in found}) == len(found) == 32_768
+
+
+NO_LINE = {
+    "too short": "01M7XV7VKPMDHXJVA7WMC7P6X",
+    "too long": "01M7XV7VKPMDHXJVA7WMC7P6XPP",
+    "a letter that is none": "01M7XV7VKPMDHXJVA7WMC7P6XU",
+    "in small letters": "01m7xv7vkpmdhxjva7wmc7p6xp",
+    "not ASCII": "01M7XV7VKPMDHXJVA7WMC7P6Xö",
+    "too large for a ULID": "8ZZZZZZZZZZZZZZZZZZZZZZZZZ",
+    "too large for a line": "7ZZZZZZZZZZZZZZZZZZZZZZZZZ",
+    "line 0": note_id(AT, 0, 3),
+    "line 2**63": note_id(AT, 2**63, 0),
+}
+
+
+@pytest.mark.parametrize("written", NO_LINE.values(), ids=NO_LINE.keys())
+def test_what_names_no_line(written: str) -> None:
+    assert line_of(written) is None
+
+
+ODD: list[Any] = [None, 5, "text", ["text"], {"a": 1}, {"a": ["n1"]}, [5, None], {"n1": {"x": []}}]
+
+
+@pytest.mark.parametrize("kind", module._TELLERS)
+@pytest.mark.parametrize("odd", ODD, ids=repr)
+def test_a_line_of_any_shape_breaks_nothing(kind: str, odd: Any) -> None:
+    keys = ("group", "phase", "batch", "status", "message", "job", "nodes", "groups", "critical", "details", "level")
+    usual = {**STARTED, "status": "failure", "level": "Error"}
+    for key in keys:
+        for note in told((kind, {**usual, key: odd})):
+            assert isinstance(note.text, str)
+            assert note.subject
+    assert isinstance(told((kind, {})), list)
