@@ -228,8 +228,16 @@ class Rollout:
         return tuple(self._settled(move, good, bad, outcome))
 
     def stop(self, why: str) -> tuple[Fact, ...]:
-        """Fail every group that is under way, since nobody will bring it to its end; the rest stays as it is."""
-        facts = []
+        """Fail every group that is under way and every node that is away, since nobody will bring them to their end.
+
+        The rest stays as it is.
+        """
+        facts: list[Fact] = []
+        for move in self.running:
+            if left := self.unsettled(move):
+                self.nodes.update(dict.fromkeys(left, NodeStatus.FAILURE))
+                reasons = dict.fromkeys(left, why)
+                facts.append(NodesChanged(move.group, move.phase, NodeStatus.FAILURE, left, reasons=reasons))
         for name in sorted(self._open, key=self._rank.__getitem__):
             phase = Phase.PREPARE if self.groups[name] is GroupStatus.PREPARING else Phase.DEPLOY
             self._end(name, GroupStatus.FAILED)

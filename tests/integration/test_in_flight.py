@@ -111,6 +111,20 @@ def test_a_job_that_cannot_be_told_of_keeps_no_other_waiting(worlds: Worlds) -> 
     assert groups(world) == {"a": ("success", None), "b": ("success", None), "c": ("failed", "timeout")}
 
 
+@pytest.mark.parametrize("other", [["n0"], []], ids=["whose nodes are all away", "that selects nobody"])
+def test_a_group_that_has_nothing_to_send_needs_no_provisioner(worlds: Worlds, other: list[str]) -> None:
+    nobody = [{"node_tags": ["nobody"]}]
+    groups_of = [
+        group_entry("a", selectors=[{"node_names": ["n0"]}]),
+        group_entry("b", selectors=[{"node_names": other}] if other else nobody),
+    ]
+    world = worlds(groups=groups_of, configuration={"max_parallel_groups": 2})
+    world.run(world.worker())
+
+    assert submissions(world) == [("prepare", ("n0",)), ("deploy", ("n0",))]
+    assert groups(world) == {"a": ("success", None), "b": ("success", None)}
+
+
 # --- Streaming --------------------------------------------------------------------------------------------------------
 
 
@@ -180,6 +194,9 @@ def test_a_stop_leaves_every_job_to_be_watched_and_tells_how_all_stands(worlds: 
 
     assert {one.job for one in stragglers(world)} == {one.job for one in world.provisioner.submissions[-2:]}
     assert groups(world) == {"a": ("failed", "stopped"), "b": ("failed", "stopped"), "c": ("not_started", None)}
+    told = statuses(world)
+    assert {told[node] for node in ("n0", "n2", "n3")} == {("failure", "prepare")}
+    assert told["n5"] == ("not_started", None)
     (ended,) = journal(world, "rollout_ended")
     assert ended.facts["groups"] == {"failed": ["a", "b"], "not_started": ["c"]}
 

@@ -214,7 +214,9 @@ class BaremetalNodes:
         else:
             stands.watches[move] = Watch(job_watch.new(str(report), now))
             stands.look_at = now.isoformat()
-            facts = (*facts, PhaseStarted(move.group, move.phase, move.nodes, str(report), move.batch))
+            told = PhaseStarted(move.group, move.phase, move.nodes, str(report), move.batch)
+            # The next group may have no node that is not away already.
+            facts = (*facts, told, *_settle_empty(rollout))
         return Folded(stands.to_json(), facts)
 
     def _fold_answers(self, stands: RolloutState, rollout: Rollout, answers: Answers, now: datetime) -> Folded:

@@ -55,4 +55,5 @@ def create_app(
     app.add_route("/simulator/log", simulator_resources.Log(orchestrator, log))
     app.add_route("/simulator/tasks", simulator_resources.RequestedTasks(orchestrator))
     app.add_route("/simulator/scenario", scenario)
+    app.add_route("/simulator/faults", control.Faults(service))
     return service

@@ -5,7 +5,6 @@ seconds it wants to pass before it goes on. All of it happens under one lock, in
 """
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -96,7 +95,7 @@ class Conductor:
                 if not attempts_left:
                     self.note("lock_refused", node, host=host)
                     raise node_locked(node.uuid, host)
-            time.sleep(self._clock.scaled(_LOCK_PAUSE))
+            self._clock.sleep(self._clock.scaled(_LOCK_PAUSE))
         raise AssertionError("the last attempt returns or raises")
 
     # What works do with their node
@@ -215,7 +214,7 @@ class Conductor:
             while not self._stopped:
                 self._catch_up()
                 pause = max(self._due[0][0] - self._clock.now(), 0.0) if self._due else None
-                self._changed.wait(pause)
+                self._clock.wait(self._changed, pause)
 
     def _catch_up(self) -> None:
         """Continue everything that is due, each at its own moment, then let it be the present."""

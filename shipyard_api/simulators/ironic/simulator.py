@@ -23,10 +23,10 @@ _SAVE_EVERY = 0.2
 class Simulator:
     """An Ironic over nodes in memory, listening on this machine from the start; ``serve`` answers.
 
-    ``time_scale``: seconds that a nominal second takes. ``site``: nodes to begin with, all of ``driver`` and in
-    ``site_state``. ``basic``: user and password of http_basic; ``token``: what clients have to send as X-Auth-Token;
-    without both everybody is let in. ``highest``: the minor number of the latest version offered. ``state_file``: where
-    nodes are kept over a restart; if it is there the site is not read.
+    ``time_scale``: seconds that a nominal second takes; ``clock`` replaces it, and its time. ``site``: nodes to begin
+    with, all of ``driver`` and in ``site_state``. ``basic``: user and password of http_basic; ``token``: what clients
+    have to send as X-Auth-Token; without both everybody is let in. ``highest``: the minor number of the latest version
+    offered. ``state_file``: where nodes are kept over a restart; if it is there the site is not read.
     """
 
     def __init__(
@@ -44,8 +44,9 @@ class Simulator:
         highest: int = LATEST,
         limits: Limits | None = None,
         state_file: Path | None = None,
+        clock: Clock | None = None,
     ) -> None:
-        clock = Clock(time_scale)
+        clock = clock or Clock(time_scale)
         self._log = EventLog(log_file)
         self._conductor = Conductor(scenario or Scenario(), clock, self._log, limits)
         self._state_file = state_file

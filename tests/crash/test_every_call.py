@@ -1,0 +1,130 @@
+"""deploy_site through each real adapter, with each of its calls broken once on the wire: nothing comes of it.
+
+A calm run tells which requests there are. Then each of them breaks, in each way in which a request can break, in a run
+of its own, which has to end as the calm one did, with no node prepared or deployed twice by the peer's own log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.breaking_proxy import Breakage, Call, proxy
+from tests.simulated_peers import PEERS, Begun, scenario
+from tests.simulated_world import SimulatedWorld, Site
+
+SLICES = 4
+
+# Seconds of the wall clock. A simulator answers within some milliseconds; whatever is lost costs a test this long.
+PATIENCE = 0.4
+
+# Two looks of the worker see the end of a phase, so that a run has few calls, and of each kind a first and a last one.
+SITE = Site(
+    nodes={f"n{number}": {"rack": "r1" if number < 4 else "r2"} for number in range(6)},
+    scenario=scenario(
+        {"n1": {"prepare": "fail", "reason": "no PXE boot"}, "n4": {"deploy": "never"}},
+        {"verify_nodes": 5, "prepare_nodes": 20, "test_machines": 5, "deploy_nodes": 20},
+    ),
+    provisioner={"deploy_timeout": 40},
+)
+
+N5 = {"drydock": ("failure", "timeout")}  # it tells of no node before the task ends, and this one never does
+
+
+each_peer = pytest.mark.parametrize("peer", PEERS)
+each_breakage = pytest.mark.parametrize("breakage", list(Breakage), ids=lambda one: one.value.replace(" ", "-"))
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a run ended, by our database and by the peer's log, and which calls were made in it."""
+
+    ending: Any
+    begun: list[Begun]
+    calls: list[Call]
+    broken: list[Call]
+    journal: str
+
+    @property
+    def twice(self) -> dict[tuple[str, str], list[str]]:
+        """Every phase that was begun more than once on a node, with the peer's times."""
+        times: dict[tuple[str, str], list[str]] = {}
+        for one in self.begun:
+            times.setdefault((one.phase, one.node), []).append(f"{one.at:%H:%M:%S}")
+        return {what: at for what, at in times.items() if len(at) > 1}
+
+
+def run(url: str, peer: str, breaks: Callable[[Call], Breakage | None] = lambda _: None) -> Run:
+    """Deploy the site, with a request that breaks."""
+    world = SimulatedWorld.in_emptied(url, site=SITE, make_peer=partial(PEERS[peer], patience=PATIENCE))
+    try:
+        with proxy(world.peer.url, breaks) as between:
+            world.front = between.url
+            world.run(world.worker())
+            return Run(world.ending(), world.peer.begun(), between.calls, between.broken, world.told())
+    finally:
+        world.close()
+
+
+@each_peer
+def test_the_calm_run_is_what_the_design_says(database_url: str, peer: str) -> None:
+    found = run(database_url, peer)
+    state, steps, groups, nodes = found.ending
+    assert state == "success", found.journal
+    assert set(steps.values()) == {"success"}
+    assert groups == {
+        "first": ("success", None),
+        "second": ("failed", "timeout"),
+        "third": ("failed", "dependency"),
+        "empty": ("success", None),
+    }
+    assert nodes == {
+        "n0": ("success", None),
+        "n1": ("failure", "prepare"),
+        "n2": ("success", None),
+        "n3": ("success", None),
+        "n4": ("failure", "timeout"),
+        "n5": N5.get(peer, ("success", None)),
+    }
+    assert sorted((one.phase, one.node) for one in found.begun) == [
+        *(("deploy", node) for node in ("n0", "n2", "n3", "n4", "n5")),
+        *(("prepare", node) for node in sorted(SITE.nodes)),
+    ]
+
+
+@each_breakage
+@each_peer
+def test_the_first_or_last_call_of_a_kind_breaks_once_and_it_ends_like_the_calm_run(
+    database_url: str, peer: str, breakage: Breakage
+) -> None:
+    calm = run(database_url, peer)
+    firsts = {call for call in calm.calls if call.number == 1}
+    lasts = {call.kind: call for call in calm.calls}.values()
+    for call in calm.calls:
+        if call in firsts or call in lasts:
+            check(database_url, peer, breakage, call, calm)
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("slice_", range(SLICES), ids=lambda number: f"slice-{number}")
+@each_breakage
+@each_peer
+def test_whichever_call_breaks_once_it_ends_like_the_calm_run(
+    database_url: str, peer: str, breakage: Breakage, slice_: int
+) -> None:
+    calm = run(database_url, peer)
+    for call in calm.calls[slice_::SLICES]:
+        check(database_url, peer, breakage, call, calm)
+
+
+def check(url: str, peer: str, breakage: Breakage, call: Call, calm: Run) -> None:
+    found = run(url, peer, lambda one: breakage if one == call else None)
+    what = f"{call}, broke ({breakage.value}) between Shipyard and {peer}"
+    assert found.broken == [call], f"{what}: it was never made"
+    assert found.ending == calm.ending, f"{what}: it ended otherwise\n{found.journal}"
+    assert found.twice == {}, f"{what}: nodes were worked on twice\n{found.journal}"
+    assert {(one.phase, one.node) for one in found.begun} == {(one.phase, one.node) for one in calm.begun}, what
