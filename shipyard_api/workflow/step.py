@@ -61,13 +61,6 @@ Decision = Act | Look | Done | Failed
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
-    """Nothing is to be done before ``until``."""
-
-    until: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class Trouble:
     """What is folded when a peer gave no report. ``refused``: it said no; otherwise it could not be reached."""
 
@@ -84,12 +77,14 @@ class Trouble:
 class Folded:
     """The state after a report, the facts that are worth a line in the journal, and when to look again.
 
-    Without ``wait_until`` the step is asked again at once.
+    Without ``wait_until`` the step is asked again at once, since something can begin; while nothing new may, what is
+    under way is to be looked at at ``watch_at``.
     """
 
     state: Json
     facts: tuple[object, ...] = ()
     wait_until: datetime | None = None
+    watch_at: datetime | None = None
 
 
 @runtime_checkable
@@ -152,5 +147,5 @@ class ActingStep(Step, Protocol):
 class WatchingStep(ActingStep, Protocol):
     """A step that can have something under way while it would begin something else."""
 
-    def watch(self, state: Json, now: datetime) -> Look | Wait | None:
-        """Return what is to be done while nothing new may begin; None if nothing is under way. Pure."""
+    def watch(self, state: Json, now: datetime) -> Look | None:
+        """Return how to look at what is under way while nothing new may begin; None if nothing is. Pure."""

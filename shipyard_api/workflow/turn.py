@@ -34,7 +34,6 @@ from shipyard_api.workflow.step import (
     Look,
     Step,
     Trouble,
-    Wait,
     WatchingStep,
 )
 
@@ -186,11 +185,9 @@ class Engine:
         match step.watch(state, now) if isinstance(step, WatchingStep) else None:
             case Look() as look:
                 return _Attempt(step, state, look, None)
-            case Wait(until):
-                tx.turns.sleep(claim, until=until)
             case None:
                 tx.turns.rest(claim)
-        return Again.LATER
+                return Again.LATER
 
     def _stop(
         self, tx: Transaction, claim: Claim, definition: Definition, step: Step, user: str, now: datetime
@@ -259,14 +256,15 @@ class Engine:
                 return Again.LATER
             report = Trouble.of(report)
         folded: Folded = attempt.step.fold(attempt.state, attempt.decision.effect, report, now)
-        tx.turns.record(claim, folded.state, folded.facts, now=now, wake_at=folded.wait_until)
+        wake_at = folded.wait_until or (folded.watch_at if claim.paused else None)
+        tx.turns.record(claim, folded.state, folded.facts, now=now, wake_at=wake_at)
         if folded.facts:
             told = [type(fact).__name__ for fact in folded.facts]
             LOG.info("turn", extra={"action": claim.action, "step": claim.step, "epoch": claim.epoch, "facts": told})
         for fact in folded.facts:
             if isinstance(fact, Headline):
                 LOG.info(fact.headline, extra={"action": claim.action, **fact.words})
-        return Again.NOW if folded.wait_until is None else Again.LATER
+        return Again.NOW if wake_at is None else Again.LATER
 
     def _keep_trying(self, intent: Intent | None, error: PeerError, now: datetime) -> bool:
         """Return whether an effect stays intended: its outcome is unknown, and there is time left to find out."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from shipyard_api.domain.actions import Control
 from shipyard_api.domain.nodes import NodeName
@@ -97,6 +98,30 @@ def test_the_default_is_one_group_after_another(worlds: Worlds) -> None:
     assert [nodes for _, nodes in submissions(world)] == [
         ("n0", "n2"), ("n0", "n2"), ("n3",), ("n3",), ("n5",), ("n5",),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", [{}, {"max_parallel_groups": 3, "deploy_as_prepared": True}], ids=["serial", "all"])
+def test_looks_that_tell_nothing_new_write_nothing_but_when_to_look_again(worlds: Worlds, mode: dict[str, Any]) -> None:
+    world = worlds(groups=THREE, configuration=mode)
+    steps(world, lambda: bool(submissions(world)))
+    world.provisioner.running_reports = 50
+    worker = world.worker()
+
+    def look(times: int) -> None:
+        for _ in range(times):
+            worker.run(world.action)
+            world.clock.advance(world.stands()[1])
+
+    def versions() -> list[tuple[str, str]]:
+        with world.engine().connect() as connection:
+            versions = sa.text("SELECT id, xmin::text FROM steps UNION ALL SELECT count(*)::text, '' FROM journal")
+            return [(row[0], row[1]) for row in connection.execute(versions)]
+
+    look(3)  # until it is known since when the work runs
+    before, looks = versions(), world.provisioner.calls.count("report")
+    look(20)
+    assert world.provisioner.calls.count("report") == looks + 20
+    assert versions() == before
 
 
 def test_a_job_that_cannot_be_told_of_keeps_no_other_waiting(worlds: Worlds) -> None:

@@ -31,7 +31,7 @@ from shipyard_api.ports.cluster import Cluster, Readiness
 from shipyard_api.ports.errors import PeerError, Refused
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Provisioner, Work
 from shipyard_api.ports.store import Store
-from shipyard_api.workflow.step import Act, Decision, Done, Failed, Folded, Json, Look, Trouble, Wait
+from shipyard_api.workflow.step import Act, Decision, Done, Failed, Folded, Json, Look, Trouble
 
 _OPERATIONS = {Phase.PREPARE: Operation.PREPARE_NODES, Phase.DEPLOY: Operation.DEPLOY_NODES}
 CRITICAL_FAILED = "One or more deployment groups marked as critical have failed"
@@ -98,13 +98,12 @@ class BaremetalNodes:
             return Failed(f"{CRITICAL_FAILED}; {stands.summary()}")
         return Done(stands.summary())
 
-    def watch(self, state: Json, now: datetime) -> Look | Wait | None:
-        """Look at what runs when its time has come."""
+    def watch(self, state: Json, now: datetime) -> Look | None:
+        """Look at what runs."""
         stands = RolloutState.from_json(state)
-        if stands.rollout is None or not stands.rollout.running or stands.look_at is None:
+        if stands.rollout is None or not stands.rollout.running:
             return None
-        look_at = datetime.fromisoformat(stands.look_at)
-        return Wait(look_at) if look_at > now else Look(self._question(stands, stands.rollout, now))
+        return Look(self._question(stands, stands.rollout, now))
 
     def perform(self, effect: Json, marker: Marker) -> object:
         """Hand the nodes of a move to the provisioner."""
@@ -213,7 +212,6 @@ class BaremetalNodes:
             facts = (*facts, ended, *rollout.finish(move, outcome), *_settle_empty(rollout))
         else:
             stands.watches[move] = Watch(job_watch.new(str(report), now))
-            stands.look_at = now.isoformat()
             told = PhaseStarted(move.group, move.phase, move.nodes, str(report), move.batch)
             # The next group may have no node that is not away already.
             facts = (*facts, told, *_settle_empty(rollout))
@@ -231,9 +229,9 @@ class BaremetalNodes:
             if look_at is not None:
                 looks.append(look_at)
         facts.extend(_settle_empty(rollout))
-        stands.look_at = min(looks).isoformat() if looks else None
-        waits = looks and rollout.next_move() is None
-        return Folded(stands.to_json(), tuple(facts), min(looks) if waits else None)
+        look_at = min(looks) if looks else None
+        wait_until = look_at if rollout.next_move() is None else None
+        return Folded(stands.to_json(), tuple(facts), wait_until, look_at)
 
     def _fold_job(
         self, stands: RolloutState, rollout: Rollout, move: Move, answers: Answers, now: datetime

@@ -29,16 +29,15 @@ class Watch:
 
 @dataclass(slots=True)
 class RolloutState:
-    """``rollout`` is None until the members are known; ``watches`` are those of its running moves, which are next
-    looked at at ``look_at``. ``since`` is when the provisioner first did not answer the question for members,
-    ``failed`` ends the step without a verdict. ``kept`` are nodes that the action ``kept_from`` deployed, and that are
-    left alone. ``fixed`` is the stored text of inputs and members, empty until both are known.
+    """``rollout`` is None until the members are known; ``watches`` are those of its running moves. ``since`` is when
+    the provisioner first did not answer the question for members, ``failed`` ends the step without a verdict. ``kept``
+    are nodes that the action ``kept_from`` deployed, and that are left alone. ``fixed`` is the stored text of inputs
+    and members, empty until both are known. A look that tells nothing new leaves all of it as it was.
     """
 
     inputs: SiteInputs
     rollout: Rollout | None = None
     watches: dict[Move, Watch] = field(default_factory=dict)
-    look_at: str | None = None
     since: str | None = None
     failed: str = ""
     kept: tuple[NodeName, ...] = ()
@@ -75,7 +74,7 @@ class RolloutState:
             stored |= {"kept": list(self.kept), "kept_from": self.kept_from}
         if self.rollout is not None:
             running = [_dump_watch(move, self.watches[move]) for move in self.rollout.running]
-            stored |= {"rollout": {**_dump(self.rollout), "running": running}, "look_at": self.look_at}
+            stored |= {"rollout": {**_dump(self.rollout), "running": running}}
         return stored
 
     @classmethod
@@ -96,7 +95,6 @@ class RolloutState:
             state.rollout = _load(
                 fixed.roster, state.inputs.configuration.mode, stored["rollout"], [move for move, _ in watched]
             )
-            state.look_at = stored["look_at"]
         return state
 
 
