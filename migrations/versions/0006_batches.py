@@ -16,6 +16,7 @@ def upgrade() -> None:
     op.drop_constraint(op.f("steps_state_known"), "steps", type_="check")
     op.create_check_constraint(op.f("steps_state_known"), "steps", states)
     op.add_column("group_phases", sa.Column("batch", sa.Integer(), server_default="1", nullable=False))
+    op.add_column("group_phases", sa.Column("running_at", sa.DateTime(timezone=True), nullable=True))
     op.add_column("steps", sa.Column("fixed", sa.Text(), nullable=True))
     op.drop_constraint(op.f("group_phases_pkey"), "group_phases", type_="primary")
     op.create_primary_key(op.f("group_phases_pkey"), "group_phases", ["action_id", "group_name", "phase", "batch"])

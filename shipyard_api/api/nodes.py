@@ -93,6 +93,7 @@ def _phase(phase: PhaseRecord) -> dict[str, Any]:
         "job": phase.job,
         "nodes": list(phase.nodes),
         "submitted_at": zulu(phase.submitted_at),
+        "running_at": zulu(phase.running_at),
         "ended_at": zulu(phase.ended_at),
     }
 

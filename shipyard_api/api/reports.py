@@ -90,6 +90,7 @@ def _phase(phase: PhaseRecord) -> dict[str, Any]:
         "status": phase.status,
         "job": phase.job,
         "submitted_at": zulu(phase.submitted_at),
+        "running_at": zulu(phase.running_at),
         "ended_at": zulu(phase.ended_at),
     }
 

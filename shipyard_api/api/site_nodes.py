@@ -92,5 +92,6 @@ def _phase(group: str, phase: PhaseRecord) -> dict[str, Any]:
         "message": phase.message,
         "job": phase.job,
         "submitted_at": zulu(phase.submitted_at),
+        "running_at": zulu(phase.running_at),
         "ended_at": zulu(phase.ended_at),
     }

@@ -101,6 +101,15 @@ class PhaseStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class PhaseRunning:
+    """Fact: the provisioner was seen to be at the work; until then it waited in its queue, which has its own limit."""
+
+    group: GroupName
+    phase: Phase
+    batch: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class PhaseEnded:
     """Fact: the provisioner is done with a move, or we are done waiting for it."""
 
@@ -172,4 +181,4 @@ class RolloutEnded:
         }
 
 
-Fact = GroupChanged | NodesChanged | MembersKnown | PhaseStarted | PhaseEnded | JoinAwaited
+Fact = GroupChanged | NodesChanged | MembersKnown | PhaseStarted | PhaseRunning | PhaseEnded | JoinAwaited

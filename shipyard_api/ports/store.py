@@ -91,7 +91,10 @@ class CommandRecord:
 
 @dataclass(frozen=True, slots=True)
 class PhaseRecord:
-    """A phase of a group that was started, as it stands; of one that was sent in parts there is one for each batch."""
+    """A phase of a group that was started, as it stands; of one that was sent in parts there is one for each batch.
+
+    ``running_at``: when the provisioner was first seen to be at it, and no longer had it waiting in its queue.
+    """
 
     phase: str
     batch: int
@@ -100,6 +103,7 @@ class PhaseRecord:
     nodes: Sequence[str]
     message: str
     submitted_at: datetime
+    running_at: datetime | None
     ended_at: datetime | None
 
 

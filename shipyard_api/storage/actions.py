@@ -305,6 +305,7 @@ class SqlActions:
                     row.nodes,
                     row.message,
                     row.submitted_at,
+                    row.running_at,
                     row.ended_at,
                 )
             )

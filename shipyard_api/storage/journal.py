@@ -18,6 +18,7 @@ from shipyard_api.domain.facts import (
     NodesChanged,
     NodesKept,
     PhaseEnded,
+    PhaseRunning,
     PhaseStarted,
     PhaseStatus,
     RolloutEnded,
@@ -124,6 +125,13 @@ def _phase_started(connection: sa.Connection, line: Line, fact: PhaseStarted) ->
         "job": fact.job,
         "nodes": list(fact.nodes),
     }
+
+
+def _phase_running(connection: sa.Connection, line: Line, fact: PhaseRunning) -> Recorded:
+    phases = t.group_phases
+    own = (phases.c.action_id == line.action, phases.c.group_name == fact.group, phases.c.batch == fact.batch)
+    connection.execute(phases.update().where(*own, phases.c.phase == fact.phase.value).values(running_at=line.at))
+    return "phase_running", {"group": fact.group, "phase": fact.phase.value, "batch": fact.batch}
 
 
 def _phase_ended(connection: sa.Connection, line: Line, fact: PhaseEnded) -> Recorded:
@@ -257,6 +265,7 @@ def _finding(_connection: sa.Connection, _line: Line, fact: Finding) -> Recorded
 _RECORDERS: Mapping[type, Callable[[sa.Connection, Line, Any], Recorded]] = {
     MembersKnown: _members_known,
     PhaseStarted: _phase_started,
+    PhaseRunning: _phase_running,
     PhaseEnded: _phase_ended,
     JoinAwaited: _join_awaited,
     GroupChanged: _group_changed,

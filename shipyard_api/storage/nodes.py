@@ -127,7 +127,15 @@ class SqlNodes:
         found: defaultdict[str, list[tuple[str, PhaseRecord]]] = defaultdict(list)
         for row in rows:
             phase = PhaseRecord(
-                row.phase, row.batch, row.status, row.job, (), row.message, row.submitted_at, row.ended_at
+                row.phase,
+                row.batch,
+                row.status,
+                row.job,
+                (),
+                row.message,
+                row.submitted_at,
+                row.running_at,
+                row.ended_at,
             )
             found[row.action_id].append((row.group_name, phase))
         return found

@@ -107,6 +107,8 @@ group_phases = sa.Table(
     sa.Column("nodes", ARRAY(sa.Text), nullable=False),
     sa.Column("message", sa.Text, nullable=False, server_default=""),
     sa.Column("submitted_at", _MOMENT, nullable=False),
+    # When the provisioner was first seen to be at it; empty if it ended before that.
+    sa.Column("running_at", _MOMENT),
     sa.Column("ended_at", _MOMENT),
     sa.ForeignKeyConstraint(["action_id", "group_name"], ["deployment_groups.action_id", "deployment_groups.name"]),
     sa.CheckConstraint("phase IN ('prepare', 'deploy')", name="phase_known"),

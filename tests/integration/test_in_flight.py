@@ -150,6 +150,21 @@ def test_a_group_that_has_nothing_to_send_needs_no_provisioner(worlds: Worlds, o
     assert groups(world) == {"a": ("success", None), "b": ("success", None)}
 
 
+def test_a_phase_tells_when_it_was_handed_over_when_the_work_began_and_when_it_ended(worlds: Worlds) -> None:
+    world = worlds(groups=THREE[:1], configuration={"deploy_timeout": 600})
+    world.provisioner.running_reports = 3  # queued, running twice, ended; a look every 30 s
+    world.run(world.worker())
+
+    with world.store().begin() as tx:
+        (group,) = tx.actions.groups(world.action, status=(), group=(), after=-1, limit=9)
+    for phase in group.phases:
+        assert phase.running_at is not None
+        assert phase.ended_at is not None
+        assert (phase.running_at - phase.submitted_at).total_seconds() == 30
+        assert (phase.ended_at - phase.running_at).total_seconds() == 60
+    assert [entry.facts["phase"] for entry in journal(world, "phase_running")] == ["prepare", "deploy"]
+
+
 # --- Streaming --------------------------------------------------------------------------------------------------------
 
 

@@ -18,6 +18,7 @@ from shipyard_api.domain.facts import (
     NodesKept,
     Phase,
     PhaseEnded,
+    PhaseRunning,
     PhaseStarted,
     PhaseStatus,
     Verdict,
@@ -243,11 +244,12 @@ class BaremetalNodes:
         report = answers.reports if isinstance(answers.reports, Trouble) else answers.reports.get(job, _NOT_TOLD)
         limits = job_watch.Limits(patience.interval, patience.timeout, configuration.queue_limit)
         watched = job_watch.judge(watch.job, report, limits, now)
+        began = watched.job["running_since"] is not None and watch.job["running_since"] is None
+        facts: list[object] = [PhaseRunning(move.group, move.phase, move.batch)] if began else []
         watch.job = watched.job
         heard = watched.report
         joins = bool(configuration.join) and move.phase is Phase.DEPLOY
         if watched.end is None:
-            facts: list[object] = []
             if heard is not None and heard.state is JobState.RUNNING and rollout.mode.wants_progress:
                 certain = Outcome(frozenset() if joins else heard.succeeded, reasons=heard.reasons)
                 facts.extend(_progress(watch, rollout, move, certain, heard.failed))
@@ -261,7 +263,8 @@ class BaremetalNodes:
         reasons = {**(dict.fromkeys(left, why) if why else {}), **(heard.reasons if heard else {})}
         outcome = Outcome(succeeded, timed_out, reasons)
         message = "; ".join(part for part in (why, heard.message if heard else "") if part)
-        facts = [self._left(move, job, stands, left, succeeded, watched.why)] if timed_out else []
+        if timed_out:
+            facts.append(self._left(move, job, stands, left, succeeded, watched.why))
         if not joins or not succeeded:
             return [*facts, *_finish(stands, rollout, move, outcome, message)], None
         failed = frozenset(left) - succeeded
