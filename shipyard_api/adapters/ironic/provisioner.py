@@ -57,9 +57,10 @@ class IronicProvisioner:
     take its nodes back. A deployment also claims the node by ``instance_uuid``.
 
     ``inventory`` returns the machines of a revision; what it raises of ``domain.errors``, or LookupError, means that
-    the revision cannot be read. ``instance_info`` (image, checksum …), ``steps`` and ``configdrive`` per node are what
-    a deployment takes along. ``threads``: requests at once. ``span``: seconds after which one call begins no more
-    nodes and leaves the rest to the next report, so that no call lasts as long as a large site takes.
+    the revision cannot be read. ``instance_info`` (image, checksum …), and per node ``traits``, ``steps`` and
+    ``configdrive``, are what a deployment takes along; Ironic refuses a node that lacks a trait which is asked for.
+    ``threads``: requests at once. ``span``: seconds after which one call begins no more nodes and leaves the rest to
+    the next report, so that no call lasts as long as a large site takes.
     """
 
     name = SYSTEM
@@ -71,6 +72,7 @@ class IronicProvisioner:
         inventory: Callable[[int], Inventory],
         *,
         instance_info: Mapping[str, Any] | None = None,
+        traits: Callable[[NodeName], Sequence[str]] = lambda _: (),
         steps: Callable[[NodeName], Sequence[JsonObject]] = lambda _: (),
         configdrive: Callable[[NodeName], Mapping[str, Any] | str | None] = lambda _: None,
         inspect: bool = False,
@@ -83,6 +85,7 @@ class IronicProvisioner:
         self._client = client
         self._inventory = inventory
         self._instance_info = dict(instance_info or {})
+        self._traits = traits
         self._steps = steps
         self._configdrive = configdrive
         self._habits = Habits(inspect, undo_failed, remove)
@@ -240,7 +243,8 @@ class IronicProvisioner:
     def _load(self, job: Job, name: NodeName) -> Load:
         if job.operation is not Operation.DEPLOY_NODES:
             return Load()
-        return Load(self._instance_info, tuple(self._steps(name)), self._configdrive(name))
+        traits = {"traits": list(traits)} if (traits := self._traits(name)) else {}
+        return Load({**self._instance_info, **traits}, tuple(self._steps(name)), self._configdrive(name))
 
     def _told(
         self, job: Job, standings: Sequence[_Standing], decided: Mapping[NodeName, Decision], troubles: Sequence[str]

@@ -336,6 +336,21 @@ def test_steps_that_ironic_drops_fail_the_node_once_that_is_written_down(start: 
     assert (report.state, report.reasons) == (JobState.ENDED, {N1: "n1: not supported by the node: deploy.hold"})
 
 
+def test_traits_go_with_the_deployment_of_their_node(start: Start, ironic: Peer) -> None:
+    port = start(
+        instance_info={"image_source": "http://i/a"}, traits=lambda name: ["CUSTOM_GPU", "HW_CPU"] if name == N1 else []
+    )
+    ironic.on("GET /v1/nodes", listed(node("available"), node("available", "n2")))
+    port.submit(MARKER, work(DEPLOY, "n1", "n2"))
+    image = {"op": "add", "path": "/instance_info/image_source", "value": "http://i/a"}
+    traits = {"op": "add", "path": "/instance_info/traits", "value": ["CUSTOM_GPU", "HW_CPU"]}
+    about = [change for change in bodies(ironic, PATCH)[0] if change["path"].startswith("/instance_info")]
+    assert about == [image, traits]
+    others = [change for body in bodies(ironic, "PATCH /v1/nodes/u2") for change in body]
+    assert image in others
+    assert traits not in others
+
+
 def test_a_deployment_whose_steps_nobody_saw_says_so(start: Start, ironic: Peer) -> None:
     port = start(steps=lambda _: [{"interface": "deploy", "step": "hold", "args": {}, "priority": 70}])
     claimed = {"instance_uuid": claim(MARKER, "n1")}
