@@ -11,27 +11,10 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import Protocol
+from types import FrameType
 
 from shipyard_api.simulators.scenario import Scenario, ScenarioInvalid, load_scenario, scenario_names
-
-
-class Simulator(Protocol):
-    """What a program runs: it listens from the start, and answers once it serves."""
-
-    @property
-    def url(self) -> str:
-        """Where it listens, without the path of the API."""
-
-    def serve(self) -> None:
-        """Answer requests."""
-
-    def __enter__(self) -> object: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None: ...
+from shipyard_api.simulators.server import Simulated
 
 
 def _no_faults(_options: argparse.Namespace) -> Iterable[str]:
@@ -53,7 +36,7 @@ class Program:
     scenario_note: str
     log_note: str
     add_options: Callable[[argparse.ArgumentParser], None]
-    start: Callable[[argparse.Namespace, Scenario], Simulator]
+    start: Callable[[argparse.Namespace, Scenario], Simulated]
     faults: Callable[[argparse.Namespace], Iterable[str]] = _no_faults
 
     def run(self, arguments: Sequence[str] | None = None) -> int:

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from socketserver import TCPServer, ThreadingMixIn
 from types import TracebackType
-from typing import IO, Any, Protocol, TypeVar, cast
+from typing import IO, Any, Self, TypeVar, cast
 from wsgiref.simple_server import ServerHandler, WSGIRequestHandler, WSGIServer
+
+from shipyard_api.simulators.events import EventLog
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
@@ -47,23 +49,54 @@ class Server(ThreadingMixIn, WSGIServer):
             super().handle_error(request, client_address)
 
 
-class Simulator(Protocol):
-    """What answers on a port of this machine between its start and its stop."""
+class Simulated:
+    """A peer that listens on a port of this machine from the start, answers while it serves, and keeps a log.
+
+    A peer of which something goes on by itself begins that in ``_begin``, ends it in ``_end``, and lets go of what it
+    holds in ``_close``.
+    """
+
+    def __init__(self, application: Application, port: int, log: EventLog, *, untyped: str = "text/plain") -> None:
+        self._server = Server(application, port, untyped=untyped)
+        self._log = log
+
+    @property
+    def url(self) -> str:
+        """Where it listens, without the path of the API."""
+        return self._server.url
 
     def serve(self) -> None:
         """Answer requests until ``stop`` is called from another thread."""
+        self._begin()
+        # The interval only says how soon stop is noticed.
+        self._server.serve_forever(poll_interval=0.05)
 
     def stop(self) -> None:
         """End ``serve``; to be called once, from another thread."""
+        self._server.shutdown()
+        self._end()
 
-    def __enter__(self) -> object: ...
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None: ...
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self._server.server_close()
+        self._close()
+        self._log.close()
+
+    def _begin(self) -> None:
+        """Begin what goes on by itself."""
+
+    def _end(self) -> None:
+        """End it."""
+
+    def _close(self) -> None:
+        """Let go of what is held, also of a peer that was never served or never stopped."""
 
 
-Served = TypeVar("Served", bound=Simulator)
+Served = TypeVar("Served", bound=Simulated)
 
 
 @contextmanager

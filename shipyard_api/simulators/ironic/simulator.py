@@ -4,7 +4,6 @@ import threading
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from shipyard_api.simulators.clock import Clock
@@ -15,12 +14,12 @@ from shipyard_api.simulators.ironic.conductor import Conductor, Limits
 from shipyard_api.simulators.ironic.site import SiteNode, enrol, put
 from shipyard_api.simulators.ironic.versions import LATEST
 from shipyard_api.simulators.scenario import Scenario
-from shipyard_api.simulators.server import Server, in_thread
+from shipyard_api.simulators.server import Simulated, in_thread
 
 _SAVE_EVERY = 0.2
 
 
-class Simulator:
+class Simulator(Simulated):
     """An Ironic over nodes in memory, listening on this machine from the start; ``serve`` answers.
 
     ``time_scale``: seconds that a nominal second takes; ``clock`` replaces it, and its time. ``site``: nodes to begin
@@ -47,20 +46,15 @@ class Simulator:
         clock: Clock | None = None,
     ) -> None:
         clock = clock or Clock(time_scale)
-        self._log = EventLog(log_file)
-        self._conductor = Conductor(scenario or Scenario(), clock, self._log, limits)
+        log = EventLog(log_file)
+        self._conductor = Conductor(scenario or Scenario(), clock, log, limits)
         self._state_file = state_file
         if state_file is None or not saved.load(self._conductor, state_file):
             enrol(self._conductor, site, driver=driver, state=site_state)
-        app = create_app(self._conductor, clock, self._log, highest=highest, basic=basic, token=token)
-        self._server = Server(app, port)
+        app = create_app(self._conductor, clock, log, highest=highest, basic=basic, token=token)
+        super().__init__(app, port, log)
         self._ended = threading.Event()
         self._saving = threading.Thread(target=self._save, name="saving", daemon=True)
-
-    @property
-    def url(self) -> str:
-        """Where it listens, without the path of the API."""
-        return self._server.url
 
     def events(self) -> list[dict[str, Any]]:
         """Return the log so far."""
@@ -74,30 +68,18 @@ class Simulator:
         """Give a node fields as if it had always had them; its work is over."""
         self._conductor.look(lambda _registry: put(self._conductor, node, values))
 
-    def serve(self) -> None:
-        """Answer requests and work on nodes until ``stop`` is called from another thread."""
+    def _begin(self) -> None:
         self._conductor.start()
         if self._state_file is not None:
             self._saving.start()
-        # The interval only says how soon stop is noticed.
-        self._server.serve_forever(poll_interval=0.05)
 
-    def stop(self) -> None:
-        """End ``serve``; to be called once, from another thread."""
-        self._server.shutdown()
+    def _end(self) -> None:
         self._conductor.stop()
 
-    def __enter__(self) -> "Simulator":
-        return self
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        self._server.server_close()
+    def _close(self) -> None:
         self._ended.set()
         if self._saving.ident is not None:
             self._saving.join()
-        self._log.close()
 
     def _save(self) -> None:
         """Keep the file fresh, so that it is of use after an end without warning too; once more at the end."""

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from shipyard_api.simulators.clock import Clock
@@ -11,10 +10,10 @@ from shipyard_api.simulators.events import EventLog
 from shipyard_api.simulators.kubernetes.app import create_app
 from shipyard_api.simulators.kubernetes.cluster import SimulatedCluster
 from shipyard_api.simulators.scenario import Scenario
-from shipyard_api.simulators.server import Server, in_thread
+from shipyard_api.simulators.server import Simulated, in_thread
 
 
-class Simulator:
+class Simulator(Simulated):
     """A cluster in memory, listening on this machine from the start; ``serve`` answers.
 
     ``time_scale``: seconds that a nominal second takes. ``nodes``: machines that are expected to join, counted from
@@ -32,15 +31,10 @@ class Simulator:
         token: str | None = None,
     ) -> None:
         clock = Clock(time_scale)
-        self._log = EventLog(log_file)
-        self._cluster = SimulatedCluster(scenario or Scenario(), clock, self._log)
+        log = EventLog(log_file)
+        self._cluster = SimulatedCluster(scenario or Scenario(), clock, log)
         self.expect(*nodes)
-        self._server = Server(create_app(self._cluster, clock, self._log, token=token), port)
-
-    @property
-    def url(self) -> str:
-        """Where it listens, without the path of the API."""
-        return self._server.url
+        super().__init__(create_app(self._cluster, clock, log, token=token), port, log)
 
     def events(self) -> list[dict[str, Any]]:
         """Return the log so far."""
@@ -58,24 +52,6 @@ class Simulator:
     def compact(self) -> None:
         """Let every list that is being read page by page expire."""
         self._cluster.look(self._cluster.kept.clear)
-
-    def serve(self) -> None:
-        """Answer requests until ``stop`` is called from another thread."""
-        # The interval only says how soon stop is noticed.
-        self._server.serve_forever(poll_interval=0.05)
-
-    def stop(self) -> None:
-        """End ``serve``; to be called once, from another thread."""
-        self._server.shutdown()
-
-    def __enter__(self) -> "Simulator":
-        return self
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        self._server.server_close()
-        self._log.close()
 
 
 def running(scenario: Scenario | None = None, **options: Any) -> AbstractContextManager[Simulator]:

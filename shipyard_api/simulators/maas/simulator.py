@@ -4,7 +4,6 @@ import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from shipyard_api.simulators.clock import Clock
@@ -15,12 +14,12 @@ from shipyard_api.simulators.maas.furnishing import furnish
 from shipyard_api.simulators.maas.region import Region
 from shipyard_api.simulators.maas.site import MachineSeed
 from shipyard_api.simulators.scenario import Scenario
-from shipyard_api.simulators.server import Server, in_thread
+from shipyard_api.simulators.server import Simulated, in_thread
 
 _LOOK_EVERY = 0.1
 
 
-class Simulator:
+class Simulator(Simulated):
     """A MAAS over simulated machines, listening on this machine from the start; ``serve`` answers.
 
     ``machines``: those of the site; the scenario may name more. ``accounts``: who may come in, the first of them
@@ -41,18 +40,13 @@ class Simulator:
         clock: Clock | None = None,
     ) -> None:
         clock = clock or Clock(time_scale)
-        self._log = EventLog(log_file)
-        self._region = Region(scenario or Scenario(), clock, Accounts(accounts), self._log, state=state)
+        log = EventLog(log_file)
+        self._region = Region(scenario or Scenario(), clock, Accounts(accounts), log, state=state)
         furnish(self._region, machines)
         self._stopped = threading.Event()
         self._time = threading.Thread(target=self._look, name="maas simulator, time", daemon=True)
         # A body without a type is another thing than one of a type that is no form.
-        self._server = Server(create_app(self._region, clock, self._log), port, untyped="")
-
-    @property
-    def url(self) -> str:
-        """Where it listens, without the path of the API."""
-        return self._server.url
+        super().__init__(create_app(self._region, clock, log), port, log, untyped="")
 
     def requests(self) -> list[dict[str, Any]]:
         """Return every request so far, as the log has it."""
@@ -66,16 +60,11 @@ class Simulator:
         """Return the log so far: requests and changes of machines, in the order in which they were written."""
         return list(self._region.read(self._log.events))
 
-    def serve(self) -> None:
-        """Answer requests until ``stop`` is called from another thread."""
+    def _begin(self) -> None:
         self._time.start()
-        # The interval only says how soon stop is noticed.
-        self._server.serve_forever(poll_interval=0.05)
 
-    def stop(self) -> None:
-        """End ``serve``; to be called once, from another thread."""
+    def _end(self) -> None:
         self._stopped.set()
-        self._server.shutdown()
         # Its last look must not fall into the time of a successor with the same file.
         self._time.join()
 
@@ -84,15 +73,8 @@ class Simulator:
         while not self._stopped.wait(_LOOK_EVERY):
             self._region.read(lambda: None)
 
-    def __enter__(self) -> "Simulator":
-        return self
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
+    def _close(self) -> None:
         self._stopped.set()
-        self._server.server_close()
-        self._log.close()
 
 
 def running(scenario: Scenario | None = None, **options: Any) -> AbstractContextManager[Simulator]:
