@@ -9,8 +9,11 @@ import base64
 import json
 import os
 import urllib.request
+from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from typing import Any
+from urllib.error import HTTPError
 
 from shipyard_api.adapters.ironic.client import IronicClient
 from shipyard_api.adapters.keystone.client import KeystoneClient
@@ -74,3 +77,11 @@ def _credentials() -> dict[str, str]:
     if BASIC[0]:
         return {"Authorization": f"Basic {base64.b64encode(':'.join(BASIC).encode()).decode()}"}
     return {}
+
+
+def remove(names: Iterable[str]) -> None:
+    """Take nodes out of Ironic, whatever state a test left them in."""
+    for name in names:
+        with suppress(HTTPError):
+            call("PUT", f"/v1/nodes/{name}/maintenance", {"reason": "the test is over"})
+            call("DELETE", f"/v1/nodes/{name}")

@@ -4,7 +4,7 @@ Work is started by ``submit`` and found again by ``find``, looked at with ``repo
 cannot answer raises one of ``ports.errors``. What not all of them can do is among their ``capabilities``.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -13,6 +13,7 @@ from typing import NewType, Protocol
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.selectors import Selector
+from shipyard_api.ports.errors import PeerError
 
 JobId = NewType("JobId", str)
 """The provisioner's own id of work that it accepted."""
@@ -155,11 +156,12 @@ class Provisioner(Protocol):
         next state: what to do is decided from the state that was just read, so that a repetition does no harm.
         """
 
-    def reports(self, jobs: Mapping[JobId, Work]) -> Mapping[JobId, JobReport]:
+    def reports(self, jobs: Mapping[JobId, Work]) -> "Reports":
         """Return how these jobs stand, as ``report`` does for one; with one question for all where the peer answers so.
 
         The work of a job may name only those of its nodes that are still of interest: the others may have been given
-        to later work meanwhile. A job of which nothing could be learnt is left out; raises only if there is none else.
+        to later work meanwhile. For a job of which nothing could be learnt there is the error instead; raises only if
+        there is nothing else.
         """
 
     def abort(self, job: JobId, work: Work) -> None:
@@ -167,3 +169,21 @@ class Provisioner(Protocol):
 
         May be repeated. Raises Refused where the provisioner does not abort.
         """
+
+
+Reports = Mapping[JobId, JobReport | PeerError]
+"""How each of several jobs stands, or why that could not be learnt."""
+
+
+def each_report(jobs: Mapping[JobId, Work], report: Callable[[JobId, Work], JobReport]) -> Reports:
+    """Return the report on each job, or the error instead; raises the first error if there is nothing else."""
+    told: dict[JobId, JobReport | PeerError] = {}
+    for job, work in jobs.items():
+        try:
+            told[job] = report(job, work)
+        except PeerError as error:
+            told[job] = error
+    troubles = [one for one in told.values() if isinstance(one, PeerError)]
+    if troubles and len(troubles) == len(told):
+        raise troubles[0]
+    return told

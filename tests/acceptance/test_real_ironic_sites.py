@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
 
 import pytest
 import yaml
 
 from tests import real_ironic
 from tests.conftest import ROOT
-from tests.real_ironic import call
+from tests.real_ironic import call, remove
 from tests.stand import Stand
 
 pytestmark = pytest.mark.skipif(not real_ironic.URL, reason="IRONIC_URL names no real Ironic to deploy a site with")
@@ -55,10 +53,7 @@ class Ironic:
         return {one["name"]: one["provision_state"] for one in nodes if one["name"] in self.names}
 
     def remove(self) -> None:
-        for name in self.names:
-            with suppress(HTTPError):
-                call("PUT", f"/v1/nodes/{name}/maintenance", {"reason": "the test is over"})
-                call("DELETE", f"/v1/nodes/{name}")
+        remove(self.names)
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ def stragglers(world: World) -> Sequence[Straggler]:
 
 def control(world: World, verb: Control) -> None:
     ControlAction(world.store(), world.definitions(Checkpoints()), lambda: "9" * 26)(
-        world.action, verb, Caller("tester", "admin", "m")
+        world.action, verb, Caller("tester", frozenset({"admin"}), "m")
     )
 
 
@@ -124,7 +124,9 @@ def test_looks_that_tell_nothing_new_write_nothing_but_when_to_look_again(worlds
     assert versions() == before
 
 
-def test_a_job_that_cannot_be_told_of_keeps_no_other_waiting(worlds: Worlds) -> None:
+def test_a_job_that_cannot_be_told_of_keeps_no_other_waiting_and_is_logged(
+    worlds: Worlds, caplog: pytest.LogCaptureFixture
+) -> None:
     world = worlds(groups=THREE, configuration={"max_parallel_groups": 3})
     world.provisioner.running_reports = 2
     steps(world, lambda: len(submissions(world)) == 3)
@@ -134,6 +136,12 @@ def test_a_job_that_cannot_be_told_of_keeps_no_other_waiting(worlds: Worlds) -> 
     world.run(world.worker())
 
     assert groups(world) == {"a": ("success", None), "b": ("success", None), "c": ("failed", "timeout")}
+    troubles = {getattr(record, "trouble", "") for record in caplog.records if record.message == "peer in trouble"}
+    (job,) = world.provisioner.mute
+    assert troubles == {f"Fake report {job}: nobody answers for it"}
+    with world.store().begin() as tx:
+        (failed,) = tx.actions.groups(world.action, status=["failed"], group=(), after=-1, limit=9)
+    assert f"last answer: Fake report {job}: nobody answers for it" in failed.phases[0].message
 
 
 @pytest.mark.parametrize("other", [["n0"], []], ids=["whose nodes are all away", "that selects nobody"])

@@ -7,10 +7,8 @@ again. Start Keystone with ``KEYSTONE_TOKEN_TTL=15``, or the tests that wait for
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
-from urllib.error import HTTPError
 
 import pytest
 import requests
@@ -26,7 +24,7 @@ from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import JobReport, JobState, Marker, Operation, Work
 from shipyard_api.settings import load
 from tests import real_ironic
-from tests.real_ironic import KEYSTONE_URL, call
+from tests.real_ironic import KEYSTONE_URL, call, remove
 
 pytestmark = pytest.mark.skipif(
     not (real_ironic.URL and KEYSTONE_URL), reason="IRONIC_URL and KEYSTONE_URL name no real Ironic with its Keystone"
@@ -98,10 +96,7 @@ class Nodes:
         return Inventory.of(map(Node, self.names))
 
     def remove(self) -> None:
-        for name in self.names:
-            with suppress(HTTPError):
-                call("PUT", f"/v1/nodes/{name}/maintenance", {"reason": "the test is over"})
-                call("DELETE", f"/v1/nodes/{name}")
+        remove(self.names)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ says, asked once and kept, so that a group means the same nodes from beginning t
 together, however many groups that are.
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -30,13 +31,14 @@ from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy import GroupName
 from shipyard_api.ports.cluster import Cluster, Readiness
 from shipyard_api.ports.errors import PeerError, Refused
-from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Provisioner, Work
+from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Provisioner, Reports, Work
 from shipyard_api.ports.store import Store
 from shipyard_api.workflow.step import Act, Decision, Done, Failed, Folded, Json, Look, Trouble
 
+LOG = logging.getLogger(__name__)
+
 _OPERATIONS = {Phase.PREPARE: Operation.PREPARE_NODES, Phase.DEPLOY: Operation.DEPLOY_NODES}
 CRITICAL_FAILED = "One or more deployment groups marked as critical have failed"
-_NOT_TOLD = Trouble("nothing could be learnt about it", refused=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class HowItStands:
 class Answers:
     """What was heard of the jobs and of the cluster; ``readiness`` is None where nobody was asked about."""
 
-    reports: Mapping[JobId, JobReport] | Trouble
+    reports: Reports | Trouble
     readiness: joining.Answer | None
 
 
@@ -142,7 +144,7 @@ class BaremetalNodes:
         return self._left_all(stands, stands.rollout, why) if stands.rollout is not None else ()
 
     def _ask(self, question: HowItStands) -> Answers:
-        reports: Mapping[JobId, JobReport] | Trouble = {}
+        reports: Reports | Trouble = {}
         readiness: Mapping[NodeName, Readiness] | Trouble | None = None
         troubles: list[PeerError] = []
         try:
@@ -159,6 +161,10 @@ class BaremetalNodes:
             troubles.append(error)
         if troubles and len(troubles) == bool(question.jobs) + bool(question.joining):
             raise troubles[0]
+        if isinstance(reports, Mapping):
+            troubles += [one for one in reports.values() if isinstance(one, PeerError)]
+        for trouble in troubles:
+            LOG.warning("peer in trouble", extra={"step": self.id, "trouble": str(trouble)})
         return Answers(reports, readiness)
 
     def _readiness(self, nodes: tuple[NodeName, ...]) -> Mapping[NodeName, Readiness]:
@@ -241,7 +247,8 @@ class BaremetalNodes:
         watch, configuration = stands.watches[move], stands.inputs.configuration
         patience = stands.patience(move.phase)
         job = JobId(watch.job["id"])
-        report = answers.reports if isinstance(answers.reports, Trouble) else answers.reports.get(job, _NOT_TOLD)
+        answer = answers.reports if isinstance(answers.reports, Trouble) else answers.reports[job]
+        report = Trouble.of(answer) if isinstance(answer, PeerError) else answer
         limits = job_watch.Limits(patience.interval, patience.timeout, configuration.queue_limit)
         watched = job_watch.judge(watch.job, report, limits, now)
         began = watched.job["running_since"] is not None and watch.job["running_since"] is None

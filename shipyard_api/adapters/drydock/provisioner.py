@@ -18,7 +18,9 @@ from shipyard_api.ports.provisioner import (
     Marker,
     NodeCondition,
     Operation,
+    Reports,
     Work,
+    each_report,
 )
 
 from . import results, translate
@@ -133,18 +135,9 @@ class DrydockProvisioner:
             report = self._explained(report)
         return report
 
-    def reports(self, jobs: Mapping[JobId, Work]) -> Mapping[JobId, JobReport]:
-        """Return how the tasks stand, each asked for on its own; one that Drydock cannot show is left out."""
-        told: dict[JobId, JobReport] = {}
-        troubles: list[PeerError] = []
-        for job, work in jobs.items():
-            try:
-                told[job] = self.report(job, work)
-            except PeerError as error:
-                troubles.append(error)
-        if troubles and not told:
-            raise troubles[0]
-        return told
+    def reports(self, jobs: Mapping[JobId, Work]) -> Reports:
+        """Return how the tasks stand, each asked for on its own."""
+        return each_report(jobs, self.report)
 
     def abort(self, job: JobId, work: Work) -> None:
         """Refuse: Drydock knows no way to stop a task."""

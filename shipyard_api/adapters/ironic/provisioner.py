@@ -21,8 +21,10 @@ from shipyard_api.ports.provisioner import (
     Marker,
     NodeCondition,
     Operation,
+    Reports,
     Wipe,
     Work,
+    each_report,
 )
 
 from . import site, translate
@@ -166,18 +168,23 @@ class IronicProvisioner:
 
         A node that Ironic does not want to move now, or that did not answer, is met again by the next report.
         """
-        return self.reports({job: work})[job]
+        return self._reporting([work])(job, work)
 
-    def reports(self, jobs: Mapping[JobId, Work]) -> Mapping[JobId, JobReport]:
+    def reports(self, jobs: Mapping[JobId, Work]) -> Reports:
         """Do as ``report`` does for each job, from one listing of the nodes."""
-        told = {
-            job: site.report(self._client, job, work.operation)
-            for job, work in jobs.items()
-            if work.operation in site.OPERATIONS
-        }
-        others = {job: work for job, work in jobs.items() if job not in told}
-        nodes = self._listed(work.operation for work in others.values()) if others else {}
-        return {**told, **{job: self._report(job, work, nodes) for job, work in others.items()}}
+        return each_report(jobs, self._reporting(jobs.values()))
+
+    def _reporting(self, works: Iterable[Work]) -> Callable[[JobId, Work], JobReport]:
+        """Return what reports on a job of such work, from one listing for all of them."""
+        operations = [work.operation for work in works if work.operation not in site.OPERATIONS]
+        nodes = self._listed(operations) if operations else {}
+
+        def report(job: JobId, work: Work) -> JobReport:
+            if work.operation in site.OPERATIONS:
+                return site.report(self._client, job, work.operation)
+            return self._report(job, work, nodes)
+
+        return report
 
     def _report(self, job: JobId, work: Work, nodes: Mapping[NodeName, Node]) -> JobReport:
         ours = self._job(job, work)

@@ -18,8 +18,10 @@ from shipyard_api.ports.provisioner import (
     Marker,
     NodeCondition,
     Operation,
+    Reports,
     Wipe,
     Work,
+    each_report,
 )
 
 from . import marks, translate
@@ -137,10 +139,14 @@ class MaasProvisioner:
 
     def report(self, job: JobId, work: Work) -> JobReport:
         """Read the machines of the job, bring each on to its next state, and return how the job stands."""
-        return self.reports({job: work})[job]
+        return self._reporting({job: work})(job, work)
 
-    def reports(self, jobs: Mapping[JobId, Work]) -> Mapping[JobId, JobReport]:
+    def reports(self, jobs: Mapping[JobId, Work]) -> Reports:
         """Do as ``report`` does for each job, from one reading of the tags and one of all their machines."""
+        return each_report(jobs, self._reporting(jobs))
+
+    def _reporting(self, jobs: Mapping[JobId, Work]) -> Callable[[JobId, Work], JobReport]:
+        """Return what reports on one of these jobs, from what is read here for all of them."""
         tags = self._client.tags()
         records = {job: self._record(tags, job) for job in jobs}
         rounds = {
@@ -149,16 +155,16 @@ class MaasProvisioner:
             if work.nodes is not None and records[job] is not None
         }
         machines = self._list(*(jobs[job] for job in rounds)) if rounds else []
-        told = {}
-        for job, work in jobs.items():
+
+        def report(job: JobId, work: Work) -> JobReport:
             record = records[job]
             if record is None:
-                told[job] = JobReport(job, JobState.LOST, ok=False, message=f"MAAS has no tag {marks.mark(job)}")
-            elif job in rounds:
-                told[job] = self._told(job, record, rounds[job].advance(rounds[job].look(machines)))
-            else:
-                told[job] = self._site_report(job, work)
-        return told
+                return JobReport(job, JobState.LOST, ok=False, message=f"MAAS has no tag {marks.mark(job)}")
+            if job in rounds:
+                return self._told(job, record, rounds[job].advance(rounds[job].look(machines)))
+            return self._site_report(job, work)
+
+        return report
 
     def abort(self, job: JobId, work: Work) -> None:
         """Begin nothing more for the job, and abort what MAAS can: commissioning, testing, deploying, erasing.
