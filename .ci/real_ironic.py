@@ -36,7 +36,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         with ironic() as url:
-            return _run(["./dev", "test", *TESTS], {"IRONIC_URL": url})
+            return run(["./dev", "test", *TESTS], {"IRONIC_URL": url})
     except LeftOut as reason:
         sys.stdout.write(f"left out: {reason}\n")
         return LEFT_OUT
@@ -72,7 +72,7 @@ def _start(directory: Path, database: str) -> str:
     }
     told = directory / "recipe.log"
     with told.open("w") as log:
-        code = _run([str(RECIPE), str(directory)], settings, output=log, seconds=LONGEST_START)
+        code = run([str(RECIPE), str(directory)], settings, output=log, seconds=LONGEST_START)
     lines = told.read_text(errors="replace").splitlines()
     for line in lines:
         if line.startswith("IRONIC_URL="):
@@ -96,9 +96,7 @@ def _stop(directory: Path) -> None:
             os.killpg(pid, signal.SIGKILL)  # the recipe makes it the leader of a group of its own
 
 
-def _run(
-    command: list[str], environment: dict[str, str], *, output: object = None, seconds: float | None = None
-) -> int:
+def run(command: list[str], environment: dict[str, str], *, output: object = None, seconds: float | None = None) -> int:
     """Run to the end, as a group of its own that is ended with us, or when the time (seconds) is over."""
     process = subprocess.Popen(
         command,

@@ -29,6 +29,7 @@ from typing import Any
 
 import psycopg2
 import requests
+import sites
 import yaml
 
 from shipyard_api.cli import stack
@@ -71,16 +72,6 @@ class Cost:
 
 def design(nodes: int, plan: Plan) -> str:
     """Return the documents of a site: racks of a site side by side, after a group of controllers."""
-
-    def document(schema: str, name: str, data: Any) -> dict[str, Any]:
-        metadata = {
-            "schema": "metadata/Document/v1",
-            "name": name,
-            "layeringDefinition": {"abstract": False, "layer": "site"},
-            "storagePolicy": "cleartext",
-        }
-        return {"schema": schema, "metadata": metadata, "data": data}
-
     groups = [
         {
             "name": f"group{group:02}",
@@ -91,23 +82,10 @@ def design(nodes: int, plan: Plan) -> str:
         }
         for group in range(GROUPS)
     ]
-    machines = [
-        document("drydock/BaremetalNode/v1", f"n{at:04}", {"metadata": {"rack": f"rack{at % GROUPS:02}"}})
-        for at in range(nodes)
-    ]
+    machines = [(f"n{at:04}", {"metadata": {"rack": f"rack{at % GROUPS:02}"}}) for at in range(nodes)]
     intervals = {"prepare_node_interval": plan.interval, "deploy_interval": plan.interval}
     patient = {"prepare_node_timeout": 86_400, "deploy_timeout": 86_400}
-    configuration = {
-        "physical_provisioner": {**intervals, **patient, **(plan.mode or {})},
-        "armada": {"manifest": "full-site"},
-    }
-    policy = {"schema": "metadata/Control/v1", "name": "layering-policy"}
-    documents = [
-        {"schema": "deckhand/LayeringPolicy/v1", "metadata": policy, "data": {"layerOrder": ["site"]}},
-        *machines,
-        document("shipyard/DeploymentStrategy/v1", "deployment-strategy", {"groups": groups}),
-        document("shipyard/DeploymentConfiguration/v1", "deployment-configuration", configuration),
-    ]
+    documents = sites.documents(machines, groups, {**intervals, **patient, **(plan.mode or {})})
     return yaml.safe_dump_all(documents, explicit_start=True)
 
 

@@ -27,15 +27,17 @@ from typing import Any
 from uuid import uuid4
 
 import networkx as nx
+import sites
 import sqlalchemy as sa
+from sites import Document
 
 from shipyard_api.actions.catalog import catalog
-from shipyard_api.actions.deploy_site import PREPARE_AND_DEPLOY_NODES, Designs, Patience, Systems
+from shipyard_api.actions.site_parts import PREPARE_AND_DEPLOY_NODES, Designs, Patience, Systems
 from shipyard_api.adapters.embedded_postgres import server
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
-from shipyard_api.domain.actions import ENDED, ActionId
+from shipyard_api.domain.actions import ENDED, ActionId, ActionName
 from shipyard_api.domain.configdocs import BufferMode
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
@@ -195,16 +197,7 @@ def installation() -> Iterator[sa.Engine]:
         engine.dispose()
 
 
-def documents(site: Site, mode: Mapping[str, Any]) -> list[dict[str, Any]]:
-    def document(schema: str, name: str, data: Any) -> dict[str, Any]:
-        metadata = {
-            "schema": "metadata/Document/v1",
-            "name": name,
-            "layeringDefinition": {"abstract": False, "layer": "site"},
-            "storagePolicy": "cleartext",
-        }
-        return {"schema": schema, "metadata": metadata, "data": data}
-
+def documents(site: Site, mode: Mapping[str, Any]) -> list[Document]:
     groups = [
         {
             "name": group.name,
@@ -215,14 +208,8 @@ def documents(site: Site, mode: Mapping[str, Any]) -> list[dict[str, Any]]:
         }
         for group in site.groups
     ]
-    policy = {"schema": "metadata/Control/v1", "name": "layering-policy"}
-    configuration = {"physical_provisioner": dict(mode), "armada": {"manifest": "full-site"}}
-    return [
-        {"schema": "deckhand/LayeringPolicy/v1", "metadata": policy, "data": {"layerOrder": ["site"]}},
-        *(document("drydock/BaremetalNode/v1", node, {}) for group in site.groups for node in group.nodes),
-        document("shipyard/DeploymentStrategy/v1", "deployment-strategy", {"groups": groups}),
-        document("shipyard/DeploymentConfiguration/v1", "deployment-configuration", configuration),
-    ]
+    machines: list[tuple[str, Document]] = [(node, {}) for group in site.groups for node in group.nodes]
+    return sites.documents(machines, groups, mode)
 
 
 @dataclass
@@ -257,7 +244,7 @@ class Run:
             new_id=lambda: action,
             time_scale=1.0,
         )
-        create(ActionRequest("deploy_site", {}, True), Caller("benchmark", "admin", "-"))
+        create(ActionRequest(ActionName.DEPLOY_SITE, {}, True), Caller("benchmark", frozenset({"admin"}), "-"))
         engine = Engine(store, steps, clock, lambda: Marker(str(uuid4())), settle=20.0, worker="benchmark")
         return cls(database, provisioner, clock, action, engine)
 

@@ -13,13 +13,17 @@ from pathlib import Path
 from typing import Any, cast, get_type_hints
 
 import click
+import yaml
 
 from shipyard_api import admin
 from shipyard_api.actions.catalog import catalog
-from shipyard_api.actions.deploy_site import Designs, Patience, Systems
-from shipyard_api.api import auth, errors
+from shipyard_api.actions.site_parts import Designs, Patience, Systems
+from shipyard_api.adapters.oslo_policy import policy
+from shipyard_api.api import errors
 from shipyard_api.api.app import Collaborators, routes
 from shipyard_api.cli.main import shipyard
+from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.policy import default_roles
 from shipyard_api.settings import DEFAULT_FILE, Secret, Settings, share_directory
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -69,8 +73,9 @@ def routes_page() -> str:
     )
     lines = [
         "# Routes\n",
-        "Every address of the REST API, the rule that guards it, and the roles that satisfy the rule. A rule without",
-        "roles is open to everyone. The OpenAPI document with bodies and parameters is served at `/openapi.json`.\n",
+        "Every address of the REST API, the rule that guards it, and the roles that satisfy the rule by default; a",
+        "[policy file](../howto/identity.md) can say otherwise. What has no rule is open to everyone. The OpenAPI",
+        "document with bodies and parameters is served at `/openapi.json`.\n",
         "| method | address | rule | roles | what it does |",
         "|---|---|---|---|---|",
     ]
@@ -80,11 +85,11 @@ def routes_page() -> str:
             if responder is None:
                 continue
             rule = resource.policy[method]
-            roles = ", ".join(sorted(auth.RULES[rule])) if rule else "everyone"
+            roles = ", ".join(sorted(default_roles(rule))) if rule else "everyone"
             told = _first_line(responder)
             further = getattr(resource, "cleartext_rule", None) if method == "GET" else None
             if further:
-                allowed = ", ".join(sorted(auth.RULES[further]))
+                allowed = ", ".join(sorted(default_roles(further)))
                 told += f" With `cleartext-secrets=true` it takes `{further}` as well ({allowed})."
             lines.append(f"| {method} | `{address}` | {f'`{rule}`' if rule else ''} | {roles} | {_cell(told)} |")
     return _page(lines)
@@ -97,8 +102,8 @@ def errors_page() -> str:
         "Every error is a Status object (`kind: status`): `message` says what is wrong, `reason` why, `details` holds",
         "`errorType` and the list of messages, `code` repeats the status, `retry` says whether the same request may",
         "work later. `X-Shipyard-Req` names the request. The first line that fits an error counts. Below `/configdocs`",
-        "`errorType` is `AppError` where this table says `ApiError`, and a Conflict may say itself that asking again",
-        "helps.\n",
+        "`errorType` is `AppError` where this table says `ApiError`, but for a Forbidden, and a Conflict may say",
+        "itself that asking again helps.\n",
         "| error | status | errorType | retry | meaning |",
         "|---|---|---|---|---|",
     ]
@@ -123,8 +128,17 @@ def actions_page() -> str:
         "only those run that always do. The API also lists the bare ids `preflight` and `drydock_build`, which stand",
         "for the steps whose ids begin with them.",
     ]
-    for name, definition in catalog(nothing, Designs(nothing, nothing), Systems(nothing), nothing, Patience()).items():
-        lines += [f"\n## {name.value}\n", "| step | after a failure |", "|---|---|"]
+    definitions = catalog(nothing, Designs(nothing, nothing), Systems(nothing), nothing, Patience())
+    for name in ActionName:
+        schema = yaml.safe_load((share_directory() / "schemas" / "actions" / f"{name.value}.yaml").read_text("utf-8"))
+        lines += [f"\n## {name.value}\n", "| parameter | what it means |", "|---|---|"]
+        lines += [f"| `{key}` | {told['description']} |" for key, told in schema["properties"].items()]
+        if name not in definitions:
+            lines += ["", "Is checked and then refused with 409: this release takes no server out of a cluster."]
+            continue
+        definition = definitions[name]
+        lines += ["", definition.missing, ""] if definition.missing else [""]
+        lines += ["| step | after a failure |", "|---|---|"]
         lines += [f"| `{step.id}` | {'runs' if step.always else 'is left out'} |" for step in definition.steps]
     return _page(lines)
 
@@ -133,6 +147,8 @@ def cli_page() -> str:
     """Return docs/reference/cli.md."""
     lines = [
         "# Command line\n",
+        "How to sign in, complete and write scripts: [how-to](../howto/command-line.md).",
+        "",
         "One command, `shipyard`. It is a client of the REST API; `demo`, `up`, `serve`, `worker`, `db`, `token` and",
         "`simulate` start programs here instead. Exit codes: 0 success, 1 an error of the API, no connection, or an",
         "action that failed, 2 a wrong command line or wrong settings.",
@@ -152,11 +168,14 @@ def cli_page() -> str:
         lines += [f"\n## {' '.join(words)}\n", f"`{usage}`\n", _sentences(described)]
         options = _options(described)
         lines += ["", *options] if options else []
+        if command.epilog:
+            lines += ["", "```text", *(line.strip() for line in command.epilog.splitlines()[2:]), "```"]
     return _page(lines)
 
 
 PAGES: dict[str, Callable[[], str]] = {
     "etc/shipyard.conf.sample": settings_sample,
+    "etc/policy.yaml": policy.sample,
     "docs/reference/settings.md": settings_page,
     "docs/reference/routes.md": routes_page,
     "docs/reference/errors.md": errors_page,

@@ -1,20 +1,55 @@
-"""How gunicorn serves the API; see https://docs.gunicorn.org for every setting."""
+"""How gunicorn serves the API; docs/howto/harden.md gives the reasons, https://docs.gunicorn.org every setting."""
 
 import os
+import resource
+from typing import Any
+
+from shipyard_api.adapters.gunicorn.logger import JsonLogger
+from shipyard_api.adapters.gunicorn.worker import patient
 
 bind = os.environ.get("SHIPYARD_BIND", "127.0.0.1:9000")
-worker_class = "gthread"
 workers = int(os.environ.get("SHIPYARD_API_WORKERS", "2"))
 threads = int(os.environ.get("SHIPYARD_API_THREADS", "8"))
-# A commit validates the whole design, so a request may take its time; a client that sends nothing may not.
+# Threads, of which a caller gets one when the head of a request has arrived as a whole, and not before.
+worker_class = patient(
+    head=float(os.environ.get("SHIPYARD_API_HEAD_SECONDS", "10")),
+    body=float(os.environ.get("SHIPYARD_API_BODY_SECONDS", "60")),
+    answer=float(os.environ.get("SHIPYARD_API_ANSWER_SECONDS", "60")),
+)
+# Connections that one worker holds; more wait in the backlog. Each is an open file, and some are needed for the rest.
+worker_connections = max(threads + 1, min(2000, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 100))
+backlog = 2048
+# A worker whose loop does not move for so long is killed; a request that takes its time does not hold up the loop.
 timeout = 300
 graceful_timeout = 30
 keepalive = 5
 limit_request_line = 8190
 limit_request_fields = 64
 limit_request_field_size = 8190
+# Nobody's headers say who a caller is, or that the connection was a secure one.
+forwarded_allow_ips = ""
+header_map = "drop"
 # Two instances of one user would otherwise fight over one control socket in the home directory.
 control_socket_disable = True
+logger_class = JsonLogger
 accesslog = None
 errorlog = "-"
 loglevel = "warning"
+
+
+def when_ready(server: Any) -> None:
+    """Refuse to serve other machines where nobody needs to show who they are; requests are looked at once more."""
+    from shipyard_api.adapters.identity.loopback import open_to_others
+    from shipyard_api.adapters.identity.options import IdentityKind
+    from shipyard_api.settings import SettingsError, load
+
+    try:
+        kind = load(os.environ).identity.kind
+    except SettingsError:
+        return  # each worker says what is wrong with them, and ends
+    if kind is IdentityKind.NONE and (found := open_to_others(one.sock.getsockname() for one in server.LISTENERS)):
+        server.halt(
+            f"[identity] kind = none is for this machine only, and {', '.join(found)} can be reached from others: "
+            "bind to 127.0.0.1, or choose another kind",
+            2,
+        )

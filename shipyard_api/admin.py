@@ -6,16 +6,16 @@ database itself, before there is any API to ask.
 
 import os
 import sys
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import click
 
 from shipyard_api import bootstrap
 from shipyard_api.adapters.sealed.seals import new_key
+from shipyard_api.domain.policy import ANYONE, SUGGESTED_ROLES
 from shipyard_api.settings import SettingsError, load, share_directory
 from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import connect
-from shipyard_api.usecases.tokens import ROLES
 
 
 @click.group()
@@ -76,21 +76,38 @@ def token() -> None:
 
 @token.command()
 @click.option("--name", required=True, help="Who the token is for; shown as the user of what it does.")
-@click.option("--role", type=click.Choice(ROLES), default="viewer", show_default=True)
+@click.option(
+    "--role",
+    "roles",
+    multiple=True,
+    default=("viewer",),
+    show_default=True,
+    help=f"What it may do: {', '.join(SUGGESTED_ROLES)}, or what your policy file names. May be repeated.",
+)
 @click.option("--days", type=click.IntRange(min=1, max=3650), help="Days until it expires; without it, never.")
-def create(name: str, role: str, days: int | None) -> None:
+def create(name: str, roles: tuple[str, ...], days: int | None) -> None:
     """Make a token and print its secret, which is not stored and cannot be shown again."""
     lifetime = timedelta(days=days) if days else None
-    _made, secret = bootstrap.tokens(load(os.environ)).create(name, role, lifetime)
+    _made, secret = bootstrap.tokens(load(os.environ)).create(name, *roles, lifetime=lifetime)
+    for role in roles:
+        if role not in (*SUGGESTED_ROLES, ANYONE):
+            click.echo(f"Warning: no rule of ours names the role {role}; it takes a policy file that does", err=True)
     click.echo(secret)
 
 
 @token.command("list")
 def list_tokens() -> None:
     """Show all tokens, without their secrets."""
+    now = datetime.now(UTC)
+    rows: list[tuple[str, ...]] = [("ID", "STATE", "ROLES", "CREATED", "EXPIRES", "LAST USED", "NAME")]
     for one in bootstrap.tokens(load(os.environ)).all():
-        state = "revoked" if one.revoked_at else f"expires {one.expires_at:%Y-%m-%d}" if one.expires_at else "valid"
-        click.echo(f"{one.id}  {one.role:<7}  {one.created_at:%Y-%m-%d %H:%M}  {state:<18}  {one.name}")
+        expired = one.expires_at is not None and one.expires_at <= now
+        state = "revoked" if one.revoked_at else "expired" if expired else "valid"
+        moments = (one.created_at, one.expires_at, one.last_used_at)
+        rows.append((one.id, state, ",".join(one.roles), *map(_moment, moments), one.name))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 @token.command()
@@ -109,8 +126,14 @@ def config() -> None:
 @config.command()
 def check() -> None:
     """Read the settings as the service would, and say everything that is wrong with them."""
-    bootstrap.parts(load(os.environ))
+    settings = load(os.environ)
+    bootstrap.identities(settings, bootstrap.parts(settings).store)
+    bootstrap.policy(settings)
     click.echo("settings are fine")
+
+
+def _moment(moment: datetime | None) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}Z" if moment else "never"
 
 
 def _database() -> str:

@@ -6,6 +6,7 @@ import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import falcon
@@ -14,10 +15,15 @@ from ulid import ULID
 
 from shipyard_api import clusters, provisioners
 from shipyard_api.actions.catalog import catalog
-from shipyard_api.actions.deploy_site import Designs, Patience, Systems
+from shipyard_api.actions.site_parts import Designs, Patience, Systems
 from shipyard_api.adapters.deckhand.client import DeckhandClient
 from shipyard_api.adapters.deckhand.design_store import DeckhandDesigns
 from shipyard_api.adapters.embedded_postgres.errors import PostgresError
+from shipyard_api.adapters.identity.loopback import LoopbackIdentities
+from shipyard_api.adapters.identity.options import IdentityKind
+from shipyard_api.adapters.identity.tokens import TokenIdentities
+from shipyard_api.adapters.keystone.options import Scope
+from shipyard_api.adapters.oslo_policy.policy import OsloPolicy
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.procrastinate.worker import TurnWorker
 from shipyard_api.adapters.promenade.design_validation import PromenadeValidation
@@ -33,21 +39,27 @@ from shipyard_api.domain.nodes import Inventory
 from shipyard_api.domain.site_design import DesignRules, VersionRule
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
+from shipyard_api.ports.identity import Identities, Policy
 from shipyard_api.ports.provisioner import Marker, Provisioner
-from shipyard_api.ports.store import StoreUnavailable
+from shipyard_api.ports.store import Store, StoreUnavailable
 from shipyard_api.settings import Demand, Settings, SettingsError, StoreKind, share_directory
 from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.designs import SqlDesigns
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import SqlStore, connect, connect_readers
 from shipyard_api.storage.writer_lock import SqlWriterLock
 from shipyard_api.usecases.commit_configdocs import CommitConfigdocs, Validator
 from shipyard_api.usecases.control_action import ControlAction
 from shipyard_api.usecases.create_action import CreateAction
 from shipyard_api.usecases.describe_action import DescribeAction
+from shipyard_api.usecases.limit_writes import LimitWrites
+from shipyard_api.usecases.list_actions import ListActions
 from shipyard_api.usecases.list_nodes import ListNodes
 from shipyard_api.usecases.load_configdocs import LoadConfigdocs
+from shipyard_api.usecases.plan_site import PlanSite
 from shipyard_api.usecases.read_configdocs import ReadConfigdocs
+from shipyard_api.usecases.read_logs import ReadLogs
 from shipyard_api.usecases.read_notes import ReadNotes
+from shipyard_api.usecases.read_validations import ReadValidations
 from shipyard_api.usecases.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.report_action import ReportAction
 from shipyard_api.usecases.site_statuses import SiteStatuses
@@ -113,7 +125,11 @@ def parts(settings: Settings) -> Parts:
     version = version_rule(settings, settings.validations.deployment_version_commit)
     return Parts(
         settings=settings,
-        store=SqlStore(engine, ProcrastinateWakeup()),
+        store=SqlStore(
+            engine,
+            ProcrastinateWakeup(),
+            connect_readers(settings.database.url, pool_size=settings.database.pool_size),
+        ),
         designs=designs,
         rendered=rendered,
         lock=SqlWriterLock(engine),
@@ -147,32 +163,60 @@ def tokens(settings: Settings) -> ApiTokens:
     return ApiTokens(SqlStore(connect(settings.database.url, pool_size=1), ProcrastinateWakeup()))
 
 
+def identities(settings: Settings, store: Store) -> Identities:
+    """Return what knows callers; asks nobody yet. Raises SettingsError."""
+    own = settings.identity
+    match own.kind:
+        case IdentityKind.TOKEN:
+            return TokenIdentities(ApiTokens(store).authenticate, cache_seconds=own.token_cache_seconds)
+        case IdentityKind.KEYSTONE:
+            return _keystone_identities(settings)
+        case IdentityKind.NONE:
+            return LoopbackIdentities()
+
+
+def policy(settings: Settings) -> Policy:
+    """Return what decides who may do what. Raises SettingsError for a policy file that cannot be used."""
+    try:
+        return OsloPolicy(settings.policy.path)
+    except ValueError as error:
+        raise SettingsError([f"[policy] file: {error}"]) from error
+
+
 def api(settings: Settings) -> "falcon.App[Any, Any]":
     """Return the WSGI application."""
     made = parts(settings)
     store, schemas, designs, rendered = made.store, made.schemas, made.designs, made.rendered
     definitions = _definitions(made)
     on_load = version_rule(settings, settings.validations.deployment_version_create)
+    create = CreateAction(
+        store=store,
+        designs=designs,
+        rendered=rendered,
+        schemas=schemas,
+        rules=made.rules,
+        definitions=definitions,
+        new_id=lambda: str(ULID()),
+        time_scale=settings.engine.time_scale,
+    )
+    control = ControlAction(store, definitions, lambda: str(ULID()))
     return create_app(
         Collaborators(
-            tokens=ApiTokens(store),
+            identities=identities(settings, store),
+            policy=policy(settings),
+            limit_writes=LimitWrites(store, settings.api.writes_per_minute, settings.api.writes_burst),
             load_configdocs=LoadConfigdocs(designs, made.lock, made.compile_schema, on_load),
             commit_configdocs=CommitConfigdocs(designs, rendered, made.lock, made.rules, _validators(made)),
             read_configdocs=ReadConfigdocs(designs, rendered),
-            create_action=CreateAction(
-                store=store,
-                designs=designs,
-                rendered=rendered,
-                schemas=schemas,
-                rules=made.rules,
-                definitions=definitions,
-                new_id=lambda: str(ULID()),
-                time_scale=settings.engine.time_scale,
-            ),
-            control_action=ControlAction(store, definitions, lambda: str(ULID())),
+            create_action=create,
+            control_action=control,
+            plan_site=PlanSite(create, control, designs, rendered, made.rules, definitions),
             describe_action=DescribeAction(store),
+            list_actions=ListActions(store, made.clock),
             report_action=ReportAction(store, made.clock, provisioners.places(settings)),
             read_notes=ReadNotes(store, provisioners.places(settings), provisioners.links(settings)),
+            read_logs=ReadLogs(store),
+            read_validations=ReadValidations(store),
             list_nodes=ListNodes(store),
             site_statuses=SiteStatuses(made.provisioner),
             schemas=schemas,
@@ -205,6 +249,35 @@ def worker(settings: Settings) -> TurnWorker:
         return woken
 
     return TurnWorker(settings.database.url, engine.run, sweep, options)
+
+
+def _keystone_identities(settings: Settings) -> Identities:
+    own, keystone = settings.identity, settings.keystone
+    needed = {"auth_url": keystone.auth_url, "user": keystone.user, "password": keystone.password}
+    if keystone.scope is Scope.PROJECT:
+        needed["project"] = keystone.project
+    faults = [
+        f"[keystone] {name} is not set, and [identity] kind is keystone" for name, value in needed.items() if not value
+    ]
+    if keystone.ca_file and not Path(keystone.ca_file).is_file():
+        faults.append(f"[keystone] ca_file: there is no file {keystone.ca_file}")
+    if faults:
+        raise SettingsError(faults)
+    # It doubles what there is to import: only where it is used.
+    from shipyard_api.adapters.keystone.identities import KeystoneIdentities
+
+    try:
+        return KeystoneIdentities(
+            keystone,
+            uri=own.www_authenticate_uri or keystone.auth_url,
+            cache_seconds=own.keystone_cache_seconds,
+            service_roles=[role.strip() for role in own.service_token_roles.split(",") if role.strip()],
+            project=(own.project, own.project_domain) if own.project else None,
+        )
+    except ImportError as error:
+        raise SettingsError(
+            [f"[identity] kind is keystone: install keystonemiddleware, which shipyard[keystone] brings ({error})"]
+        ) from error
 
 
 def _definitions(made: Parts) -> Mapping[ActionName, Definition]:

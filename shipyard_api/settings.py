@@ -13,7 +13,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from shipyard_api.adapters.identity.options import IdentityOptions
 from shipyard_api.adapters.keystone.options import KeystoneOptions
+from shipyard_api.adapters.oslo_policy.options import PolicyOptions
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 
 DEFAULT_FILE = Path("/etc/shipyard/shipyard.conf")
@@ -26,6 +28,17 @@ class Secret(str):
 
     def __repr__(self) -> str:
         return "'***'"
+
+
+class Count(int):
+    """A whole number that may be 0."""
+
+    def __new__(cls, written: str | int) -> "Count":
+        """Read one; raises ValueError."""
+        number = int(written)
+        if number < 0:
+            raise ValueError(f"{number} is below 0")
+        return super().__new__(cls, number)
 
 
 class SettingsError(Exception):
@@ -296,17 +309,30 @@ class DocumentInfo:
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """``design_bytes``: the largest body of a load. ``json_bytes``: the largest body of any other request."""
+    """What the API takes of one caller.
+
+    ``design_bytes``: the largest body of a load.
+    ``json_bytes``: the largest body of any other request.
+    ``writes_per_minute``: how many requests that change something one caller may send in the long run; 0: no limit.
+    ``writes_burst``: how many of them at once, after a pause.
+    """
 
     design_bytes: int = 32 * 1024 * 1024
     json_bytes: int = 1024 * 1024
+    writes_per_minute: Count = Count(300)  # noqa: RUF009  # immutable
+    writes_burst: int = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """``level``: DEBUG, INFO, WARNING or ERROR."""
+    """What is told on stdout, a JSON object a line.
+
+    ``level``: DEBUG, INFO, WARNING or ERROR.
+    ``audit_file``: a file for the audit log, one line for each request that would change something; empty: stdout.
+    """
 
     level: str = "INFO"
+    audit_file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +347,8 @@ class Settings:
     maas: Maas = field(default_factory=Maas)
     ironic: Ironic = field(default_factory=Ironic)
     keystone: KeystoneOptions = field(default_factory=KeystoneOptions)
+    identity: IdentityOptions = field(default_factory=IdentityOptions)
+    policy: PolicyOptions = field(default_factory=PolicyOptions)
     designs: Designs = field(default_factory=Designs)
     deckhand: Deckhand = field(default_factory=Deckhand)
     secrets: Secrets = field(default_factory=Secrets)
@@ -413,4 +441,9 @@ def _section(kind: Any, section: str, values: dict[str, tuple[str, str]], faults
 def _wanted(kind: type) -> str:
     if issubclass(kind, Enum):
         return "one of " + ", ".join(one.value for one in kind)
-    return {"int": "a whole number", "float": "a number", "bool": "true or false"}.get(kind.__name__, "something else")
+    return {
+        "int": "a whole number",
+        "Count": "a whole number, 0 or above",
+        "float": "a number",
+        "bool": "true or false",
+    }.get(kind.__name__, "a number, 0 or above")  # Seconds

@@ -8,7 +8,10 @@ from shipyard_api.settings import SettingsError, load
 
 try:
     _settings = load(os.environ)
-    logs.configure(_settings.log.level)
+    try:
+        logs.configure(_settings.log.level, _settings.log.audit_file)
+    except OSError as error:
+        raise SettingsError([f"[log] audit_file: {error}"]) from error
     app = bootstrap.api(_settings)
 except SettingsError as error:
     sys.stderr.write("".join(f"shipyard: {fault}\n" for fault in error.faults))

@@ -1,4 +1,4 @@
-"""deploy_site in process: a real Postgres, a provisioner in memory, a clock that only tests move.
+"""An action in process: a real Postgres, a provisioner in memory, a clock that only tests move.
 
 A checkpoint is passed before and after every call of the provisioner, and before and after every commit, so that a test
 can let something happen at any of them.
@@ -16,11 +16,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from shipyard_api.actions.catalog import catalog
-from shipyard_api.actions.deploy_site import Designs, Patience, Systems
+from shipyard_api.actions.site_parts import Designs, Patience, Systems
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
-from shipyard_api.domain.actions import ENDED, ActionId
+from shipyard_api.domain.actions import ENDED, ActionId, ActionName
 from shipyard_api.domain.configdocs import BufferMode
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import DesignRules
@@ -118,6 +118,7 @@ class World:
     early: tuple[str, ...] = ()
     parameters: dict[str, Any] = field(default_factory=dict)
     kubernetes: dict[str, Any] = field(default_factory=dict)
+    name: ActionName = ActionName.DEPLOY_SITE
     clock: FakeClock = field(default_factory=FakeClock)
     provisioner: FakeProvisioner = field(init=False)
     action: ActionId = field(init=False)
@@ -142,8 +143,8 @@ class World:
             new_id=lambda: "0" * 26,
             time_scale=1.0,
         )
-        request = ActionRequest("deploy_site", self.parameters, None)
-        self.action = create(request, Caller("tester", "admin", str(uuid.uuid4()))).id
+        request = ActionRequest(self.name, self.parameters, None)
+        self.action = create(request, Caller("tester", frozenset({"admin"}), str(uuid.uuid4()))).action.id
         with store.begin() as tx:
             # The database's clock runs, the world's stands still.
             tx.turns._connection.execute(tables.actions.update().values(wake_at=self.clock.now()))

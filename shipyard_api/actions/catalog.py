@@ -1,9 +1,9 @@
-"""Every action of this release. A new one is a module and a line here."""
+"""Every action that this release runs. A new one is a module and a line here."""
 
 from collections.abc import Mapping
 
-from shipyard_api.actions import deploy_site
-from shipyard_api.actions.deploy_site import Designs, Patience, Systems
+from shipyard_api.actions import deploy_site, test_site, update_site, update_software
+from shipyard_api.actions.site_parts import Designs, Patience, SiteParts, Systems
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.ports.store import Store
@@ -13,6 +13,7 @@ from shipyard_api.workflow.definition import Definition
 def catalog(
     store: Store, designs: Designs, systems: Systems, rules: DesignRules, patience: Patience
 ) -> Mapping[ActionName, Definition]:
-    """Return the definition of every action."""
-    definitions = (deploy_site.definition(store, designs, systems, rules, patience),)
+    """Return the definition of every action; one that takes servers down has none until that is safe."""
+    parts = SiteParts(store, designs, systems, rules, patience)
+    definitions = (action.definition(parts) for action in (deploy_site, update_site, update_software, test_site))
     return {definition.name: definition for definition in definitions}

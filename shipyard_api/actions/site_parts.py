@@ -1,7 +1,4 @@
-"""deploy_site: from a committed design to running servers (contract: shipyard-actions, 5.1; product, section 5).
-
-The software stage is not part of this release; it will follow ``drydock_build.prepare_and_deploy_nodes``.
-"""
+"""What the site actions are made of: their steps, under the names that scripts know (contract: shipyard-actions, 5)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,7 +7,7 @@ from shipyard_api.actions.steps.baremetal_nodes import BaremetalNodes
 from shipyard_api.actions.steps.mark_revision import MarkRevision
 from shipyard_api.actions.steps.questions import Question
 from shipyard_api.actions.steps.site_work import SiteWork
-from shipyard_api.domain.actions import ActionName, StepId
+from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.configdocs import Rendering, Revision
 from shipyard_api.domain.findings import Finding, error, errors, info
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
@@ -18,7 +15,6 @@ from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
 from shipyard_api.ports.provisioner import Operation, Provisioner
 from shipyard_api.ports.store import Store
-from shipyard_api.workflow.definition import Definition
 
 CONCURRENCY = StepId("dag_concurrency_check")
 PREFLIGHT = StepId("preflight.ucp_preflight_check")
@@ -27,10 +23,11 @@ VALIDATE_DOCUMENTS = StepId("validate_site_design.deckhand_validate_site_design"
 VALIDATE_PROVISIONER = StepId("validate_site_design.drydock_validate_site_design")
 VERIFY_SITE = StepId("drydock_build.verify_site")
 PREPARE_SITE = StepId("drydock_build.prepare_site")
+VERIFY_NODES_EXIST = StepId("drydock_build.verify_nodes_exist")
 PREPARE_AND_DEPLOY_NODES = StepId("drydock_build.prepare_and_deploy_nodes")
 TAG = StepId("create_action_tag")
 
-BY_PROVISIONER = (VALIDATE_PROVISIONER, VERIFY_SITE, PREPARE_SITE, PREPARE_AND_DEPLOY_NODES)
+BY_PROVISIONER = (VALIDATE_PROVISIONER, VERIFY_SITE, PREPARE_SITE, VERIFY_NODES_EXIST, PREPARE_AND_DEPLOY_NODES)
 """The steps that need the provisioner."""
 
 LOOKING = frozenset({CONCURRENCY, PREFLIGHT, CONFIGURATION, VALIDATE_DOCUMENTS, VALIDATE_PROVISIONER})
@@ -64,45 +61,82 @@ class Systems:
     cluster: Cluster | None = None
 
 
-def definition(store: Store, designs: Designs, systems: Systems, rules: DesignRules, patience: Patience) -> Definition:
-    """Return the steps of deploy_site, in order."""
-    provisioner = systems.provisioner
-    questions = _Questions(store, designs, provisioner, rules)
-
-    def question(
-        step: StepId, ask: Callable[[int], Sequence[Finding]], spares: tuple[StepId, ...] | None = None
-    ) -> Question:
-        return Question(step, ask, patience.questions, patience.pause, spares)
-
-    return Definition(
-        ActionName.DEPLOY_SITE,
-        (
-            question(CONCURRENCY, questions.is_alone),
-            # The one place where a provisioner that is not well lets its steps be left out (contract, chapter 13).
-            question(PREFLIGHT, questions.is_provisioner_healthy, BY_PROVISIONER),
-            question(CONFIGURATION, questions.what_is_configured, ()),
-            question(VALIDATE_DOCUMENTS, questions.are_documents_sound, ()),
-            question(VALIDATE_PROVISIONER, questions.does_provisioner_accept),
-            SiteWork(VERIFY_SITE, Operation.VERIFY_SITE, lambda c: c.verify_site, store, provisioner),
-            SiteWork(PREPARE_SITE, Operation.PREPARE_SITE, lambda c: c.prepare_site, store, provisioner),
-            BaremetalNodes(
-                PREPARE_AND_DEPLOY_NODES, store, provisioner, systems.cluster, patience.questions, patience.pause
-            ),
-            MarkRevision(TAG, store, designs.store, LOOKING, patience.questions),
-        ),
-    )
-
-
 @dataclass(frozen=True, slots=True)
-class _Questions:
-    """What deploy_site wants to know before it changes anything; each answer is findings about a revision."""
+class SiteParts:
+    """The steps that site actions share. An action names those that it has, in its order."""
 
     store: Store
     designs: Designs
-    provisioner: Provisioner
+    systems: Systems
     rules: DesignRules
+    patience: Patience
 
-    def is_alone(self, revision: int) -> Sequence[Finding]:
+    def is_alone(self) -> Question:
+        """Tell that no other site action holds the site."""
+        return self._question(CONCURRENCY, self._is_alone)
+
+    def is_provisioner_healthy(self, *, by_provisioner: Sequence[StepId] | None = BY_PROVISIONER) -> Question:
+        """Ask the provisioner how it is; where the action continues on a failure, its steps are left out.
+
+        The one place where that is decided (contract, chapter 13). None: the action fails all the same.
+        """
+        spares = None if by_provisioner is None else tuple(by_provisioner)
+        return self._question(PREFLIGHT, self._is_provisioner_healthy, spares)
+
+    def is_site_configured(self) -> Question:
+        """Tell how patient to be and in which groups to deploy."""
+        return self._question(CONFIGURATION, self._is_site_configured, ())
+
+    def is_configuration_there(self) -> Question:
+        """Look for the deployment configuration alone."""
+        return self._question(CONFIGURATION, self._is_configuration_there)
+
+    def are_documents_sound(self) -> Question:
+        """Check the design once more, from what is stored."""
+        return self._question(VALIDATE_DOCUMENTS, lambda revision: self._read(revision)[1], ())
+
+    def does_provisioner_accept(self) -> Question:
+        """Let the provisioner check the design as it reads it."""
+        return self._question(VALIDATE_PROVISIONER, self._does_provisioner_accept)
+
+    def verify_site(self) -> SiteWork:
+        """Let the provisioner verify the site."""
+        return SiteWork(
+            VERIFY_SITE, Operation.VERIFY_SITE, lambda c: c.verify_site, self.store, self.systems.provisioner
+        )
+
+    def prepare_site(self) -> SiteWork:
+        """Let the provisioner prepare the site."""
+        return SiteWork(
+            PREPARE_SITE, Operation.PREPARE_SITE, lambda c: c.prepare_site, self.store, self.systems.provisioner
+        )
+
+    def does_provisioner_know_nodes(self) -> Question:
+        """Guard a site that runs against a provisioner that lost its data."""
+        return self._question(VERIFY_NODES_EXIST, self._does_provisioner_know_nodes, ())
+
+    def prepare_and_deploy_nodes(self) -> BaremetalNodes:
+        """Prepare and deploy the nodes, group by group."""
+        systems, patience = self.systems, self.patience
+        return BaremetalNodes(
+            PREPARE_AND_DEPLOY_NODES,
+            self.store,
+            systems.provisioner,
+            systems.cluster,
+            patience.questions,
+            patience.pause,
+        )
+
+    def mark_revision(self) -> MarkRevision:
+        """Tag the revision with how the action went."""
+        return MarkRevision(TAG, self.store, self.designs.store, LOOKING, self.patience.questions)
+
+    def _question(
+        self, step: StepId, ask: Callable[[int], Sequence[Finding]], spares: tuple[StepId, ...] | None = None
+    ) -> Question:
+        return Question(step, ask, self.patience.questions, self.patience.pause, spares)
+
+    def _is_alone(self, _revision: int) -> Sequence[Finding]:
         """A unique index already refused a second site action; this says which one holds the site."""
         with self.store.begin() as tx:
             running = tx.actions.running_site_action()
@@ -110,13 +144,14 @@ class _Questions:
             return [error("SiteActionNotRunning", "No site action holds the site, although this one runs.")]
         return [info("SiteActionAlone", f"{running[1].value} {running[0]} is the only site action")]
 
-    def is_provisioner_healthy(self, revision: int) -> Sequence[Finding]:
+    def _is_provisioner_healthy(self, _revision: int) -> Sequence[Finding]:
         """Any answer but success fails; unlike upstream, where an HTTP 500 passes."""
-        self.provisioner.check_health()
-        return [info("ProvisionerHealthy", f"{self.provisioner.name} is healthy")]
+        provisioner = self.systems.provisioner
+        provisioner.check_health()
+        return [info("ProvisionerHealthy", f"{provisioner.name} is healthy")]
 
-    def what_is_configured(self, revision: int) -> Sequence[Finding]:
-        """Tell the configuration; the action works from what was frozen when it was created."""
+    def _is_site_configured(self, revision: int) -> Sequence[Finding]:
+        """The action works from what was frozen when it was created; this tells it."""
         inputs, findings = self._read(revision)
         if inputs is None or errors(findings):
             return findings
@@ -130,18 +165,36 @@ class _Questions:
             )
         ]
 
-    def are_documents_sound(self, revision: int) -> Sequence[Finding]:
-        """Check the design once more, from what is stored."""
-        return self._read(revision)[1]
+    def _is_configuration_there(self, revision: int) -> Sequence[Finding]:
+        if not revision:
+            return [error("NoCommittedConfigdocs", "Unable to locate a committed revision: no configdocs are in force")]
+        inputs, findings = self._read(revision, self.rules.read_configuration)
+        return findings if inputs is None else [info("ConfigurationFound", f"revision {revision} is configured")]
 
-    def does_provisioner_accept(self, revision: int) -> Sequence[Finding]:
-        """Let the provisioner check the design as it reads it."""
-        return self.provisioner.validate_design(self.provisioner.design_reference(revision))
+    def _does_provisioner_accept(self, revision: int) -> Sequence[Finding]:
+        provisioner = self.systems.provisioner
+        return provisioner.validate_design(provisioner.design_reference(revision))
 
-    def _read(self, revision: int) -> tuple[SiteInputs | None, Sequence[Finding]]:
+    def _does_provisioner_know_nodes(self, _revision: int) -> Sequence[Finding]:
+        provisioner = self.systems.provisioner
+        known = provisioner.conditions()
+        if not known:
+            return [
+                error(
+                    "NoNodesKnown",
+                    f"{provisioner.name} knows no machine, and this site is said to run: it may have lost its data. If "
+                    "it has not, run deploy_site, or ask with continue-on-fail.",
+                )
+            ]
+        return [info("NodesKnown", f"{provisioner.name} knows {len(known)} machines")]
+
+    def _read(self, revision: int, read: "Reader | None" = None) -> tuple[SiteInputs | None, Sequence[Finding]]:
         try:
-            return self.rules.read(revision, self.designs.rendered(Revision(revision)))
+            return (read or self.rules.read)(revision, self.designs.rendered(Revision(revision)))
         except RenderingFailed as failed:
             return None, failed.findings
         except UnknownRevision as unknown:
             return None, (error("RevisionNotFound", str(unknown)),)
+
+
+Reader = Callable[[int, Rendering], tuple[SiteInputs | None, Sequence[Finding]]]

@@ -15,39 +15,58 @@ from shipyard_api.api import (
     health,
     nodes,
     notes,
+    plans,
     reports,
     site_nodes,
     site_statuses,
+    steps,
+    validations,
+    workflows,
 )
+from shipyard_api.api.audit import Audit
 from shipyard_api.api.auth import Authentication
+from shipyard_api.api.rendered_actions import RenderedActions
 from shipyard_api.api.request_context import RequestContext
+from shipyard_api.api.security_headers import SecurityHeaders
+from shipyard_api.api.write_limit import WriteLimit
+from shipyard_api.ports.identity import Identities, Policy
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.usecases.commit_configdocs import CommitConfigdocs
 from shipyard_api.usecases.control_action import ControlAction
 from shipyard_api.usecases.create_action import CreateAction
 from shipyard_api.usecases.describe_action import DescribeAction
+from shipyard_api.usecases.limit_writes import LimitWrites
+from shipyard_api.usecases.list_actions import ListActions
 from shipyard_api.usecases.list_nodes import ListNodes
 from shipyard_api.usecases.load_configdocs import LoadConfigdocs
+from shipyard_api.usecases.plan_site import PlanSite
 from shipyard_api.usecases.read_configdocs import ReadConfigdocs
+from shipyard_api.usecases.read_logs import ReadLogs
 from shipyard_api.usecases.read_notes import ReadNotes
+from shipyard_api.usecases.read_validations import ReadValidations
 from shipyard_api.usecases.report_action import ReportAction
 from shipyard_api.usecases.site_statuses import SiteStatuses
-from shipyard_api.usecases.tokens import ApiTokens
 
 
 @dataclass(frozen=True, slots=True)
 class Collaborators:
     """What the resources work with. The two limits are the largest bodies accepted, in bytes."""
 
-    tokens: ApiTokens
+    identities: Identities
+    policy: Policy
+    limit_writes: LimitWrites
     load_configdocs: LoadConfigdocs
     commit_configdocs: CommitConfigdocs
     read_configdocs: ReadConfigdocs
     create_action: CreateAction
     control_action: ControlAction
+    plan_site: PlanSite
     describe_action: DescribeAction
+    list_actions: ListActions
     report_action: ReportAction
     read_notes: ReadNotes
+    read_logs: ReadLogs
+    read_validations: ReadValidations
     list_nodes: ListNodes
     site_statuses: SiteStatuses
     schemas: Schemas
@@ -60,6 +79,7 @@ def routes(own: Collaborators) -> dict[str, Any]:
     """Return every address with its resource."""
     v1 = "/api/v1.0"
     describe, read = own.describe_action, own.read_configdocs
+    rendered = RenderedActions()
     return {
         "/versions": health.Versions(),
         "/health": health.Readiness(describe),
@@ -70,14 +90,21 @@ def routes(own: Collaborators) -> dict[str, Any]:
         f"{v1}/renderedconfigdocs": designs.RenderedConfigdocs(read),
         f"{v1}/commitconfigdocs": configdocs.Commit(own.commit_configdocs),
         f"{v1}/revisions/{{revision}}/rendered-documents": designs.RevisionDesign(read),
-        f"{v1}/actions": actions.Actions(own.create_action, describe, own.read_notes, own.schemas, own.json_bytes),
-        f"{v1}/actions/{{action_id}}": actions.Action(describe, own.read_notes),
+        f"{v1}/actions": actions.Actions(
+            own.create_action, own.list_actions, own.read_notes, own.schemas, rendered, own.json_bytes
+        ),
+        f"{v1}/actions/{{action_id}}": actions.Action(describe, own.read_notes, own.read_validations, rendered),
         f"{v1}/actions/{{action_id}}/control/{{control_verb}}": actions.Control(own.control_action),
-        f"{v1}/actions/{{action_id}}/steps/{{step_id}}": actions.Step(describe, own.read_notes),
+        f"{v1}/actions/{{action_id}}/steps/{{step_id}}": steps.Step(describe, own.read_notes),
+        f"{v1}/actions/{{action_id}}/steps/{{step_id}}/logs": steps.StepLogs(own.read_logs),
+        f"{v1}/actions/{{action_id}}/validations/{{validation_id}}": validations.ActionValidation(own.read_validations),
         f"{v1}/actions/{{action_id}}/groups": nodes.Groups(describe),
         f"{v1}/actions/{{action_id}}/nodes": nodes.Nodes(describe),
         f"{v1}/actions/{{action_id}}/report": reports.Report(own.report_action),
+        f"{v1}/plans": plans.Plans(own.plan_site, own.schemas, own.json_bytes),
         f"{v1}/notedetails/{{note_id}}": notes.NoteDetails(own.read_notes),
+        f"{v1}/workflows": workflows.Workflows(own.list_actions),
+        f"{v1}/workflows/{{workflow_id}}": workflows.Workflow(describe),
         f"{v1}/nodes": site_nodes.SiteNodes(own.list_nodes),
         f"{v1}/nodes/{{node_name}}": site_nodes.SiteNode(own.list_nodes),
         f"{v1}/site_statuses": site_statuses.SiteStatuses(own.site_statuses),
@@ -86,7 +113,13 @@ def routes(own: Collaborators) -> dict[str, Any]:
 
 def create_app(own: Collaborators) -> "falcon.App[Any, Any]":
     """Return the WSGI application."""
-    middleware: list[Any] = [RequestContext(), Authentication(own.tokens)]
+    middleware: list[Any] = [
+        Audit(),
+        SecurityHeaders(),
+        RequestContext(),
+        Authentication(own.identities, own.policy),
+        WriteLimit(own.limit_writes),
+    ]
     app: falcon.App[Any, Any] = falcon.App(middleware=middleware)
     app.req_options.auto_parse_qs_csv = False
     app.req_options.keep_blank_qs_values = False

@@ -1,47 +1,22 @@
-"""Who may do what: every route names its rule, and a rule names the roles that satisfy it.
+"""Who asks, and whether they may: every route names its rule, and a rule is satisfied by a role or it is not.
 
 The names of the rules are upstream's (contract: shipyard-rest, chapter 4), so that policy files stay valid later.
 """
 
 import base64
 from collections.abc import Mapping
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import falcon
 
 from shipyard_api.domain.errors import Forbidden, Unauthenticated
+from shipyard_api.ports import identity as ports
 from shipyard_api.usecases.context import Caller
-from shipyard_api.usecases.tokens import ApiTokens
 
 Policy = Mapping[str, str | None]
 """A resource's rule for each of its methods; None for what anyone may ask."""
 
-READ = frozenset({"admin", "viewer"})
-WRITE = frozenset({"admin"})
-# A provisioner needs the passwords of the machines that it installs, and nothing else of ours.
-DESIGN = READ | {"peer"}
-SECRETS = WRITE | {"peer"}
-
-_PREFIX = "workflow_orchestrator:"
-RULES = {
-    f"{_PREFIX}list_actions": READ,
-    f"{_PREFIX}create_action": WRITE,
-    f"{_PREFIX}get_action": READ,
-    f"{_PREFIX}get_action_step": READ,
-    f"{_PREFIX}get_notedetails": READ,
-    f"{_PREFIX}get_site_statuses": READ,
-    f"{_PREFIX}list_nodes": READ,
-    f"{_PREFIX}invoke_action_control": WRITE,
-    f"{_PREFIX}get_configdocs_status": READ,
-    f"{_PREFIX}create_configdocs": WRITE,
-    f"{_PREFIX}get_configdocs": READ,
-    f"{_PREFIX}get_configdocs_cleartext": WRITE,
-    f"{_PREFIX}commit_configdocs": WRITE,
-    f"{_PREFIX}get_renderedconfigdocs": DESIGN,
-    f"{_PREFIX}get_renderedconfigdocs_cleartext": SECRETS,
-}
-
-# A token is 41 characters; anything near this length is an attempt to be expensive.
+# One of our own has 41 characters and one of Keystone some hundreds; anything near this is an attempt to be expensive.
 _LONGEST = 4096
 
 
@@ -55,8 +30,9 @@ class Guarded(Protocol):
 class Authentication:
     """Middleware; ``policy`` of a resource maps a method to its rule, None for what anyone may ask."""
 
-    def __init__(self, tokens: ApiTokens) -> None:
-        self._tokens = tokens
+    def __init__(self, identities: ports.Identities, policy: ports.Policy) -> None:
+        self._identities = identities
+        self._policy = policy
 
     def process_resource(
         self, req: falcon.Request, _resp: falcon.Response, resource: object, _params: dict[str, str]
@@ -70,24 +46,33 @@ class Authentication:
         rule = resource.policy[req.method]
         if rule is None:
             return
-        secret = _secret(req)
-        if not secret or len(secret) > _LONGEST:
-            raise Unauthenticated
-        token = self._tokens.authenticate(secret)
-        if token.role not in RULES[rule]:
-            raise Forbidden
-        req.context.caller = Caller(token.name, token.role, req.context.marker)
+        req.context.challenge = self._identities.challenge
+        identity = self._identities.of(_as_sent(req))
+        req.context.identity = identity
+        req.context.policy = self._policy
+        req.context.caller = Caller(identity.user, identity.roles, req.context.marker, identity.key)
+        require(req, rule)
 
 
 def may(req: falcon.Request, rule: str) -> bool:
-    """Say whether the caller, who is known by now, satisfies a further rule."""
-    return req.context.caller.role in RULES[rule]
+    """Say whether the caller, who is known by now, satisfies a further rule. Raises PolicyBroken."""
+    policy: ports.Policy = req.context.policy
+    return policy.allows(rule, req.context.identity)
 
 
 def require(req: falcon.Request, rule: str) -> None:
     """Raise Forbidden unless the caller satisfies a further rule, one for what a parameter asks for."""
     if not may(req, rule):
         raise Forbidden
+
+
+def _as_sent(req: falcon.Request) -> Mapping[str, Any]:
+    """Return the request with its token where Keystone's clients put theirs, however it was sent."""
+    token = _secret(req)
+    if token and len(token) > _LONGEST:
+        raise Unauthenticated
+    environ = {name: value for name, value in req.env.items() if name != "HTTP_X_AUTH_TOKEN"}
+    return {**environ, "HTTP_X_AUTH_TOKEN": token} if token else environ
 
 
 def _secret(req: falcon.Request) -> str | None:

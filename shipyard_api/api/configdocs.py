@@ -43,7 +43,6 @@ class Collection:
         """Put the documents into the buffer."""
         req.context.error_type = "AppError"
         empty = boolean(req, "empty-collection", default=False)
-        mode = one_of(req, "buffermode", BufferMode, BufferMode.REJECT_ON_CONTENTS, _no_such_mode)
         entries: list[Any] = []
         if not empty:
             if not req.content_length:
@@ -53,6 +52,7 @@ class Collection:
                 raise Invalid(
                     UNSUITABLE, "The body holds no document; use empty-collection=true to empty the collection"
                 )
+        mode = one_of(req, "buffermode", BufferMode, BufferMode.REJECT_ON_CONTENTS, _no_such_mode)
         loaded = self._load(collection_id, mode, entries)
         # What was stored is 201 even if something is wrong with it: existing clients read that from the body.
         code = falcon.HTTP_400 if errors(loaded.findings) else falcon.HTTP_201

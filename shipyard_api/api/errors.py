@@ -11,6 +11,7 @@ from shipyard_api.domain import errors
 from shipyard_api.domain.findings import Finding
 from shipyard_api.ports.documents import SecretsLocked
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+from shipyard_api.ports.identity import PolicyBroken
 from shipyard_api.ports.store import StoreUnavailable
 
 LOG = logging.getLogger(__name__)
@@ -47,8 +48,11 @@ TABLE: tuple[tuple[type[Exception], str, str, bool], ...] = (
     (errors.Unauthenticated, falcon.HTTP_401, "ApiError", False),
     (errors.Forbidden, falcon.HTTP_403, "ApiError", False),
     (errors.NotFound, falcon.HTTP_404, "ApiError", False),
+    (errors.KeyReused, falcon.HTTP_422, "ApiError", False),
     (errors.Conflict, falcon.HTTP_409, "ApiError", False),
     (errors.TooLarge, falcon.HTTP_413, "ApiError", False),
+    (PolicyBroken, falcon.HTTP_417, "ApiError", False),
+    (errors.TooManyRequests, falcon.HTTP_429, "ApiError", True),
     (BrokenDesign, falcon.HTTP_500, "ApiError", False),
     (DetailsOutOfReach, falcon.HTTP_500, "ApiError", False),
     (Refused, falcon.HTTP_502, "PeerError", False),
@@ -66,6 +70,7 @@ def install(app: "falcon.App[Any, Any]") -> None:
     app.add_error_handler(StoreUnavailable, _store)
     app.add_error_handler(PeerError, _peer)
     app.add_error_handler(SecretsLocked, _locked)
+    app.add_error_handler(PolicyBroken, _policy)
     app.add_error_handler(errors.ShipyardError, _ours)
     app.add_error_handler(DetailsOutOfReach, _out_of_reach)
 
@@ -80,14 +85,16 @@ def lookup(kind: type[Exception]) -> tuple[str, str, bool]:
 
 def _ours(req: falcon.Request, resp: falcon.Response, error: errors.ShipyardError, _params: Any) -> None:
     code, error_type, retry = lookup(type(error))
-    if error_type == "ApiError":
+    if error_type == "ApiError" and not isinstance(error, errors.Forbidden | errors.Blocked):
         error_type = getattr(req.context, "error_type", error_type)
     findings: Sequence[Finding] = getattr(error, "findings", ())
     again = error.again if isinstance(error, errors.Conflict) else retry
     told = messages(findings)
+    if isinstance(error, errors.TooManyRequests):
+        resp.set_header("Retry-After", str(error.seconds))
     _answer(req, resp, code, error.title, error.reason, error_type, retry=again, told=told)
     if code == falcon.HTTP_401:
-        resp.set_header("WWW-Authenticate", 'Token realm="Shipyard"')
+        resp.set_header("WWW-Authenticate", req.context.challenge)
 
 
 def _out_of_reach(req: falcon.Request, resp: falcon.Response, error: DetailsOutOfReach, params: Any) -> None:
@@ -120,6 +127,14 @@ def _locked(req: falcon.Request, resp: falcon.Response, error: SecretsLocked, _p
     _answer(req, resp, code, "Secrets cannot be opened", reason, error_type, retry=retry)
 
 
+def _policy(req: falcon.Request, resp: falcon.Response, error: PolicyBroken, _params: Any) -> None:
+    """Say no more than the contract does (shipyard-rest, chapter 3): the rules are nobody else's business."""
+    code, error_type, retry = lookup(PolicyBroken)
+    LOG.error("policy cannot be evaluated", extra={"trouble": str(error)})
+    told = [{"message": "Expectation Failed", "error": True}]
+    _answer(req, resp, code, "Expectation Failed", None, error_type, retry=retry, told=told)
+
+
 def _framework(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, _params: Any) -> None:
     """The framework's description is the message and its title the reason: existing clients expect it so."""
     resp.set_headers(error.headers or {})
@@ -144,7 +159,7 @@ def _answer(
     resp: falcon.Response,
     code: str,
     title: str | None,
-    reason: str,
+    reason: str | None,
     error_type: str,
     *,
     retry: bool,

@@ -9,7 +9,7 @@ from shipyard_api.api.reading import whole_number, words
 from shipyard_api.api.times import zulu
 from shipyard_api.domain.facts import GroupStatus
 from shipyard_api.domain.nodes import NodeStatus
-from shipyard_api.ports.store import GroupRecord, NodeRecord, PhaseRecord
+from shipyard_api.ports.progress import GroupRecord, NodeRecord, PhaseRecord
 from shipyard_api.usecases.describe_action import DescribeAction, Page
 
 MOST = 1000
@@ -29,7 +29,7 @@ class Groups:
         after = whole_number(req, "marker", -1, least=0, most=2**31 - 1)
         groups = self._describe.groups(action_id, page, after)
         last = str(groups[-1].index) if len(groups) == page.limit else None
-        resp.media = {"groups": [_group(group) for group in groups], "next": last}
+        resp.media = {"groups": [_listed(group) for group in groups], "next": last}
 
 
 class Nodes:
@@ -57,6 +57,11 @@ def name_of_node(req: falcon.Request, name: str) -> str:
     return written
 
 
+def _listed(group: GroupRecord) -> dict[str, Any]:
+    phases = [{**phase_entity(phase), "message": phase.message, "nodes": list(phase.nodes)} for phase in group.phases]
+    return {**group_entity(group), "phases": phases}
+
+
 def _page(req: falcon.Request, statuses: list[str]) -> Page:
     groups = tuple(req.get_param_as_list("group") or ())
     if any("\0" in group for group in groups):
@@ -68,7 +73,8 @@ def _page(req: falcon.Request, statuses: list[str]) -> Page:
     )
 
 
-def _group(group: GroupRecord) -> dict[str, Any]:
+def group_entity(group: GroupRecord) -> dict[str, Any]:
+    """Return a deployment group as it is shown, without its phases."""
     return {
         "name": group.name,
         "critical": group.critical,
@@ -80,18 +86,16 @@ def _group(group: GroupRecord) -> dict[str, Any]:
             "total": sum(group.nodes.values()),
             **{status.value: number for status, number in group.nodes.items()},
         },
-        "phases": [_phase(phase) for phase in group.phases],
     }
 
 
-def _phase(phase: PhaseRecord) -> dict[str, Any]:
+def phase_entity(phase: PhaseRecord) -> dict[str, Any]:
+    """Return a phase of a group, or a batch of one, as it is shown everywhere."""
     return {
         "phase": phase.phase,
         "batch": phase.batch,
         "status": phase.status,
-        "message": phase.message,
         "job": phase.job,
-        "nodes": list(phase.nodes),
         "submitted_at": zulu(phase.submitted_at),
         "running_at": zulu(phase.running_at),
         "ended_at": zulu(phase.ended_at),

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any, TypeVar
@@ -9,6 +10,7 @@ from typing import Any, TypeVar
 import falcon
 
 from shipyard_api.api.errors import InvalidFormat
+from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.errors import Invalid, TooLarge
 
 E = TypeVar("E", bound=Enum)
@@ -17,6 +19,7 @@ E = TypeVar("E", bound=Enum)
 _DEEPEST = 64
 # Python writes no longer ones.
 _DIGITS = 4300
+_LONGEST_COUNT = 18
 
 
 def read_body(req: falcon.Request, limit: int) -> bytes:
@@ -73,6 +76,33 @@ def whole_number(req: falcon.Request, name: str, default: int, *, least: int, mo
     if not (written.isascii() and written.isdigit() and len(written) <= 10 and least <= int(written) <= most):
         raise falcon.HTTPInvalidParam(f"The value must be an integer from {least} to {most}.", name)
     return int(written)
+
+
+def action_name(written: str) -> ActionName:
+    """Return the name of an action; raises Invalid for what is none."""
+    try:
+        return ActionName(written)
+    except ValueError:
+        raise Invalid("Unable to start action", f"Unsupported Action: {written}") from None
+
+
+def integer(req: falcon.Request, name: str) -> int | None:
+    """Return a parameter that is any integer, None if it is absent."""
+    written = req.get_param(name)
+    if written is None:
+        return None
+    if not re.fullmatch(r"[+-]?[0-9]+", written):
+        raise falcon.HTTPInvalidParam("The value must be an integer.", name)
+    # Nothing is counted that far, and Python reads no number of any length.
+    return int(written[:_LONGEST_COUNT])
+
+
+def text(req: falcon.Request, name: str) -> tuple[str, ...]:
+    """Return a repeatable parameter whose values are any text that can be stored."""
+    given = tuple(req.get_param_as_list(name) or ())
+    if any("\0" in one for one in given):
+        raise falcon.HTTPInvalidParam("The value cannot hold the character NUL.", name)
+    return given
 
 
 def one_of(req: falcon.Request, name: str, kind: type[E], default: E, refuse: Callable[[str], Invalid]) -> E:

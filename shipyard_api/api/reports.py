@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 import falcon
 
 from shipyard_api.api.auth import Policy
-from shipyard_api.api.nodes import node_entity
+from shipyard_api.api.nodes import group_entity, node_entity, phase_entity
 from shipyard_api.api.times import zulu
 from shipyard_api.domain.actions import lifecycle
 from shipyard_api.domain.facts import GroupStatus
 from shipyard_api.domain.nodes import NodeStatus
-from shipyard_api.ports.store import ActionRecord, PhaseRecord
+from shipyard_api.ports.store import ActionRecord
 from shipyard_api.usecases import report_action
 from shipyard_api.usecases.report_action import ReportAction, ReportedGroup, ReportedNode
 
@@ -63,36 +63,11 @@ def _totals(report: report_action.Report) -> dict[str, Any]:
 
 
 def _group(reported: ReportedGroup) -> dict[str, Any]:
-    group = reported.group
-    return {
-        "name": group.name,
-        "critical": group.critical,
-        "status": group.status,
-        "reason": group.reason,
-        "detail": group.detail,
-        "shortfalls": list(reported.shortfalls),
-        "depends_on": list(group.depends_on),
-        "nodes": {
-            "total": sum(group.nodes.values()),
-            **{status.value: number for status, number in group.nodes.items()},
-        },
-        "phases": [
-            {**_phase(phase), "message": phase.message, "nodes_sent": len(phase.nodes), "look_at": place}
-            for phase, place in reported.phases
-        ],
-    }
-
-
-def _phase(phase: PhaseRecord) -> dict[str, Any]:
-    return {
-        "phase": phase.phase,
-        "batch": phase.batch,
-        "status": phase.status,
-        "job": phase.job,
-        "submitted_at": zulu(phase.submitted_at),
-        "running_at": zulu(phase.running_at),
-        "ended_at": zulu(phase.ended_at),
-    }
+    phases = [
+        {**phase_entity(phase), "message": phase.message, "nodes_sent": len(phase.nodes), "look_at": place}
+        for phase, place in reported.phases
+    ]
+    return {**group_entity(reported.group), "shortfalls": list(reported.shortfalls), "phases": phases}
 
 
 def _nodes(report: report_action.Report) -> list[dict[str, Any]]:
@@ -104,7 +79,7 @@ def _nodes(report: report_action.Report) -> list[dict[str, Any]]:
         for group, phase in node.phases:
             key = (group, phase.phase, phase.batch)
             if key not in shown:
-                shown[key] = {"group": group, **_phase(phase)}
+                shown[key] = {"group": group, **phase_entity(phase)}
             found.append(shown[key])
         return found
 

@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 import falcon
 
 from shipyard_api.api.auth import Policy
-from shipyard_api.api.nodes import MOST, name_of_node, node_entity
+from shipyard_api.api.nodes import MOST, name_of_node, node_entity, phase_entity
 from shipyard_api.api.reading import whole_number, words
 from shipyard_api.api.times import zulu
 from shipyard_api.domain.nodes import NodeStatus
-from shipyard_api.ports.store import LastNodeRecord, NodeChange, NodePast, PhaseRecord
+from shipyard_api.ports.progress import LastNodeRecord, NodeChange, NodePast
 from shipyard_api.usecases.list_nodes import ListNodes
 
 # A line of the journal can name every node of a site, and each action has some of them.
@@ -67,7 +67,7 @@ def _past(past: NodePast) -> dict[str, Any]:
         "created_at": zulu(past.created_at),
         **entity,
         "changes": [_change(change) for change in past.changes],
-        "phases": [_phase(group, phase) for group, phase in past.phases],
+        "phases": [{**phase_entity(phase), "group": group, "message": phase.message} for group, phase in past.phases],
     }
 
 
@@ -80,18 +80,4 @@ def _change(change: NodeChange) -> dict[str, Any]:
         "reason": change.reason,
         "detail": change.detail,
         "late": change.late,
-    }
-
-
-def _phase(group: str, phase: PhaseRecord) -> dict[str, Any]:
-    return {
-        "phase": phase.phase,
-        "batch": phase.batch,
-        "group": group,
-        "status": phase.status,
-        "message": phase.message,
-        "job": phase.job,
-        "submitted_at": zulu(phase.submitted_at),
-        "running_at": zulu(phase.running_at),
-        "ended_at": zulu(phase.ended_at),
     }

@@ -13,7 +13,7 @@ def error_status(
     *,
     path: str,
     title: str | None,
-    reason: str,
+    reason: str | None,
     error_type: str,
     code: str,
     retry: bool,

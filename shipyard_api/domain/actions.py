@@ -1,8 +1,9 @@
 """Actions and their steps: names, states, and how the words of the wire follow from them."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NewType
+from typing import NewType
 
 ActionId = NewType("ActionId", str)
 """A ULID: 26 letters and digits, in order of time."""
@@ -10,11 +11,55 @@ ActionId = NewType("ActionId", str)
 StepId = NewType("StepId", str)
 """Step name as scripts know it, ``group.step`` (contract: shipyard-actions, age B)."""
 
+BARE_GROUPS = ("preflight", "drydock_build")
+"""Ids without a step of their own that field scripts compare: each stands for its group of steps (product, 5)."""
+
 
 class ActionName(Enum):
-    """What an operator can ask for in this release."""
+    """What an operator can ask for (contract: shipyard-actions, chapter 1)."""
 
     DEPLOY_SITE = "deploy_site"
+    UPDATE_SITE = "update_site"
+    UPDATE_SOFTWARE = "update_software"
+    REDEPLOY_SERVER = "redeploy_server"
+    RELABEL_NODES = "relabel_nodes"
+    TEST_SITE = "test_site"
+
+
+EXCLUSIVE = frozenset(ActionName) - {ActionName.TEST_SITE}
+"""The actions of which only one can run at a time (contract: shipyard-actions, chapter 7)."""
+
+
+class DocumentChecks(Enum):
+    """How much of a design is checked before an action on it is accepted."""
+
+    NONE = "none"
+    CONFIGURATION = "configuration"
+    EVERYTHING = "everything"
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What must hold before an action is accepted (contract: shipyard-actions, chapter 4).
+
+    ``commits``: no committed revision may have been left out since the last site action.
+    """
+
+    documents: DocumentChecks
+    commits: bool = False
+
+
+_WHOLE_SITE = Checks(DocumentChecks.EVERYTHING, commits=True)
+_TARGETED = Checks(DocumentChecks.CONFIGURATION)
+CHECKS: Mapping[ActionName, Checks] = {
+    ActionName.DEPLOY_SITE: _WHOLE_SITE,
+    ActionName.UPDATE_SITE: _WHOLE_SITE,
+    ActionName.UPDATE_SOFTWARE: Checks(DocumentChecks.CONFIGURATION, commits=True),
+    ActionName.REDEPLOY_SERVER: _TARGETED,
+    ActionName.RELABEL_NODES: _TARGETED,
+    ActionName.TEST_SITE: Checks(DocumentChecks.NONE),
+}
+"""The checks of each action. All but one with none at all need a committed revision."""
 
 
 class RunState(Enum):
@@ -59,14 +104,6 @@ CONTROLLABLE: dict[Control, RunState] = {
     Control.RETRY: RunState.FAILED,
 }
 """The state in which an action must be for each (contract: shipyard-rest, 6.7; a paused action is unpaused first)."""
-
-
-def continues_on_fail(parameters: Mapping[str, Any]) -> bool:
-    """Return whether the parameter ``continue-on-fail`` asks for it: the text "true" in any case, or a boolean.
-
-    Contract: shipyard-actions, chapter 3.
-    """
-    return str(parameters.get("continue-on-fail", "")).lower() == "true"
 
 
 class StepState(Enum):

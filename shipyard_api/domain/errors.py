@@ -4,6 +4,7 @@ Each error carries the two texts of the Status object (contract: shipyard-rest, 
 ``message`` and ``reason`` its ``reason``. Both are read by operators and by scripts.
 """
 
+import math
 from collections.abc import Sequence
 
 from shipyard_api.domain.findings import Finding
@@ -42,8 +43,34 @@ class Conflict(ShipyardError):
         self.again = again
 
 
+class Blocked(Conflict):
+    """Another request is changing the configdocs at this moment."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Blocked by another process",
+            "Another process is currently blocking this request with a lock for configdocs_update. Lock expires in "
+            "not more than 60 seconds",
+            again=True,
+        )
+
+
+class KeyReused(Conflict):
+    """A request has the key of another one, and asks for something else."""
+
+
 class Precondition(ShipyardError):
     """Something that must come first has not been done."""
+
+
+class TooManyRequests(ShipyardError):
+    """The caller writes more often than allowed; ``seconds``, a whole number above 0, is after when it may be right."""
+
+    def __init__(self, pause: float) -> None:
+        self.seconds = max(1, math.ceil(pause))
+        super().__init__(
+            "Too many requests", f"This caller has written as often as is allowed; ask again in {self.seconds} s"
+        )
 
 
 class Unauthenticated(ShipyardError):
@@ -56,5 +83,5 @@ class Unauthenticated(ShipyardError):
 class Forbidden(ShipyardError):
     """The caller is known, and may not do this."""
 
-    def __init__(self) -> None:
-        super().__init__("Forbidden", "Credentials do not permit access")
+    def __init__(self, reason: str = "Credentials do not permit access") -> None:
+        super().__init__("Forbidden", reason)

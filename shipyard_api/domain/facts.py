@@ -157,6 +157,23 @@ class NodesKept:
 
 
 @dataclass(frozen=True, slots=True)
+class Noted:
+    """Fact: something that people who look at the action should know; ``kind`` is a word or two on what it is about."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFailed:
+    """Fact: a peer has given no answer, ``attempt`` times by now, and the step asks again ``pause`` seconds later."""
+
+    attempt: int
+    why: str
+    pause: float
+
+
+@dataclass(frozen=True, slots=True)
 class RolloutEnded:
     """Fact: no group can move any more. Names by status, in the order of the document and of the names."""
 

@@ -79,6 +79,7 @@ _LEAST = {
     "rollout_ended": 1,
     "work_left_behind": 1,
     "late": 1,
+    "noted": 1,
     "finding": 1,
     "phase_started": 2,
     "join_awaited": 2,
@@ -93,9 +94,10 @@ def kinds(verbosity: int) -> tuple[str, ...]:
     return tuple(kind for kind, least in _LEAST.items() if least <= verbosity)
 
 
-def creation(action: ActionId, revision: Revision, at: datetime) -> Note:
+def creation(action: ActionId, revision: Revision | None, at: datetime) -> Note:
     """Return the note of an action's creation. It is a view of the action's own row, and so has the action's id."""
-    return Note(action, action, None, action, "action metadata", f"Configdoc revision {revision}", 1, at)
+    text = "No configdocs are committed" if revision is None else f"Configdoc revision {revision}"
+    return Note(action, action, None, action, "action metadata", text, 1, at)
 
 
 def notes(action: ActionId, name: ActionName, lines: Iterable[Line], verbosity: int = MOST) -> Iterator[Note]:
@@ -226,6 +228,10 @@ def _late(facts: Facts, _jobs: _Jobs) -> Iterator[_Told]:
     yield _Told(1, "Late Result", "; ".join([*told, _word(facts, "message")]).removesuffix("; "), _word(facts, "job"))
 
 
+def _noted(facts: Facts, _jobs: _Jobs) -> Iterator[_Told]:
+    yield _Told(1, _word(facts, "kind"), _word(facts, "text"))
+
+
 def _finding(facts: Facts, _jobs: _Jobs) -> Iterator[_Told]:
     level = _word(facts, "level")
     verbosity = {Level.ERROR.value: 1, Level.WARNING.value: 2}.get(level)
@@ -242,6 +248,7 @@ _TELLERS: Mapping[str, Callable[[Facts, _Jobs], Iterator[_Told]]] = {
     "rollout_ended": _rollout_ended,
     "work_left_behind": _work_left_behind,
     "late": _late,
+    "noted": _noted,
     "finding": _finding,
     "join_awaited": _join_awaited,
     "phase_started": _started,

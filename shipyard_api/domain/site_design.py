@@ -137,6 +137,16 @@ class DesignRules:
         findings = (*findings, *self.version.check(one.document for one in rendering.documents))
         return inputs, findings
 
+    def read_configuration(self, revision: int, rendering: Rendering) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
+        """Return what an action that touches no node works from, and what is wrong with the configuration alone."""
+        findings = _secret_inputs(rendering)
+        if findings:
+            return None, findings
+        documents = tuple(one.document for one in rendering.documents)
+        configuration, named, found = _configuration(documents, self.check)
+        inputs = SiteInputs(revision, configuration, named, None) if configuration else None
+        return inputs, tuple(found)
+
     def _joining(self, inputs: SiteInputs) -> tuple[SiteInputs, tuple[Finding, ...]]:
         """Settle whether deployed nodes must join a cluster; a site that wants it needs one that we know."""
         wanted = inputs.configuration.join

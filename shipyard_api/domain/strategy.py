@@ -22,7 +22,6 @@ DEFAULT_STRATEGY_NAME = "deployment-strategy"
 SCHEMA = "shipyard/DeploymentStrategy/v1"
 
 # A message shows the ends of a longer path; the diagnostic always has all of it, for whoever must untie the knot.
-_CYCLE_SHOWN = 40
 
 # Looking for the name that was meant costs a comparison with every group, so a document of nothing but unknown names
 # gets its suggestions only at the first few, and the check stays linear.
@@ -271,16 +270,11 @@ def _shortest_cycle(graph: "nx.DiGraph[str]", start: str, knot: set[str]) -> tup
 
 
 def _cycle_finding(cycle: tuple[str, ...], index: int) -> Finding:
-    shown = cycle
-    if len(cycle) > _CYCLE_SHOWN:
-        half = _CYCLE_SHOWN // 2
-        shown = (*cycle[:half], f"({len(cycle) - 2 * half} more, see the diagnostic)", *cycle[-half:])
     return error(
         "DeploymentGroupCycleError",
-        "The deployment groups specified in the Deployment Strategy have groups that form a cycle: "
-        + " -> ".join(shown),
+        "The deployment groups specified in the Deployment Strategy have groups that form a cycle.",
         path=f"/groups/{index}/depends_on",
-        diagnostic="The following are involved in a circular dependency: " + ", ".join(cycle[:-1]),
+        diagnostic="The following are involved in a circular dependency: " + " -> ".join(cycle),
     )
 
 

@@ -1,18 +1,21 @@
 """Our own state: what each use case and each turn needs of it. One transaction at a time, all or nothing."""
 
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Some
-from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from shipyard_api.domain.actions import ActionId, ActionName, Control, RunState, StepId, StepState
 from shipyard_api.domain.configdocs import Revision
-from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.progress import GroupRecord, LastNodeRecord, NodePast, NodeRecord
 from shipyard_api.ports.provisioner import JobId, JobReport, Marker, Work
+from shipyard_api.ports.write_limits import WriteLimits
 
 Json = Mapping[str, Any]
+T = TypeVar("T")
 
 
 class StoreUnavailable(Exception):
@@ -33,30 +36,44 @@ class SiteBusy(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class RequestKey:
+    """What a caller named a request, so that it may be sent again; ``digest`` is of what was asked, 32 bytes."""
+
+    key: str
+    digest: bytes
+
+
+class RequestKeyTaken(Exception):
+    """The caller has already created an action with this key."""
+
+
+@dataclass(frozen=True, slots=True)
 class NewAction:
-    """An action as it is created; ``steps`` in order."""
+    """An action as it is created; ``steps`` in order. ``facts`` are what its journal begins with."""
 
     id: ActionId
     name: ActionName
     parameters: Json
     user: str
     context_marker: str
-    revision: Revision
+    revision: Revision | None
     allow_intermediate_commits: bool | None
     inputs: Json
     steps: Sequence[StepId]
+    key: RequestKey | None = None
+    facts: Sequence[object] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ActionRecord:
-    """An action as it stands."""
+    """An action as it stands. ``revision`` is None if it needs no documents, and none were committed."""
 
     id: ActionId
     name: ActionName
     parameters: Json
     user: str
     context_marker: str
-    revision: Revision
+    revision: Revision | None
     allow_intermediate_commits: bool | None
     state: RunState
     created_at: datetime
@@ -79,6 +96,17 @@ class StepRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class StepRun:
+    """How a step was run: by the worker that began it; ``failed`` are the lines that end its failed attempts, in order.
+
+    The latest attempt has the lines after the last of these; every other one those up to its own, and that.
+    """
+
+    worker: str
+    failed: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
 class CommandRecord:
     """One line of an action's command audit."""
 
@@ -87,92 +115,6 @@ class CommandRecord:
     command: str
     user: str
     at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class PhaseRecord:
-    """A phase of a group that was started, as it stands; of one that was sent in parts there is one for each batch.
-
-    ``running_at``: when the provisioner was first seen to be at it, and no longer had it waiting in its queue.
-    """
-
-    phase: str
-    batch: int
-    status: str
-    job: str
-    nodes: Sequence[str]
-    message: str
-    submitted_at: datetime
-    running_at: datetime | None
-    ended_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class GroupRecord:
-    """A deployment group of an action, as it stands; ``nodes`` counts its members by status."""
-
-    index: int
-    name: str
-    critical: bool
-    depends_on: Sequence[str]
-    status: str
-    reason: str | None
-    detail: str
-    nodes: Mapping[NodeStatus, int]
-    phases: Sequence[PhaseRecord]
-
-
-@dataclass(frozen=True, slots=True)
-class NodeRecord:
-    """A node of an action, as it stands; ``group`` sent it last, ``groups`` hold it."""
-
-    name: str
-    status: NodeStatus
-    reason: str | None
-    detail: str
-    group: str | None
-    groups: Sequence[str]
-    updated_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class LastNodeRecord:
-    """A node as the latest action that held it left it, or has it now."""
-
-    action: ActionId
-    node: NodeRecord
-
-
-@dataclass(frozen=True, slots=True)
-class NodeChange:
-    """A status that a node got in an action; ``late``: it came after we had stopped waiting, and counted no more.
-
-    ``phase`` and ``group`` are of the move that sent the node; None where none did.
-    """
-
-    at: datetime
-    status: NodeStatus
-    phase: str | None
-    group: str | None
-    reason: str | None
-    detail: str
-    late: bool
-
-
-@dataclass(frozen=True, slots=True)
-class NodePast:
-    """What one action did with a node: how it stands there, each status on the way, and the phases that sent it.
-
-    Changes are in order of time; phases, each with its group, in the order in which they began.
-    """
-
-    action: ActionId
-    name: ActionName
-    state: RunState
-    created_at: datetime
-    node: NodeRecord
-    changes: Sequence[NodeChange]
-    phases: Sequence[tuple[str, PhaseRecord]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +128,19 @@ class JournalEntry:
     at: datetime
     worker: str
     facts: Json
+
+
+@dataclass(frozen=True, slots=True)
+class WantedActions:
+    """Which actions a list is to have: those that every filter lets through; ``states`` None: any, the others empty."""
+
+    names: Some[ActionName] = ()
+    states: Some[RunState] | None = None
+    users: Some[str] = ()
+    since: datetime | None = None
+
+
+EVERY_ACTION = WantedActions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,10 +182,11 @@ class TokenRecord:
 
     id: str
     name: str
-    role: str
+    roles: Sequence[str]
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
+    last_used_at: datetime | None
 
 
 class Turns(Protocol):
@@ -281,7 +237,13 @@ class Actions(Protocol):
     """Actions, their steps, and what is shown of them."""
 
     def create(self, action: NewAction) -> ActionRecord:
-        """Insert the action with its steps, its audit line and its first wake-up; raises SiteBusy."""
+        """Insert the action with its steps, its audit line, its first facts and its first wake-up.
+
+        Raises RequestKeyTaken, and SiteBusy for an action that others keep out; then nothing was inserted.
+        """
+
+    def with_key(self, user: str, key: str) -> tuple[ActionRecord, bytes] | None:
+        """Return the action that this user created with this key, and the digest of what was asked."""
 
     def running_site_action(self) -> tuple[ActionId, ActionName] | None:
         """Return the site action that has not ended, if there is one."""
@@ -289,8 +251,24 @@ class Actions(Protocol):
     def get(self, action: ActionId) -> ActionRecord | None:
         """Return the action."""
 
-    def all(self) -> Sequence[ActionRecord]:
-        """Return every action, in order of creation."""
+    def all(
+        self, wanted: WantedActions = EVERY_ACTION, *, after: ActionId | None = None, limit: int | None = None
+    ) -> Sequence[ActionRecord]:
+        """Return actions after the given id, in order of creation; without anything said, every one."""
+
+    def some(self, actions: Some[ActionId]) -> Sequence[ActionRecord]:
+        """Return these actions, in order of creation."""
+
+    def version(self, action: ActionId) -> str | None:
+        """Return a text that is another one after whatever changes what is shown of the action; None for no action."""
+
+    def versions(
+        self, wanted: WantedActions = EVERY_ACTION, *, after: ActionId | None = None, limit: int | None = None
+    ) -> Sequence[tuple[ActionId, str]]:
+        """Return the versions of the actions that ``all`` would return."""
+
+    def created_at(self, name: ActionName, moment: datetime) -> ActionRecord | None:
+        """Return the action of that name that was created at exactly that moment."""
 
     def steps(self, actions: Some[ActionId]) -> Mapping[ActionId, Sequence[StepRecord]]:
         """Return the steps of these actions, in order."""
@@ -326,11 +304,22 @@ class Actions(Protocol):
     def journal(self, action: ActionId, kinds: Some[str] = ()) -> Sequence[JournalEntry]:
         """Return what happened, in order; only entries of these kinds if any are given."""
 
+    def runs(self, action: ActionId) -> Mapping[StepId, StepRun]:
+        """Return how each step was run that has begun."""
+
+    def lines(
+        self, action: ActionId, step: StepId, *, after: int, until: int | None, limit: int
+    ) -> Sequence[JournalEntry]:
+        """Return the entries about a step after one id, and up to another one, in order.
+
+        At most ``limit``, and fewer where they are large; none only if there are no more.
+        """
+
     def journal_line(self, line: int) -> tuple[ActionId, JournalEntry] | None:
         """Return one entry by its id, and the action that it is about."""
 
-    def late(self) -> Sequence[tuple[ActionId, JournalEntry]]:
-        """Return how work that was left behind has ended, of all actions, in order."""
+    def noted(self, actions: Some[ActionId] | None = None) -> Sequence[tuple[ActionId, JournalEntry]]:
+        """Return, in order, what is noted on actions and none of their steps; None asks for all actions."""
 
 
 class Nodes(Protocol):
@@ -376,7 +365,7 @@ class Stragglers(Protocol):
 class Tokens(Protocol):
     """API tokens, by the hash of their secret."""
 
-    def create(self, name: str, role: str, digest: bytes, expires_at: datetime | None) -> TokenRecord:
+    def create(self, name: str, roles: Sequence[str], digest: bytes, expires_at: datetime | None) -> TokenRecord:
         """Store a token."""
 
     def by_digest(self, digest: bytes) -> TokenRecord | None:
@@ -387,6 +376,9 @@ class Tokens(Protocol):
 
     def revoke(self, token: str) -> bool:
         """Revoke a token by its id; return whether it was there and valid."""
+
+    def used(self, token: str) -> None:
+        """Write down that a token was used just now, unless it says so of the last minute. Waits for nobody."""
 
 
 class Transaction(Protocol):
@@ -412,9 +404,19 @@ class Transaction(Protocol):
     def tokens(self) -> Tokens:
         """API tokens."""
 
+    @property
+    def write_limits(self) -> WriteLimits:
+        """How often each caller has written."""
+
 
 class Store(Protocol):
     """The database. Raises StoreUnavailable when it cannot be reached."""
 
     def begin(self) -> AbstractContextManager[Transaction]:
         """Open a transaction; it is kept when the block ends, and undone when the block raises."""
+
+    def read(self, question: Callable[[Transaction], T]) -> T:
+        """Return what a question finds; it must change nothing, since it may be asked once more.
+
+        Quicker than a transaction, and none: each statement of the question sees what is kept by then.
+        """

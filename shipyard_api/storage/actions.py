@@ -13,6 +13,7 @@ from ulid import ULID
 from shipyard_api.domain.actions import (
     CONTROLLABLE,
     ENDED,
+    EXCLUSIVE,
     ActionId,
     ActionName,
     Control,
@@ -22,26 +23,41 @@ from shipyard_api.domain.actions import (
 )
 from shipyard_api.domain.configdocs import Revision
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.ports.progress import GroupRecord, NodeRecord, PhaseRecord
 from shipyard_api.ports.provisioner import JobId
 from shipyard_api.ports.store import (
+    EVERY_ACTION,
     ActionRecord,
     CommandRecord,
-    GroupRecord,
     JournalEntry,
     Json,
     NewAction,
-    NodeRecord,
-    PhaseRecord,
+    RequestKeyTaken,
     SiteBusy,
     StepRecord,
+    StepRun,
+    WantedActions,
 )
+from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.phases import IN_ORDER, phase
 from shipyard_api.storage.turns import SqlTurns
 
 Row = sa.Row[Any]
 
 # What an action is shown with; what it works from can be large, and only the engine reads it.
 _SHOWN = tuple(column for column in t.actions.c if column.name != "inputs")
+
+# A line can name every node of a site. What counts is as it is stored, compressed to a half or a fifth.
+_PAGE_BYTES = 100_000
+
+
+SERVER = "server"
+"""Under this name a connection may know which run of which server it leads to."""
+
+# Which transaction wrote the action's row last. Whatever writes what is shown of an action writes that row too.
+_VERSION: sa.ColumnElement[str] = sa.literal_column("actions.xmin::text").label("version")
+_VERSION_OF = sa.select(_VERSION).select_from(t.actions).where(t.actions.c.id == sa.bindparam("action"))
 
 
 class SqlActions:
@@ -61,7 +77,9 @@ class SqlActions:
             "context_marker": action.context_marker,
             "revision": action.revision,
             "allow_intermediate_commits": action.allow_intermediate_commits,
-            "exclusive": True,
+            "idempotency_key": action.key.key if action.key else None,
+            "request_digest": action.key.digest if action.key else None,
+            "exclusive": action.name in EXCLUSIVE,
             "inputs": dict(action.inputs),
             "state": RunState.QUEUED.value,
             "wake_at": sa.func.now(),
@@ -70,7 +88,10 @@ class SqlActions:
             with self._connection.begin_nested():
                 row = self._connection.execute(t.actions.insert().values(**values).returning(*_SHOWN)).one()
         except IntegrityError as error:
-            if error.orig is None or error.orig.diag.constraint_name != t.ONE_SITE_ACTION:  # type: ignore[attr-defined]  # psycopg2's own error
+            constraint = error.orig.diag.constraint_name if error.orig else ""  # type: ignore[attr-defined]  # psycopg2's own error
+            if constraint == t.ONE_FOR_EACH_KEY:
+                raise RequestKeyTaken from error
+            if constraint != t.ONE_SITE_ACTION:
                 raise
             running = self.running_site_action()
             if running is None:
@@ -85,8 +106,17 @@ class SqlActions:
             ],
         )
         self._audit(action.id, "invoke", action.user)
+        journal.record(self._connection, journal.Line(action.id, row.epoch, None, row.created_at, "api"), action.facts)
         self._turns.wake(action.id, None)
         return _action(row)
+
+    def with_key(self, user: str, key: str) -> tuple[ActionRecord, bytes] | None:
+        """Return the action of this key."""
+        actions = t.actions.c
+        row = self._connection.execute(
+            sa.select(*_SHOWN).where(actions.user_name == user, actions.idempotency_key == key)
+        ).one_or_none()
+        return (_action(row), row.request_digest) if row else None
 
     def running_site_action(self) -> tuple[ActionId, ActionName] | None:
         """Return the site action that has not ended."""
@@ -101,9 +131,38 @@ class SqlActions:
         row = self._connection.execute(sa.select(*_SHOWN).where(t.actions.c.id == action)).one_or_none()
         return _action(row) if row else None
 
-    def all(self) -> Sequence[ActionRecord]:
-        """Return every action."""
-        return [_action(row) for row in self._connection.execute(sa.select(*_SHOWN).order_by(t.actions.c.id))]
+    def all(
+        self, wanted: WantedActions = EVERY_ACTION, *, after: ActionId | None = None, limit: int | None = None
+    ) -> Sequence[ActionRecord]:
+        """Return a page of actions."""
+        query = _wanted(sa.select(*_SHOWN), wanted, after, limit)
+        return [_action(row) for row in self._connection.execute(query)]
+
+    def some(self, actions: Some[ActionId]) -> Sequence[ActionRecord]:
+        """Return these actions."""
+        own = t.actions.c.id
+        return [
+            _action(row) for row in self._connection.execute(sa.select(*_SHOWN).where(own.in_(actions)).order_by(own))
+        ]
+
+    def version(self, action: ActionId) -> str | None:
+        """Return what changes with an action: its row, and with whatever may have set the row back."""
+        found = self._connection.execute(_VERSION_OF, {"action": action}).scalar_one_or_none()
+        return None if found is None else f"{self._connection.info.get(SERVER, '')} {found}"
+
+    def versions(
+        self, wanted: WantedActions = EVERY_ACTION, *, after: ActionId | None = None, limit: int | None = None
+    ) -> Sequence[tuple[ActionId, str]]:
+        """Return the versions of a page of actions."""
+        query = _wanted(sa.select(t.actions.c.id, _VERSION), wanted, after, limit)
+        server = self._connection.info.get(SERVER, "")
+        return [(action, f"{server} {version}") for action, version in self._connection.execute(query)]
+
+    def created_at(self, name: ActionName, moment: datetime) -> ActionRecord | None:
+        """Return the action of that name and moment."""
+        query = sa.select(*_SHOWN).where(t.actions.c.name == name.value, t.actions.c.created_at == moment)
+        row = self._connection.execute(query.order_by(t.actions.c.id).limit(1)).one_or_none()
+        return _action(row) if row else None
 
     def steps(self, actions: Some[ActionId]) -> Mapping[ActionId, Sequence[StepRecord]]:
         """Return the steps of these actions."""
@@ -250,25 +309,55 @@ class SqlActions:
 
     def journal(self, action: ActionId, kinds: Some[str] = ()) -> Sequence[JournalEntry]:
         """Return what happened."""
-        journal = t.journal
-        query = sa.select(journal).where(journal.c.action_id == action)
+        lines = t.journal.c
+        query = sa.select(t.journal).where(lines.action_id == action)
         if kinds:
-            query = query.where(journal.c.kind.in_(kinds))
-        return [_entry(row) for row in self._connection.execute(query.order_by(journal.c.id))]
+            query = query.where(lines.kind.in_(kinds))
+        return [_entry(row) for row in self._connection.execute(query.order_by(lines.id))]
+
+    def runs(self, action: ActionId) -> Mapping[StepId, StepRun]:
+        """Return how each step was run, from the lines that begin a step or an attempt."""
+        lines = t.journal.c
+        begun: dict[StepId, str] = {}
+        failed: defaultdict[StepId, list[int]] = defaultdict(list)
+        for row in self._connection.execute(
+            sa.select(lines.id, lines.step_id, lines.kind, lines.worker)
+            .where(lines.action_id == action, lines.kind.in_([journal.STEP_STARTED, journal.ATTEMPT_FAILED]))
+            .order_by(lines.id)
+        ):
+            if row.kind == journal.ATTEMPT_FAILED:
+                failed[StepId(row.step_id)].append(row.id)
+            else:
+                begun[StepId(row.step_id)] = row.worker
+        return {step: StepRun(worker, failed[step]) for step, worker in begun.items()}
+
+    def lines(
+        self, action: ActionId, step: StepId, *, after: int, until: int | None, limit: int
+    ) -> Sequence[JournalEntry]:
+        """Return a page of the entries about a step. How large they are is asked of the rows, without reading them."""
+        own = t.journal.c
+        found = sa.select(t.journal).where(own.action_id == action, own.step_id == step, own.id > after)
+        if until is not None:
+            found = found.where(own.id <= until)
+        page = found.order_by(own.id).limit(limit).subquery()
+        size = sa.func.pg_column_size(page.c.facts)
+        before = (sa.func.sum(size).over(order_by=page.c.id) - size).label("before")
+        measured = sa.select(page, before).subquery()
+        query = sa.select(measured).where(measured.c.before < _PAGE_BYTES).order_by(measured.c.id)
+        return [_entry(row) for row in self._connection.execute(query)]
 
     def journal_line(self, line: int) -> tuple[ActionId, JournalEntry] | None:
         """Return one entry."""
         row = self._connection.execute(sa.select(t.journal).where(t.journal.c.id == line)).one_or_none()
         return (ActionId(row.action_id), _entry(row)) if row else None
 
-    def late(self) -> Sequence[tuple[ActionId, JournalEntry]]:
-        """Return how work that was left behind has ended; its rows name the few actions that have such lines."""
-        journal, rows = t.journal, t.stragglers
-        left = sa.select(rows.c.action_id).where(rows.c.ended_at.is_not(None))
-        found = self._connection.execute(
-            sa.select(journal).where(journal.c.action_id.in_(left), journal.c.kind == "late").order_by(journal.c.id)
-        )
-        return [(ActionId(row.action_id), _entry(row)) for row in found]
+    def noted(self, actions: Some[ActionId] | None = None) -> Sequence[tuple[ActionId, JournalEntry]]:
+        """Return what is noted on actions; the few lines of these kinds have an index of their own."""
+        query = sa.select(t.journal).where(t.ON_AN_ACTION)
+        if actions is not None:
+            query = query.where(t.journal.c.action_id.in_(actions))
+        rows = self._connection.execute(query.order_by(t.journal.c.id))
+        return [(ActionId(row.action_id), _entry(row)) for row in rows]
 
     def _counts(self, action: ActionId, groups: Sequence[str]) -> Mapping[str, Mapping[NodeStatus, int]]:
         nodes = t.action_nodes
@@ -291,25 +380,28 @@ class SqlActions:
         phases = t.group_phases
         found: defaultdict[str, list[PhaseRecord]] = defaultdict(list)
         for row in self._connection.execute(
-            sa.select(phases)
-            .where(phases.c.action_id == action, phases.c.group_name.in_(groups))
-            # What was recorded in one transaction has one time, and prepare comes first.
-            .order_by(phases.c.submitted_at, phases.c.phase.desc(), phases.c.batch)
+            sa.select(phases).where(phases.c.action_id == action, phases.c.group_name.in_(groups)).order_by(*IN_ORDER)
         ):
-            found[row.group_name].append(
-                PhaseRecord(
-                    row.phase,
-                    row.batch,
-                    row.status,
-                    row.job,
-                    row.nodes,
-                    row.message,
-                    row.submitted_at,
-                    row.running_at,
-                    row.ended_at,
-                )
-            )
+            found[row.group_name].append(phase(row, row.nodes))
         return found
+
+
+def _wanted(
+    query: "sa.Select[Any]", wanted: WantedActions, after: ActionId | None, limit: int | None
+) -> "sa.Select[Any]":
+    """Return a query for those actions alone, in order of creation."""
+    actions = t.actions.c
+    if wanted.names:
+        query = query.where(actions.name.in_([name.value for name in wanted.names]))
+    if wanted.states is not None:
+        query = query.where(actions.state.in_([state.value for state in wanted.states]))
+    if wanted.users:
+        query = query.where(actions.user_name.in_(wanted.users))
+    if wanted.since is not None:
+        query = query.where(actions.created_at >= wanted.since)
+    if after is not None:
+        query = query.where(actions.id > after)
+    return query.order_by(actions.id).limit(limit)
 
 
 def _action(row: Row) -> ActionRecord:
@@ -319,7 +411,7 @@ def _action(row: Row) -> ActionRecord:
         row.parameters,
         row.user_name,
         row.context_marker,
-        Revision(row.revision),
+        None if row.revision is None else Revision(row.revision),
         row.allow_intermediate_commits,
         RunState(row.state),
         row.created_at,

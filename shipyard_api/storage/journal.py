@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.facts import (
+    AttemptFailed,
     GroupChanged,
     GroupStatus,
     JobStarted,
@@ -17,6 +18,7 @@ from shipyard_api.domain.facts import (
     MembersKnown,
     NodesChanged,
     NodesKept,
+    Noted,
     PhaseEnded,
     PhaseRunning,
     PhaseStarted,
@@ -27,6 +29,11 @@ from shipyard_api.domain.facts import (
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.storage import tables as t
+
+STEP_STARTED = "step_started"
+"""The kind of the line that is the first one of a step."""
+ATTEMPT_FAILED = "attempt_failed"
+"""The kind of the lines that end an attempt at a step; the line belongs to the attempt that it ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +269,14 @@ def _finding(_connection: sa.Connection, _line: Line, fact: Finding) -> Recorded
     }
 
 
+def _noted(_connection: sa.Connection, _line: Line, fact: Noted) -> Recorded:
+    return "noted", {"kind": fact.kind, "text": fact.text}
+
+
+def _attempt_failed(_connection: sa.Connection, _line: Line, fact: AttemptFailed) -> Recorded:
+    return ATTEMPT_FAILED, {"attempt": fact.attempt, "why": fact.why, "pause": fact.pause}
+
+
 _RECORDERS: Mapping[type, Callable[[sa.Connection, Line, Any], Recorded]] = {
     MembersKnown: _members_known,
     PhaseStarted: _phase_started,
@@ -275,4 +290,6 @@ _RECORDERS: Mapping[type, Callable[[sa.Connection, Line, Any], Recorded]] = {
     WorkLeftBehind: _work_left_behind,
     NodesKept: _nodes_kept,
     Finding: _finding,
+    Noted: _noted,
+    AttemptFailed: _attempt_failed,
 }

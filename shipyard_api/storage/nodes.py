@@ -11,9 +11,10 @@ import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.ports.progress import LastNodeRecord, NodeChange, NodePast, NodeRecord, PhaseRecord
 from shipyard_api.ports.provisioner import Operation
-from shipyard_api.ports.store import LastNodeRecord, NodeChange, NodePast, NodeRecord, PhaseRecord
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.phases import IN_ORDER, phase
 
 Row = sa.Row[Any]
 
@@ -121,23 +122,11 @@ class SqlNodes:
             sa.select(*shown)
             .join(held, sa.and_(phases.c.action_id == held.c.action_id, phases.c.group_name == held.c.group_name))
             .where(sa.literal(node) == sa.any_(phases.c.nodes))
-            # What was recorded in one transaction has one time, and prepare comes first.
-            .order_by(phases.c.submitted_at, phases.c.phase.desc(), phases.c.batch)
+            .order_by(*IN_ORDER)
         )
         found: defaultdict[str, list[tuple[str, PhaseRecord]]] = defaultdict(list)
         for row in rows:
-            phase = PhaseRecord(
-                row.phase,
-                row.batch,
-                row.status,
-                row.job,
-                (),
-                row.message,
-                row.submitted_at,
-                row.running_at,
-                row.ended_at,
-            )
-            found[row.action_id].append((row.group_name, phase))
+            found[row.action_id].append((row.group_name, phase(row, ())))
         return found
 
 

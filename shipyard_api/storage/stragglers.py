@@ -54,8 +54,12 @@ class SqlStragglers:
         )
         if ended.rowcount != 1:
             return
+        # Writing the row, although nothing in it changes, is how readers learn that more is shown of the action.
         epoch = self._connection.execute(
-            sa.select(t.actions.c.epoch).where(t.actions.c.id == straggler.action)
+            t.actions.update()
+            .where(t.actions.c.id == straggler.action)
+            .values(epoch=t.actions.c.epoch)
+            .returning(t.actions.c.epoch)
         ).scalar_one()
         facts = {
             "job": straggler.job,

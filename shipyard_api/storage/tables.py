@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
 
 ONE_SITE_ACTION = "actions_one_site_action_at_a_time"
+ONE_FOR_EACH_KEY = "actions_one_for_each_key"
 
 metadata = sa.MetaData(
     naming_convention={
@@ -30,8 +31,12 @@ actions = sa.Table(
     sa.Column("parameters", sa.JSON(none_as_null=True), nullable=False),
     sa.Column("user_name", sa.Text, nullable=False),
     sa.Column("context_marker", sa.String(36), nullable=False),
-    sa.Column("revision", sa.Integer, nullable=False),
+    # Absent for an action that needs no documents, where none are committed.
+    sa.Column("revision", sa.Integer),
     sa.Column("allow_intermediate_commits", sa.Boolean),
+    # What the caller sent as Idempotency-Key, and a sha256 of the request that came with it.
+    sa.Column("idempotency_key", sa.String(255)),
+    sa.Column("request_digest", sa.LargeBinary(32)),
     # Whether it keeps every other site action out while it has not ended.
     sa.Column("exclusive", sa.Boolean, nullable=False),
     # What the action works from, frozen when it was created: later commits do not change a running action.
@@ -54,6 +59,13 @@ sa.Index(
     actions.c.exclusive,
     unique=True,
     postgresql_where=sa.text("exclusive AND state IN ('queued', 'running', 'paused')"),
+)
+sa.Index(
+    ONE_FOR_EACH_KEY,
+    actions.c.user_name,
+    actions.c.idempotency_key,
+    unique=True,
+    postgresql_where=sa.text("idempotency_key IS NOT NULL"),
 )
 sa.Index(
     "actions_wake_at_index", actions.c.wake_at, postgresql_where=sa.text("state IN ('queued', 'running', 'paused')")
@@ -153,6 +165,14 @@ sa.Index(
     postgresql_where=sa.text("kind IN ('phase_started', 'job_started')"),
 )
 
+# What a list of actions shows of each, without reading the journals.
+ON_AN_ACTION = journal.c.kind.in_(["late", "noted"])
+sa.Index(
+    "journal_on_actions_index",
+    journal.c.action_id,
+    postgresql_where=sa.text("kind IN ('late', 'noted')"),
+)
+
 stragglers = sa.Table(
     "stragglers",
     metadata,
@@ -238,11 +258,22 @@ api_tokens = sa.Table(
     metadata,
     sa.Column("id", sa.String(26), primary_key=True),
     sa.Column("name", sa.String(128), nullable=False),
-    sa.Column("role", sa.String(16), nullable=False),
+    # Names of roles, as the policy's rules know them.
+    sa.Column("roles", ARRAY(sa.Text), nullable=False),
     # sha256 of the secret. The secret is 192 random bits, so a slow hash would protect nothing more.
     sa.Column("digest", sa.LargeBinary(32), nullable=False, unique=True),
     sa.Column("created_at", _MOMENT, nullable=False, server_default=sa.func.now()),
     sa.Column("expires_at", _MOMENT),
     sa.Column("revoked_at", _MOMENT),
-    sa.CheckConstraint("role IN ('admin', 'viewer', 'peer')", name="role_known"),
+    # To the minute: a token that is in use is not written at every request.
+    sa.Column("last_used_at", _MOMENT),
+)
+
+# When each caller has used up nothing of what it may write. A crash may forget it, so it is not logged.
+rate_limits = sa.Table(
+    "rate_limits",
+    metadata,
+    sa.Column("caller", sa.Text, primary_key=True),
+    sa.Column("free_at", _MOMENT, nullable=False),
+    prefixes=["UNLOGGED"],
 )

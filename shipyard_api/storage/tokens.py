@@ -16,11 +16,11 @@ class SqlTokens:
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
-    def create(self, name: str, role: str, digest: bytes, expires_at: datetime | None) -> TokenRecord:
+    def create(self, name: str, roles: Sequence[str], digest: bytes, expires_at: datetime | None) -> TokenRecord:
         """Store a token."""
         row = self._connection.execute(
             t.api_tokens.insert()
-            .values(id=str(ULID()), name=name, role=role, digest=digest, expires_at=expires_at)
+            .values(id=str(ULID()), name=name, roles=list(roles), digest=digest, expires_at=expires_at)
             .returning(t.api_tokens)
         ).one()
         return _token(row)
@@ -50,6 +50,22 @@ class SqlTokens:
         )
         return done.rowcount == 1
 
+    def used(self, token: str) -> None:
+        """Write down that a token was used."""
+        tokens = t.api_tokens.c
+        long_ago = sa.func.now() - sa.text("interval '1 minute'")
+        due = (
+            sa.select(tokens.id)
+            .where(tokens.id == token, sa.or_(tokens.last_used_at.is_(None), tokens.last_used_at < long_ago))
+            # Somebody else is at it: they write the same, or revoke the token.
+            .with_for_update(skip_locked=True)
+        )
+        self._connection.execute(
+            t.api_tokens.update().where(tokens.id == due.scalar_subquery()).values(last_used_at=sa.func.now())
+        )
+
 
 def _token(row: "sa.Row[tuple[object, ...]]") -> TokenRecord:
-    return TokenRecord(row.id, row.name, row.role, row.created_at, row.expires_at, row.revoked_at)
+    return TokenRecord(
+        row.id, row.name, tuple(row.roles), row.created_at, row.expires_at, row.revoked_at, row.last_used_at
+    )

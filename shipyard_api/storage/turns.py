@@ -89,7 +89,7 @@ class SqlTurns:
         """Record that the claim's step has begun."""
         self._plan(claim, now)
         self._update_step(claim, state=StepState.RUNNING.value, started_at=now, **_memory(state, {}))
-        self._write(claim, now, "step_started", {})
+        self._write(claim, now, journal.STEP_STARTED, {})
 
     def intend(self, claim: Claim, intent: Intent) -> None:
         """Write an intent, or a further attempt at it."""

@@ -1,21 +1,23 @@
 """Transactions: one connection, all the nouns, kept or undone as a whole."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
 from shipyard_api.ports.store import StoreUnavailable
 from shipyard_api.ports.wakeup import Wakeup
-from shipyard_api.storage.actions import SqlActions
+from shipyard_api.storage.actions import SERVER, SqlActions
 from shipyard_api.storage.nodes import SqlNodes
 from shipyard_api.storage.outages import outages
 from shipyard_api.storage.stragglers import SqlStragglers
 from shipyard_api.storage.tokens import SqlTokens
 from shipyard_api.storage.turns import SqlTurns
+from shipyard_api.storage.write_limits import SqlWriteLimits
 
 # A host that loses its power says no farewell, and the database would keep its sessions, with the locks that they hold,
 # for hours. Asking after 20 s of silence, and giving up after three unanswered questions, 10 s each, it lets go within
@@ -24,6 +26,9 @@ _SERVER_KEEPALIVES = "-c tcp_keepalives_idle=20 -c tcp_keepalives_interval=10 -c
 _CLIENT_KEEPALIVES: Mapping[str, int] = MappingProxyType(
     {"keepalives": 1, "keepalives_idle": 20, "keepalives_interval": 10, "keepalives_count": 3}
 )
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,34 +40,72 @@ class SqlTransaction:
     stragglers: SqlStragglers
     tokens: SqlTokens
     nodes: SqlNodes
+    write_limits: SqlWriteLimits
 
 
 class SqlStore:
     """The store on a Postgres. Connections are made when first needed, so a fork before that is harmless."""
 
-    def __init__(self, engine: sa.Engine, wakeup: Wakeup) -> None:
+    def __init__(self, engine: sa.Engine, wakeup: Wakeup, readers: sa.Engine | None = None) -> None:
+        """``readers``: from ``connect_readers``, for what is only read; without it all connections are of one pool."""
         self._engine = engine
         self._wakeup = wakeup
+        self._readers = readers or engine.execution_options(isolation_level="AUTOCOMMIT")
 
     @contextmanager
     def begin(self) -> Iterator[SqlTransaction]:
         """Open a transaction; raises StoreUnavailable when the database is out of reach."""
         with outages(), self._engine.begin() as connection:
-            turns = SqlTurns(connection, self._wakeup)
-            yield SqlTransaction(
-                turns,
-                SqlActions(connection, turns),
-                SqlStragglers(connection),
-                SqlTokens(connection),
-                SqlNodes(connection),
-            )
+            yield self._transaction(connection)
+
+    def read(self, question: Callable[[SqlTransaction], T]) -> T:
+        """Return what a question finds. One whose connection turns out to be dead is asked once more, on another."""
+        try:
+            return self._ask(question)
+        except StoreUnavailable as error:
+            if not getattr(error.__cause__, "connection_invalidated", False):
+                raise
+            return self._ask(question)
 
     def dispose(self) -> None:
         """Close all connections."""
         self._engine.dispose()
+        self._readers.dispose()
+
+    def _ask(self, question: Callable[[SqlTransaction], T]) -> T:
+        with outages(), self._readers.connect() as connection:
+            return question(self._transaction(connection))
+
+    def _transaction(self, connection: sa.Connection) -> SqlTransaction:
+        turns = SqlTurns(connection, self._wakeup)
+        return SqlTransaction(
+            turns,
+            SqlActions(connection, turns),
+            SqlStragglers(connection),
+            SqlTokens(connection),
+            SqlNodes(connection),
+            SqlWriteLimits(connection),
+        )
 
 
-def connect(url: str, *, pool_size: int = 5) -> sa.Engine:
+def connect_readers(url: str, *, pool_size: int = 5) -> sa.Engine:
+    """Return an engine for what is only read: each statement for itself, one message to the database and one back.
+
+    Connections are not tried before they are used; whoever uses one that has died asks again.
+    """
+    readers = connect(url, pool_size=pool_size, isolation_level="AUTOCOMMIT", pool_pre_ping=False)
+    sa.event.listen(readers, "connect", _learn_server)
+    return readers
+
+
+def _learn_server(connection: Any, record: Any) -> None:
+    """Note which server a connection leads to: one that was started anew may have been set back to an earlier state."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_postmaster_start_time()::text")
+        record.info[SERVER] = cursor.fetchone()[0]
+
+
+def connect(url: str, *, pool_size: int = 5, pool_pre_ping: bool = True, **options: Any) -> sa.Engine:
     """Return an engine for a Postgres URL in the form that libpq documents (``postgresql://…``).
 
     Connects to nothing yet. Raises StoreUnavailable for what is no URL, without showing it: it may hold a password.
@@ -76,8 +119,9 @@ def connect(url: str, *, pool_size: int = 5) -> sa.Engine:
         pool_size=pool_size,
         max_overflow=pool_size,
         pool_timeout=10,
-        pool_pre_ping=True,
+        pool_pre_ping=pool_pre_ping,
         connect_args={"connect_timeout": 5, "application_name": "shipyard", **_keepalives(address)},
+        **options,
     )
 
 

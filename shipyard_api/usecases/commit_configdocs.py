@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from shipyard_api.domain.configdocs import Rendering, Revision, RevisionTag, scrubbed
-from shipyard_api.domain.errors import Conflict
+from shipyard_api.domain.errors import Blocked, Conflict
 from shipyard_api.domain.findings import Finding, error, errors
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.ports.documents import DesignStore, LockHeld, RenderingFailed, WriterLock
 from shipyard_api.ports.errors import PeerError
-from shipyard_api.usecases.load_configdocs import Blocked
 from shipyard_api.usecases.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.versions import read_versions
 

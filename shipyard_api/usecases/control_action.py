@@ -1,15 +1,36 @@
 """Pause, unpause and stop an action that runs, and try again one that failed (contract: shipyard-rest, 6.7)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from shipyard_api.domain.actions import CONTROLLABLE, ActionId, ActionName, Control, RunState
+from shipyard_api.domain.actions import (
+    CHECKS,
+    CONTROLLABLE,
+    EXCLUSIVE,
+    ActionId,
+    ActionName,
+    Control,
+    DocumentChecks,
+    RunState,
+)
 from shipyard_api.domain.errors import Conflict, NotFound
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import SiteInputs
-from shipyard_api.ports.store import ActionRecord, NewAction, Store, Transaction
+from shipyard_api.ports.store import ActionRecord, Json, NewAction, SiteBusy, Store, Transaction
 from shipyard_api.usecases.context import Caller
 from shipyard_api.usecases.preconditions import refuse_stragglers, site_is_busy
 from shipyard_api.workflow.definition import Definition
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPlan:
+    """What a retry of an action would be: its stored inputs, the nodes that are left alone, and why it is refused."""
+
+    action: ActionRecord
+    inputs: Json
+    kept: Sequence[NodeName]
+    refused: Conflict | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +61,27 @@ class ControlAction:
                 raise NotFound("Action not found", f"Unknown action {action_id}")
             return self._again(tx, record, caller, force=force)
 
+    def plan_retry(self, action_id: str, *, force: bool) -> RetryPlan:
+        """Return what a retry would work from, and what would refuse it now. Changes nothing; raises NotFound."""
+        with self.store.begin() as tx:
+            old = tx.actions.get(ActionId(action_id))
+            if old is None:
+                raise NotFound("Action not found", f"Unknown action {action_id}")
+            inputs, kept = _left(tx, old)
+            refused = None
+            try:
+                _check(action_id, Control.RETRY, old.state)
+                with site_is_busy():
+                    _look_out(tx, old.name, kept, force=force)
+                    if old.name in EXCLUSIVE and (running := tx.actions.running_site_action()):
+                        raise SiteBusy(*running)
+            except Conflict as conflict:
+                refused = conflict
+        return RetryPlan(old, inputs, kept, refused)
+
     def _again(self, tx: Transaction, old: ActionRecord, caller: Caller, *, force: bool) -> ActionRecord:
-        inputs = tx.actions.inputs(old.id)
-        kept = sorted({*inputs.get("kept", ()), *tx.actions.deployed(old.id)})
-        if not force:
-            refuse_stragglers(tx.stragglers.open(), None, apart_from=frozenset(kept))
+        inputs, kept = _left(tx, old)
+        _look_out(tx, old.name, kept, force=force)
         new = ActionId(self.new_id())
         action = NewAction(
             id=new,
@@ -54,11 +91,25 @@ class ControlAction:
             context_marker=caller.context_marker,
             revision=old.revision,
             allow_intermediate_commits=old.allow_intermediate_commits,
-            inputs={**inputs, **SiteInputs.from_json(inputs).to_json(), "action": new, "kept": kept, "retried": old.id},
+            inputs={**inputs, "action": new, "kept": kept, "retried": old.id},
             steps=[step.id for step in self.definitions[old.name].steps],
         )
         with site_is_busy():
             return tx.actions.create(action)
+
+
+def _left(tx: Transaction, old: ActionRecord) -> tuple[dict[str, Any], list[NodeName]]:
+    """Return what a retry works from, and the nodes that it leaves alone, in order of name."""
+    inputs = dict(tx.actions.inputs(old.id))
+    if CHECKS[old.name].documents is not DocumentChecks.NONE:
+        inputs |= SiteInputs.from_json(inputs).to_json()
+    return inputs, sorted({*inputs.get("kept", ()), *tx.actions.deployed(old.id)})
+
+
+def _look_out(tx: Transaction, name: ActionName, kept: Sequence[NodeName], *, force: bool) -> None:
+    """Refuse a retry while work of an earlier action goes on on nodes that it would touch."""
+    if not force and name in EXCLUSIVE:
+        refuse_stragglers(tx.stragglers.open(), None, apart_from=frozenset(kept))
 
 
 def _check(action_id: str, control: Control, state: RunState | None) -> None:

@@ -4,21 +4,31 @@ Contract: shipyard-rest 6.4, shipyard-actions chapter 4. The action, its steps a
 transaction: either the worker finds all of them, or nothing happened.
 """
 
+import hashlib
+import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shipyard_api.domain.actions import ActionId, ActionName, continues_on_fail
+from shipyard_api.domain.actions import CHECKS, EXCLUSIVE, ActionId, ActionName, DocumentChecks
 from shipyard_api.domain.configdocs import Revision
-from shipyard_api.domain.errors import Conflict, Invalid, Precondition
-from shipyard_api.domain.findings import errors
+from shipyard_api.domain.errors import Conflict, Invalid, KeyReused, Precondition, ShipyardError
+from shipyard_api.domain.facts import Noted
+from shipyard_api.domain.findings import Finding, errors
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.parameters import (
+    ALLOW_INTERMEDIATE_COMMITS,
+    TARGET_REVISION,
+    Parameters,
+    TargetRevision,
+    parse_parameters,
+)
 from shipyard_api.domain.selectors import select
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
-from shipyard_api.ports.documents import DesignStore, RenderingFailed
+from shipyard_api.ports.documents import DesignStore, Landmarks, RenderingFailed
 from shipyard_api.ports.schemas import Schemas
-from shipyard_api.ports.store import ActionRecord, NewAction, Store
+from shipyard_api.ports.store import ActionRecord, NewAction, RequestKey, RequestKeyTaken, SiteBusy, Store, Transaction
 from shipyard_api.usecases.context import Caller
 from shipyard_api.usecases.preconditions import refuse_stragglers, site_is_busy
 from shipyard_api.usecases.rendered_designs import RenderedDesigns
@@ -33,11 +43,56 @@ _MOST_COMMITS = 100
 
 @dataclass(frozen=True, slots=True)
 class ActionRequest:
-    """What the caller asks for. ``allow_intermediate_commits`` is None when it was not said."""
+    """What the caller asks for. ``allow_intermediate_commits`` is None when it was not said.
 
-    name: str
+    ``strict``: refuse parameters that mean nothing. ``key``: the caller's name for this request, None without.
+    """
+
+    name: ActionName
     parameters: Mapping[str, Any]
     allow_intermediate_commits: bool | None
+    strict: bool = False
+    key: str | None = None
+
+    @property
+    def digest(self) -> bytes:
+        """What tells this request from another with the same key: 32 bytes."""
+        asked = [self.name.value, self.parameters, self.allow_intermediate_commits, self.strict]
+        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A request that may become an action now.
+
+    ``revision`` is None where no documents are committed, and ``inputs`` where the action needs none. ``findings``:
+    what is wrong with the design and was let through as asked, as were the ``intermediate`` commits. ``warnings``:
+    parameters that do not mean what they seem to.
+    """
+
+    request: ActionRequest
+    parameters: Parameters
+    revision: Revision | None
+    inputs: SiteInputs | None
+    allowed: bool | None
+    warnings: Sequence[Finding]
+    findings: Sequence[Finding] = ()
+    intermediate: Sequence[Revision] = ()
+
+    @property
+    def let_through(self) -> Mapping[str, object]:
+        """What was asked to be let through, for the log; empty if there is nothing."""
+        told = {"intermediate": self.intermediate, "errors": [finding.message for finding in self.findings]}
+        return {name: list(found) for name, found in told.items() if found}
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """An action that was created, now or (``again``) by an earlier request with the same key."""
+
+    action: ActionRecord
+    warnings: Sequence[Finding]
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +108,57 @@ class CreateAction:
     new_id: Callable[[], str]
     time_scale: float
 
-    def __call__(self, request: ActionRequest, caller: Caller) -> ActionRecord:
+    def __call__(self, request: ActionRequest, caller: Caller) -> Created:
         """Return the action, queued. Raises Invalid, Precondition or Conflict, and then nothing is stored."""
-        name = self._name(request.name)
-        wrong = self.schemas.check(f"actions/{name.value}", dict(request.parameters))
-        if wrong:
-            raise Invalid("Invalid parameters", "; ".join(finding.message for finding in wrong), wrong)
-        revision, between = self._committed()
-        allowed = _allows_intermediate_commits(request)
+        if earlier := self._earlier(request, caller):
+            return earlier
+        checked = self.check(request)
+        if told := checked.let_through:
+            fields = {"action": request.name.value, "revision": checked.revision, "user": caller.user, **told}
+            LOG.warning("let through as asked", extra=fields)
+        action = self._new(checked, caller)
+        try:
+            with self.store.begin() as tx:
+                self._look_out(tx, checked)
+                with site_is_busy():
+                    return Created(tx.actions.create(action), checked.warnings)
+        except (Conflict, RequestKeyTaken):
+            # What is in the way may be this very request, sent twice at once.
+            if earlier := self._earlier(request, caller):
+                return earlier
+            raise
+
+    def refusal(self, request: ActionRequest, revision: Revision | None) -> ShipyardError | None:
+        """Return what would be raised now, None if the action would be created. Changes nothing.
+
+        ``revision``: as if that were committed; None for what is.
+        """
+        try:
+            checked = self.check(request, revision)
+            with self.store.begin() as tx, site_is_busy():
+                self._look_out(tx, checked)
+                if request.name in EXCLUSIVE and (running := tx.actions.running_site_action()):
+                    raise SiteBusy(*running)
+        except (Invalid, Precondition, Conflict) as refused:
+            return refused
+        return None
+
+    def check(self, request: ActionRequest, planned: Revision | None = None) -> Checked:
+        """Return what the action would work from. Changes nothing; raises Invalid, Precondition or Conflict.
+
+        That another action runs is not looked at here: it may have ended before this one is stored. ``planned`` stands
+        for the committed revision.
+        """
+        checks = CHECKS[request.name]
+        parameters, warnings = self._parameters(request)
+        landmarks = self.designs.landmarks()
+        revision = planned or committed_revision(landmarks)
+        if checks.documents is DocumentChecks.NONE:
+            return Checked(request, parameters, revision, None, request.allow_intermediate_commits, warnings)
+        if revision is None:
+            raise Precondition("No committed configdocs", "Unable to locate a committed revision in Deckhand")
+        allowed = _allows_intermediate_commits(request, parameters)
+        between = self._intermediate_commits(landmarks, revision) if checks.commits else ()
         if between and not allowed:
             raise Conflict(
                 "Intermediate commit detected",
@@ -68,79 +166,129 @@ class CreateAction:
                 "of a site action, e.g. update_site. If you are aware and these other commits are intended, please "
                 "rerun this action with the option `allow-intermediate-commits=True`",
             )
-        if between:
-            fields = {"action": name.value, "revision": revision, "intermediate": between, "user": caller.user}
-            LOG.info("intermediate commits are let through as asked", extra=fields)
+        inputs, findings = self._inputs(request.name, revision, parameters)
+        if request.name not in self.definitions:
+            raise self._not_yet(request.name, parameters, landmarks)
+        return Checked(request, parameters, revision, inputs, allowed, warnings, findings, between)
+
+    def _look_out(self, tx: Transaction, checked: Checked) -> None:
+        """Refuse an action on nodes that earlier work still holds."""
+        if checked.inputs and CHECKS[checked.request.name].documents is DocumentChecks.EVERYTHING:
+            left = () if checked.parameters.force else tx.stragglers.open()
+            if left:
+                refuse_stragglers(left, self._nodes(checked.inputs))
+
+    def _earlier(self, request: ActionRequest, caller: Caller) -> Created | None:
+        """Return what came of this request when it was sent before; raises KeyReused if that was another."""
+        if request.key is None:
+            return None
+        with self.store.begin() as tx:
+            found = tx.actions.with_key(caller.user, request.key)
+        if found is None:
+            return None
+        action, digest = found
+        if digest != request.digest:
+            raise KeyReused(
+                "Idempotency-Key used before",
+                f"This key was sent with another request, which created action {action.id}. Choose a new key for every "
+                "new request.",
+            )
+        return Created(action, parse_parameters(action.name, action.parameters)[1], again=True)
+
+    def _parameters(self, request: ActionRequest) -> tuple[Parameters, Sequence[Finding]]:
+        wrong = self.schemas.check(f"actions/{request.name.value}", dict(request.parameters))
+        if wrong:
+            raise Invalid("Invalid parameters", "; ".join(finding.message for finding in wrong), wrong)
+        parameters, warnings = parse_parameters(request.name, request.parameters)
+        if warnings and request.strict:
+            raise Invalid("Invalid parameters", " ".join(finding.message for finding in warnings), warnings)
+        return parameters, warnings
+
+    def _intermediate_commits(self, landmarks: Landmarks, committed: Revision) -> Sequence[Revision]:
+        """Return what was committed since the last site action and that none was run on (seed 004).
+
+        Without a site action so far it is as if there had been one on revision 0.
+        """
+        acted_on = landmarks.with_any(*SITE_ACTIONS) or Revision(0)
+        tags = [tag.value for tag in COMMITS]
+        since = self.designs.revisions(tags=tags, after=acted_on, limit=_MOST_COMMITS)
+        return [record.revision for record in since if record.revision < committed]
+
+    def _inputs(
+        self, name: ActionName, revision: Revision, parameters: Parameters
+    ) -> tuple[SiteInputs, Sequence[Finding]]:
+        """Return what the action works from, and what is wrong with it and was let through as asked."""
+        everything = CHECKS[name].documents is DocumentChecks.EVERYTHING
+        read = self.rules.read if everything else self.rules.read_configuration
         try:
-            inputs, findings = self.rules.read(revision, self.rendered.of(revision))
+            inputs, findings = read(revision, self.rendered.of(revision))
         except RenderingFailed as failed:
             inputs, findings = None, failed.findings
-        continues = continues_on_fail(request.parameters)
-        if inputs is None or (errors(findings) and not continues):
+        wrong = errors(findings)
+        if inputs is None or (wrong and not parameters.continues_on_fail):
             raise Invalid("Document validation failed", "InvalidConfigurationDocuments", findings)
-        if wrong := errors(findings):
-            fields = {"action": name.value, "revision": revision, "errors": [str(one.message) for one in wrong]}
-            LOG.warning("unsound documents are let through as asked", extra=fields)
-        action = self._new(name, request, caller, inputs, allowed)
-        with self.store.begin() as tx:
-            if not _is_true(request.parameters.get("force")) and (left := tx.stragglers.open()):
-                refuse_stragglers(left, self._nodes(inputs))
-            with site_is_busy():
-                return tx.actions.create(action)
+        return inputs, wrong
+
+    def _not_yet(self, name: ActionName, parameters: Parameters, landmarks: Landmarks) -> Exception:
+        """Return why an action that was found to be fine does not run."""
+        if name is ActionName.REDEPLOY_SERVER and _revision_of(parameters.target_revision, landmarks) is None:
+            return Precondition(
+                "Target revision not found",
+                f"There is no {parameters.target_revision.value} revision to deploy from. Choose another one with the "
+                f"parameter {TARGET_REVISION}.",
+            )
+        nodes = ", ".join(parameters.targets[:5]) + (", …" if len(parameters.targets) > 5 else "")
+        return Conflict(
+            "Action not available",
+            f"{name.value} of {nodes} was checked and is in order, but this release cannot take a server out of the "
+            "cluster before it is worked on, and does not touch one that may be in use. Nothing was changed.",
+        )
 
     def _nodes(self, inputs: SiteInputs) -> frozenset[NodeName]:
         """Return the nodes that an action on this design will work on."""
         machines = self.rendered.inventory(Revision(inputs.revision))
         return frozenset().union(*(select(group.selectors, machines) for group in inputs.strategy.groups))
 
-    def _committed(self) -> tuple[Revision, Sequence[Revision]]:
-        """Return the revision in force, and those committed since the last site action that none was run on (seed 004).
-
-        Without a site action so far it is as if there had been one on revision 0.
-        """
-        landmarks = self.designs.landmarks()
-        committed = committed_revision(landmarks)
-        if committed is None:
-            raise Precondition("No committed configdocs", "Unable to locate a committed revision in Deckhand")
-        acted_on = landmarks.with_any(*SITE_ACTIONS) or Revision(0)
-        tags = [tag.value for tag in COMMITS]
-        since = self.designs.revisions(tags=tags, after=acted_on, limit=_MOST_COMMITS)
-        return committed, [record.revision for record in since if record.revision < committed]
-
-    def _name(self, written: str) -> ActionName:
-        for name in self.definitions:
-            if name.value == written:
-                return name
-        raise Invalid("Unable to start action", f"Unsupported Action: {written}")
-
-    def _new(
-        self, name: ActionName, request: ActionRequest, caller: Caller, inputs: SiteInputs, allowed: bool | None
-    ) -> NewAction:
-        action = ActionId(self.new_id())
+    def _new(self, checked: Checked, caller: Caller) -> NewAction:
+        request = checked.request
+        action, definition = ActionId(self.new_id()), self.definitions[request.name]
+        inputs: dict[str, Any] = {"v": 1, "revision": checked.revision or 0}
+        if checked.inputs:
+            inputs = checked.inputs.scaled(self.time_scale).to_json()
+        if checked.parameters.continues_on_fail:
+            inputs["continue_on_fail"] = True
+        noted = [Noted("Not in this release", definition.missing)] if definition.missing else []
+        noted += [Noted("Parameter", warning.message) for warning in checked.warnings]
         return NewAction(
             id=action,
-            name=name,
+            name=request.name,
             parameters=request.parameters,
             user=caller.user,
             context_marker=caller.context_marker,
-            revision=Revision(inputs.revision),
-            allow_intermediate_commits=allowed,
-            inputs={**inputs.scaled(self.time_scale).to_json(), "action": action, "name": name.value}
-            | ({"continue_on_fail": True} if continues_on_fail(request.parameters) else {}),
-            steps=[step.id for step in self.definitions[name].steps],
+            revision=checked.revision,
+            allow_intermediate_commits=checked.allowed,
+            inputs={**inputs, "action": action, "name": request.name.value},
+            steps=[step.id for step in definition.steps],
+            key=RequestKey(request.key, request.digest) if request.key is not None else None,
+            facts=(*noted, *checked.findings),
         )
 
 
-def _allows_intermediate_commits(request: ActionRequest) -> bool | None:
+def _allows_intermediate_commits(request: ActionRequest, parameters: Parameters) -> bool | None:
     """Return whether the query or the parameter of that name allows it (seed 004); None if neither says anything.
 
     Either is enough: the command line always sends the query, with False unless its flag is given.
     """
-    written = request.parameters.get("allow-intermediate-commits")
-    if written is not None and _is_true(written):
-        return True
-    return request.allow_intermediate_commits if written is None else bool(request.allow_intermediate_commits)
+    if ALLOW_INTERMEDIATE_COMMITS not in request.parameters:
+        return request.allow_intermediate_commits
+    return bool(parameters.allows_intermediate_commits or request.allow_intermediate_commits)
 
 
-def _is_true(written: object) -> bool:
-    return str(written).lower() == "true"
+def _revision_of(target: TargetRevision, landmarks: Landmarks) -> Revision | None:
+    match target:
+        case TargetRevision.COMMITTED:
+            return committed_revision(landmarks)
+        case TargetRevision.LAST_SITE_ACTION:
+            return landmarks.with_any(*SITE_ACTIONS)
+        case TargetRevision.SUCCESSFUL_SITE_ACTION:
+            return landmarks.with_any(SITE_ACTIONS[0])

@@ -1,20 +1,13 @@
 """Show actions, their steps, groups and nodes."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
-from shipyard_api.domain.actions import ActionId, StepId
+from shipyard_api.domain.actions import BARE_GROUPS, ActionId, ActionName, StepId
 from shipyard_api.domain.errors import NotFound
-from shipyard_api.ports.store import (
-    ActionRecord,
-    CommandRecord,
-    GroupRecord,
-    JournalEntry,
-    NodeRecord,
-    StepRecord,
-    Store,
-    Transaction,
-)
+from shipyard_api.ports.progress import GroupRecord, NodeRecord
+from shipyard_api.ports.store import ActionRecord, CommandRecord, JournalEntry, StepRecord, StepRun, Store, Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +16,15 @@ class ActionWithSteps:
 
     action: ActionRecord
     steps: Sequence[StepRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRun:
+    """An action and its steps, in order, and how those were run that have begun."""
+
+    action: ActionRecord
+    steps: Sequence[StepRecord]
+    runs: Mapping[StepId, StepRun]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,29 +47,37 @@ class DescribeAction:
         with self.store.begin() as tx:
             tx.actions.running_site_action()
 
-    def all(self) -> Sequence[ActionWithSteps]:
-        """Return every action, in order of creation."""
-        with self.store.begin() as tx:
-            actions = tx.actions.all()
-            steps = tx.actions.steps([action.id for action in actions])
-        return [ActionWithSteps(action, steps[action.id]) for action in actions]
+    def version(self, action: str) -> str:
+        """Return a text that changes with whatever is shown of the action."""
+        found = self.store.read(lambda tx: tx.actions.version(ActionId(action)))
+        if found is None:
+            raise NotFound("Action not found", f"Unknown Action: {action}")
+        return found
 
     def one(self, action: str) -> tuple[ActionWithSteps, Sequence[CommandRecord]]:
         """Return an action with its steps and its command audit."""
-        with self.store.begin() as tx:
+
+        def question(tx: Transaction) -> tuple[ActionWithSteps, Sequence[CommandRecord]]:
             record = _action(tx, action, f"Unknown Action: {action}")
             steps = tx.actions.steps([record.id])[record.id]
             return ActionWithSteps(record, steps), tx.actions.commands(record.id)
 
-    def step(self, action: str, step: str) -> tuple[ActionWithSteps, StepRecord | None]:
+        return self.store.read(question)
+
+    def step(self, action: str, step: str) -> tuple[ActionRun, StepRecord | None]:
         """Return a step with its action; no record for a bare group id such as ``drydock_build``."""
         with self.store.begin() as tx:
-            record = _action(tx, action, f"Unknown action {action}")
-            steps = tx.actions.steps([record.id])[record.id]
-        found = [one for one in steps if one.id == step]
-        if not found and not any(StepId(one.id).startswith(f"{step}.") for one in steps):
+            run = _run(tx, _action(tx, action, f"Unknown action {action}"))
+        found = [one for one in run.steps if one.id == step]
+        if not found and not (step in BARE_GROUPS and any(one.id.startswith(f"{step}.") for one in run.steps)):
             raise NotFound("Step not found", f"Unknown step {step}")
-        return ActionWithSteps(record, steps), found[0] if found else None
+        return run, found[0] if found else None
+
+    def created_at(self, name: ActionName, moment: datetime) -> ActionRun | None:
+        """Return the action of that name that was created at exactly that moment."""
+        with self.store.begin() as tx:
+            record = tx.actions.created_at(name, moment)
+            return _run(tx, record) if record else None
 
     def groups(self, action: str, page: Page, after: int) -> Sequence[GroupRecord]:
         """Return deployment groups after a position."""
@@ -85,6 +95,10 @@ class DescribeAction:
         """Return what happened to an action, in order."""
         with self.store.begin() as tx:
             return tx.actions.journal(_action(tx, action, f"Unknown action {action}").id)
+
+
+def _run(tx: Transaction, action: ActionRecord) -> ActionRun:
+    return ActionRun(action, tx.actions.steps([action.id])[action.id], tx.actions.runs(action.id))
 
 
 def _action(tx: Transaction, action: str, unknown: str) -> ActionRecord:

@@ -13,7 +13,7 @@ from shipyard_api.domain.configdocs import (
     Revision,
     parse_documents,
 )
-from shipyard_api.domain.errors import Conflict, Invalid
+from shipyard_api.domain.errors import Blocked, Conflict, Invalid
 from shipyard_api.domain.findings import Finding, Level, error, errors
 from shipyard_api.domain.site_design import VersionRule
 from shipyard_api.ports.documents import (
@@ -28,18 +28,6 @@ from shipyard_api.ports.documents import (
 from shipyard_api.usecases.versions import Versions, read_versions
 
 UNSUITABLE = "Document(s) invalid syntax or otherwise unsuitable"
-
-
-class Blocked(Conflict):
-    """Another request is changing the configdocs at this moment."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Blocked by another process",
-            "Another process is currently blocking this request with a lock for configdocs_update. Lock expires in "
-            "not more than 60 seconds",
-            again=True,
-        )
 
 
 class BufferOccupied(Conflict):

@@ -28,10 +28,9 @@ class ReadNotes:
         """Return the notes on the actions themselves, without their steps, up to a verbosity; one question for all."""
         if not verbosity:
             return {action.id: () for action in actions}
-        with self.store.begin() as tx:
-            late = tx.actions.late()
+        noted = self.store.read(lambda tx: tx.actions.noted([action.id for action in actions]))
         by_action: defaultdict[ActionId, list[JournalEntry]] = defaultdict(list)
-        for action, entry in late:
+        for action, entry in noted:
             by_action[action].append(entry)
         return {action.id: self._notes(action, by_action.get(action.id, ()), verbosity) for action in actions}
 
@@ -74,8 +73,7 @@ class ReadNotes:
     def _read(self, action: ActionRecord, verbosity: int) -> Sequence[Note]:
         if not verbosity:
             return ()
-        with self.store.begin() as tx:
-            journal = tx.actions.journal(action.id, kinds(verbosity))
+        journal = self.store.read(lambda tx: tx.actions.journal(action.id, kinds(verbosity)))
         return self._notes(action, journal, verbosity)
 
     def _notes(self, action: ActionRecord, journal: Iterable[JournalEntry], verbosity: int = MOST) -> Sequence[Note]:
@@ -85,7 +83,8 @@ class ReadNotes:
             creation(action.id, action.revision, action.created_at),
             *(note for note in told if not note.link or self._address(note.link)),
         ]
-        return sorted(found, key=lambda note: (note.at, note.id))
+        # Lines are in order already: what was written at once stays so, and the creation comes first.
+        return sorted(found, key=lambda note: note.at)
 
     def _address(self, link: Link) -> str | None:
         return (self.places.job if link.what is Linked.JOB else self.places.node)(link.name)

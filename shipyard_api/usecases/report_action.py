@@ -8,7 +8,8 @@ from shipyard_api.domain.actions import ENDED, ActionId
 from shipyard_api.domain.errors import NotFound
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.ports.clock import Clock
-from shipyard_api.ports.store import ActionRecord, GroupRecord, Json, NodeRecord, PhaseRecord, Store
+from shipyard_api.ports.progress import GroupRecord, NodeRecord, PhaseRecord
+from shipyard_api.ports.store import ActionRecord, Json, Store
 
 _ALL = 2**31 - 1
 

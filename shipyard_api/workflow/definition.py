@@ -9,10 +9,14 @@ from shipyard_api.workflow.step import Step
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """The steps of one action. They run one after another; after a failure only those that always run."""
+    """The steps of one action. They run one after another; after a failure only those that always run.
+
+    ``missing`` says what people may expect of the action that it does not do; every such action is told so.
+    """
 
     name: ActionName
     steps: tuple[Step, ...]
+    missing: str = ""
 
     def step(self, step_id: StepId) -> Step:
         """Return the step of that name; raises KeyError."""

@@ -1,4 +1,4 @@
-"""deploy_site, stopped at every point where it touches the world: each run ends like the calm one, and does no more."""
+"""Every action, stopped wherever it touches the world: each run ends like the calm one, and does no more."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Refused
 from tests.fakes.cluster import FakeCluster
@@ -42,6 +43,9 @@ PLANS = {
         },
         World.outcome,
     ),
+    "update_site": Plan(lambda: {"name": ActionName.UPDATE_SITE}, World.ending),
+    "update_software": Plan(lambda: {"name": ActionName.UPDATE_SOFTWARE}, World.ending),
+    "test_site": Plan(lambda: {"name": ActionName.TEST_SITE}, World.ending),
 }
 
 

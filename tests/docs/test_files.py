@@ -6,7 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # In brackets, so that this file does not name what it looks for.
 FORBIDDEN = {
-    "a path of somebody's machine": r"(?<![\w.])/(w[o]rk|f[a]rm|h[o]me/\w|ro[o]t/|tmp/(l[a]b|dev[t]rial))",
+    "a path of somebody's machine": r"(?<![\w.])/(w[o]rk(?!flows)|f[a]rm|h[o]me/\w|ro[o]t/|tmp/(l[a]b|dev[t]rial))",
     "the host of a package index": r"https?://[^\s\"'`)]*(p[y]pi\.|/s[i]mple\b|python[h]osted|artif[a]ctory)",
     "a mark of an unresolved merge": r"^(<{7}|>{7}) ",
 }

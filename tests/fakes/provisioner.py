@@ -17,8 +17,10 @@ from shipyard_api.ports.provisioner import (
     Marker,
     NodeCondition,
     Operation,
+    Reports,
     Wipe,
     Work,
+    each_report,
 )
 
 
@@ -55,8 +57,9 @@ class FakeProvisioner:
     ``fates``: nodes that do not succeed. ``site_failures``: operations on the whole site that fail, with the message.
     ``early``: nodes that are told as done while their job runs. ``running_reports``: how often a job is reported as
     queued, then running, before it has ended. ``findings``: what ``validate_design`` returns. ``readable``: whether the
-    design can be read. ``failing``: raised by the next calls, first in first out, by name of the method.
-    ``submissions`` is everything accepted, in order; of the jobs in ``mute`` nothing is told among others.
+    design can be read. ``empty``: it knows no machine any more. ``failing``: raised by the next calls, first in first
+    out, by name of the method.
+    ``submissions`` is everything accepted, in order; of the jobs in ``mute`` nothing is told.
     """
 
     nodes: Iterable[Node] = ()
@@ -65,6 +68,7 @@ class FakeProvisioner:
     running_reports: int = 0
     findings: tuple[Finding, ...] = ()
     readable: bool = True
+    empty: bool = False
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     early: frozenset[NodeName] = frozenset()
     name: str = "Fake"
@@ -122,7 +126,7 @@ class FakeProvisioner:
 
     def conditions(self) -> Sequence[NodeCondition]:
         self._call("conditions")
-        return [NodeCondition(name, "Ready", "off") for name in sorted(self._inventory.nodes)]
+        return [] if self.empty else [NodeCondition(name, "Ready", "off") for name in sorted(self._inventory.nodes)]
 
     def submit(self, marker: Marker, work: Work) -> JobId:
         lost_answer = self._call("submit")
@@ -149,15 +153,17 @@ class FakeProvisioner:
         )
         return next(jobs, None)
 
-    def reports(self, jobs: Mapping[JobId, Work]) -> Mapping[JobId, JobReport]:
+    def reports(self, jobs: Mapping[JobId, Work]) -> Reports:
         self._call("report")
-        return {job: self._report(job, work) for job, work in jobs.items() if job not in self.mute}
+        return each_report(jobs, self._report)
 
     def report(self, job: JobId, work: Work) -> JobReport:
         self._call("report")
         return self._report(job, work)
 
     def _report(self, job: JobId, work: Work) -> JobReport:
+        if job in self.mute:
+            raise Unavailable(self.name, f"report {job}", "nobody answers for it")
         if job in self._lost or all(job != one.job for one in self.submissions):
             return JobReport(job, JobState.LOST, ok=False, message="no such job")
         seen = self._reports[job] = self._reports.get(job, 0) + 1

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
+
+from shipyard_api import bootstrap
+from shipyard_api.settings import load
 
 
 def admin(*words: str, **settings: str) -> subprocess.CompletedProcess[str]:
@@ -115,6 +121,67 @@ IN_THE_WAY = {
 }
 
 
+KEYSTONE = {
+    **MAAS,
+    "SHIPYARD_IDENTITY_KIND": "keystone",
+    "SHIPYARD_KEYSTONE_AUTH_URL": "http://keystone:5000/v3",
+    "SHIPYARD_KEYSTONE_USER": "shipyard",
+    "SHIPYARD_KEYSTONE_PASSWORD": "hunter2",
+    "SHIPYARD_KEYSTONE_PROJECT": "service",
+}
+IDENTITY_IN_THE_WAY = {
+    "no such kind of identity": ({"SHIPYARD_IDENTITY_KIND": "ldap"}, "'ldap' is not one of token, keystone, none"),
+    "a time below 0": ({"SHIPYARD_IDENTITY_TOKEN_CACHE_SECONDS": "-1"}, "'-1' is not a number, 0 or above"),
+    "a time without end": ({"SHIPYARD_IDENTITY_KEYSTONE_CACHE_SECONDS": "inf"}, "'inf' is not a number, 0 or above"),
+    "a Keystone nobody knows where": (
+        {**KEYSTONE, "SHIPYARD_KEYSTONE_AUTH_URL": ""},
+        "[keystone] auth_url is not set, and [identity] kind is keystone",
+    ),
+    "nobody to ask Keystone as": (
+        {**KEYSTONE, "SHIPYARD_KEYSTONE_PROJECT": ""},
+        "[keystone] project is not set, and [identity] kind is keystone",
+    ),
+    "an authority that is no file": (
+        {**KEYSTONE, "SHIPYARD_KEYSTONE_CA_FILE": "/no/such/file"},
+        "[keystone] ca_file: there is no file /no/such/file",
+    ),
+    "a policy file that is not there": (
+        {**MAAS, "SHIPYARD_POLICY_FILE": "/no/such/file"},
+        "[policy] file: [Errno 2] No such file or directory: '/no/such/file'",
+    ),
+    "a policy file that is none": (
+        {**MAAS, "SHIPYARD_POLICY_FILE": __file__},
+        f"[policy] file: {__file__} is not YAML",
+    ),
+}
+
+
+@pytest.mark.parametrize(("settings", "told"), IDENTITY_IN_THE_WAY.values(), ids=IDENTITY_IN_THE_WAY)
+def test_identity_and_policy_that_cannot_be_used_are_told_by_the_check(settings: dict[str, str], told: str) -> None:
+    ended = admin("config", "check", **settings)
+
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert told in ended.stderr
+    assert all(line.startswith("Error: ") for line in ended.stderr.splitlines())
+    assert "hunter2" not in ended.stderr
+
+
+def test_without_keystonemiddleware_the_check_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "keystonemiddleware.py").write_text("raise ImportError('not installed')")
+
+    ended = admin("config", "check", **KEYSTONE, PYTHONPATH=str(tmp_path))
+
+    assert ended.returncode == 2
+    assert "[identity] kind is keystone: install keystonemiddleware, which shipyard[keystone] brings" in ended.stderr
+
+
+@pytest.mark.parametrize("kind", ["token", "keystone", "none"])
+def test_every_kind_of_identity_can_be_set(kind: str) -> None:
+    ended = admin("config", "check", **{**KEYSTONE, "SHIPYARD_IDENTITY_KIND": kind})
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("settings", [MAAS, IRONIC], ids=["maas", "ironic"])
 def test_without_drydock_nothing_of_drydock_needs_to_be_set(settings: dict[str, str]) -> None:
     ended = admin("config", "check", **settings)
@@ -139,10 +206,52 @@ def test_a_token_is_made_listed_without_its_secret_and_revoked(database_url: str
     listed = admin("token", "list", DATABASE_URL=database_url).stdout
     assert "night shift" in listed
     assert secret not in listed
-    token = listed.split()[0]
+    head, row = listed.splitlines()
+    token = row.split()[0]
+    assert head.split() == ["ID", "STATE", "ROLES", "CREATED", "EXPIRES", "LAST", "USED", "NAME"]
+    assert row.split()[1:3] == ["valid", "viewer"]
     assert admin("token", "revoke", token, DATABASE_URL=database_url).stdout == f"{token} is revoked\n"
     again = admin("token", "revoke", token, DATABASE_URL=database_url)
     assert (again.returncode, again.stderr) == (1, f"Error: Token not found: No valid token has the id {token}\n")
+
+
+def test_the_list_of_tokens_tells_their_state_roles_and_last_use(database_url: str) -> None:
+    tokens = bootstrap.tokens(load({"SHIPYARD_CONFIG": os.devnull, "DATABASE_URL": database_url}))
+    _, secret = tokens.create("busy", "admin", "peer")
+    tokens.authenticate(secret)
+    tokens.create("over", "viewer", lifetime=timedelta(seconds=-1))
+    gone, _ = tokens.create("gone", "admin_ucp_viewer", lifetime=timedelta(days=3))
+    tokens.revoke(gone.id)
+
+    head, *rows = admin("token", "list", DATABASE_URL=database_url).stdout.splitlines()
+
+    starts = [head.index(word) for word in ("ID", "STATE", "ROLES", "CREATED", "EXPIRES", "LAST USED", "NAME")]
+    ends = [*starts[1:], None]
+    cells = {row.split()[-1]: [row[a:b].strip() for a, b in zip(starts, ends, strict=True)] for row in rows}
+    assert list(cells) == ["busy", "over", "gone"]
+    assert {name: one[1] for name, one in cells.items()} == {"busy": "valid", "over": "expired", "gone": "revoked"}
+    assert cells["busy"][2] == "admin,peer"
+    assert [cells[name][4] == "never" for name in cells] == [True, False, False]
+    assert [cells[name][5] == "never" for name in cells] == [False, True, True]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\dZ", cells["busy"][5])
+
+
+def test_a_role_that_no_rule_names_is_made_with_a_warning(database_url: str) -> None:
+    made = admin(
+        *("token", "create", "--name", "x", "--role", "admin", "--role", "night-watch", "--days", "2"),
+        DATABASE_URL=database_url,
+    )
+
+    assert made.returncode == 0
+    assert made.stderr == "Warning: no rule of ours names the role night-watch; it takes a policy file that does\n"
+    assert re.fullmatch(r"shipyard_\S{32}\n", made.stdout)
+    assert "admin,night-watch" in admin("token", "list", DATABASE_URL=database_url).stdout
+
+
+def test_without_a_role_a_token_only_looks(database_url: str) -> None:
+    admin("token", "create", "--name", "x", DATABASE_URL=database_url)
+
+    assert admin("token", "list", DATABASE_URL=database_url).stdout.splitlines()[1].split()[2] == "viewer"
 
 
 def test_the_schema_is_brought_up_and_told(empty_database_url: str) -> None:
@@ -150,4 +259,4 @@ def test_the_schema_is_brought_up_and_told(empty_database_url: str) -> None:
     upgraded = admin("db", "upgrade", DATABASE_URL=empty_database_url)
     assert upgraded.returncode == 0, upgraded.stderr
     current = admin("db", "current", DATABASE_URL=empty_database_url)
-    assert (current.returncode, current.stdout) == (0, "database is at 0006, this release needs 0006\n")
+    assert (current.returncode, current.stdout) == (0, "database is at 0007, this release needs 0007\n")

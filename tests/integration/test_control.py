@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from shipyard_api.domain.actions import CONTROLLABLE, ENDED, ActionId, Control, RunState
+from shipyard_api.domain.actions import CONTROLLABLE, ENDED, ActionId, ActionName, Control, RunState
 from shipyard_api.domain.errors import Conflict, Invalid, NotFound
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import NodeName
@@ -23,7 +23,7 @@ from tests.fakes.provisioner import Fate
 from tests.world import RULES, SCHEMAS, Checkpoints, World
 
 Worlds = Callable[[], World]
-ANN = Caller("ann", "admin", str(uuid.uuid4()))
+ANN = Caller("ann", frozenset({"admin"}), str(uuid.uuid4()))
 
 
 def control(world: World, number: int = 2) -> ControlAction:
@@ -83,7 +83,7 @@ def create(world: World, rules: DesignRules = RULES, **parameters: object) -> Ac
         new_id=lambda: "3" * 26,
         time_scale=1.0,
     )
-    return made(ActionRequest("deploy_site", parameters, True), ANN).id
+    return made(ActionRequest(ActionName.DEPLOY_SITE, parameters, True), ANN).action.id
 
 
 def test_a_paused_action_watches_what_runs_and_starts_nothing_until_it_goes_on(worlds: Worlds) -> None:

@@ -80,7 +80,8 @@ class MarkRevision:
         failed = {step for step, ended in report.items() if ended is StepState.FAILED}
         if failed & self.before_changes:
             return Folded({**state, "done": "not tagged: the action failed before it could change anything"})
-        if all(ended is StepState.SKIPPED for step, ended in report.items() if step not in self._others):
+        changing = [ended for step, ended in report.items() if step not in self._others]
+        if changing and all(ended is StepState.SKIPPED for ended in changing):
             return Folded({**state, "done": "not tagged: nothing was changed, the provisioner's steps were skipped"})
         tag = RevisionTag.SITE_ACTION_FAILURE if failed else RevisionTag.SITE_ACTION_SUCCESS
         return Folded({**state, "tag": tag.value})

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from shipyard_api.domain.actions import StepId
+from shipyard_api.domain.facts import AttemptFailed
 from shipyard_api.domain.findings import Finding, errors
 from shipyard_api.workflow.step import Decision, Done, Failed, Folded, Json, Look, Trouble
 
@@ -70,7 +71,12 @@ class Question:
         waited = now - since >= timedelta(seconds=self.patience)
         if trouble.refused or waited:
             return Folded({**state, "failed": trouble.detail})
-        return Folded({**state, "since": since.isoformat()}, wait_until=now + timedelta(seconds=self.pause))
+        attempt = state.get("attempts", 0) + 1
+        return Folded(
+            {**state, "since": since.isoformat(), "attempts": attempt},
+            (AttemptFailed(attempt, trouble.detail, self.pause),),
+            wait_until=now + timedelta(seconds=self.pause),
+        )
 
 
 def _sentence(findings: Sequence[Finding]) -> str:

@@ -1,5 +1,6 @@
 """Our words into Drydock's requests, and its tasks and findings back; pure (contract drydock, sections 4, 7, 8, 10)."""
 
+import json
 import re
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,6 +15,7 @@ from shipyard_api.ports.provisioner import JobId, Marker, Operation, Wipe, Work
 
 SYSTEM = "Drydock"
 LONGEST_DESIGN_REFERENCE = 128  # characters; a longer one makes the creation of a task fail with 500
+_LONGEST_ANSWER = 2000  # characters of an answer that is shown as it is
 LONGEST_NODE_NAME = 32  # characters; longer names are cut in a task's results, so success could not be told
 LARGEST_REVISION = 2**31 - 1
 READABLE_SCHEMES = frozenset({"deckhand+http", "promenade+http", "http", "https", "file"})
@@ -167,9 +169,14 @@ def created_at(task: JsonObject) -> datetime | None:
 
 
 def findings(status: JsonObject) -> tuple[Finding, ...]:
-    """Return what a Status object says of a design; a failure without a failing message gets one from its summary."""
+    """Return what a Status object says of a design; a failure without a failing message gets one from its summary.
+
+    Without any details it is no validation, and all that it says is one error (contract: shipyard-rest, 5.5).
+    """
     details = status.get("details")
-    messages = details.get("messageList") if isinstance(details, Mapping) else None
+    if not isinstance(details, Mapping):
+        return (Finding(SYSTEM, Level.ERROR, json.dumps(status)[:_LONGEST_ANSWER], source=SYSTEM),)
+    messages = details.get("messageList")
     found = tuple(_finding(message) for message in messages or () if isinstance(message, Mapping))
     failed = str(status.get("status")).lower() != "success"
     if failed and not any(finding.level is Level.ERROR for finding in found):

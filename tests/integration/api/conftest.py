@@ -11,10 +11,11 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api import bootstrap
+from shipyard_api.adapters.identity.options import IdentityOptions, Seconds
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.sealed.seals import FernetSeals, new_key
-from shipyard_api.settings import Api, Database, Drydock, Secret, Secrets, Settings
+from shipyard_api.settings import Api, Count, Database, Drydock, Secret, Secrets, Settings
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from shipyard_api.usecases.tokens import ApiTokens
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 
 KEY = new_key()
+UNCACHED = IdentityOptions(token_cache_seconds=Seconds(0))
 NO_FAULT = Answer(200, {"kind": "Status", "status": "Success", "details": {"errorCount": 0, "messageList": []}})
 # As Drydock lists what MAAS knows, in no order.
 MACHINES = [
@@ -38,13 +40,16 @@ MACHINES = [
 ]
 
 
+# No test writes so seldom; those of the limit have their own.
+API = Api(design_bytes=4_000_000, json_bytes=100_000, writes_per_minute=Count(0))
+
+
 def settings(url: str, drydock: str = "http://127.0.0.1:9/api/v1.0", **sections: Any) -> Settings:
     """Settings of an API on that database, with a Drydock that is only asked about designs."""
     return Settings(
         database=Database(url=Secret(url)),
         drydock=Drydock(url=drydock, design_url="http://127.0.0.1:9/{revision}", connect_timeout_seconds=1),
-        api=Api(design_bytes=4_000_000, json_bytes=100_000),
-        **{"secrets": Secrets(keys=Secret(KEY)), **sections},
+        **{"secrets": Secrets(keys=Secret(KEY)), "identity": UNCACHED, "api": API, **sections},
     )
 
 

@@ -25,9 +25,11 @@ from tests.peer import Peer
 if TYPE_CHECKING:
     import falcon
 
-EXAMPLES = 12
-# Schemathesis reads only one document of a stream; the other tests hold such answers to the document.
+EXAMPLES = 40
+# Schemathesis reads only one document of a stream, and no text that is labelled as JSON; the other tests hold such
+# answers to the document.
 STREAMS = {
+    ("GET", "/api/v1.0/actions/{action_id}/steps/{step_id}/logs"),
     ("GET", "/api/v1.0/configdocs/{collection_id}"),
     ("GET", "/api/v1.0/renderedconfigdocs"),
     ("GET", "/api/v1.0/revisions/{revision}/rendered-documents"),

@@ -191,7 +191,7 @@ SHAPE_ROWS = [
 ]
 
 STRATEGY_ROWS = [
-    strategy("cycle", *LOOP, says=("a -> b -> c -> a", "circular dependency: a, b, c", "/groups/0/depends_on")),
+    strategy("cycle", *LOOP, says=("form a cycle.", "circular dependency: a -> b -> c -> a", "/groups/0/depends_on")),
     strategy(
         "two cycles",
         *LOOP,
@@ -304,7 +304,7 @@ ACTION_ROWS = [
     action("name a number", '{"name": 5}', "/name", "string"),
     action("unknown name", '{"name": "deploy_the_site"}', "Unable to start action", "Unsupported Action: deploy_the"),
     action("name in capitals", '{"name": "DEPLOY_SITE"}', "Unsupported Action: DEPLOY_SITE"),
-    action("an action of a later release", '{"name": "update_site"}', "Unsupported Action: update_site"),
+    action("an action of nobody's", '{"name": "upgrade_site"}', "Unsupported Action: upgrade_site"),
     action("parameters a list", '{"name": "deploy_site", "parameters": []}', "/parameters", "object"),
     action("parameters null", '{"name": "deploy_site", "parameters": null}', "/parameters"),
     action(
@@ -340,8 +340,8 @@ PARAMETER_ROWS = [
         for value in ("maybe", "TRUE", "2", "%00", "true,false", "tru%C3%A9")
     ),
     load("not a boolean", "", '"empty-collection" parameter is invalid', query="empty-collection=perhaps"),
-    load("unknown mode", "", "Invalid buffermode", "rejectoncontents, append, replace", query="buffermode=overwrite"),
-    load("a mode with NUL", "", "Invalid buffermode", query="buffermode=append%00"),
+    load("unknown mode", "{}", "Invalid buffermode", "rejectoncontents, append, replace", query="buffermode=overwrite"),
+    load("a mode with NUL", "{}", "Invalid buffermode", query="buffermode=append%00"),
     get("unknown version", "/configdocs/design", "version must be buffer", query="version=newest"),
     get("a version of the other API", "/configdocs/design", "version must be", query="version=successful-site-action"),
     get("one version to compare", "/configdocs", "User must pass in 2 valid versions", query="versions=committed"),

@@ -358,5 +358,5 @@ def test_what_is_let_through_is_written_to_the_log(site: Site, caplog: pytest.Lo
     with caplog.at_level("INFO"):
         site.admin.act(allow_intermediate_commits="true")
 
-    (line,) = [record for record in caplog.records if "intermediate commits" in record.message]
+    (line,) = [record for record in caplog.records if record.message == "let through as asked"]
     assert (line.intermediate, line.revision) == ([1, 2], 3)  # type: ignore[attr-defined]  # fields of ours

@@ -11,7 +11,7 @@ import requests
 import sqlalchemy as sa
 
 from shipyard_api import bootstrap
-from shipyard_api.api import auth
+from shipyard_api.adapters.oslo_policy.options import PolicyOptions
 from shipyard_api.domain.actions import ActionId, StepId, StepState
 from shipyard_api.domain.facts import (
     GroupStatus,
@@ -525,12 +525,15 @@ def test_who_may_ask(site: Site, action: str) -> None:
 
 @pytest.mark.parametrize(("rule", "codes"), [("get_action", (403, 200)), ("get_action_step", (404, 403))])
 def test_the_rule_of_what_it_is_about_counts_too(
-    site: Site, action: str, monkeypatch: pytest.MonkeyPatch, rule: str, codes: tuple[int, int]
+    site: Site, action: str, shared_url: str, tmp_path: Path, rule: str, codes: tuple[int, int]
 ) -> None:
     of_step = leading_on(site, action, "job-2")["note_id"]
-    monkeypatch.setitem(auth.RULES, f"workflow_orchestrator:{rule}", frozenset({"admin"}))
+    file = tmp_path / "policy.yaml"
+    file.write_text(f'"workflow_orchestrator:{rule}": "role:admin"\n', encoding="utf-8")
+    strict = bootstrap.api(settings(shared_url, site.drydock.url, policy=PolicyOptions(str(file))))
+    viewer = Caller(strict, token_of(site.viewer))
 
-    assert tuple(site.viewer.get(f"/notedetails/{note}").status_code for note in (action, of_step)) == codes
+    assert tuple(viewer.get(f"/notedetails/{note}").status_code for note in (action, of_step)) == codes
 
 
 def test_an_action_that_others_know_is_not_asked_of_drydock(site: Site, action: str, drydock: Peer) -> None:
@@ -542,3 +545,41 @@ def test_an_action_that_others_know_is_not_asked_of_drydock(site: Site, action: 
     asked(site.viewer, f"/actions/{action}", verbosity=5)
 
     assert drydock.requests == []
+
+
+def test_where_drydock_sends_us_on_to_nobody_goes(site: Site, action: str) -> None:
+    note = leading_on(site, action, "n2")["note_id"]
+    elsewhere = "GET /nodes/n1/builddata"
+    site.drydock.on(BUILD_DATA, Answer(302, headers={"Location": f"{site.drydock.url}/nodes/n1/builddata"}))
+    site.drydock.on(elsewhere, Answer(200, RECORDS))
+
+    answer = site.viewer.get(f"/notedetails/{note}")
+
+    assert answer.status == falcon.HTTP_500
+    assert len(site.drydock.asked(BUILD_DATA)) == 1
+    assert site.drydock.asked(elsewhere) == []
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        "../nodes/n1/builddata",
+        "..",
+        "http://127.0.0.1:9/x",
+        "//127.0.0.1:9/x",
+        "x@127.0.0.1:9",
+        "job-1?x=/../../y",
+        "#",
+    ],
+)
+def test_a_name_that_a_peer_gives_a_job_leads_nowhere_else(site: Site, job: str) -> None:
+    site.commit(*small_design())
+    action = site.create_action()
+    recorded(site.store, action, NODES, (ROLLOUT[0], PhaseStarted(A, Phase.PREPARE, (N1,), job)))
+    before = len(site.drydock.requests)
+
+    answer = site.viewer.get(f"/notedetails/{leading_on(site, action, job)['note_id']}")
+
+    assert answer.status == falcon.HTTP_500
+    asked = [request.path for request in site.drydock.requests[before:]]
+    assert all(path.partition("?")[0].rpartition("/")[0].endswith("/tasks") for path in asked), asked

@@ -223,17 +223,18 @@ def test_contents_and_tokens_of_before_are_still_good(blank: sa.Engine) -> None:
     with blank.connect() as connection:
         (content,) = connection.execute(sa.text("SELECT * FROM document_contents")).mappings()
         assert content == {"hash": "a", "metadata": "{}", "data": "1", "sealed": None}
-        assert connection.execute(sa.text("SELECT role FROM api_tokens")).scalars().all() == ["admin"]
+        assert connection.execute(sa.text("SELECT roles FROM api_tokens")).scalars().all() == [["admin"]]
 
 
-@pytest.mark.parametrize("role", ["admin", "viewer", "peer", "root", ""])
-def test_roles_of_tokens(blank: sa.Engine, role: str) -> None:
-    migrations.upgrade(blank, DIRECTORY)
+@pytest.mark.parametrize("role", ["admin", "viewer", "peer"])
+def test_the_role_of_a_token_becomes_the_first_of_several(blank: sa.Engine, role: str) -> None:
+    upgrade_to(blank, "0006")
     insert = sa.text("INSERT INTO api_tokens (id, name, role, digest) VALUES ('1', 'x', :role, 'x')")
+    with blank.begin() as connection:
+        connection.execute(insert, {"role": role})
+
+    migrations.upgrade(blank, DIRECTORY)
 
     with blank.connect() as connection:
-        if role in ("admin", "viewer", "peer"):
-            connection.execute(insert, {"role": role})
-        else:
-            with pytest.raises(sa.exc.IntegrityError, match="api_tokens_role_known"):
-                connection.execute(insert, {"role": role})
+        (row,) = connection.execute(sa.text("SELECT roles, last_used_at FROM api_tokens"))
+    assert (row.roles, row.last_used_at) == ([role], None)

@@ -15,18 +15,18 @@ DIGEST, OTHER = bytes(range(32)), bytes(32)
 
 def test_a_token_is_found_by_its_digest(store: SqlStore) -> None:
     with store.begin() as tx:
-        made = tx.tokens.create("ann", "admin", DIGEST, None)
+        made = tx.tokens.create("ann", ["admin"], DIGEST, None)
 
     with store.begin() as tx:
         assert tx.tokens.by_digest(DIGEST) == made
         assert tx.tokens.by_digest(OTHER) is None
-    assert (made.name, made.role, made.expires_at, made.revoked_at) == ("ann", "admin", None, None)
+    assert (made.name, made.roles, made.expires_at, made.revoked_at) == ("ann", ("admin",), None, None)
 
 
 @pytest.mark.parametrize(("seconds", "valid"), [(-1, False), (0, False), (60, True)])
 def test_a_token_is_valid_until_it_expires(store: SqlStore, seconds: int, valid: bool) -> None:
     with store.begin() as tx:
-        tx.tokens.create("ann", "admin", DIGEST, datetime.now(UTC) + timedelta(seconds=seconds))
+        tx.tokens.create("ann", ["admin"], DIGEST, datetime.now(UTC) + timedelta(seconds=seconds))
 
     with store.begin() as tx:
         assert (tx.tokens.by_digest(DIGEST) is not None) is valid
@@ -34,7 +34,7 @@ def test_a_token_is_valid_until_it_expires(store: SqlStore, seconds: int, valid:
 
 def test_a_token_is_revoked_once(store: SqlStore) -> None:
     with store.begin() as tx:
-        made = tx.tokens.create("ann", "admin", DIGEST, None)
+        made = tx.tokens.create("ann", ["admin"], DIGEST, None)
         assert tx.tokens.revoke(made.id)
         assert not tx.tokens.revoke(made.id)
         assert not tx.tokens.revoke("01M7XV7VKPMDHXJVA7WMC7P6XP")
@@ -48,21 +48,81 @@ def test_a_token_is_revoked_once(store: SqlStore) -> None:
 def test_tokens_are_listed_in_order_of_creation(store: SqlStore) -> None:
     with store.begin() as tx:
         for number in range(5):
-            tx.tokens.create(f"t{number}", "viewer", bytes([number]) * 32, None)
+            tx.tokens.create(f"t{number}", ["viewer"], bytes([number]) * 32, None)
     with store.begin() as tx:
         assert sorted(one.name for one in tx.tokens.all()) == [f"t{number}" for number in range(5)]
 
 
 def test_two_tokens_never_share_a_secret(store: SqlStore) -> None:
     with store.begin() as tx:
-        tx.tokens.create("a", "admin", DIGEST, None)
+        tx.tokens.create("a", ["admin"], DIGEST, None)
     with pytest.raises(sa.exc.IntegrityError, match="api_tokens_digest_unique"), store.begin() as tx:
-        tx.tokens.create("b", "admin", DIGEST, None)
+        tx.tokens.create("b", ["admin"], DIGEST, None)
 
 
-def test_the_database_knows_the_roles(store: SqlStore) -> None:
-    with pytest.raises(sa.exc.IntegrityError, match="api_tokens_role_known"), store.begin() as tx:
-        tx.tokens.create("a", "root", DIGEST, None)
+def test_a_token_has_several_roles_each_once_and_in_order(store: SqlStore) -> None:
+    made, secret = ApiTokens(store).create("ann", "peer", "site-watch", "peer", "viewer")
+
+    assert made.roles == ("peer", "site-watch", "viewer")
+    assert ApiTokens(store).authenticate(secret).roles == made.roles
+
+
+def test_a_token_remembers_its_last_use_to_the_minute(store: SqlStore, engine: sa.Engine) -> None:
+    tokens = ApiTokens(store)
+    made, secret = tokens.create("ann", "admin")
+    assert tokens.all()[0].last_used_at is None
+
+    tokens.authenticate(secret)
+    first = tokens.all()[0].last_used_at
+    assert first is not None
+    assert made.created_at <= first
+
+    tokens.authenticate(secret)
+    assert tokens.all()[0].last_used_at == first
+    later = used_before(engine, seconds=61)
+    tokens.authenticate(secret)
+    again = tokens.all()[0].last_used_at
+    assert again is not None
+    assert again > later
+
+
+def test_a_use_within_the_minute_is_not_written_whoever_asks(store: SqlStore, engine: sa.Engine) -> None:
+    made, secret = ApiTokens(store).create("ann", "admin")
+    ApiTokens(store).authenticate(secret)
+    before = used_before(engine, seconds=30)
+
+    with store.begin() as tx:
+        tx.tokens.used(made.id)
+
+    assert ApiTokens(store).all()[0].last_used_at == before
+
+
+def test_what_keeps_the_use_from_being_written_down_is_not_the_callers_business(
+    store: SqlStore, engine: sa.Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    made, secret = ApiTokens(store).create("ann", "admin")
+    with engine.begin() as connection:
+        connection.execute(sa.text("ALTER TABLE api_tokens ADD CONSTRAINT unused CHECK (last_used_at IS NULL)"))
+
+    assert ApiTokens(store).authenticate(secret) == made
+    assert "use of a token not written down" in caplog.text
+    assert ApiTokens(store).all()[0].last_used_at is None
+
+
+def test_the_use_of_a_token_waits_for_nobody(store: SqlStore, engine: sa.Engine) -> None:
+    made, secret = ApiTokens(store).create("ann", "admin")
+    with engine.begin() as connection:
+        connection.execute(sa.text("SELECT 1 FROM api_tokens FOR UPDATE"))
+
+        assert ApiTokens(store).authenticate(secret) == made
+
+
+def used_before(engine: sa.Engine, *, seconds: int) -> datetime:
+    """Put the last use of every token into the past, and return when it is then."""
+    with engine.begin() as connection:
+        statement = "UPDATE api_tokens SET last_used_at = now() - make_interval(secs => :past) RETURNING last_used_at"
+        moved: datetime = connection.execute(sa.text(statement), {"past": seconds}).scalar_one()
+        return moved
 
 
 def test_the_secret_is_nowhere(store: SqlStore, engine: sa.Engine) -> None:
@@ -80,7 +140,12 @@ def test_the_secret_is_nowhere(store: SqlStore, engine: sa.Engine) -> None:
 @pytest.mark.parametrize(
     ("name", "role", "title"),
     [
-        pytest.param("ann", "root", "Invalid role", id="unknown role"),
+        pytest.param("ann", "", "Invalid role", id="an empty role"),
+        pytest.param("ann", "a b", "Invalid role", id="a role of two words"),
+        pytest.param("ann", "admin,viewer", "Invalid role", id="two roles in one"),
+        pytest.param("ann", "role:admin", "Invalid role", id="a role with a colon"),
+        pytest.param("ann", "admin\n", "Invalid role", id="a role with a line break"),
+        pytest.param("ann", "a" * 65, "Invalid role", id="a long role"),
         pytest.param("", "admin", "Invalid name", id="no name"),
         pytest.param("a" * 129, "admin", "Invalid name", id="a long name"),
         pytest.param("a\nb", "admin", "Invalid name", id="a line break"),
@@ -95,6 +160,12 @@ def test_what_no_token_can_be(store: SqlStore, name: str, role: str, title: str)
 
     assert caught.value.title == title
     assert tokens.all() == []
+
+
+@pytest.mark.parametrize("roles", [[], [f"r{number}" for number in range(33)]], ids=["none", "33"])
+def test_how_many_roles_no_token_can_have(store: SqlStore, roles: list[str]) -> None:
+    with pytest.raises(Invalid, match="1 to 32 roles"):
+        ApiTokens(store).create("ann", *roles)
 
 
 @pytest.mark.parametrize("secret", ["", "shipyard_", "\udcff", "\0", "' OR 1=1 --", "a" * 10_000])

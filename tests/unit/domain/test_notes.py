@@ -125,6 +125,7 @@ SAID = {
         {"job": "job-0", "operation": "verify_site", "state": "lost", "succeeded": [], "failed": [], "message": ""},
         [(1, "job-0", "Late Result", "verify_site that was left behind: lost")],
     ),
+    "noted": ("noted", {"kind": "Parameter", "text": "x means nothing"}, [(1, STEP, "Parameter", "x means nothing")]),
     "error": (
         "finding",
         {"name": "DD1001", "level": "Error", "message": "no rack", "source": "Drydock"},

@@ -322,7 +322,11 @@ def test_a_finding_keeps_rule_level_text_diagnostic_and_documents() -> None:
         ),
         pytest.param(status("Success", message("Fatal")), [("DD3001", Level.WARNING, "text")], id="an unknown level"),
         pytest.param(status("Success", None, "noise"), [], id="messages that are none"),
-        pytest.param({"status": "Success", "details": None}, [], id="no details"),
+        pytest.param(
+            {"status": "Success", "details": None},
+            [("Drydock", Level.ERROR, '{"status": "Success", "details": null}')],
+            id="no details",
+        ),
     ],
 )
 def test_every_form_of_status_gives_findings(answer: dict[str, object], found: list[tuple[str, Level, str]]) -> None:

@@ -1,0 +1,420 @@
+"""What the API costs, compared with a bare Falcon route: ``python benchmarks/api.py [--quick]``.
+
+On an embedded Postgres with 10,000 actions, each with 11 steps and some lines of the journal, gunicorn serves the API
+as it is shipped, and beside it the bare application of ``bare_api.py``: same workers, same threads. Both are asked by
+processes of their own over connections that stay open, in turns, so that other work on the machine hits both alike.
+
+- GET of one action: against one question for its row by its key. Of actions that did not change since they were last
+  asked for, and ("anew") of actions that have all just changed, so that nothing of what was rendered can be used.
+- GET of all actions: against one question for the columns of the same 10,000 rows, answered as JSON. Ours has the
+  steps and the notes of each as well, six times as many bytes; the ratio is one of answers a second.
+- POST of a small collection: against one INSERT. Ours reads YAML, compares with what is there and makes a revision; one
+  at a time, since a second one meanwhile is a 409.
+- 200 callers at once, and 50,000 requests with what the workers hold in memory along the way.
+
+Exits with 1 if a GET comes to less than 0.6 of its bare route, if there is any 5xx or no answer, or if memory grows by
+more than a tenth after the first fifth of the requests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import multiprocessing
+import os
+import random
+import selectors
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from shipyard_api.adapters.embedded_postgres import server
+from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
+from shipyard_api.storage import migrations
+from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.usecases.tokens import ApiTokens
+
+ROOT = Path(__file__).resolve().parents[1]
+ACTIONS, STEPS, WORKERS, THREADS = 10_000, 11, 2, 8
+LEAST, MOST_GROWTH = 0.6, 0.1
+ANY = range(1, ACTIONS + 1)
+MANY = range(1, ACTIONS + 1, ACTIONS // 1000)
+SOME = range(1, ACTIONS + 1, ACTIONS // 200)
+FILL = (
+    "CREATE TABLE bare (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text NOT NULL)",
+    f"""INSERT INTO actions (id, name, parameters, user_name, context_marker, revision, exclusive, inputs, state,
+           started_at, ended_at)
+       SELECT '01M7XV7VKPMDHXJVA7WM' || lpad(a::text, 6, '0'), 'deploy_site', '{{"site": "lab"}}', 'ann',
+           '4e4f05a8-6c3e-4c3d-9a4f-2f3c1a5b7d9e', 1, true, '{{}}', 'success', now(), now()
+       FROM generate_series(1, {ACTIONS}) a""",
+    f"""INSERT INTO steps (action_id, position, id, state, started_at, ended_at)
+       SELECT id, s, 'preflight.step_' || s, 'success', now(), now() FROM actions, generate_series(1, {STEPS}) s""",
+    """INSERT INTO journal (action_id, epoch, step_id, kind, at, worker, facts)
+       SELECT action_id, 1, id, kind, now(), 'w', '{}'
+       FROM steps, (VALUES ('step_started'), ('step_ended')) v(kind)""",
+    """INSERT INTO journal (action_id, epoch, step_id, kind, at, worker, facts)
+       SELECT id, 1, 'preflight.step_7', 'rollout_ended', now(), 'w',
+           '{"nodes": {"success": ["n1", "n2"]}, "groups": {"success": ["control"]}, "critical": ["control"]}'
+       FROM actions""",
+    """INSERT INTO command_audit (id, action_id, command, user_name) SELECT id, id, 'invoke', 'ann' FROM actions""",
+)
+DOCUMENT = """---
+schema: a/Bench/v1
+metadata:
+  schema: metadata/Document/v1
+  name: bench-{}
+  layeringDefinition: {{abstract: false, layer: site}}
+  storagePolicy: cleartext
+data: {{value: {}}}
+"""
+
+
+@dataclass
+class Told:
+    """What became of requests: seconds of each, and how often each status (0: no answer)."""
+
+    seconds: list[float] = field(default_factory=list)
+    codes: Counter[int] = field(default_factory=Counter)
+    size: int = 0
+    wall: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        return len(self.seconds) / self.wall
+
+    def at(self, part: float) -> float:
+        """Milliseconds within which this part of the requests was answered."""
+        return 1000 * sorted(self.seconds)[min(len(self.seconds) - 1, int(len(self.seconds) * part))]
+
+    @property
+    def errors(self) -> int:
+        return sum(number for code, number in self.codes.items() if not 200 <= code < 300)
+
+
+@dataclass(frozen=True)
+class Load:
+    """Requests of one kind to one server: ``GET path`` of these actions, or a POST with a body each time another."""
+
+    port: int
+    token: str
+    path: str
+    ids: Sequence[int] = ()
+    is_post: bool = False
+
+    def request(self, chance: random.Random) -> bytes:
+        path, body = self.path, b""
+        if self.ids:
+            path += f"/01M7XV7VKPMDHXJVA7WM{chance.choice(self.ids):06}"
+        if self.is_post:
+            body = DOCUMENT.format(chance.randrange(10), chance.randrange(10**9)).encode()
+        kind = f"Content-Type: application/x-yaml\r\nContent-Length: {len(body)}\r\n" if body else ""
+        method = "POST" if body else "GET"
+        head = f"{method} {path} HTTP/1.1\r\nHost: bench\r\nX-Auth-Token: {self.token}\r\n{kind}\r\n"
+        return head.encode() + body
+
+
+class Connection:
+    """One caller, who asks again as soon as there is an answer."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.socket: socket.socket | None = None
+        self.began = 0.0
+        self.needed = -1
+        self.got = bytearray()
+        self.received = 0
+        self.code = 0
+
+    def ask(self, request: bytes, watched: selectors.BaseSelector) -> None:
+        if self.socket is None:
+            self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=60)
+            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            watched.register(self.socket, selectors.EVENT_READ, self)
+        self.began, self.needed, self.received, self.code = time.perf_counter(), -1, 0, 0
+        self.got.clear()
+        self.socket.sendall(request)
+
+    def read(self) -> bool | None:
+        """Return whether the answer is complete; None if the server has closed instead."""
+        assert self.socket is not None
+        try:
+            piece = self.socket.recv(1 << 20)
+        except OSError:
+            return None
+        if not piece:
+            return None
+        if self.needed < 0:
+            self.got += piece
+            end = self.got.find(b"\r\n\r\n")
+            if end < 0:
+                return False
+            head = bytes(self.got[:end]).lower()
+            self.code = int(head[9:12])
+            at = head.find(b"content-length:")
+            self.needed = int(head[at + 15 :].split(b"\r\n", 1)[0]) if at >= 0 else 0
+            self.received = len(self.got) - end - 4
+        else:
+            self.received += len(piece)
+        return self.received >= self.needed
+
+    def drop(self, watched: selectors.BaseSelector) -> None:
+        if self.socket is not None:
+            watched.unregister(self.socket)
+            self.socket.close()
+            self.socket = None
+
+
+def play(load: Load, callers: int, *, number: int = 0, seconds: float = 0.0, processes: int = 1) -> Told:
+    """Ask until ``number`` requests were answered or ``seconds`` are over, from processes of their own."""
+    queue: multiprocessing.Queue[Told] = multiprocessing.Queue()
+    shares = [callers // processes] * processes
+    children = [
+        multiprocessing.Process(target=_play, args=(load, share, number // processes, seconds, seed, queue))
+        for seed, share in enumerate(shares)
+    ]
+    for child in children:
+        child.start()
+    told = Told()
+    for _ in children:
+        part = queue.get(timeout=300)
+        told.seconds += part.seconds
+        told.codes += part.codes
+        told.size, told.wall = part.size, max(told.wall, part.wall)
+    for child in children:
+        child.join()
+    return told
+
+
+def _play(load: Load, callers: int, number: int, seconds: float, seed: int, queue: multiprocessing.Queue[Told]) -> None:
+    chance = random.Random(f"{load.path} {seed} {time.time_ns()}")  # a load, not a secret
+    told, watched = Told(), selectors.DefaultSelector()
+    began = time.perf_counter()
+    connections = [Connection(load.port) for _ in range(callers)]
+    asked = 0
+    for connection in connections:
+        connection.ask(load.request(chance), watched)
+        asked += 1
+    open_requests = callers
+    while open_requests:
+        for key, _ in watched.select(60):
+            connection = key.data
+            done = connection.read()
+            if done is False:
+                continue
+            now = time.perf_counter()
+            told.seconds.append(now - connection.began)
+            told.codes[connection.code if done else 0] += 1
+            told.size = connection.received
+            if done is None:
+                connection.drop(watched)
+            more = asked < number if number else now - began < seconds
+            if more:
+                connection.ask(load.request(chance), watched)
+                asked += 1
+            else:
+                open_requests -= 1
+                connection.drop(watched)
+    told.wall = time.perf_counter() - began
+    queue.put(told)
+
+
+@contextlib.contextmanager
+def gunicorn(application: str, url: str, *, chdir: Path) -> Iterator[tuple[int, int]]:
+    """Serve an application as the API is shipped; yields its port and the id of its process."""
+    with socket.create_server(("127.0.0.1", 0), backlog=2048) as listening:
+        environ = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("SHIPYARD_")},
+            "DATABASE_URL": url,
+            "SHIPYARD_DRYDOCK_URL": "http://127.0.0.1:9/api/v1.0",
+            "SHIPYARD_DRYDOCK_DESIGN_URL": "http://127.0.0.1:9/{revision}",
+            "SHIPYARD_API_WORKERS": str(WORKERS),
+            "SHIPYARD_API_THREADS": str(THREADS),
+            # Its caller writes as often as it can.
+            "SHIPYARD_API_WRITES_PER_MINUTE": "0",
+            "SHIPYARD_LOG_AUDIT_FILE": os.devnull,
+            "SHIPYARD_BIND": f"fd://{listening.fileno()}",
+        }
+        command = [
+            sys.executable,
+            "-m",
+            "gunicorn",
+            "-c",
+            str(ROOT / "etc" / "gunicorn.conf.py"),
+            "--chdir",
+            str(chdir),
+        ]
+        process = subprocess.Popen([*command, application], env=environ, pass_fds=[listening.fileno()])
+        port = int(listening.getsockname()[1])
+        try:
+            _await(process, port)
+            yield port, process.pid
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+def _await(process: subprocess.Popen[bytes], port: int) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5) as client:
+            client.sendall(b"GET /nothing HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            if client.recv(12):
+                time.sleep(1)  # the other worker
+                return
+        time.sleep(0.1)
+    raise AssertionError("gunicorn did not come up")
+
+
+def megabytes(master: int) -> list[float]:
+    """Return what each worker of a gunicorn holds in memory, in MB (Linux)."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with contextlib.suppress(OSError):
+            told = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
+            if int(told["PPid"]) == master:
+                found.append(int(told["VmRSS"].split()[0]) / 1024)
+    return sorted(found)
+
+
+def prepared(url: str) -> str:
+    """Fill the database; return a token."""
+    engine = connect(url, pool_size=1)
+    migrations.upgrade(engine, ROOT / "migrations")
+    with engine.begin() as connection:
+        for statement in FILL:
+            connection.execute(sa.text(statement))
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(sa.text("VACUUM ANALYZE"))
+    _, token = ApiTokens(SqlStore(engine, ProcrastinateWakeup())).create("benchmark", "admin")
+    engine.dispose()
+    return token
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is asked of both, by how many at once; ``before`` is done before each round of ours."""
+
+    name: str
+    path: str
+    ids: Sequence[int]
+    callers: int
+    least: float = 0.0
+    is_post: bool = False
+    before: Callable[[], None] | None = None
+
+
+def compared(plan: Plan, ours: Load, bare: Load, seconds: float, rounds: int) -> tuple[str, float, int]:
+    """Return a line of the table; the median of the ratios of rounds in which both were asked, one after the other;
+    and how many of our answers were a 5xx or none.
+    """
+    pairs = []
+    for _ in range(rounds):
+        if plan.before:
+            plan.before()
+        own = play(ours, plan.callers, seconds=seconds)
+        pairs.append((own, play(bare, plan.callers, seconds=seconds)))
+    ratio = statistics.median(own.rate / other.rate for own, other in pairs)
+    sides = [_together([pair[side] for pair in pairs]) for side in (0, 1)]
+    told = " |".join(
+        f"{one.rate:>9.1f}{one.at(0.5):>9.1f}{one.at(0.99):>9.1f}{one.errors:>7}{one.size / 1e6:>9.3f}" for one in sides
+    )
+    failed = sum(number for code, number in sides[0].codes.items() if code >= 500 or code == 0)
+    return f"{plan.name:<36}{told} |{ratio:>7.2f}", ratio, failed
+
+
+def _together(parts: Sequence[Told]) -> Told:
+    told = Told(size=parts[0].size, wall=sum(part.wall for part in parts))
+    for part in parts:
+        told.seconds += part.seconds
+        told.codes += part.codes
+    return told
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--quick", action="store_true", help="A tenth of the load: shows that it runs, not what it costs."
+    )
+    is_quick = parser.parse_args().quick
+    seconds, rounds, number = (1.0, 1, 5_000) if is_quick else (2.5, 3, 50_000)
+    missed = []
+    # What was started is stopped, also when somebody has enough of waiting.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    v1 = "/api/v1.0"
+    with contextlib.ExitStack() as stack:
+        postgres = stack.enter_context(server.temporary({"fsync": "off", "synchronous_commit": "off"}))
+        token = prepared(postgres.url)
+        port, master = stack.enter_context(gunicorn("shipyard_api.wsgi:app", postgres.url, chdir=ROOT))
+        bare_port, _ = stack.enter_context(gunicorn("bare_api:app", postgres.url, chdir=ROOT / "benchmarks"))
+        one, all_, post = f"{v1}/actions", f"{v1}/actions", f"{v1}/configdocs/bench?buffermode=replace"
+        load = os.getloadavg()[0]
+        print(f"{ACTIONS:,} actions of {STEPS} steps; {WORKERS} workers of {THREADS} threads; other load {load:.1f}")
+        cold = play(Load(port, token, all_), 1, number=1)
+        print(f"first list of all actions, rendered anew: {1000 * cold.seconds[0]:,.0f} ms, {cold.size / 1e6:.1f} MB")
+        head = f"{'a second':>9}{'p50 ms':>9}{'p99 ms':>9}{'errors':>7}{'MB':>9}"
+        print(f"{'':<36}{head} |{head} |{'ratio':>7}\n{'':<36}{'ours':>43} |{'bare':>43} |")
+        changed = sa.text("UPDATE actions SET epoch = epoch")
+        engine = connect(postgres.url, pool_size=1)
+
+        def change() -> None:
+            with engine.begin() as connection:
+                connection.execute(changed)
+
+        def warm() -> None:
+            """Let both workers render everything that is asked for."""
+            play(Load(port, token, all_), 16, number=32)
+            play(Load(port, token, one, SOME), 16, number=8 * len(SOME))
+
+        plans = [
+            Plan("GET action, 16 callers", one, SOME, 16, LEAST, before=warm),
+            Plan("GET action, 200 callers", one, SOME, 200, LEAST, before=warm),
+            Plan("GET action, anew, 16 callers", one, ANY, 16, before=change),
+            Plan("GET actions, 2 callers", all_, (), 2, LEAST, before=warm),
+            Plan("GET actions, 16 callers", all_, (), 16, LEAST, before=warm),
+            Plan("GET actions, anew, 1 caller", all_, (), 1, before=change),
+            Plan("GET actions?limit=100, 16 callers", f"{all_}?limit=100", (), 16, before=warm),
+            Plan("POST configdocs, 1 caller", post, (), 1, is_post=True),
+        ]
+        for plan in plans:
+            ours = Load(port, token, plan.path, plan.ids, plan.is_post)
+            bare = Load(bare_port, token, plan.path, plan.ids, plan.is_post)
+            line, ratio, failed = compared(plan, ours, bare, seconds, rounds)
+            print(line, flush=True)
+            if ratio < plan.least:
+                missed.append(f"{plan.name}: {ratio:.2f} of the bare route, at least {plan.least}")
+            if failed:
+                missed.append(f"{plan.name}: {failed} times a 5xx or no answer")
+        engine.dispose()
+        print(f"{number:,} requests for one of {len(MANY):,} actions, from 200 callers:")
+        grown: list[float] = []
+        codes: Counter[int] = Counter()
+        for done in range(5):
+            told = play(Load(port, token, one, MANY), 200, number=number // 5, processes=2)
+            codes += told.codes
+            held = megabytes(master)
+            grown.append(sum(held))
+            print(
+                f"{(done + 1) * number // 5:>9,}  p50 {told.at(0.5):6.1f} ms  p99 {told.at(0.99):6.1f} ms"
+                f"  worst {told.at(1.0):6.1f} ms  workers hold {' + '.join(f'{one:.1f}' for one in held)} MB"
+            )
+        print(f"answers: {dict(codes)}")
+        if sum(count for code, count in codes.items() if code >= 500 or code == 0):
+            missed.append(f"not every request was answered: {dict(codes)}")
+        if grown[-1] > grown[0] * (1 + MOST_GROWTH):
+            missed.append(f"the workers grew from {grown[0]:.1f} to {grown[-1]:.1f} MB")
+    for line in missed:
+        print(f"TOO MUCH: {line}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

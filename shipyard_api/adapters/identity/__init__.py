@@ -1,0 +1,1 @@
+"""Who a caller is, established by ourselves: by our own tokens, or by where the request comes from."""

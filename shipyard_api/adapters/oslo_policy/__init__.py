@@ -1,0 +1,1 @@
+"""Rules that an operator may change, as OpenStack and Airship write them."""

@@ -1,0 +1,98 @@
+"""Actions and their steps as they are shown (contract: shipyard-rest, 6.1 and 7.1)."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from shipyard_api.api.notes import shown as shown_notes
+from shipyard_api.api.times import with_offset, zulu
+from shipyard_api.domain.actions import BARE_GROUPS, ENDED, RunState, StepState, group_state, lifecycle
+from shipyard_api.domain.notes import Note
+from shipyard_api.ports.store import ActionRecord, CommandRecord, StepRecord
+from shipyard_api.usecases.describe_action import ActionWithSteps
+
+
+@dataclass(frozen=True, slots=True)
+class ShownStep:
+    """A step as it is listed: a real one, or the bare id of a group of steps."""
+
+    id: str
+    index: int
+    state: StepState | None
+    started_at: datetime | None
+    ended_at: datetime | None
+
+
+def shown_steps(records: Sequence[StepRecord]) -> list[ShownStep]:
+    """Return the steps in order, each bare group id before the first step of its group."""
+    listed: list[ShownStep] = []
+    for record in records:
+        group = record.id.partition(".")[0]
+        if group in BARE_GROUPS and group not in [shown.id for shown in listed]:
+            members = [one for one in records if one.id.startswith(f"{group}.")]
+            state = group_state(one.state for one in members)
+            begun = [one.started_at for one in members if one.started_at]
+            ended = [one.ended_at for one in members if one.ended_at]
+            last = max(ended) if len(ended) == len(members) else None
+            listed.append(ShownStep(group, len(listed) + 1, state, min(begun, default=None), last))
+        listed.append(ShownStep(record.id, len(listed) + 1, record.state, record.started_at, record.ended_at))
+    return listed
+
+
+def entity(one: ActionWithSteps, notes: Sequence[Note]) -> dict[str, Any]:
+    """Return an action as it is listed, with its steps; notes of steps stand with their step."""
+    action: ActionRecord = one.action
+    by_step: defaultdict[str | None, list[Note]] = defaultdict(list)
+    for note in notes:
+        by_step[note.step].append(note)
+    return {
+        "id": action.id,
+        "name": action.name.value,
+        "parameters": dict(action.parameters),
+        "dag_id": action.name.value,
+        "dag_execution_date": zulu(action.created_at),
+        "user": action.user,
+        "context_marker": action.context_marker,
+        "datetime": with_offset(action.created_at),
+        "dag_status": action.state.value,
+        "action_lifecycle": lifecycle(action.state),
+        "steps": [
+            {
+                "url": f"/actions/{action.id}/steps/{step.id}",
+                "state": step.state.value if step.state else None,
+                "id": step.id,
+                "index": step.index,
+                "notes": shown_notes(by_step[step.id]),
+            }
+            for step in shown_steps(one.steps)
+        ],
+        "notes": shown_notes(by_step[None]),
+    }
+
+
+def verdict(state: RunState) -> str | None:
+    """Return how an action ended; None while it goes on."""
+    return state.value if state in ENDED else None
+
+
+def command_entity(command: CommandRecord) -> dict[str, Any]:
+    """Return one line of the command audit."""
+    return {
+        "id": command.id,
+        "action_id": command.action,
+        "command": command.command,
+        "user": command.user,
+        "datetime": with_offset(command.at),
+    }
+
+
+def operator(step: str) -> str:
+    """Return a class name of the form that clients print, ``DrydockBuildVerifySiteOperator``."""
+    return "".join(word.capitalize() for word in step.replace(".", "_").split("_")) + "Operator"
+
+
+def seconds(begun: datetime | None, ended: datetime | None) -> float | None:
+    """Return how long something took; None until it has ended."""
+    return (ended - begun).total_seconds() if begun and ended else None

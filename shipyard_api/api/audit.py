@@ -1,0 +1,68 @@
+"""The audit log: one line for each request that would change something, whatever became of it.
+
+Who asked, for what, when, from where. Never a body, and of a header only what is named here.
+"""
+
+import logging
+import re
+from time import perf_counter
+from typing import Any
+
+import falcon
+
+from shipyard_api.api.write_limit import WRITES
+from shipyard_api.logs import AUDIT, redacted_query
+
+LOG = logging.getLogger(AUDIT)
+
+# More tells nobody anything, and a caller chooses how long it is.
+_LONGEST = 1000
+_NEW_ACTION = re.compile(r"/actions/([^/]+)$")
+
+
+class Audit:
+    """Middleware; the first, so that it hears of the answer last."""
+
+    def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
+        """Start the clock."""
+        req.context.began = perf_counter()
+
+    def process_resource(self, req: falcon.Request, _resp: falcon.Response, _resource: object, params: Any) -> None:
+        """Keep what the address names."""
+        req.context.named = dict(params)
+
+    def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
+        """Write the line, if the method is one that changes something."""
+        if req.method not in WRITES:
+            return
+        context = req.context
+        named: dict[str, str] = dict(getattr(context, "named", {}))
+        if "action_id" not in named and (made := _NEW_ACTION.search(resp.get_header("Location") or "")):
+            named["action_id"] = made[1]
+        identity = getattr(context, "identity", None)
+        who = (
+            {"user": identity.user, "key": identity.key, "roles": sorted(identity.roles)}
+            if identity
+            else {"user": None, "key": None, "roles": []}
+        )
+        LOG.info(
+            "write",
+            extra={
+                **{name: _bounded(value) for name, value in who.items()},
+                "method": req.method,
+                "path": _bounded(req.path),
+                "query": _bounded(redacted_query(req.query_string)),
+                "status": falcon.http_status_to_code(resp.status),
+                "action": _bounded(named.get("action_id")),
+                "collection": _bounded(named.get("collection_id")),
+                "address": req.remote_addr,
+                "forwarded_for_claimed": _bounded(req.get_header("X-Forwarded-For")),
+                "request": getattr(context, "request_id", None),
+                "context_marker": getattr(context, "marker", None),
+                "seconds": round(perf_counter() - getattr(context, "began", perf_counter()), 6),
+            },
+        )
+
+
+def _bounded(value: Any) -> Any:
+    return value[:_LONGEST] if isinstance(value, str) else value

@@ -1,0 +1,47 @@
+"""Lists that may be asked for in parts: which actions, how many, and where the next page is.
+
+The contract's lists are bare arrays, so the next page is in a header: ``Link`` with ``rel="next"`` (RFC 8288).
+"""
+
+from datetime import datetime, timedelta
+from urllib.parse import parse_qsl, urlencode
+
+import falcon
+
+from shipyard_api.api.reading import text, whole_number, words
+from shipyard_api.domain.actions import ActionId, ActionName, RunState, lifecycle
+from shipyard_api.usecases.list_actions import ListQuery
+
+MOST = 1000
+
+
+def wanted_actions(req: falcon.Request, since: datetime | timedelta | None) -> ListQuery:
+    """Return which actions a request asks for; without a ``limit`` all that its filters let through."""
+    names = words(req, "name", [name.value for name in ActionName])
+    states = words(req, "state", [state.value for state in RunState])
+    lifecycles = words(req, "lifecycle", [lifecycle(state) for state in RunState])
+    after = req.get_param("marker")
+    if after is not None and not (after.isascii() and after.isalnum()):
+        raise falcon.HTTPInvalidParam("The value is the id of an action.", "marker")
+    both = [
+        state
+        for state in RunState
+        if (not states or state.value in states) and (not lifecycles or lifecycle(state) in lifecycles)
+    ]
+    return ListQuery(
+        names=[ActionName(name) for name in names],
+        states=both if states or lifecycles else None,
+        users=text(req, "user"),
+        since=since,
+        after=ActionId(after) if after else None,
+        limit=whole_number(req, "limit", 0, least=1, most=MOST) or None,
+    )
+
+
+def link_next(req: falcon.Request, resp: falcon.Response, last: ActionId | None, *, more: bool) -> None:
+    """Name the page after this one, if there is one: the same request with the last id as its marker."""
+    if not more or last is None:
+        return
+    asked = [(name, value) for name, value in parse_qsl(req.query_string) if name != "marker"]
+    query = urlencode([*asked, ("marker", last)])
+    resp.set_header("Link", f'<{req.path}?{query}>; rel="next"')

@@ -1,0 +1,118 @@
+"""Plans: what an action would do, without side effects; ours, beside the contract."""
+
+from typing import Any, ClassVar
+
+import falcon
+
+from shipyard_api.api.auth import Policy
+from shipyard_api.api.errors import InvalidFormat, lookup
+from shipyard_api.api.reading import action_name, boolean, read_json
+from shipyard_api.api.statuses import messages
+from shipyard_api.domain.configdocs import Version
+from shipyard_api.domain.errors import ShipyardError
+from shipyard_api.domain.modes import Mode
+from shipyard_api.domain.planning import PlannedGroup
+from shipyard_api.ports.schemas import Schemas
+from shipyard_api.usecases import plan_site
+from shipyard_api.usecases.create_action import ActionRequest
+from shipyard_api.usecases.plan_site import PlanSite
+
+
+class Plans:
+    """``/plans``: what POST /actions, or a retry, would do now."""
+
+    policy: ClassVar[Policy] = {"POST": "workflow_orchestrator:create_plan"}
+
+    def __init__(self, plan: PlanSite, schemas: Schemas, limit: int) -> None:
+        self._plan = plan
+        self._schemas = schemas
+        self._limit = limit
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer with the plan; nothing is stored, and what would be refused is part of it."""
+        body = read_json(req, self._limit)
+        self._check(body)
+        if "retry" in body:
+            force = bool(boolean(req, "force", default=False))
+            resp.media = _entity(self._plan.retry(body["retry"], force=force))
+            return
+        request = ActionRequest(
+            action_name(body["name"]),
+            body.get("parameters", {}),
+            boolean(req, "allow-intermediate-commits", default=None),
+            strict=bool(boolean(req, "strict", default=False)),
+        )
+        resp.media = _entity(self._plan(request, Version(body.get("version", Version.COMMITTED.value))))
+
+    def _check(self, body: dict[str, Any]) -> None:
+        wrong = self._schemas.check("plan_v1", body)
+        if wrong:
+            raise InvalidFormat(
+                f"JSON validation failed: {wrong[0].message}", f"Failed validator: {wrong[0].diagnostic}", wrong
+            )
+        if ("name" in body) == ("retry" in body) or ("retry" in body and len(body) > 1):
+            raise InvalidFormat(
+                "JSON validation failed: either the name of an action or a retry",
+                'A plan is asked for with {"name": ACTION}, perhaps with "parameters" and "version", or with '
+                '{"retry": ACTION_ID} and nothing else',
+            )
+
+
+def _entity(plan: plan_site.Plan) -> dict[str, Any]:
+    nodes = {node for planned in plan.groups for node in planned.members}
+    return {
+        "name": plan.name.value,
+        "version": plan.version.value if plan.version else None,
+        "retry": plan.retried,
+        "revision": plan.revision,
+        "refused": _refused(plan.refused) if plan.refused else None,
+        "findings": messages(plan.findings),
+        "steps": list(plan.steps),
+        "mode": _mode(plan.mode) if plan.mode else None,
+        "totals": {
+            "groups": len(plan.groups),
+            "critical_groups": sum(planned.group.critical for planned in plan.groups),
+            "nodes": len(nodes),
+            "kept": len(nodes.intersection(plan.kept)),
+            "sent": sum(len(planned.sends) for planned in plan.groups),
+        },
+        "kept": list(plan.kept),
+        "groups": [_group(planned) for planned in plan.groups],
+    }
+
+
+def _refused(error: ShipyardError) -> dict[str, Any]:
+    return {
+        "title": error.title,
+        "reason": error.reason,
+        "code": lookup(type(error))[0],
+        "messages": messages(getattr(error, "findings", ())),
+    }
+
+
+def _mode(mode: Mode) -> dict[str, Any]:
+    return {
+        "max_parallel_groups": mode.max_parallel_groups,
+        "max_nodes_in_flight": mode.max_nodes_in_flight,
+        "deploy_as_prepared": mode.deploy_as_prepared,
+        "on_timeout": mode.on_timeout.value,
+    }
+
+
+def _group(planned: PlannedGroup) -> dict[str, Any]:
+    group = planned.group
+    criteria = group.success_criteria
+    return {
+        "name": group.name,
+        "order": planned.order,
+        "critical": group.critical,
+        "depends_on": list(group.depends_on),
+        "success_criteria": {
+            "percent_successful_nodes": criteria.percent_successful_nodes,
+            "minimum_successful_nodes": criteria.minimum_successful_nodes,
+            "maximum_failed_nodes": criteria.maximum_failed_nodes,
+        },
+        "can_succeed": planned.can_succeed,
+        "nodes": list(planned.members),
+        "sends": list(planned.sends),
+    }

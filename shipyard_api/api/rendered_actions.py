@@ -1,0 +1,131 @@
+"""Actions as they are answered, kept as bytes for as long as nothing about them changes.
+
+Most of what one is told of actions is what one was told before: ended ones never change. The database is asked for the
+versions of what is wanted, in one question, and only what has another version than the one at hand is read and
+rendered again.
+"""
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from shipyard_api.domain.actions import ActionId
+
+# In bytes, in each process. The list of 10,000 actions takes some 25 MB at one verbosity.
+MOST = 64 * 1024 * 1024
+# How many actions are read and rendered at once, and how many are handed to the server as one piece.
+BATCH = 250
+# What an entry costs besides its bytes, roughly: its key, its version and its place in the order.
+_OVERHEAD = 400
+
+Version = tuple[ActionId, str]
+Key = tuple[ActionId, str, int]
+
+
+class RenderedActions:
+    """A memory of bounded size; what was not asked for longest goes first. May be shared by threads."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._held = 0
+        self._lock = threading.Lock()
+        # One thread renders a list at a time: the next one finds most of it done.
+        self._rendering = threading.Lock()
+        self._known: OrderedDict[Key, tuple[str, bytes]] = OrderedDict()
+
+    def one(self, version: Version, view: tuple[str, int], render: Callable[[], object]) -> bytes:
+        """Return an action in a view, which is a name and a verbosity; rendered if it is not known in this version.
+
+        What ``render`` reads must be read after the version: then it may be newer than the version says, and is
+        rendered once more at the next request, but never older.
+        """
+        (found,) = self._find([version], view)
+        if found is None:
+            found = _encoded(render())
+            self._keep([(version, found)], view)
+        return found
+
+    def many(
+        self,
+        versions: Sequence[Version],
+        view: tuple[str, int],
+        render: Callable[[Sequence[ActionId]], Iterable[tuple[ActionId, object]]],
+    ) -> list[bytes]:
+        """Return actions in a view, in the order of their versions; ``render`` is given those that are not known.
+
+        One that was not rendered, because it is gone meanwhile, is left out.
+        """
+        found = self._find(versions, view)
+        missing = [(place, version) for place, version in enumerate(versions) if found[place] is None]
+        for start in range(0, len(missing), BATCH):
+            part = missing[start : start + BATCH]
+            with self._rendering:
+                for (place, _), body in zip(
+                    part, self._rendered([version for _, version in part], view, render), strict=True
+                ):
+                    found[place] = body
+        return [body for body in found if body is not None]
+
+    def _rendered(
+        self,
+        versions: Sequence[Version],
+        view: tuple[str, int],
+        render: Callable[[Sequence[ActionId]], Iterable[tuple[ActionId, object]]],
+    ) -> list[bytes | None]:
+        """Return these, those that nobody else has rendered by now rendered; None for what is gone."""
+        found = self._find(versions, view)
+        missing = [version for version, body in zip(versions, found, strict=True) if body is None]
+        if missing:
+            new = {action: _encoded(entity) for action, entity in render([action for action, _ in missing])}
+            self._keep([(version, new[version[0]]) for version in missing if version[0] in new], view)
+            found = [
+                new.get(version[0]) if body is None else body for version, body in zip(versions, found, strict=True)
+            ]
+        return found
+
+    def _find(self, versions: Sequence[Version], view: tuple[str, int]) -> list[bytes | None]:
+        found: list[bytes | None] = []
+        known = self._known
+        with self._lock:
+            for action, version in versions:
+                key = (action, *view)
+                entry = known.get(key)
+                if entry is not None and entry[0] == version:
+                    known.move_to_end(key)
+                    found.append(entry[1])
+                else:
+                    found.append(None)
+        return found
+
+    def _keep(self, rendered: Iterable[tuple[Version, bytes]], view: tuple[str, int]) -> None:
+        with self._lock:
+            for (action, version), body in rendered:
+                key = (action, *view)
+                old = self._known.pop(key, None)
+                if old is not None:
+                    self._held -= len(old[1]) + _OVERHEAD
+                self._known[key] = (version, body)
+                self._held += len(body) + _OVERHEAD
+            while self._held > self._most:
+                _, (_, body) = self._known.popitem(last=False)
+                self._held -= len(body) + _OVERHEAD
+
+
+def listed(bodies: Sequence[bytes]) -> tuple[Iterator[bytes], int]:
+    """Return rendered entities as a JSON array, in pieces, and its length: no request makes a copy of all of it."""
+    length = 2 + sum(map(len, bodies)) + 2 * max(0, len(bodies) - 1)
+    return _pieces(bodies), length
+
+
+def _pieces(bodies: Sequence[bytes]) -> Iterator[bytes]:
+    opening = b"["
+    for start in range(0, len(bodies), BATCH):
+        yield opening + b", ".join(bodies[start : start + BATCH])
+        opening = b", "
+    yield b"]" if bodies else b"[]"
+
+
+def _encoded(entity: object) -> bytes:
+    """Return what the framework's own handler of JSON would write."""
+    return json.dumps(entity, ensure_ascii=False).encode()

@@ -1,0 +1,66 @@
+"""Steps in full: the record that clients of the engine's API read (contract: shipyard-rest, 7.2)."""
+
+from typing import Any
+
+from shipyard_api.api.action_views import ShownStep, operator, seconds
+from shipyard_api.api.times import zulu
+from shipyard_api.domain.actions import StepId
+from shipyard_api.ports.store import StepRun
+from shipyard_api.usecases.describe_action import ActionRun
+
+# What an engine with queues and pools of its own would have to say, and ours has not.
+_NOTHING = (
+    "queued_dttm", "unixname", "job_id", "pool", "queue", "pool_slots", "queued_when", "scheduled_when", "executor",
+    "executor_config", "note", "rendered_map_index", "trigger", "triggerer_job", "dag_version",
+)  # fmt: skip
+
+
+def record(run: ActionRun, shown: ShownStep) -> dict[str, Any]:
+    """Return the record of the latest attempt at a step, without what only some resources add to it.
+
+    Of a bare group id the attempts are those of the step of its group that has most.
+    """
+    own = [one for one in run.steps if one.id == shown.id]
+    members = own or [one for one in run.steps if one.id.startswith(f"{shown.id}.")]
+    runs = [run.runs[one.id] for one in members if one.id in run.runs]
+    host, pid = _worker(runs)
+    started = zulu(run.action.created_at)
+    return {
+        **dict.fromkeys(_NOTHING),
+        "id": f"{run.action.id}/{shown.id}",
+        "task_id": shown.id,
+        "task_display_name": shown.id,
+        "state": shown.state.value if shown.state else None,
+        "dag_id": run.action.name.value,
+        "run_id": run.action.id,
+        "dag_run_id": run.action.id,
+        "map_index": -1,
+        "execution_date": started,
+        "logical_date": started,
+        "run_after": started,
+        "start_date": zulu(shown.started_at),
+        "end_date": zulu(shown.ended_at),
+        "duration": seconds(shown.started_at, shown.ended_at),
+        "try_number": max((len(one.failed) + 1 for one in runs), default=1),
+        "max_tries": 0,
+        "priority_weight": _weight(run, members[0].id),
+        "operator": operator(shown.id),
+        "hostname": host,
+        "pid": pid,
+        "rendered_fields": {},
+        "detail": own[0].detail if own else "",
+    }
+
+
+def _worker(runs: list[StepRun]) -> tuple[str | None, int | None]:
+    """Return the host and the process that began the step, from the name that workers give themselves."""
+    if not runs:
+        return None, None
+    host, _, pid = runs[0].worker.rpartition(":")
+    return (host, int(pid)) if host and pid.isdecimal() else (runs[0].worker, None)
+
+
+def _weight(run: ActionRun, step: StepId) -> int:
+    """Return how many steps follow, and one; steps run one after another."""
+    ids = [one.id for one in run.steps]
+    return len(ids) - ids.index(step)

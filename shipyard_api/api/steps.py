@@ -1,0 +1,67 @@
+"""One step of an action, and its log (contract: shipyard-rest, chapter 7)."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import ClassVar
+
+import falcon
+
+from shipyard_api.api import step_views
+from shipyard_api.api.action_views import shown_steps
+from shipyard_api.api.auth import Policy
+from shipyard_api.api.notes import shown as shown_notes
+from shipyard_api.api.reading import integer
+from shipyard_api.domain.errors import Invalid, NotFound
+from shipyard_api.domain.log_lines import log_line
+from shipyard_api.domain.notes import LENGTH, Line
+from shipyard_api.ports.store import JournalEntry
+from shipyard_api.usecases.describe_action import DescribeAction
+from shipyard_api.usecases.read_logs import ReadLogs
+from shipyard_api.usecases.read_notes import ReadNotes
+
+
+class Step:
+    """``/actions/{action_id}/steps/{step_id}``: one step."""
+
+    policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:get_action_step"}
+
+    def __init__(self, describe: DescribeAction, notes: ReadNotes) -> None:
+        self._describe = describe
+        self._notes = notes
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, action_id: str, step_id: str) -> None:
+        """Answer with the step's record; the fields are the ones that clients of the engine's record read."""
+        run, record = self._describe.step(action_id, step_id)
+        shown = next((step for step in shown_steps(run.steps) if step.id == step_id), None)
+        if shown is None:
+            raise NotFound("Step not found", f"Unknown step {step_id}")
+        notes = self._notes.of_step(run.action, record.id, req.context.verbosity) if record else ()
+        resp.media = {**step_views.record(run, shown), "index": shown.index, "notes": shown_notes(notes)}
+
+
+class StepLogs:
+    """``/actions/{action_id}/steps/{step_id}/logs``: what happened in an attempt at a step, as text."""
+
+    policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:get_action_step_logs"}
+
+    def __init__(self, logs: ReadLogs) -> None:
+        self._logs = logs
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, action_id: str, step_id: str) -> None:
+        """Answer with the log, page by page; as in upstream the text goes under the type of JSON.
+
+        Whatever can be refused is refused before the first page. If the database goes away between two pages, the
+        connection breaks, and the caller sees that the text has no end.
+        """
+        attempt = integer(req, "try")
+        if len(action_id) != LENGTH:
+            raise Invalid("Invalid Action ID!", "An invalid action ID was specified")
+        pages = self._logs(action_id, step_id, attempt)
+        first = next(pages, ())
+        resp.stream = _text(chain([first], pages))
+
+
+def _text(pages: Iterator[Sequence[JournalEntry]]) -> Iterator[bytes]:
+    for page in pages:
+        told = (log_line(Line(one.id, one.step, one.kind, one.at, one.facts), one.worker) for one in page)
+        yield "".join(f"{line}\n" for line in told).encode()

@@ -1,0 +1,94 @@
+"""Workflows: actions as the runs of an engine that upstream's clients know (contract: shipyard-rest, chapter 9)."""
+
+from datetime import UTC, timedelta
+from typing import Any, ClassVar
+
+import falcon
+
+from shipyard_api.api import step_views, times
+from shipyard_api.api.action_views import shown_steps
+from shipyard_api.api.auth import Policy
+from shipyard_api.api.paging import link_next, wanted_actions
+from shipyard_api.api.times import zulu
+from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.errors import Invalid, NotFound
+from shipyard_api.ports.store import ActionRecord
+from shipyard_api.usecases.describe_action import ActionRun, DescribeAction
+from shipyard_api.usecases.list_actions import ListActions
+
+_RECENT = timedelta(days=30)
+
+
+class Workflows:
+    """``/workflows``: the runs of the last days."""
+
+    policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:list_workflows"}
+
+    def __init__(self, actions: ListActions) -> None:
+        self._actions = actions
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer with the runs in order of creation; a ``since`` that says nothing counts as absent, as upstream."""
+        since = times.since(req.get_param("since") or "") or _RECENT
+        found, more = self._actions(wanted_actions(req, since))
+        link_next(req, resp, found[-1].id if found else None, more=more)
+        resp.media = [_workflow(action) for action in found]
+
+
+class Workflow:
+    """``/workflows/{workflow_id}``: one run."""
+
+    policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:get_workflow"}
+
+    def __init__(self, describe: DescribeAction) -> None:
+        self._describe = describe
+
+    def on_get(self, _req: falcon.Request, resp: falcon.Response, workflow_id: str) -> None:
+        """Answer with the run and the full records of its steps."""
+        run = self._run(workflow_id)
+        resp.media = {
+            **_workflow(run.action),
+            "sub_dags": [],
+            "steps": [step_views.record(run, shown) for shown in shown_steps(run.steps)],
+        }
+
+    def _run(self, workflow: str) -> ActionRun:
+        dag, separator, date = workflow.partition("__")
+        if not separator:
+            raise Invalid("Invalid Workflow ID specified", "Workflow id must use {dag id}__{execution date} format")
+        name = next((name for name in ActionName if name.value == dag), None)
+        moment = times.moment(date)
+        run = self._describe.created_at(name, moment) if name and moment else None
+        if run is None:
+            raise NotFound("Workflow not found", f"A Workflow with id {workflow} was not found")
+        return run
+
+
+def _workflow(action: ActionRecord) -> dict[str, Any]:
+    """Return a run as it is listed. Its id has the time without a zone: clients check that, letter by letter."""
+    created = action.created_at.astimezone(UTC)
+    return {
+        "workflow_id": f"{action.name.value}__{created.strftime('%Y-%m-%dT%H:%M:%S.%f')}",
+        "id": action.id,
+        "dag_id": action.name.value,
+        "run_id": action.id,
+        "dag_run_id": action.id,
+        "state": action.state.value,
+        "execution_date": zulu(created),
+        "start_date": zulu(action.started_at),
+        "end_date": zulu(action.ended_at),
+        "external_trigger": True,
+        "conf": {
+            "action": {
+                "id": action.id,
+                "name": action.name.value,
+                "parameters": dict(action.parameters),
+                "dag_id": action.name.value,
+                "user": action.user,
+                "timestamp": created.strftime("%Y-%m-%d %H:%M:%S.%f"),
+                "context_marker": action.context_marker,
+                "committed_rev_id": action.revision,
+                "allow_intermediate_commits": action.allow_intermediate_commits,
+            }
+        },
+    }

@@ -1,0 +1,91 @@
+"""Which rules guard what, and who satisfies them unless an operator says otherwise.
+
+The names are those of the contract (shipyard-rest, chapter 4), and some of ours. A check is written in the language of
+oslo.policy; those of ours are roles and other rules with ``or`` between them.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+ANYONE = "anyone"
+"""A role that every caller has who is known."""
+
+PREFIX = "workflow_orchestrator:"
+"""What the names of all rules begin with that guard something."""
+
+SUGGESTED_ROLES = ("admin", "admin_ucp", "admin_ucp_viewer", "viewer", "peer")
+"""The roles that some rule names unless an operator says otherwise."""
+
+_ATOM = re.compile(r"(role|rule):(\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """``check``: who satisfies it by default. ``description``: what it guards, for who writes a policy file."""
+
+    name: str
+    check: str
+    description: str
+
+
+BASIS = (
+    Rule("admin_required", "role:admin", "Who may do everything."),
+    Rule("write_access", "rule:admin_required or role:admin_ucp", "Who may change something."),
+    Rule("read_access", "rule:write_access or role:admin_ucp_viewer or role:viewer", "Who may look."),
+    Rule("design_access", "rule:read_access or role:peer", "Who fetches designs; a provisioner has the role peer."),
+    Rule("secrets_access", "rule:write_access or role:peer", "Who sees passwords; a provisioner needs them."),
+    Rule("deny_all", "!", "Nobody."),
+)
+"""What the other rules are made of."""
+
+_READ, _WRITE = "rule:read_access", "rule:write_access"
+
+GUARDS = tuple(
+    Rule(PREFIX + name, check, description)
+    for name, check, description in (
+        ("list_actions", _READ, "See all actions."),
+        ("create_action", _WRITE, "Create an action; which one it is has a rule of its own as well."),
+        ("get_action", _READ, "See an action, its groups, nodes and report, and its notes."),
+        ("get_action_step", _READ, "See a step of an action, and its notes."),
+        ("get_action_step_logs", _READ, "Read what happened in a step of an action."),
+        ("get_action_validation", _READ, "See a validation of an action."),
+        ("invoke_action_control", _WRITE, "Pause, unpause, stop or retry an action."),
+        ("create_plan", _READ, "See what an action would do; it changes nothing."),
+        ("get_configdocs_status", _READ, "Compare versions of the documents."),
+        ("create_configdocs", _WRITE, "Load documents."),
+        ("get_configdocs", _READ, "Read the documents of a collection, without secrets."),
+        ("get_configdocs_cleartext", _WRITE, "Read the documents of a collection with secrets in clear text."),
+        ("commit_configdocs", _WRITE, "Put the loaded documents into force."),
+        ("get_renderedconfigdocs", "rule:design_access", "Read the rendered design, without secrets."),
+        ("get_renderedconfigdocs_cleartext", "rule:secrets_access", "Read the rendered design with its secrets."),
+        ("list_workflows", _READ, "See the runs of all actions as workflows."),
+        ("get_workflow", _READ, "See the run of an action as a workflow."),
+        ("get_notedetails", _READ, "Read what a note leads to."),
+        ("get_site_statuses", _READ, "See the machines as the provisioner sees them."),
+        ("list_nodes", _READ, "See the nodes of the site as their latest actions left them."),
+        ("action_deploy_site", _WRITE, "Create the action deploy_site."),
+        ("action_update_site", _WRITE, "Create the action update_site."),
+        ("action_update_software", _WRITE, "Create the action update_software."),
+        ("action_redeploy_server", _WRITE, "Create the action redeploy_server."),
+        ("action_relabel_nodes", _WRITE, "Create the action relabel_nodes."),
+        ("action_test_site", _WRITE, "Create the action test_site."),
+    )
+)
+"""The rules that routes and parameters name."""
+
+RULES = {rule.name: rule for rule in (*BASIS, *GUARDS)}
+"""Every rule by its name, in the order in which people read them."""
+
+
+def default_roles(name: str) -> frozenset[str]:
+    """Return the roles each of which satisfies a rule by default."""
+    return frozenset(_roles(name))
+
+
+def _roles(name: str) -> Iterator[str]:
+    for kind, value in _ATOM.findall(RULES[name].check):
+        if kind == "role":
+            yield value
+        else:
+            yield from _roles(value)

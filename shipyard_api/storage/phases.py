@@ -1,0 +1,27 @@
+"""Phases of deployment groups, as their rows are read everywhere."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from shipyard_api.ports.progress import PhaseRecord
+from shipyard_api.storage import tables as t
+
+# What was recorded in one transaction has one time, and prepare comes first.
+IN_ORDER = (t.group_phases.c.submitted_at, t.group_phases.c.phase.desc(), t.group_phases.c.batch)
+
+
+def phase(row: sa.Row[Any], nodes: Sequence[str]) -> PhaseRecord:
+    """Return the phase of a row; ``nodes`` are those that it sent, as far as they are of interest."""
+    return PhaseRecord(
+        row.phase,
+        row.batch,
+        row.status,
+        row.job,
+        nodes,
+        row.message,
+        row.submitted_at,
+        row.running_at,
+        row.ended_at,
+    )

@@ -1,0 +1,73 @@
+"""Read the log of a step: its journal, attempt by attempt (contract: shipyard-rest, 7.4)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from shipyard_api.domain.actions import BARE_GROUPS, ActionId, StepId
+from shipyard_api.domain.errors import NotFound
+from shipyard_api.ports.store import JournalEntry, StepRecord, StepRun, Store
+
+_MOST_LINES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The journal of one step between two of its lines; the first does not belong to it, the last does."""
+
+    step: StepId
+    after: int
+    until: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLogs:
+    """The use case; changes nothing. Only a page is in memory at a time, however long the log is."""
+
+    store: Store
+
+    def __call__(self, action: str, step: str, attempt: int | None) -> Iterator[Sequence[JournalEntry]]:
+        """Return an attempt at a step, the latest if none is named, page by page; raises NotFound before the first.
+
+        The bare id of a group of steps stands for its steps in order, those that have such an attempt. Each page is
+        asked for when it is wanted, in a transaction of its own: whoever breaks off leaves nothing open.
+        """
+        with self.store.begin() as tx:
+            record = tx.actions.get(ActionId(action))
+            if record is None:
+                raise NotFound("Action Not Found!", f"Unknown Action {action}")
+            steps = tx.actions.steps([record.id])[record.id]
+            if not steps:
+                raise NotFound("Steps Not Found!", "Unable to retrieve Information on Steps")
+            runs = tx.actions.runs(record.id)
+        parts = _parts(steps, runs, step, attempt)
+        if not parts:
+            raise NotFound("Step Not Found!", "Unable to retrieve Step")
+        return self._pages(record.id, parts)
+
+    def _pages(self, action: ActionId, parts: Sequence[_Part]) -> Iterator[Sequence[JournalEntry]]:
+        for part in parts:
+            after = part.after
+            while lines := self._page(action, part, after):
+                after = lines[-1].id
+                yield lines
+
+    def _page(self, action: ActionId, part: _Part, after: int) -> Sequence[JournalEntry]:
+        with self.store.begin() as tx:
+            return tx.actions.lines(action, part.step, after=after, until=part.until, limit=_MOST_LINES)
+
+
+def _parts(
+    steps: Sequence[StepRecord], runs: Mapping[StepId, StepRun], step: str, attempt: int | None
+) -> Sequence[_Part]:
+    """Return what the id and the number stand for; nothing if there is no such step or attempt."""
+    found = []
+    for one in steps:
+        if one.id != step and not (step in BARE_GROUPS and one.id.startswith(f"{step}.")):
+            continue
+        failed = runs[one.id].failed if one.id in runs else ()
+        wanted = len(failed) + 1 if attempt is None else attempt
+        if 1 <= wanted <= len(failed) + 1:
+            after = failed[wanted - 2] if wanted > 1 else 0
+            until = failed[wanted - 1] if wanted <= len(failed) else None
+            found.append(_Part(one.id, after, until))
+    return found

@@ -1,0 +1,107 @@
+"""The API under gunicorn as it is shipped, behind a port, and callers who write to sockets."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+
+WAIT = 20.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer from the wire."""
+
+    code: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def status(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.body)
+        return found
+
+
+@dataclass(frozen=True)
+class Server:
+    """The API behind a port, and a token for it."""
+
+    port: int
+    token: str
+
+    def send(self, raw: bytes, *, hang_up: bool = False) -> list[Answer]:
+        """Send bytes and return every answer until the server closes; ``hang_up`` ends our half first."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=WAIT) as connection:
+            connection.sendall(raw)
+            if hang_up:
+                connection.shutdown(socket.SHUT_WR)
+            received = bytearray()
+            try:
+                while chunk := connection.recv(65536):
+                    received += chunk
+            except ConnectionResetError:
+                pass  # the server closed without reading all that was sent; what it said is there
+        return list(_answers(bytes(received)))
+
+    def request(self, line: str, headers: str = "", body: bytes = b"", *, token: bool = True) -> bytes:
+        """A request with what every one has; ``headers`` as on the wire, each with its line break."""
+        own = f"X-Auth-Token: {self.token}\r\n" if token else ""
+        return f"{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{own}{headers}\r\n".encode("latin-1") + body
+
+
+def _answers(received: bytes) -> Iterator[Answer]:
+    while received:
+        head, _, rest = received.partition(b"\r\n\r\n")
+        first, *lines = head.decode("latin-1").split("\r\n")
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        length = int(headers.get("content-length", 0))
+        yield Answer(int(first.split()[1]), headers, rest[:length])
+        received = rest[length:]
+
+
+@contextmanager
+def gunicorn(url: str, token: str, **environment: str) -> Iterator[Server]:
+    """The API on a database; with one worker and no limit of writes, unless told otherwise."""
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as listening:
+        port = listening.getsockname()[1]
+        environ = {
+            **os.environ,
+            "DATABASE_URL": url,
+            "SHIPYARD_DRYDOCK_URL": "http://127.0.0.1:9/api/v1.0",
+            "SHIPYARD_DRYDOCK_DESIGN_URL": "http://127.0.0.1:9/{revision}",
+            "SHIPYARD_API_WRITES_PER_MINUTE": "0",
+            "SHIPYARD_API_WORKERS": "1",
+            "SHIPYARD_BIND": f"fd://{listening.fileno()}",
+            **environment,
+        }
+        command = [sys.executable, "-m", "gunicorn", "-c", str(ROOT / "etc" / "gunicorn.conf.py")]
+        process = subprocess.Popen(
+            [*command, "--chdir", str(ROOT), "shipyard_api.wsgi:app"], env=environ, pass_fds=[listening.fileno()]
+        )
+    try:
+        _await(process, Server(port, token))
+        yield Server(port, token)
+    finally:
+        process.terminate()
+        process.wait(WAIT)
+
+
+def _await(process: "subprocess.Popen[bytes]", server: Server) -> None:
+    deadline = time.monotonic() + WAIT
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            if server.send(server.request("GET /health"))[0].code == 204:
+                return
+        except (OSError, IndexError):
+            time.sleep(0.05)
+    pytest.fail("gunicorn did not come up")

@@ -1,0 +1,239 @@
+"""The audit log: a line for each request that would change something, and no secret in any of them."""
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import falcon
+import pytest
+import sqlalchemy as sa
+from falcon.testing import TestClient
+
+from shipyard_api import bootstrap, logs
+from shipyard_api.settings import Api, Count
+from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.usecases.tokens import ApiTokens
+from tests.integration.api import canaries, description
+from tests.integration.api.conftest import new_site, settings
+from tests.integration.api.wire import JSON, YAML, Caller, Site, small_design
+from tests.integration.storage.rows import empty
+from tests.peer import Peer
+
+WRITES = [
+    pytest.param(method, path, id=f"{method} {path}") for method, path, _ in description.operations() if method != "GET"
+]
+FIELDS = {
+    "at", "level", "logger", "message", "user", "key", "roles", "method", "path", "query", "status", "action",
+    "collection", "address", "forwarded_for_claimed", "request", "context_marker", "seconds",
+}  # fmt: skip
+MARKER = "10b2a3c4-0000-4000-8000-00000000cafe"
+
+
+class Lines(logging.Handler):
+    """Keeps the lines as they would be written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFormatter(logs.JsonLines())
+        self.written: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.written.append(self.format(record))
+
+    @property
+    def one(self) -> dict[str, Any]:
+        (line,) = self.written
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+
+@pytest.fixture
+def audit() -> Iterator[Lines]:
+    lines, logger = Lines(), logging.getLogger(logs.AUDIT)
+    level, logger.level = logger.level, logging.INFO
+    logger.addHandler(lines)
+    yield lines
+    logger.removeHandler(lines)
+    logger.level = level
+
+
+def filled(path: str) -> str:
+    return path.replace("{collection_id}", "design").replace("{action_id}", "x").replace("{control_verb}", "pause")
+
+
+@pytest.mark.parametrize(("method", "path"), WRITES)
+def test_every_write_leaves_a_line_whatever_becomes_of_it(site: Site, audit: Lines, method: str, path: str) -> None:
+    for caller, code in ((site.nobody, 401), (site.peer, 403), (site.admin, None)):
+        audit.written.clear()
+
+        answer = caller.ask(method, filled(path), headers={"X-Context-Marker": MARKER})
+
+        line = audit.one
+        assert set(line) == FIELDS
+        assert (line["method"], line["path"]) == (method, filled(path))
+        assert line["status"] == answer.status_code
+        assert code in (None, answer.status_code)
+        assert (line["request"], line["context_marker"]) == (answer.headers["X-Shipyard-Req"], MARKER)
+        assert line["address"] == "127.0.0.1"
+        assert line["seconds"] >= 0
+
+
+def test_who_wrote_what(site: Site, audit: Lines) -> None:
+    site.commit(*small_design())
+    load, commit = map(json.loads, audit.written)
+    assert (load["collection"], load["status"], load["action"]) == ("design", 201, None)
+    assert (commit["path"], commit["status"]) == ("/api/v1.0/commitconfigdocs", 200)
+    audit.written.clear()
+
+    action = site.create_action()
+
+    line = audit.one
+    assert (line["user"], line["roles"], line["action"]) == ("ann", ["admin"], action)
+    assert line["key"] in [token.id for token in ApiTokens(site.store).all()]
+    audit.written.clear()
+    site.admin.post(f"/actions/{action}/control/stop")
+    assert (audit.one["action"], audit.one["status"]) == (action, 409)
+
+
+def test_of_whom_we_do_not_know_nothing_is_told_but_where_they_are(site: Site, audit: Lines) -> None:
+    site.nobody.ask("POST", "/api/v1.0/actions", headers={"X-Forwarded-For": "10.1.2.3", "X-Auth-Token": "wrong"})
+
+    line = audit.one
+    assert (line["user"], line["key"], line["roles"], line["status"]) == (None, None, [], 401)
+    assert (line["address"], line["forwarded_for_claimed"]) == ("127.0.0.1", "10.1.2.3")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [
+        ("POST", "/nowhere", 404),
+        ("PUT", "/api/v1.0/actions", 405),
+        ("PATCH", "/api/v1.0/actions", 405),
+        ("DELETE", "/api/v1.0/actions/x", 405),
+        ("POST", "/api/v1.0/actions?verbosity=9", 400),
+        ("POST", "/api/v1.0/%00", 400),
+    ],
+)
+def test_what_never_had_a_chance_is_written_too(site: Site, audit: Lines, method: str, path: str, code: int) -> None:
+    site.admin.client.simulate_request(method, path.partition("?")[0], query_string=path.partition("?")[2])
+
+    assert audit.one["status"] == code
+
+
+def test_a_refused_body_and_a_refused_hurry(
+    shared_url: str, store: SqlStore, engine: sa.Engine, drydock: Peer, audit: Lines
+) -> None:
+    empty(engine)
+    api = Api(json_bytes=10, writes_per_minute=Count(1), writes_burst=1)
+    site = new_site(bootstrap.api(settings(shared_url, drydock.url, api=api)), store, engine, drydock)
+
+    site.admin.post("/actions", b" " * 11, JSON)
+    site.admin.post("/actions", b" " * 11, JSON)
+
+    assert [json.loads(line)["status"] for line in audit.written] == [413, 429]
+
+
+def test_a_bug_and_a_database_out_of_reach(audit: Lines) -> None:
+    nowhere = TestClient(bootstrap.api(settings("postgresql://nobody@127.0.0.1:9/none")))
+
+    nowhere.simulate_post("/api/v1.0/actions", headers={"X-Auth-Token": "t"})
+
+    assert (audit.one["status"], audit.one["user"]) == (503, None)
+
+
+def test_a_caller_who_hangs_up_while_sending(site: Site, audit: Lines) -> None:
+    class Gone:
+        def read(self, *_: Any) -> bytes:
+            raise ConnectionResetError
+
+    client = site.admin.client
+    environ = falcon.testing.create_environ(
+        "/api/v1.0/configdocs/design", method="POST", headers={**(client._default_headers or {}), "Content-Length": "9"}
+    )
+    environ["wsgi.input"] = Gone()
+
+    list(client.app(environ, lambda *_: None))
+
+    assert (audit.one["status"], audit.one["user"]) == (500, "ann")
+
+
+def test_reading_leaves_no_line(site: Site, audit: Lines) -> None:
+    for method in ("GET", "OPTIONS", "HEAD"):
+        site.admin.client.simulate_request(method, "/api/v1.0/actions")
+
+    assert audit.written == []
+
+
+def test_neither_bodies_nor_secrets_are_written(site: Site, audit: Lines) -> None:
+    query = f"token={canaries.TEXT}&force=true&x=http://me:{canaries.TEXT}@peer/&%74oken={canaries.TEXT}&Api-Key=abc"
+    for name, body in canaries.malformed().items():
+        site.admin.ask("POST", f"/api/v1.0/configdocs/{name.replace(' ', '-')}", body=body, headers=YAML, query=query)
+    headers = {"Authorization": f"Bearer {canaries.TEXT}", "Cookie": canaries.TEXT, **JSON}
+    site.nobody.ask("POST", "/api/v1.0/actions", body=f'{{"name": "{canaries.TEXT}"}}', headers=headers)
+
+    assert len(audit.written) == len(canaries.malformed()) + 1
+    assert canaries.found_in("\n".join(audit.written)) == []
+    assert "force=true" in json.loads(audit.written[0])["query"]
+
+
+def test_what_a_caller_chooses_can_neither_forge_a_line_nor_fill_the_disk(site: Site, audit: Lines) -> None:
+    site.admin.ask(
+        "POST", "/api/v1.0/configdocs/a%0a%7b%22user%22:%22eve%22%7d", headers={"X-Forwarded-For": "9" * 5000}
+    )
+
+    assert "\n" not in audit.written[0]
+    assert audit.one["user"] == "ann"
+    assert len(audit.written[0]) < 4000
+
+
+@pytest.fixture
+def audit_file(tmp_path: Path) -> Iterator[Path]:
+    root, logger = logging.getLogger(), logging.getLogger(logs.AUDIT)
+    before = (list(root.handlers), root.level, logger.propagate, logger.level)
+    yield tmp_path / "audit.log"
+    for handler in list(logger.handlers):
+        logger.removeHandler(handler)
+        handler.close()
+    root.handlers[:], root.level, logger.propagate, logger.level = before
+
+
+def test_it_may_have_a_file_of_its_own(site: Site, audit_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever the level of the log, and also after somebody has moved the file away."""
+    logs.configure("ERROR", str(audit_file))
+
+    site.admin.post("/commitconfigdocs")
+    moved = audit_file.rename(audit_file.with_suffix(".1"))
+    site.admin.post("/actions", b"{}", JSON)
+
+    assert [json.loads(line)["path"] for line in moved.read_text().splitlines()] == ["/api/v1.0/commitconfigdocs"]
+    assert [json.loads(line)["path"] for line in audit_file.read_text().splitlines()] == ["/api/v1.0/actions"]
+    assert audit_file.stat().st_mode & 0o027 == 0
+    assert "write" not in capsys.readouterr().out
+
+
+def test_without_a_file_it_is_part_of_the_log_whatever_its_level(
+    site: Site, audit_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs.configure("ERROR")
+
+    site.admin.post("/commitconfigdocs")
+
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["logger"] == logs.AUDIT
+
+
+def test_a_file_that_cannot_be_written_is_told_at_once(audit_file: Path) -> None:
+    with pytest.raises(OSError, match="nowhere"):
+        logs.configure("INFO", str(audit_file.parent / "nowhere" / "audit.log"))
+
+
+def test_a_caller_of_another_class_is_told_by_their_own_key(site: Site, audit: Lines) -> None:
+    _, secret = ApiTokens(site.store).create("ann", "viewer")
+    Caller(site.admin.client.app, secret).post("/actions")
+    site.admin.post("/actions")
+
+    first, second = map(json.loads, audit.written)
+    assert first["user"] == second["user"] == "ann"
+    assert first["key"] != second["key"]

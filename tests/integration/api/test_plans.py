@@ -1,0 +1,423 @@
+"""Plans: what an action or a retry would do, told without doing any of it."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import falcon
+import pytest
+import sqlalchemy as sa
+from falcon.testing import Result
+
+from shipyard_api.domain.actions import ActionId, RunState
+from shipyard_api.domain.facts import MembersKnown, NodesChanged, Phase, WorkLeftBehind
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.strategy import GroupName
+from tests.factories import group, group_entry, layering_policy, node_document, strategy, strategy_document
+from tests.integration.api.recorded import told
+from tests.integration.api.wire import (
+    JSON,
+    Caller,
+    Site,
+    configuration,
+    everything_said,
+    five_groups_design,
+    messages,
+    small_design,
+)
+from tests.integration.storage.rows import counts
+
+
+def ask(caller: Caller, body: Any, **params: Any) -> Result:
+    written = body if isinstance(body, str) else json.dumps(body)
+    return caller.post("/plans", written, JSON, **params)
+
+
+def planned(site: Site, body: Any, **params: Any) -> dict[str, Any]:
+    answer = ask(site.viewer, body, **params)
+    assert answer.status == falcon.HTTP_200, answer.text
+    found: dict[str, Any] = answer.json
+    return found
+
+
+DEPLOY = {"name": "deploy_site"}
+
+
+def ended(site: Site, action: str, *facts: object) -> None:
+    """Let an action fail, after these facts."""
+    told(site.store, action, facts)
+    now = datetime.now(UTC) + timedelta(seconds=5)
+    with site.store.begin() as tx:
+        claim = tx.turns.claim(ActionId(action), now=now, worker="w")
+        assert claim is not None
+        tx.turns.end_action(claim, RunState.FAILED, now=now)
+
+
+def test_a_plan_shows_the_groups_in_the_order_in_which_they_would_run(site: Site) -> None:
+    revision = site.commit(*five_groups_design())
+
+    found = planned(site, DEPLOY)
+
+    assert [(one["order"], one["name"]) for one in found["groups"]] == [
+        (1, "monitoring-nodes"),
+        (2, "ntp-node"),
+        (3, "control-nodes"),
+        (4, "compute-nodes-1"),
+        (5, "compute-nodes-2"),
+    ]
+    first = found["groups"][1]
+    assert first == {
+        "name": "ntp-node",
+        "order": 2,
+        "critical": True,
+        "depends_on": [],
+        "success_criteria": {
+            "percent_successful_nodes": None,
+            "minimum_successful_nodes": 1,
+            "maximum_failed_nodes": None,
+        },
+        "can_succeed": True,
+        "nodes": ["ntp01"],
+        "sends": ["ntp01"],
+    }
+    nodes = {node for one in found["groups"] for node in one["nodes"]}
+    assert found["totals"] == {
+        "groups": 5,
+        "critical_groups": sum(one["critical"] for one in found["groups"]),
+        "nodes": len(nodes),
+        "kept": 0,
+        "sent": len(nodes),
+    }
+    assert (found["name"], found["version"], found["retry"]) == ("deploy_site", "committed", None)
+    assert (found["revision"], found["refused"], found["kept"]) == (revision, None, [])
+    assert found["mode"] == {
+        "max_parallel_groups": 1,
+        "max_nodes_in_flight": None,
+        "deploy_as_prepared": False,
+        "on_timeout": "fail_group",
+    }
+
+
+def test_a_plan_is_what_the_action_then_does(site: Site) -> None:
+    site.commit(*five_groups_design())
+    found = planned(site, DEPLOY)
+
+    action = site.viewer.get(f"/actions/{site.create_action()}").json
+
+    assert found["steps"] == [
+        step["id"] for step in action["steps"] if step["id"] not in ("preflight", "drydock_build")
+    ]
+    with site.store.begin() as tx:
+        inputs = tx.actions.inputs(ActionId(action["id"]))
+    assert inputs["revision"] == found["revision"]
+    assert {one["name"] for one in inputs["groups"]["groups"]} == {one["name"] for one in found["groups"]}
+
+
+def test_the_mode_of_the_design_is_shown_and_decides_the_order(site: Site) -> None:
+    groups = [group_entry("b", depends_on=["a"], selectors=[{"node_names": ["n2"]}])]
+    groups += [group_entry(name, selectors=[{"node_names": ["n1"]}]) for name in ("a", "c")]
+    section = {
+        "deployment_strategy": "s",
+        "max_parallel_groups": 2,
+        "max_nodes_in_flight": 7,
+        "deploy_as_prepared": True,
+        "on_timeout": "judge_criteria",
+    }
+    site.commit(
+        configuration(physical_provisioner=section),
+        strategy_document(*groups, name="s"),
+        node_document("n1"),
+        node_document("n2"),
+        layering_policy(),
+    )
+
+    found = planned(site, DEPLOY)
+
+    assert found["mode"] == {name: value for name, value in section.items() if name != "deployment_strategy"}
+    assert [one["name"] for one in found["groups"]] == ["a", "c", "b"]
+    assert [one["sends"] for one in found["groups"]] == [["n1"], [], ["n2"]]
+
+
+def test_the_buffer_can_be_planned_before_it_is_committed(site: Site) -> None:
+    committed = site.commit(*small_design())
+    assert site.admin.load("design", *small_design(("n1", "n2", "n3")), buffermode="replace").status_code == 201
+
+    now, then = planned(site, DEPLOY), planned(site, {**DEPLOY, "version": "buffer"})
+
+    assert (now["version"], now["revision"], now["totals"]["nodes"]) == ("committed", committed, 2)
+    assert (then["version"], then["revision"], then["totals"]["nodes"]) == ("buffer", committed + 1, 3)
+    # What is committed would then be a commit that no action was run on.
+    assert now["refused"] is None
+    assert (then["refused"]["title"], then["refused"]["code"]) == ("Intermediate commit detected", "409 Conflict")
+    assert planned(site, {**DEPLOY, "version": "buffer"}, allow_intermediate_commits="true")["refused"] is None
+
+
+def test_an_empty_buffer_is_nothing_to_plan(site: Site) -> None:
+    site.commit(*small_design())
+
+    answer = ask(site.viewer, {**DEPLOY, "version": "buffer"})
+
+    assert (answer.status, answer.json["message"], answer.json["reason"]) == (
+        falcon.HTTP_404,
+        "This revision does not exist",
+        "buffer version does not exist",
+    )
+
+
+def broken_design() -> list[dict[str, Any]]:
+    looped = [group_entry("a", depends_on=["b"]), group_entry("b", depends_on=["a"])]
+    return [
+        configuration(physical_provisioner={"deployment_strategy": "s"}),
+        strategy_document(*looped, name="s"),
+        node_document("n1"),
+        layering_policy(),
+    ]
+
+
+def test_what_an_action_would_be_refused_with_is_what_it_is_refused_with(site: Site, engine: sa.Engine) -> None:
+    """In each of these situations the plan says exactly what POST /actions answers."""
+    bodies: list[dict[str, Any]] = [
+        DEPLOY,
+        {"name": "update_site", "parameters": {"force": "perhaps"}},
+        {"name": "relabel_nodes", "parameters": {}},
+        {"name": "relabel_nodes", "parameters": {"target_nodes": "n1"}},
+        {"name": "redeploy_server", "parameters": {"target_nodes": "n1"}},
+    ]
+
+    def agree() -> list[str]:
+        said = []
+        for body in bodies:
+            refused = planned(site, body)["refused"]
+            answer = site.admin.act(json.dumps(body))
+            assert refused is not None
+            assert answer.status_code >= 400, answer.text
+            assert (refused["title"], refused["reason"]) == (answer.json["message"], answer.json["reason"])
+            assert refused["code"] == answer.json["code"]
+            if refused["messages"]:
+                assert refused["messages"] == messages(answer)
+            said.append(refused["title"])
+        return said
+
+    assert agree()[0] == "No committed configdocs"
+    site.admin.load("design", *broken_design())
+    assert site.admin.commit(force="true").status_code == 200
+    assert agree()[0] == "Document validation failed"
+    site.admin.load("design", *small_design(), buffermode="replace")
+    assert site.admin.commit().status_code == 200
+    assert agree()[0] == "Intermediate commit detected"
+
+
+def test_a_site_that_is_busy_is_told(site: Site) -> None:
+    site.commit(*small_design())
+    running = site.create_action()
+
+    refused = planned(site, DEPLOY)["refused"]
+    answer = site.admin.act()
+
+    assert (refused["title"], refused["reason"]) == (answer.json["message"], answer.json["reason"])
+    assert (refused["title"], refused["code"]) == ("Another site action is running", "409 Conflict")
+    assert running in refused["reason"]
+    assert planned(site, DEPLOY)["groups"] != []
+
+
+def test_work_that_goes_on_is_told_unless_it_is_not_minded(site: Site) -> None:
+    site.commit(*small_design())
+    left = WorkLeftBehind("prepare_nodes", "job-1", "http://x/1", (NodeName("n2"),), "limit 5 s")
+    ended(site, site.create_action(), left)
+
+    refused = planned(site, DEPLOY)["refused"]
+
+    assert (refused["title"], refused["code"]) == ("Work of an earlier action goes on", "409 Conflict")
+    assert "node n2" in refused["reason"]
+    assert planned(site, {**DEPLOY, "parameters": {"force": "true"}})["refused"] is None
+
+
+def test_a_broken_design_has_findings_and_no_groups(site: Site) -> None:
+    site.admin.load("design", *broken_design())
+    site.admin.commit(force="true")
+
+    found = planned(site, DEPLOY)
+
+    assert (found["groups"], found["mode"]) == ([], None)
+    assert found["refused"]["title"] == "Document validation failed"
+    assert "a -> b -> a" in json.dumps(found["findings"])
+    assert "a -> b -> a" in json.dumps(found["refused"]["messages"])
+
+
+def test_a_design_that_cannot_be_rendered_is_told(site: Site) -> None:
+    substituted = node_document("n2")
+    source = {"schema": "a/B/v1", "name": "gone", "path": "."}
+    substituted["metadata"]["substitutions"] = [{"src": source, "dest": {"path": ".x"}}]
+    site.admin.load("design", configuration(), substituted, layering_policy())
+    site.admin.commit(force="true")
+
+    found = planned(site, DEPLOY)
+
+    assert (found["groups"], found["refused"]["title"]) == ([], "Document validation failed")
+    assert "SubstitutionSourceNotFound" in [one["name"] for one in found["findings"]]
+
+
+def test_before_anything_is_committed_there_is_nothing_to_show(site: Site) -> None:
+    found = planned(site, DEPLOY)
+
+    assert (found["revision"], found["groups"], found["findings"]) == (None, [], [])
+    assert found["refused"]["title"] == "No committed configdocs"
+
+
+def test_parameters_that_mean_nothing_are_told_and_refused_only_if_asked(site: Site) -> None:
+    site.commit(*small_design())
+    body = {**DEPLOY, "parameters": {"contineu-on-fail": "true"}}
+
+    found = planned(site, body)
+
+    assert "UnknownParameter" in [one["name"] for one in found["findings"]]
+    assert found["refused"] is None
+    assert planned(site, body, strict="true")["refused"]["title"] == "Invalid parameters"
+
+
+def test_an_action_that_deploys_nothing_has_no_groups(site: Site) -> None:
+    site.commit(*small_design())
+
+    found = planned(site, {"name": "test_site"})
+
+    assert (found["groups"], found["mode"], found["refused"]) == ([], None, None)
+    assert found["steps"] != []
+
+
+def test_a_server_that_is_deployed_again_is_a_group_of_its_own(site: Site) -> None:
+    site.commit(*small_design())
+
+    found = planned(site, {"name": "redeploy_server", "parameters": {"target_nodes": "n2,n9"}})
+
+    (only,) = found["groups"]
+    assert (only["name"], only["critical"], only["nodes"]) == ("target-group", True, ["n2"])
+    assert not only["can_succeed"]  # there is no n9
+
+
+@pytest.fixture
+def failed(site: Site) -> str:
+    """An action of which n1 is deployed and n2 failed."""
+    site.commit(*small_design())
+    action = site.create_action()
+    a, nodes = GroupName("default"), (NodeName("n1"), NodeName("n2"))
+    members = MembersKnown(strategy(group("default", critical=True)), {a: frozenset(nodes)})
+    good = NodesChanged(a, Phase.DEPLOY, NodeStatus.SUCCESS, nodes[:1])
+    ended(site, action, members, good, NodesChanged(a, Phase.DEPLOY, NodeStatus.FAILURE, nodes[1:]))
+    return action
+
+
+def test_a_retry_shows_what_it_leaves_alone(site: Site, failed: str) -> None:
+    site.admin.load("design", *small_design(("n1", "n2", "n3")), buffermode="replace")
+    assert site.admin.commit().status_code == 200
+
+    found = planned(site, {"retry": failed})
+
+    assert (found["name"], found["version"], found["retry"], found["revision"]) == ("deploy_site", None, failed, 1)
+    assert (found["kept"], found["refused"]) == (["n1"], None)
+    (only,) = found["groups"]
+    assert (only["nodes"], only["sends"]) == (["n1", "n2"], ["n2"])
+    assert found["totals"] == {"groups": 1, "critical_groups": 1, "nodes": 2, "kept": 1, "sent": 1}
+    retried = site.admin.post(f"/actions/{failed}/control/retry").json["id"]
+    with site.store.begin() as tx:
+        assert tx.actions.inputs(ActionId(retried))["kept"] == found["kept"]
+
+
+def test_a_retry_that_would_be_refused_says_why(site: Site, failed: str) -> None:
+    site.admin.load("design", *small_design(("n1", "n2", "n3")), buffermode="replace")
+    assert site.admin.commit().status_code == 200
+    running = site.admin.act(allow_intermediate_commits="true").json["id"]
+
+    for action in (failed, running):
+        found = planned(site, {"retry": action})
+        answer = site.admin.post(f"/actions/{action}/control/retry")
+        assert answer.status == falcon.HTTP_409
+        assert (found["refused"]["title"], found["refused"]["reason"]) == (
+            answer.json["message"],
+            answer.json["reason"],
+        )
+        assert found["groups"] != []
+
+
+def test_a_retry_does_not_mind_work_that_goes_on_if_asked(site: Site) -> None:
+    site.commit(*small_design())
+    left = WorkLeftBehind("prepare_nodes", "job-1", "http://x/1", (NodeName("n2"),), "limit 5 s")
+    action = site.create_action()
+    ended(site, action, left)
+
+    assert planned(site, {"retry": action})["refused"]["title"] == "Work of an earlier action goes on"
+    assert planned(site, {"retry": action}, force="true")["refused"] is None
+
+
+def test_an_action_that_there_is_not_cannot_be_tried_again(site: Site) -> None:
+    answer = ask(site.viewer, {"retry": "01ARZ3NDEKTSV4RRFFQ69G5FAV"})
+
+    assert (answer.status, answer.json["message"]) == (falcon.HTTP_404, "Action not found")
+
+
+def test_a_plan_changes_nothing(site: Site, engine: sa.Engine, failed: str) -> None:
+    site.admin.load("design", *small_design(("n1", "n3")), buffermode="replace")
+    before, asked = counts(engine), len(site.drydock.requests)
+
+    bodies = [DEPLOY, {**DEPLOY, "version": "buffer"}, {"name": "test_site"}, {"retry": failed}]
+    for body in bodies:
+        planned(site, body)
+
+    assert counts(engine) == before
+    assert len(site.drydock.requests) == asked
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{}",
+        "[]",
+        '{"name": 1}',
+        '{"name": "deploy_site", "retry": "x"}',
+        '{"retry": "x", "version": "committed"}',
+        '{"retry": "x", "parameters": {}}',
+        '{"retry": ""}',
+        '{"name": "deploy_site", "parameter": {}}',
+        '{"name": "deploy_site", "parameters": []}',
+        '{"name": "deploy_site", "parameters": null}',
+        '{"name": "deploy_site", "version": "last_site_action"}',
+        '{"version": "buffer"}',
+        '{"name": "deploy_site"',
+        '{"name": "deploy_site", "name": "deploy_site"}',
+    ],
+)
+def test_a_body_that_asks_for_no_plan(site: Site, body: str) -> None:
+    answer = ask(site.viewer, body)
+
+    assert answer.status == falcon.HTTP_400
+    assert answer.json["details"]["errorType"] == "InvalidFormatError"
+
+
+def test_an_action_that_nobody_knows(site: Site) -> None:
+    answer = ask(site.viewer, {"name": "deploy"})
+
+    assert (answer.status, answer.json["message"], answer.json["reason"]) == (
+        falcon.HTTP_400,
+        "Unable to start action",
+        "Unsupported Action: deploy",
+    )
+
+
+def test_what_a_person_reads_of_a_body_that_is_ambiguous(site: Site) -> None:
+    said = everything_said(ask(site.viewer, '{"name": "deploy_site", "retry": "x"}'))
+
+    assert '{"name": ACTION}' in said
+    assert '{"retry": ACTION_ID}' in said
+
+
+@pytest.mark.parametrize("name", ["allow_intermediate_commits", "strict"])
+def test_a_boolean_that_is_none(site: Site, name: str) -> None:
+    answer = ask(site.viewer, DEPLOY, **{name: "perhaps"})
+
+    assert answer.status == falcon.HTTP_400
+    assert answer.json["message"].startswith(f'The "{name.replace("_", "-")}" parameter is invalid.')
+
+
+def test_who_may_not_plan(site: Site) -> None:
+    assert ask(site.nobody, "no JSON").status == falcon.HTTP_401
+    assert ask(site.peer, "no JSON").status == falcon.HTTP_403
+    assert ask(site.viewer, "no JSON").status == falcon.HTTP_400

@@ -1,0 +1,66 @@
+"""What every answer tells browsers, and what none does."""
+
+import falcon
+import pytest
+from falcon.testing import TestClient
+
+from shipyard_api.api.security_headers import SecurityHeaders
+from tests.integration.api import description
+from tests.integration.api.wire import Site
+
+ALWAYS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
+ANSWERS = [
+    ("GET", "/versions"),
+    ("GET", "/openapi.json"),
+    ("GET", "/health"),
+    ("GET", "/nowhere"),
+    ("GET", "/api/v1.0/actions"),
+    ("GET", "/api/v1.0/actions/x"),
+    ("POST", "/api/v1.0/actions"),
+    ("PUT", "/api/v1.0/actions"),
+    ("OPTIONS", "/api/v1.0/actions"),
+    ("GET", "/api/v1.0/actions?verbosity=9"),
+    ("GET", "/api/v1.0/renderedconfigdocs"),
+]
+
+
+@pytest.mark.parametrize(("method", "path"), ANSWERS)
+@pytest.mark.parametrize("who", ["admin", "nobody"])
+def test_every_answer_has_them_errors_too(site: Site, method: str, path: str, who: str) -> None:
+    path, _, query = path.partition("?")
+    answer = getattr(site, who).client.simulate_request(method, path, query_string=query)
+
+    assert {name: answer.headers.get(name) for name in ALWAYS} == ALWAYS
+    assert answer.headers.get("Cache-Control") == ("no-store" if path.startswith("/api/") else None)
+
+
+@pytest.mark.parametrize("path", sorted({path for _, path, _ in description.operations()}))
+def test_no_page_of_another_origin_is_let_in(site: Site, path: str) -> None:
+    """Neither before a request nor with its answer, and the answer does not depend on who asks."""
+    origin = {"Origin": "https://elsewhere.example"}
+    preflight = {**origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "x-auth-token"}
+    for answer in (
+        site.admin.client.simulate_options(path, headers=preflight),
+        site.admin.client.simulate_get(path, headers=origin),
+    ):
+        assert [name for name in answer.headers if name.lower().startswith("access-control-")] == []
+        assert "set-cookie" not in {name.lower() for name in answer.headers}
+
+
+def test_a_page_may_have_a_policy_of_its_own() -> None:
+    class Page:
+        def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
+            resp.set_header("Content-Security-Policy", "default-src 'self'")
+
+    app: falcon.App[falcon.Request, falcon.Response] = falcon.App(middleware=[SecurityHeaders()])
+    app.add_route("/page", Page())
+
+    answer = TestClient(app).simulate_get("/page")
+
+    assert answer.headers["Content-Security-Policy"] == "default-src 'self'"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"

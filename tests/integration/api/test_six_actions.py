@@ -1,0 +1,277 @@
+"""Creating the actions other than deploy_site, parameters that mean nothing, and requests that are sent twice."""
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import falcon
+import pytest
+import sqlalchemy as sa
+from falcon.testing import Result
+
+from shipyard_api.domain.configdocs import Revision, RevisionTag
+from shipyard_api.storage import tables as t
+from tests.factories import group_entry, layering_policy, strategy_document
+from tests.integration.api.test_create_action import acted_on, commit_again, rows
+from tests.integration.api.wire import JSON, Site, configuration, messages, small_design
+from tests.integration.storage.rows import counts
+
+TARGETED = ("redeploy_server", "relabel_nodes")
+
+
+def ask(site: Site, name: str, parameters: dict[str, Any] | None = None, **params: Any) -> Result:
+    return site.admin.act(json.dumps({"name": name, "parameters": parameters or {}}), **params)
+
+
+def keyed(site: Site, key: str, body: str = '{"name": "deploy_site"}', **params: Any) -> Result:
+    return site.admin.post("/actions", body, {**JSON, "Idempotency-Key": key}, **params)
+
+
+@pytest.mark.parametrize("name", ["update_site", "update_software", "test_site"])
+def test_an_action_is_queued_on_the_committed_revision(site: Site, name: str) -> None:
+    revision = site.commit(*small_design())
+
+    answer = ask(site, name)
+
+    assert answer.status == falcon.HTTP_201
+    assert (answer.json["dag_id"], answer.json["committed_rev_id"]) == (name, revision)
+    assert "warnings" not in answer.json
+    assert site.viewer.get(f"/actions/{answer.json['id']}").json["action_lifecycle"] == "Pending"
+
+
+@pytest.mark.parametrize("name", ["update_site", "update_software", *TARGETED])
+def test_without_a_committed_revision_only_the_test_of_a_site_is_taken(
+    site: Site, engine: sa.Engine, name: str
+) -> None:
+    refused = ask(site, name, {"target_nodes": "n1"})
+    assert (refused.status, refused.json["message"]) == (falcon.HTTP_400, "No committed configdocs")
+    assert refused.json["reason"] == "Unable to locate a committed revision in Deckhand"
+    assert rows(engine, t.actions) == []
+
+    taken = ask(site, "test_site")
+
+    assert (taken.status, taken.json["committed_rev_id"]) == (falcon.HTTP_201, None)
+    report = site.viewer.get(f"/actions/{taken.json['id']}/report").json
+    assert report["action"]["committed_rev_id"] is None
+
+
+@pytest.mark.parametrize("name", ["update_site", "update_software"])
+def test_intermediate_commits_refuse_every_site_action(site: Site, name: str) -> None:
+    site.commit(*small_design())
+    commit_again(site, 1)
+
+    refused = ask(site, name)
+
+    assert (refused.status, refused.json["message"]) == (falcon.HTTP_409, "Intermediate commit detected")
+    assert ask(site, name, allow_intermediate_commits="true").status == falcon.HTTP_201
+
+
+def test_the_test_of_a_site_minds_no_commits_and_runs_beside_anything(site: Site) -> None:
+    site.commit(*small_design())
+    commit_again(site, 1)
+
+    assert ask(site, "test_site").status == falcon.HTTP_201
+    assert ask(site, "test_site").status == falcon.HTTP_201
+    running = ask(site, "update_site", allow_intermediate_commits="true")
+    assert running.status == falcon.HTTP_201
+    assert ask(site, "test_site").status == falcon.HTTP_201
+    busy = ask(site, "update_software", allow_intermediate_commits="true")
+
+    assert (busy.status, busy.json["message"]) == (falcon.HTTP_409, "Another site action is running")
+    assert f"update_site {running.json['id']} is running" in busy.json["reason"]
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("deploy_site", 400), ("update_site", 400), ("update_software", 201), ("test_site", 201)]
+)
+def test_a_bad_strategy_matters_only_to_what_deploys(site: Site, name: str, code: int) -> None:
+    circle = strategy_document(group_entry("a", depends_on=["b"]), group_entry("b", depends_on=["a"]), name="circle")
+    named = configuration(physical_provisioner={"deployment_strategy": "circle"})
+    site.admin.load("design", named, circle, *small_design()[1:])
+    site.admin.commit(force="true")
+
+    assert ask(site, name).status_code == code
+
+
+@pytest.mark.parametrize("name", ["update_software", *TARGETED])
+def test_without_a_configuration_nothing_but_a_test_is_taken(site: Site, name: str) -> None:
+    site.admin.load("design", layering_policy())
+    site.admin.commit(force="true")
+
+    answer = ask(site, name, {"target_nodes": "n1"})
+
+    assert (answer.status, answer.json["message"]) == (falcon.HTTP_400, "Document validation failed")
+    assert [one["name"] for one in messages(answer)] == ["DocumentNotFoundError"]
+    assert ask(site, "test_site").status == falcon.HTTP_201
+
+
+@pytest.mark.parametrize("name", TARGETED)
+def test_what_takes_servers_down_is_checked_and_then_refused(site: Site, engine: sa.Engine, name: str) -> None:
+    revision = site.commit(*small_design())
+    acted_on(site, revision)
+    before = counts(engine)
+
+    answer = ask(site, name, {"target_nodes": ["n1", "n2"]})
+
+    assert (answer.status, answer.json["message"]) == (falcon.HTTP_409, "Action not available")
+    assert answer.json["reason"].startswith(f"{name} of n1, n2 was checked and is in order, but this release cannot")
+    assert answer.json["retry"] is False
+    assert counts(engine) == before
+
+
+@pytest.mark.parametrize(
+    ("parameters", "tag", "message"),
+    [
+        pytest.param({}, None, "Invalid target_nodes parameter", id="no nodes"),
+        pytest.param({"target_nodes": []}, None, "Invalid target_nodes parameter", id="an empty list"),
+        pytest.param({"target_nodes": "n1", "force": "y"}, None, "Invalid parameters", id="a word that is no boolean"),
+        pytest.param({"target_nodes": "n1"}, None, "Target revision not found", id="no site action succeeded"),
+        pytest.param(
+            {"target_nodes": "n1"}, RevisionTag.SITE_ACTION_FAILURE, "Target revision not found", id="one failed"
+        ),
+        pytest.param(
+            {"target_nodes": "n1", "target-revision": "last-site-action"}, None, "Target revision not found", id="none"
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_redeploy_is_said_before_that_it_is_not_to_be_had(
+    site: Site, parameters: dict[str, Any], tag: RevisionTag | None, message: str
+) -> None:
+    revision = site.commit(*small_design())
+    if tag:
+        acted_on(site, revision, tag)
+
+    answer = ask(site, "redeploy_server", parameters)
+
+    assert (answer.status, answer.json["message"]) == (falcon.HTTP_400, message)
+
+
+@pytest.mark.parametrize(
+    ("target", "tag"),
+    [("committed", None), ("last-site-action", RevisionTag.SITE_ACTION_FAILURE)],
+)
+def test_a_redeploy_names_the_revision_that_it_needs(site: Site, target: str, tag: RevisionTag | None) -> None:
+    revision = site.commit(*small_design())
+    if tag:
+        site.designs.tag(Revision(revision), tag.value, {})
+
+    assert ask(site, "redeploy_server", {"server-name": "n1", "target-revision": target}).status == falcon.HTTP_409
+
+
+def test_a_parameter_that_means_nothing_is_kept_and_told(site: Site) -> None:
+    site.commit(*small_design())
+
+    answer = ask(site, "deploy_site", {"continue_on_fail": "true", "release": "x"})
+
+    assert answer.json["parameters"] == {"continue_on_fail": "true", "release": "x"}
+    told = [(one["name"], one["level"], one["error"]) for one in answer.json["warnings"]]
+    assert told == [("UnknownParameter", "Warning", False)] * 2
+    (listed,) = site.viewer.get("/actions").json
+    texts = [note["note_val"] for note in listed["notes"] if note["sub_type"] == "Parameter"]
+    assert texts == [one["message"] for one in answer.json["warnings"]]
+    assert texts[0].endswith("Did you mean continue-on-fail?")
+    described = site.viewer.get(f"/actions/{answer.json['id']}").json
+    assert described["notes"] == listed["notes"]
+
+
+def test_asked_to_be_strict_it_refuses_and_changes_nothing(site: Site, engine: sa.Engine) -> None:
+    site.commit(*small_design())
+    before = counts(engine)
+
+    answer = ask(site, "deploy_site", {"continue_on_fail": "true", "x": 1}, strict="true")
+
+    assert (answer.status, answer.json["message"]) == (falcon.HTTP_400, "Invalid parameters")
+    assert [one["name"] for one in messages(answer)] == ["UnknownParameter", "UnknownParameter"]
+    assert counts(engine) == before
+    assert ask(site, "deploy_site", {"continue-on-fail": "true"}, strict="true").status == falcon.HTTP_201
+
+
+def test_an_action_that_does_less_than_its_name_says_so_in_a_note(site: Site) -> None:
+    site.commit(*small_design())
+
+    action = ask(site, "update_software").json["id"]
+
+    notes = site.viewer.get(f"/actions/{action}").json["notes"]
+    assert [note["sub_type"] for note in notes] == ["action metadata", "Not in this release"]
+    assert "installs no software" in notes[1]["note_val"]
+    assert {note["assoc_id"] for note in notes} == {f"action/{action}"}
+
+
+def test_the_same_key_gives_the_same_action(site: Site, engine: sa.Engine) -> None:
+    site.commit(*small_design())
+
+    first = keyed(site, "night-shift")
+    again = keyed(site, "night-shift")
+
+    assert (first.status, again.status) == (falcon.HTTP_201, falcon.HTTP_201)
+    assert again.json == first.json
+    assert again.headers["Location"] == first.headers["Location"]
+    assert ("Idempotency-Replayed" in first.headers, again.headers["Idempotency-Replayed"]) == (False, "true")
+    assert len(rows(engine, t.actions)) == 1
+    assert len(rows(engine, sa.table("procrastinate_jobs"))) == 1
+
+
+def test_a_key_that_comes_with_another_request_is_refused(site: Site, engine: sa.Engine) -> None:
+    site.commit(*small_design())
+    first = keyed(site, "k")
+
+    for body, params in (
+        ('{"name": "test_site"}', {}),
+        ('{"name": "deploy_site", "parameters": {"force": true}}', {}),
+        ('{"name": "deploy_site"}', {"allow_intermediate_commits": "true"}),
+    ):
+        answer = keyed(site, "k", body, **params)
+        assert (answer.status_code, answer.json["message"]) == (422, "Idempotency-Key used before")
+        assert first.json["id"] in answer.json["reason"]
+    assert len(rows(engine, t.actions)) == 1
+
+
+def test_the_spelling_of_the_body_makes_no_other_request(site: Site) -> None:
+    site.commit(*small_design())
+    first = keyed(site, "k", '{"name": "deploy_site", "parameters": {"a": 1, "b": 2}}')
+
+    again = keyed(site, "k", '{ "parameters": {"b": 2, "a": 1}, "name":"deploy_site", "further": "key" }')
+
+    assert again.json["id"] == first.json["id"]
+    assert [one["message"] for one in again.json["warnings"]] == [one["message"] for one in first.json["warnings"]]
+
+
+def test_what_was_refused_may_be_sent_again_with_its_key(site: Site) -> None:
+    assert keyed(site, "k").status == falcon.HTTP_400
+    site.commit(*small_design())
+
+    assert keyed(site, "k").status == falcon.HTTP_201
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256, "a\tb", "é"], ids=["empty", "long", "a tab", "beyond ASCII"])
+def test_a_key_is_a_short_printable_text(site: Site, key: str) -> None:
+    site.commit(*small_design())
+
+    answer = keyed(site, key)
+
+    assert (answer.status, answer.json["message"]) == (falcon.HTTP_400, "Invalid Idempotency-Key")
+    assert keyed(site, "x" * 255).status == falcon.HTTP_201
+
+
+@pytest.mark.parametrize("name", ["deploy_site", "test_site"])
+def test_of_ten_with_one_key_at_the_same_time_all_get_the_one_action(site: Site, engine: sa.Engine, name: str) -> None:
+    """One of them is kept out by the site being busy, the other only by the key."""
+    site.commit(*small_design())
+    start = threading.Barrier(10)
+
+    def send(_number: int) -> Result:
+        start.wait()
+        return keyed(site, "k", json.dumps({"name": name}))
+
+    with ThreadPoolExecutor(10) as threads:
+        answers = list(threads.map(send, range(10)))
+
+    assert {answer.status for answer in answers} == {falcon.HTTP_201}
+    assert len({answer.json["id"] for answer in answers}) == 1
+    assert len(rows(engine, t.actions)) == 1
+
+
+def test_the_name_is_looked_at_before_the_right_to_that_action(site: Site) -> None:
+    assert ask(site, "dance").json["reason"] == "Unsupported Action: dance"
+    assert site.viewer.act('{"name": "dance"}').status == falcon.HTTP_403

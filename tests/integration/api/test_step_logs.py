@@ -1,0 +1,281 @@
+"""The log of a step as text: contract shipyard-rest, 7.4, row by row, and what is in it."""
+
+import gc
+import tracemalloc
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import falcon
+import pytest
+import sqlalchemy as sa
+from falcon.testing import StartResponseMock, create_environ
+
+from shipyard_api.domain.actions import ActionId, StepId, StepState
+from shipyard_api.domain.facts import AttemptFailed, JobStarted
+from shipyard_api.domain.findings import Finding, Level
+from shipyard_api.storage import tables as t
+from shipyard_api.storage.actions import SqlActions
+from shipyard_api.usecases.tokens import ApiTokens
+from tests.integration.api.recorded import statements
+from tests.integration.api.wire import V1, Site, messages, small_design
+
+if TYPE_CHECKING:
+    from shipyard_api.storage.unit_of_work import SqlStore
+
+ALONE = StepId("dag_concurrency_check")
+PREFLIGHT = StepId("preflight.ucp_preflight_check")
+VERIFY = StepId("drydock_build.verify_site")
+WORKER = "worker-0:4711"
+BEGUN = datetime(2026, 11, 21, 1, 24, 40, 102_000, tzinfo=UTC)
+
+
+def run(store: "SqlStore", action: str, facts: dict[StepId, tuple[object, ...]]) -> None:
+    """Let the engine run the steps up to the last of these, each with its facts, a second apart."""
+    moment = datetime.now(UTC) + timedelta(seconds=1)
+    left = dict(facts)
+    while left:
+        with store.begin() as tx:
+            claim = tx.turns.claim(ActionId(action), now=moment, worker=WORKER)
+            assert claim is not None
+            tx.turns.start_step(claim, {"v": 1}, now=BEGUN)
+            told = left.pop(claim.step, ()) if claim.step else ()
+            for second, fact in enumerate(told, start=1):
+                tx.turns.record(claim, {"v": 1}, (fact,), now=BEGUN + timedelta(seconds=second), wake_at=None)
+            end = BEGUN + timedelta(seconds=len(told) + 1)
+            tx.turns.end_step(claim, StepState.SUCCESS, f"{claim.step} is done", (), now=end)
+            tx.turns.sleep(claim, until=moment)
+
+
+@pytest.fixture
+def action(site: Site) -> str:
+    """An action whose provisioner was away at first, and that has verified the site."""
+    site.commit(*small_design())
+    action = site.create_action()
+    away = "Drydock GET /health: answered 503"
+    run(
+        site.store,
+        action,
+        {
+            PREFLIGHT: (
+                AttemptFailed(1, away, 10.0),
+                AttemptFailed(2, "Drydock GET /health:\nno connection", 10.0),
+                Finding("ProvisionerHealthy", Level.INFO, "Drydock is healthy"),
+            ),
+            VERIFY: (JobStarted("verify_site", "job-0"),),
+        },
+    )
+    return action
+
+
+def log(site: Site, action: str, step: str, **params: Any) -> list[str]:
+    answer = site.viewer.get(f"/actions/{action}/steps/{step}/logs", **params)
+    assert answer.status == falcon.HTTP_200, answer.text
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.text == "" or answer.text.endswith("\n")
+    return answer.text.splitlines()
+
+
+FIRST = [
+    "2026-11-21T01:24:40.102Z step started     by worker-0:4711",
+    "2026-11-21T01:24:41.102Z attempt failed   attempt 1: Drydock GET /health: answered 503; asking again in 10 s",
+]
+SECOND = [
+    "2026-11-21T01:24:42.102Z attempt failed   attempt 2: Drydock GET /health:\\nno connection; asking again in 10 s",
+]
+THIRD = [
+    "2026-11-21T01:24:43.102Z finding          Info ProvisionerHealthy: Drydock is healthy",
+    f"2026-11-21T01:24:44.102Z step ended       success; {PREFLIGHT} is done",
+]
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        pytest.param({}, THIRD, id="the latest if nothing is said"),
+        pytest.param({"try": ""}, THIRD, id="the latest if it is empty"),
+        pytest.param({"try": "1"}, FIRST, id="the first"),
+        pytest.param({"try": "2"}, SECOND, id="the second"),
+        pytest.param({"try": "3"}, THIRD, id="the last"),
+        pytest.param({"try": "+03"}, THIRD, id="another spelling"),
+        pytest.param({"try": "2", "verbosity": "0"}, SECOND, id="whatever the verbosity"),
+    ],
+)
+def test_every_attempt_at_a_step_has_its_log(
+    site: Site, action: str, params: dict[str, str], expected: list[str]
+) -> None:
+    assert log(site, action, PREFLIGHT, **params) == expected
+
+
+def test_the_number_of_the_latest_attempt_is_in_the_step(site: Site, action: str) -> None:
+    described = {
+        step: site.viewer.get(f"/actions/{action}/steps/{step}").json
+        for step in (ALONE, PREFLIGHT, VERIFY, "preflight")
+    }
+
+    assert {step: one["try_number"] for step, one in described.items()} == {
+        ALONE: 1,
+        PREFLIGHT: 3,
+        VERIFY: 1,
+        "preflight": 3,
+    }
+    assert {(one["hostname"], one["pid"]) for one in described.values()} == {("worker-0", 4711)}
+
+
+def test_the_bare_id_of_a_group_stands_for_its_steps(site: Site, action: str) -> None:
+    assert log(site, action, "preflight") == THIRD
+    assert log(site, action, "preflight", **{"try": "1"}) == FIRST
+    assert log(site, action, "drydock_build")[1].endswith("job started      verify_site: job job-0")
+
+
+def test_a_step_that_has_not_begun_has_an_empty_log(site: Site, action: str) -> None:
+    assert log(site, action, "create_action_tag") == []
+    assert log(site, action, "create_action_tag", **{"try": "1"}) == []
+
+
+def refused(answer: Any, code: str, message: str, reason: str) -> None:
+    assert (answer.status, answer.json["message"], answer.json["reason"]) == (code, message, reason)
+    assert (answer.json["details"]["errorType"], answer.json["retry"]) == ("ApiError", False)
+    assert messages(answer) == [{"message": reason, "error": True}]
+
+
+@pytest.mark.parametrize("written", ["", "x", "0" * 25, "0" * 27, "é"], ids=ascii)
+def test_an_id_of_another_length_is_no_id(site: Site, action: str, written: str) -> None:
+    answer = site.viewer.get(f"/actions/{written}/steps/{PREFLIGHT}/logs")
+
+    refused(answer, falcon.HTTP_400, "Invalid Action ID!", "An invalid action ID was specified")
+
+
+def test_an_unknown_action(site: Site, action: str) -> None:
+    unknown = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+    answer = site.viewer.get(f"/actions/{unknown}/steps/{PREFLIGHT}/logs")
+
+    refused(answer, falcon.HTTP_404, "Action Not Found!", f"Unknown Action {unknown}")
+
+
+@pytest.mark.parametrize("step", ["", "nothing", "validate_site_design", "drydock_build.", "preflight.ucp"])
+def test_an_unknown_step(site: Site, action: str, step: str) -> None:
+    answer = site.viewer.get(f"/actions/{action}/steps/{step}/logs")
+
+    refused(answer, falcon.HTTP_404, "Step Not Found!", "Unable to retrieve Step")
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "4", "1" + "0" * 30, "9" * 3000], ids=lambda one: one[:6])
+def test_an_attempt_that_there_was_not(site: Site, action: str, number: str) -> None:
+    answer = site.viewer.get(f"/actions/{action}/steps/{PREFLIGHT}/logs", **{"try": number})
+
+    refused(answer, falcon.HTTP_404, "Step Not Found!", "Unable to retrieve Step")
+
+
+@pytest.mark.parametrize("number", ["x", "1.0", "1e1", "٣", "1_0", " 1", "--1", "+", "1,2"])
+def test_an_attempt_that_is_no_integer_is_found_before_the_action(site: Site, number: str) -> None:
+    answer = site.viewer.get(f"/actions/x/steps/{PREFLIGHT}/logs", **{"try": number})
+
+    assert answer.status == falcon.HTTP_400
+    assert answer.json["message"] == 'The "try" parameter is invalid. The value must be an integer.'
+    assert answer.json["reason"] == "Invalid parameter"
+    assert answer.json["details"]["errorType"] == "HTTPInvalidParam"
+
+
+def test_an_action_that_has_lost_its_steps(site: Site, engine: sa.Engine, action: str) -> None:
+    with engine.begin() as connection:
+        connection.execute(t.steps.delete().where(t.steps.c.action_id == action))
+
+    answer = site.viewer.get(f"/actions/{action}/steps/{PREFLIGHT}/logs")
+
+    refused(answer, falcon.HTTP_404, "Steps Not Found!", "Unable to retrieve Information on Steps")
+
+
+def test_who_may_not_read_logs(site: Site, action: str) -> None:
+    path = f"/actions/{action}/steps/{PREFLIGHT}/logs"
+
+    assert site.nobody.get(path).status == falcon.HTTP_401
+    assert site.peer.get(path, **{"try": "x"}).status == falcon.HTTP_403
+
+
+# What a site of ten thousand nodes leaves behind, many times over: 120 lines that name all of them.
+LINES = 120
+NODES = [f"node-{number:05}" for number in range(10_000)]
+
+
+@pytest.fixture
+def large(site: Site, engine: sa.Engine) -> str:
+    site.commit(*small_design())
+    action = site.create_action()
+    run(site.store, action, {VERIFY: ()})
+    facts = {"group": "a", "phase": "prepare", "batch": 1, "job": "job-1", "nodes": NODES}
+    line = {"action_id": action, "epoch": 1, "step_id": VERIFY, "kind": "phase_started", "at": BEGUN, "worker": WORKER}
+    with engine.begin() as connection:
+        connection.execute(t.journal.insert(), [{**line, "facts": facts} for _ in range(LINES)])
+    return action
+
+
+def asked(site: Site, app: "falcon.App[Any, Any]", path: str) -> Iterator[bytes]:
+    """The answer as a server gets it: an iterable that it reads piece by piece, and closes."""
+    secret = ApiTokens(site.store).create("reader", "viewer")[1]
+    start = StartResponseMock()
+    environ = create_environ(path=f"{V1}{path}", headers={"X-Auth-Token": secret})
+    body = iter(app(environ, start))
+    assert start.status == falcon.HTTP_200
+    assert "content-length" not in {name.lower() for name, _ in start.headers}
+    return body
+
+
+def test_a_large_log_is_sent_while_it_is_read(site: Site, app: "falcon.App[Any, Any]", large: str) -> None:
+    body = asked(site, app, f"/actions/{large}/steps/{VERIFY}/logs")
+    gc.collect()
+    tracemalloc.start()
+    try:
+        size = sum(map(len, body))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert size > LINES * sum(map(len, NODES))
+    assert peak < size / 2
+
+
+def test_a_page_is_asked_for_when_it_is_wanted(site: Site, app: "falcon.App[Any, Any]", large: str) -> None:
+    with statements() as sent:
+        body = asked(site, app, f"/actions/{large}/steps/{VERIFY}/logs")
+        first = next(body)
+        early = len([one for one in sent if "pg_column_size" in one])
+        rest = list(body)
+        late = len([one for one in sent if "pg_column_size" in one])
+
+    assert first.count(b"\n") < LINES / 4
+    assert early == 1
+    assert late == len(rest) + 2  # the first page, and the one that is empty
+
+
+def test_a_reader_that_goes_away_leaves_nothing_open(site: Site, app: "falcon.App[Any, Any]", large: str) -> None:
+    lent: list[int] = []
+    out, back = (lambda *_: lent.append(1)), (lambda *_: lent.append(-1))
+    sa.event.listen(sa.pool.Pool, "checkout", out)
+    sa.event.listen(sa.pool.Pool, "checkin", back)
+    try:
+        body = asked(site, app, f"/actions/{large}/steps/{VERIFY}/logs")
+        next(body)
+        held = sum(lent)
+        del body
+        gc.collect()
+    finally:
+        sa.event.remove(sa.pool.Pool, "checkout", out)
+        sa.event.remove(sa.pool.Pool, "checkin", back)
+
+    assert len(lent) > 2
+    assert held == sum(lent) == 0
+
+
+def test_a_database_that_goes_away_between_two_pages_breaks_the_answer_off(
+    site: Site, app: "falcon.App[Any, Any]", large: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = asked(site, app, f"/actions/{large}/steps/{VERIFY}/logs")
+    next(body)
+
+    def gone(*_: Any, **__: Any) -> None:
+        raise sa.exc.OperationalError("", {}, Exception("server closed the connection"))
+
+    monkeypatch.setattr(SqlActions, "lines", gone)
+    with pytest.raises(Exception, match="server closed"):
+        next(body)

@@ -1,0 +1,352 @@
+"""Every route, for every role, with every kind of token: who gets in, and what the others are told."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import falcon
+import pytest
+import sqlalchemy as sa
+
+from shipyard_api import bootstrap
+from shipyard_api.adapters.identity.options import IdentityKind, IdentityOptions, Seconds
+from shipyard_api.adapters.keystone.options import KeystoneOptions
+from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
+from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.usecases.tokens import ApiTokens
+from tests import simulated_keystone
+from tests.conftest import migrated
+from tests.integration.api import description
+from tests.integration.api.conftest import settings
+from tests.integration.api.wire import Caller
+
+if TYPE_CHECKING:
+    from shipyard_api.adapters.embedded_postgres.server import RunningPostgres
+
+V1 = "/api/v1.0"
+ULID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+WRITE = {"admin", "admin_ucp"}
+READ = {*WRITE, "admin_ucp_viewer", "viewer"}
+DESIGN = {*READ, "peer"}
+OPEN = None
+
+# The contract's table (shipyard-rest, chapter 4) and what we added to it, written down once more and by hand.
+EXPECTED: dict[tuple[str, str], set[str] | None] = {
+    ("GET", "/versions"): OPEN,
+    ("GET", "/health"): OPEN,
+    ("GET", "/openapi.json"): OPEN,
+    ("GET", f"{V1}/health"): OPEN,
+    ("GET", f"{V1}/configdocs"): READ,
+    ("GET", f"{V1}/configdocs/design"): READ,
+    ("POST", f"{V1}/configdocs/design"): WRITE,
+    ("GET", f"{V1}/configdocs/design?cleartext-secrets=true"): WRITE,
+    ("GET", f"{V1}/renderedconfigdocs"): DESIGN,
+    ("GET", f"{V1}/renderedconfigdocs?cleartext-secrets=true"): {*WRITE, "peer"},
+    ("POST", f"{V1}/commitconfigdocs"): WRITE,
+    ("GET", f"{V1}/revisions/1/rendered-documents"): DESIGN,
+    ("GET", f"{V1}/actions"): READ,
+    ("POST", f"{V1}/actions"): WRITE,
+    ("GET", f"{V1}/actions/{ULID}"): READ,
+    ("POST", f"{V1}/actions/{ULID}/control/pause"): WRITE,
+    ("GET", f"{V1}/actions/{ULID}/steps/x"): READ,
+    ("GET", f"{V1}/actions/{ULID}/steps/x/logs"): READ,
+    ("GET", f"{V1}/actions/{ULID}/validations/x"): READ,
+    ("GET", f"{V1}/actions/{ULID}/groups"): READ,
+    ("GET", f"{V1}/actions/{ULID}/nodes"): READ,
+    ("GET", f"{V1}/actions/{ULID}/report"): READ,
+    ("GET", f"{V1}/notedetails/{ULID}"): READ,
+    ("GET", f"{V1}/workflows"): READ,
+    ("GET", f"{V1}/workflows/deploy_site__2026-11-21T01:23:55.638118"): READ,
+    ("GET", f"{V1}/nodes"): READ,
+    ("GET", f"{V1}/nodes/n1"): READ,
+    ("GET", f"{V1}/site_statuses"): READ,
+    ("POST", f"{V1}/plans"): READ,
+}
+ROLES = ("admin", "admin_ucp", "admin_ucp_viewer", "viewer", "peer", "anyone", "operator")
+NOT_KNOWN = ("Unauthenticated", "Credentials are not established")
+NOT_ALLOWED = ("Forbidden", "Credentials do not permit access")
+
+
+@dataclass(frozen=True)
+class Place:
+    """An API with a way to get tokens for it."""
+
+    app: "falcon.App[Any, Any]"
+    give: Callable[..., str]
+    bad: dict[str, Callable[[str], str | None]]
+    challenge: str
+
+    def ask(self, method: str, address: str, token: str | None, **headers: str) -> Any:
+        path, _, query = address.partition("?")
+        return Caller(self.app, token).ask(method, path, query=query or None, headers=headers)
+
+
+@pytest.fixture(scope="module")
+def url(postgres: "RunningPostgres") -> Iterator[str]:
+    with migrated(postgres) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def keystone() -> Iterator[simulated_keystone.Keystone]:
+    with simulated_keystone.running() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def engine(url: str) -> Iterator[sa.Engine]:
+    engine = connect(url, pool_size=2)
+    yield engine
+    engine.dispose()
+
+
+def account(keystone: simulated_keystone.Keystone, **more: Any) -> KeystoneOptions:
+    """We before the simulated Keystone."""
+    told: dict[str, Any] = {"connect_timeout_seconds": 1, "read_timeout_seconds": 2, **more}
+    own = {"user": simulated_keystone.ACCOUNT, "password": simulated_keystone.PASSWORD, "project": "service"}
+    return KeystoneOptions(auth_url=keystone.url, **{**own, **told})
+
+
+@pytest.fixture(scope="module")
+def places(url: str, engine: sa.Engine, keystone: simulated_keystone.Keystone) -> dict[str, Place]:
+    tokens = ApiTokens(SqlStore(engine, ProcrastinateWakeup()))
+
+    def own(role: str, **more: Any) -> str:
+        return tokens.create(f"who is {role}", role, **more)[1]
+
+    def revoked(role: str) -> str:
+        made, secret = tokens.create("was", role)
+        tokens.revoke(made.id)
+        return secret
+
+    identity = IdentityOptions(kind=IdentityKind.KEYSTONE, project="site", keystone_cache_seconds=Seconds(60))
+
+    def gone(role: str) -> str:
+        token = keystone.give("was", role)
+        del keystone.tokens[token]
+        return token
+
+    return {
+        "token": Place(
+            bootstrap.api(settings(url)),
+            own,
+            {
+                "expired": lambda role: own(role, lifetime=timedelta(seconds=-1)),
+                "revoked": revoked,
+                "of Keystone": lambda role: keystone.give("else", role),
+            },
+            'Token realm="Shipyard"',
+        ),
+        "keystone": Place(
+            bootstrap.api(settings(url, identity=identity, keystone=account(keystone))),
+            lambda role, **more: keystone.give(f"who-is-{role}", role, **more),
+            {
+                "expired": lambda role: keystone.give("late", role, seconds=-1),
+                "revoked": gone,
+                "our own": own,
+            },
+            f'Keystone uri="{keystone.url}"',
+        ),
+    }
+
+
+@pytest.fixture(params=["token", "keystone"])
+def place(request: pytest.FixtureRequest, places: dict[str, Place]) -> Place:
+    return places[request.param]
+
+
+def told(answer: Any) -> tuple[Any, Any]:
+    return answer.json["message"], answer.json["reason"]
+
+
+def is_template_of(template: str, path: str) -> bool:
+    pairs = list(zip(template.split("/"), path.partition("?")[0].split("/"), strict=False))
+    same = len(template.split("/")) == len(path.partition("?")[0].split("/"))
+    return same and all(a == b or a.startswith("{") for a, b in pairs)
+
+
+def test_the_table_has_every_route() -> None:
+    served = {(method, path) for method, path, _ in description.operations()}
+
+    left_over = {(method, path) for method, path in served if not any(
+        method == one and is_template_of(path, address) for one, address in EXPECTED)}  # fmt: skip
+    assert left_over == set()
+    assert all(
+        any(one == method and is_template_of(path, address) for method, path in served) for one, address in EXPECTED
+    )
+
+
+@pytest.mark.parametrize(("method", "address"), EXPECTED, ids=lambda value: str(value))
+def test_a_role_that_may_gets_in_and_one_that_may_not_is_forbidden(place: Place, method: str, address: str) -> None:
+    allowed = EXPECTED[method, address]
+    for role in ROLES:
+        answer = place.ask(method, address, place.give(role))
+
+        if allowed is OPEN or role in allowed:
+            assert answer.status_code not in (401, 403, 417, 500), f"{role}: {answer.text}"
+        else:
+            assert (answer.status_code, told(answer)) == (403, NOT_ALLOWED), role
+            assert answer.json["details"]["errorType"] == "ApiError"
+            assert "WWW-Authenticate" not in answer.headers
+
+
+@pytest.mark.parametrize(("method", "address"), EXPECTED, ids=lambda value: str(value))
+def test_a_token_that_is_none_is_not_known_whatever_its_role_was(place: Place, method: str, address: str) -> None:
+    for role in ("admin", "viewer", "operator"):
+        for what, give in {"none": lambda _: None, "nonsense": lambda _: "nonsense", **place.bad}.items():
+            answer = place.ask(method, address, give(role))
+
+            if EXPECTED[method, address] is OPEN:
+                assert answer.status_code in (200, 204), what
+            else:
+                assert (answer.status_code, told(answer)) == (401, NOT_KNOWN), f"{what}, {role}"
+                assert answer.headers["WWW-Authenticate"] == place.challenge
+                assert (answer.json["details"]["errorType"], answer.json["retry"]) == ("ApiError", False)
+
+
+@pytest.mark.parametrize(
+    ("method", "address"), [one for one in EXPECTED if EXPECTED[one]], ids=lambda value: str(value)
+)
+def test_a_token_of_another_project_is_not_for_us(places: dict[str, Place], method: str, address: str) -> None:
+    place = places["keystone"]
+    for project, domain in (("other", "Default"), ("site", "Other"), (None, "Default")):
+        answer = place.ask(method, address, place.give("admin", project=project, domain=domain))
+
+        assert answer.status_code == 403, project
+        assert told(answer) == ("Forbidden", "The token is not for the project site of the domain Default")
+
+
+def test_without_a_project_in_the_settings_the_admin_of_any_is_admin_here(
+    url: str, keystone: simulated_keystone.Keystone
+) -> None:
+    identity = IdentityOptions(kind=IdentityKind.KEYSTONE)
+    caller = Caller(
+        bootstrap.api(settings(url, identity=identity, keystone=account(keystone))),
+        keystone.give("bob", "admin", project="whatever"),
+    )
+
+    assert caller.post("/commitconfigdocs").status_code not in (401, 403)
+
+
+def test_the_checks_come_in_the_order_of_the_contract(place: Place, keystone: simulated_keystone.Keystone) -> None:
+    """Verbosity, then route and method, then policy, then the body (contract: shipyard-rest, chapter 1)."""
+    before = keystone.validations()
+
+    assert place.ask("GET", f"{V1}/actions?verbosity=9", "nonsense").status_code == 400
+    assert place.ask("GET", f"{V1}/nothing", "nonsense").status_code == 404
+    assert place.ask("DELETE", f"{V1}/actions", "nonsense").status_code == 405
+    assert place.ask("OPTIONS", f"{V1}/actions", "nonsense").status_code == 200
+    assert place.ask("GET", "/health", "nonsense").status_code == 204
+    assert keystone.validations() == before
+    assert place.ask("POST", f"{V1}/actions", "nonsense").status_code == 401
+    assert place.ask("POST", f"{V1}/actions", place.give("viewer")).status_code == 403
+
+
+FORGED = {
+    "X-Identity-Status": "Confirmed",
+    "X-Service-Identity-Status": "Confirmed",
+    "X-Roles": "admin",
+    "X-Service-Roles": "admin",
+    "X-User-Id": "root",
+    "X-User-Name": "root",
+    "X-Project-Name": "site",
+    "X-Project-Domain-Name": "Default",
+    "X-Is-Admin-Project": "True",
+}
+
+
+def test_headers_that_carry_identities_count_for_nothing_if_a_caller_sends_them(place: Place) -> None:
+    assert place.ask("GET", f"{V1}/actions", None, **FORGED).status_code == 401
+    assert place.ask("GET", f"{V1}/actions", "nonsense", **FORGED).status_code == 401
+    assert place.ask("POST", f"{V1}/commitconfigdocs", place.give("viewer"), **FORGED).status_code == 403
+
+
+def test_a_token_of_keystone_may_come_as_a_bearer_token_too(places: dict[str, Place]) -> None:
+    place = places["keystone"]
+    token = place.give("viewer")
+
+    assert place.ask("GET", f"{V1}/actions", None, Authorization=f"Bearer {token}").status_code == 200
+    assert place.ask("GET", f"{V1}/actions", None, **{"X-Storage-Token": token}).status_code == 401
+
+
+SLOW = IdentityOptions(token_cache_seconds=Seconds(3600))
+
+
+def test_a_known_token_costs_no_query_and_none_is_taken_from_memory_when_memory_is_off(
+    url: str, engine: sa.Engine
+) -> None:
+    made, secret = ApiTokens(SqlStore(engine, ProcrastinateWakeup())).create("eve", "admin")
+    remembers, forgets = (
+        Caller(bootstrap.api(settings(url, identity=SLOW)), secret),
+        Caller(bootstrap.api(settings(url)), secret),
+    )
+    assert [one.get("/actions").status_code for one in (remembers, forgets)] == [200, 200]
+
+    ApiTokens(SqlStore(engine, ProcrastinateWakeup())).revoke(made.id)
+
+    assert [one.get("/actions").status_code for one in (remembers, forgets)] == [200, 401]
+    fresh = Caller(bootstrap.api(settings(url, identity=SLOW)), secret)
+    assert fresh.get("/actions").status_code == 401
+
+
+def test_who_acts_is_told_by_the_action_and_by_keystones_name(places: dict[str, Place]) -> None:
+    place = places["keystone"]
+    answer = place.ask("POST", f"{V1}/actions", place.give("admin"), **{"Content-Type": "application/json"})
+    assert answer.status_code == 400
+
+    client = Caller(place.app, place.give("admin"))
+    made = client.post("/actions", json.dumps({"name": "test_site"}), {"Content-Type": "application/json"})
+    assert made.status_code == 201, made.text
+    assert made.json["user"] == "who-is-admin"
+
+
+@pytest.fixture
+def policy_of(url: str, tmp_path: Any) -> Callable[[str], Place]:
+    def make(text: str) -> Place:
+        file = tmp_path / "policy.yaml"
+        file.write_text(text)
+        made = settings(url)
+        app = bootstrap.api(replace(made, policy=replace(made.policy, file=str(file))))
+        tokens = ApiTokens(bootstrap.tokens(made).store)
+        return Place(app, lambda role: tokens.create(role, role)[1], {}, "")
+
+    return make
+
+
+def test_a_policy_file_changes_who_may_what(policy_of: Callable[[str], Place]) -> None:
+    place = policy_of('"workflow_orchestrator:list_actions": "role:night-watch"\n"read_access": "role:auditor"')
+
+    assert place.ask("GET", f"{V1}/actions", place.give("night-watch")).status_code == 200
+    assert place.ask("GET", f"{V1}/actions", place.give("admin")).status_code == 403
+    assert place.ask("GET", f"{V1}/nodes", place.give("auditor")).status_code == 200
+    assert place.ask("GET", f"{V1}/nodes", place.give("admin")).status_code == 403
+
+
+def test_everybody_who_is_known_is_anyone(policy_of: Callable[[str], Place]) -> None:
+    place = policy_of('"workflow_orchestrator:list_actions": "role:anyone"')
+
+    assert place.ask("GET", f"{V1}/actions", place.give("operator")).status_code == 200
+    assert place.ask("GET", f"{V1}/actions", None).status_code == 401
+
+
+def test_rules_that_cannot_be_evaluated_let_nobody_in(policy_of: Callable[[str], Place]) -> None:
+    """Contract: shipyard-rest, chapter 3."""
+    place = policy_of('"workflow_orchestrator:list_actions": "http://127.0.0.1:9/%(user_id)s"')
+
+    answer = place.ask("GET", f"{V1}/actions", place.give("admin"))
+
+    assert (answer.status_code, told(answer)) == (417, ("Expectation Failed", None))
+    assert answer.json["details"]["errorType"] == "ApiError"
+    assert answer.json["retry"] is False
+    assert place.ask("GET", f"{V1}/nodes", place.give("admin")).status_code == 200
+
+
+def test_the_rule_of_an_action_is_asked_as_well(policy_of: Callable[[str], Place]) -> None:
+    place = policy_of('"workflow_orchestrator:action_test_site": "role:tester"')
+    body = {"body": '{"name": "test_site"}', "headers": {"Content-Type": "application/json"}}
+
+    refused = Caller(place.app, place.give("admin")).ask("POST", f"{V1}/actions", **body)
+
+    assert (refused.status_code, told(refused)) == (403, NOT_ALLOWED)

@@ -1,0 +1,174 @@
+"""``[identity] kind = none`` as gunicorn serves it: this machine only, and none of what it merely passes on."""
+
+import http.client
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shipyard_api.settings import share_directory
+from shipyard_api.stack import die_with_parent
+
+ACTIONS = "/api/v1.0/actions"
+
+
+def program(database_url: str, bind: str, *, fds: tuple[int, ...] = (), **settings: str) -> "subprocess.Popen[str]":
+    """Start the API as `shipyard serve` does."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SHIPYARD_")}
+    told = {
+        "SHIPYARD_CONFIG": os.devnull,
+        "DATABASE_URL": database_url,
+        "SHIPYARD_BIND": bind,
+        "SHIPYARD_API_WORKERS": "1",
+        "SHIPYARD_IDENTITY_KIND": "none",
+        "SHIPYARD_DRYDOCK_URL": "http://127.0.0.1:9/api/v1.0",
+        "SHIPYARD_DRYDOCK_DESIGN_URL": "http://127.0.0.1:9/{revision}",
+        **settings,
+    }
+    configuration = share_directory() / "etc" / "gunicorn.conf.py"
+    return subprocess.Popen(
+        [sys.executable, "-m", "gunicorn", "-c", str(configuration), "shipyard_api.wsgi:app"],
+        env={**kept, **told},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        pass_fds=fds,
+        start_new_session=True,
+        preexec_fn=die_with_parent,
+    )
+
+
+class OverUnix(http.client.HTTPConnection):
+    """HTTP to a socket with a path."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost", timeout=30)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(30)
+        self.sock.connect(str(self._path))
+
+
+def ask(
+    connection: http.client.HTTPConnection,
+    method: str = "GET",
+    path: str = ACTIONS,
+    headers: Mapping[str, str] | None = None,
+) -> tuple[int, str]:
+    connection.request(method, path, headers=dict(headers or {}))
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, text
+
+
+@contextmanager
+def ended(process: "subprocess.Popen[str]") -> Iterator[None]:
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+@pytest.fixture(scope="module")
+def port(module_database_url: str) -> Iterator[int]:
+    """An API on loopback."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        process = program(module_database_url, f"fd://{listener.fileno()}", fds=(listener.fileno(),))
+        with ended(process):
+            yield listener.getsockname()[1]
+
+
+def test_who_is_here_needs_no_token_and_may_write(port: int) -> None:
+    assert ask(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) == (200, "[]")
+    assert ask(http.client.HTTPConnection("localhost", port, timeout=60))[0] == 200
+    status, text = ask(http.client.HTTPConnection("127.0.0.1", port, timeout=60), "POST")
+    assert status == 400, text
+
+
+STRANGERS = {
+    "a name that was made to lead here": ({"Host": "evil.example"}, "another host (Host)"),
+    "a page of a stranger": ({"Origin": "https://evil.example"}, "another origin (Origin)"),
+    "an image in a page of a stranger": ({"Sec-Fetch-Site": "cross-site"}, "another site (Sec-Fetch-Site)"),
+    "a proxy": ({"X-Forwarded-For": "203.0.113.9"}, "by a proxy"),
+}
+
+
+@pytest.mark.parametrize(("headers", "told"), STRANGERS.values(), ids=STRANGERS)
+def test_who_is_only_passed_on_is_refused_and_told_why(port: int, headers: dict[str, str], told: str) -> None:
+    for method in ("GET", "POST"):
+        status, text = ask(http.client.HTTPConnection("127.0.0.1", port, timeout=60), method, headers=headers)
+        assert status == 403
+        assert told in text
+        assert "[identity] kind = none" in text
+
+
+def test_health_is_for_everybody(port: int) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    assert ask(connection, path="/health", headers={"Host": "evil.example"})[0] == 204
+
+
+def test_a_socket_with_a_path_is_here_too(module_database_url: str, tmp_path: Path) -> None:
+    path = tmp_path / "api.sock"
+    process = program(module_database_url, f"unix:{path}")
+    with ended(process):
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and process.poll() is None:
+            connection = OverUnix(path)
+            with suppress(FileNotFoundError, ConnectionRefusedError):
+                assert ask(connection) == (200, "[]")
+                return
+            connection.close()
+            time.sleep(0.05)
+        pytest.fail("the API did not start")
+
+
+@pytest.mark.parametrize("form", ["address", "name", "inherited"])
+def test_it_does_not_start_where_others_could_reach_it(database_url: str, form: str) -> None:
+    """No worker ever runs, so nothing is served meanwhile."""
+    with socket.create_server(("0.0.0.0", 0)) if form == "inherited" else nullcontext() as listener:
+        settings: dict[str, Any] = {"fds": (listener.fileno(),)} if listener else {}
+        bind = {"address": "0.0.0.0:0", "name": ":0", "inherited": f"fd://{listener.fileno() if listener else 0}"}[form]
+        process = program(database_url, bind, **settings)
+        told, _ = process.communicate(timeout=60)
+
+    assert process.returncode == 2, told
+    assert "[identity] kind = none is for this machine only, and 0.0.0.0:" in told
+    assert "bind to 127.0.0.1, or choose another kind" in told
+
+
+def test_with_tokens_it_may_listen_anywhere(database_url: str, tmp_path: Path) -> None:
+    """Looked at without listening anywhere: the hook is asked about a server that is not there."""
+    configuration: dict[str, Any] = {}
+    path = share_directory() / "etc" / "gunicorn.conf.py"
+    exec(compile(path.read_text(), str(path), "exec"), configuration)  # as gunicorn reads it
+
+    class Server:
+        class Listener:
+            class sock:  # noqa: N801
+                getsockname = staticmethod(lambda: ("0.0.0.0", 9000))
+
+        LISTENERS = (Listener,)
+
+        @staticmethod
+        def halt(reason: str, status: int) -> None:
+            raise AssertionError(f"{reason} {status}")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SHIPYARD_CONFIG", os.devnull)
+        patch.setenv("SHIPYARD_IDENTITY_KIND", "token")
+        configuration["when_ready"](Server)
+        patch.setenv("SHIPYARD_IDENTITY_KIND", "none")
+        with pytest.raises(AssertionError, match=r"0\.0\.0\.0:9000"):
+            configuration["when_ready"](Server)

@@ -1,0 +1,192 @@
+"""Workflows: actions as the runs of an engine: contract shipyard-rest, chapter 9, row by row."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+import falcon
+import pytest
+import sqlalchemy as sa
+
+from shipyard_api.storage import tables as t
+from tests.integration.api.wire import Site, messages, small_design
+
+# What upstream's client accepts as an id, and nothing else (contract: shipyard-cli).
+PRINTED = re.compile(r"deploy_site__\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}")
+
+
+@pytest.fixture
+def action(site: Site) -> dict[str, Any]:
+    """An action that was just created, as it is listed."""
+    site.commit(*small_design())
+    site.create_action()
+    (listed,) = site.viewer.get("/actions").json
+    return dict(listed)
+
+
+def workflows(site: Site, **params: Any) -> list[dict[str, Any]]:
+    answer = site.viewer.get("/workflows", **params)
+    assert answer.status == falcon.HTTP_200, answer.text
+    found: list[dict[str, Any]] = answer.json
+    return found
+
+
+def created(site: Site, engine: sa.Engine, action: str, at: datetime) -> None:
+    with engine.begin() as connection:
+        connection.execute(t.actions.update().where(t.actions.c.id == action).values(created_at=at))
+
+
+def test_there_are_none_before_there_is_an_action(site: Site) -> None:
+    assert workflows(site) == []
+
+
+def test_each_action_is_a_workflow(site: Site, action: dict[str, Any]) -> None:
+    (found,) = workflows(site)
+
+    conf = found["conf"]["action"]
+    assert found == {
+        "workflow_id": f"deploy_site__{action['dag_execution_date'].removesuffix('Z')}",
+        "id": action["id"],
+        "dag_id": "deploy_site",
+        "run_id": action["id"],
+        "dag_run_id": action["id"],
+        "state": "queued",
+        "execution_date": action["dag_execution_date"],
+        "start_date": None,
+        "end_date": None,
+        "external_trigger": True,
+        "conf": {"action": conf},
+    }
+    assert conf == {
+        "id": action["id"],
+        "name": "deploy_site",
+        "parameters": {},
+        "dag_id": "deploy_site",
+        "user": action["user"],
+        "timestamp": action["datetime"].removesuffix("+00:00"),
+        "context_marker": action["context_marker"],
+        "committed_rev_id": 1,
+        "allow_intermediate_commits": None,
+    }
+
+
+@pytest.mark.parametrize("microsecond", [0, 1, 100_000, 999_999])
+def test_the_id_has_the_form_that_the_client_insists_on(
+    site: Site, engine: sa.Engine, action: dict[str, Any], microsecond: int
+) -> None:
+    created(site, engine, action["id"], datetime.now(UTC).replace(microsecond=microsecond))
+
+    (found,) = workflows(site)
+
+    assert PRINTED.fullmatch(found["workflow_id"])
+    assert site.viewer.get(f"/workflows/{found['workflow_id']}").status == falcon.HTTP_200
+
+
+SPELLINGS = {
+    "as listed": lambda written: written,
+    "with Z": lambda written: f"{written}Z",
+    "with an offset": lambda written: quote(f"{written}+00:00"),
+    "with an offset, its plus lost": lambda written: f"{written} 00:00",
+}
+
+
+@pytest.mark.parametrize("spelt", SPELLINGS.values(), ids=SPELLINGS.keys())
+def test_a_workflow_is_found_with_and_without_a_zone(site: Site, action: dict[str, Any], spelt: Any) -> None:
+    (listed,) = workflows(site)
+
+    answer = site.viewer.get(f"/workflows/{spelt(listed['workflow_id'])}")
+
+    assert answer.status == falcon.HTTP_200
+    assert answer.json["run_id"] == action["id"]
+
+
+def test_a_workflow_has_the_full_records_of_its_steps(site: Site, action: dict[str, Any]) -> None:
+    (listed,) = workflows(site)
+    found = site.viewer.get(f"/workflows/{listed['workflow_id']}").json
+    records = [site.viewer.get(step["url"]).json for step in action["steps"]]
+
+    assert found == {**listed, "sub_dags": [], "steps": found["steps"]}
+    assert found["steps"] == [
+        {name: value for name, value in one.items() if name not in ("index", "notes")} for one in records
+    ]
+    assert [one["priority_weight"] for one in found["steps"] if "." not in one["task_id"]][-1] == 1
+
+
+DAYS = {
+    "nothing said": ({}, [29]),
+    "empty": ({"since": ""}, [29]),
+    "not to be read": ({"since": "yesterday"}, [29]),
+    "no date": ({"since": "2026-02-30"}, [29]),
+    "a duration": ({"since": "P40D"}, [31, 29]),
+    "a short one": ({"since": "PT12H"}, []),
+    "a duration before time began": ({"since": "P99999Y"}, [31, 29]),
+    "a date": ({"since": "2000-01-01"}, [31, 29]),
+    "a time": ({"since": "2000-01-01T00:00:00Z"}, [31, 29]),
+    "a date to come": ({"since": "2999-01-01"}, []),
+}
+
+
+@pytest.mark.parametrize(("params", "ages"), DAYS.values(), ids=DAYS.keys())
+def test_since_says_how_far_to_look_back(
+    site: Site, engine: sa.Engine, action: dict[str, Any], params: dict[str, str], ages: list[int]
+) -> None:
+    now = datetime.now(UTC)
+    with engine.begin() as connection:
+        row = connection.execute(sa.select(t.actions)).one()
+        old = {"id": "0" * 26, "exclusive": False, "state": "failed", "ended_at": now}
+        connection.execute(t.actions.insert().values({**row._mapping, **old}))
+    created(site, engine, action["id"], now - timedelta(days=29))
+    created(site, engine, "0" * 26, now - timedelta(days=31))
+
+    found = [datetime.fromisoformat(one["execution_date"]) for one in workflows(site, **params)]
+
+    assert [(now - one).days for one in found] == ages
+
+
+def refused(answer: Any, code: str, message: str, reason: str) -> None:
+    assert (answer.status, answer.json["message"], answer.json["reason"]) == (code, message, reason)
+    assert (answer.json["details"]["errorType"], answer.json["retry"]) == ("ApiError", False)
+    assert messages(answer) == [{"message": reason, "error": True}]
+
+
+@pytest.mark.parametrize("written", ["", "x", "deploy_site", "deploy_site_2026-11-21T01:23:55.745506"])
+def test_an_id_without_its_separator(site: Site, action: dict[str, Any], written: str) -> None:
+    answer = site.viewer.get(f"/workflows/{written}")
+
+    refused(
+        answer,
+        falcon.HTTP_400,
+        "Invalid Workflow ID specified",
+        "Workflow id must use {dag id}__{execution date} format",
+    )
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "deploy_site__2026-11-21T01:23:55.745506",
+        "deploy_site__yesterday",
+        "deploy_site__",
+        "__",
+        "nothing__2026-11-21T01:23:55.745506",
+        "deploy_site__0001-01-01T00:00:00",
+        "deploy_site__P7D",
+    ],
+)
+def test_a_workflow_that_there_is_not(site: Site, action: dict[str, Any], written: str) -> None:
+    answer = site.viewer.get(f"/workflows/{written}")
+
+    refused(answer, falcon.HTTP_404, "Workflow not found", f"A Workflow with id {written} was not found")
+
+
+def test_an_action_of_another_name_was_not_created_then(site: Site, action: dict[str, Any]) -> None:
+    written = f"update_site__{action['dag_execution_date']}"
+
+    assert site.viewer.get(f"/workflows/{written}").status == falcon.HTTP_404
+
+
+def test_who_may_not_read_workflows(site: Site) -> None:
+    for path in ("/workflows", "/workflows/x"):
+        assert site.nobody.get(path).status == falcon.HTTP_401
+        assert site.peer.get(path).status == falcon.HTTP_403

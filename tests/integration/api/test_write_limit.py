@@ -1,0 +1,119 @@
+"""A caller who writes too often is told when to come back; nobody else notices."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import falcon
+import pytest
+import sqlalchemy as sa
+
+from shipyard_api import bootstrap
+from shipyard_api.settings import Api, Count, SettingsError, load
+from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.usecases.tokens import ApiTokens
+from tests.integration.api import description
+from tests.integration.api.conftest import new_site, settings
+from tests.integration.api.wire import YAML, Caller, Site, messages, small_design
+from tests.integration.storage.rows import empty
+from tests.peer import Peer
+
+WRITES = [
+    pytest.param(method, path, id=f"{method} {path}") for method, path, _ in description.operations() if method != "GET"
+]
+
+
+@contextmanager
+def limited(
+    url: str, store: SqlStore, engine: sa.Engine, drydock: Peer, *, per_minute: int, burst: int
+) -> Iterator[Site]:
+    empty(engine)
+    api = Api(writes_per_minute=Count(per_minute), writes_burst=burst)
+    yield new_site(bootstrap.api(settings(url, drydock.url, api=api)), store, engine, drydock)
+
+
+@pytest.fixture
+def site(shared_url: str, store: SqlStore, engine: sa.Engine, drydock: Peer) -> Iterator[Site]:
+    """An API that takes two writes at once and one more in an hour."""
+    with limited(shared_url, store, engine, drydock, per_minute=1, burst=2) as found:
+        yield found
+
+
+def exhaust(caller: Caller) -> None:
+    for _ in range(2):
+        assert caller.post("/commitconfigdocs").status == falcon.HTTP_409
+
+
+@pytest.mark.parametrize(("method", "path"), WRITES)
+def test_every_write_counts_and_is_refused_before_its_body_is_read(site: Site, method: str, path: str) -> None:
+    exhaust(site.admin)
+
+    answer = site.admin.ask(method, path.replace("{", "").replace("}", ""), body=b"]", headers=YAML)
+
+    assert answer.status == falcon.HTTP_429
+    assert 1 <= int(answer.headers["Retry-After"]) <= 60
+    assert (answer.json["message"], answer.json["retry"]) == ("Too many requests", True)
+    assert answer.headers["Retry-After"] in messages(answer)[0]["message"]
+
+
+def test_reading_is_not_limited(site: Site) -> None:
+    exhaust(site.admin)
+
+    for _ in range(5):
+        assert site.admin.get("/actions").status == falcon.HTTP_200
+
+
+def test_what_does_not_get_that_far_is_not_counted(site: Site, engine: sa.Engine) -> None:
+    """Nor does it reach the database: there is no row of anybody."""
+    for _ in range(5):
+        assert site.nobody.post("/commitconfigdocs").status == falcon.HTTP_401
+        assert site.viewer.post("/commitconfigdocs").status == falcon.HTTP_403
+        assert site.admin.post("/commitconfigdocs", verbosity="9").status == falcon.HTTP_400
+        assert site.admin.ask("PUT", "/api/v1.0/actions").status == falcon.HTTP_405
+
+    with engine.connect() as connection:
+        assert connection.execute(sa.text("SELECT count(*) FROM rate_limits")).scalar_one() == 0
+
+
+def test_two_tokens_of_one_name_are_two_callers(site: Site) -> None:
+    _, secret = ApiTokens(site.store).create("ann", "admin")
+    exhaust(site.admin)
+
+    assert Caller(site.admin.client.app, secret).post("/commitconfigdocs").status == falcon.HTTP_409
+
+
+def test_all_processes_count_together(site: Site, shared_url: str, drydock: Peer) -> None:
+    api = Api(writes_per_minute=Count(1), writes_burst=2)
+    _, secret = ApiTokens(site.store).create("bob", "admin")
+    apps = (site.admin.client.app, bootstrap.api(settings(shared_url, drydock.url, api=api)))
+    here, there = (Caller(app, secret) for app in apps)
+    assert here.post("/commitconfigdocs").status == falcon.HTTP_409
+    assert there.post("/commitconfigdocs").status == falcon.HTTP_409
+
+    assert there.post("/commitconfigdocs").status == falcon.HTTP_429
+    assert here.post("/commitconfigdocs").status == falcon.HTTP_429
+
+
+def test_whoever_comes_back_when_told_is_let_in(site: Site, engine: sa.Engine) -> None:
+    exhaust(site.admin)
+    pause = int(site.admin.post("/commitconfigdocs").headers["Retry-After"])
+    with engine.begin() as connection:
+        connection.execute(sa.text("UPDATE rate_limits SET free_at = free_at - :s * interval '1 s'"), {"s": pause})
+
+    assert site.admin.load("design", *small_design()).status == falcon.HTTP_201
+
+
+def test_zero_is_no_limit(shared_url: str, store: SqlStore, engine: sa.Engine, drydock: Peer) -> None:
+    with limited(shared_url, store, engine, drydock, per_minute=0, burst=1) as site:
+        codes = {site.admin.post("/commitconfigdocs").status_code for _ in range(10)}
+
+    assert codes == {409}
+
+
+def test_the_settings() -> None:
+    api = load({"SHIPYARD_API_WRITES_PER_MINUTE": "0", "SHIPYARD_API_WRITES_BURST": "7"}).api
+    assert (api.writes_per_minute, api.writes_burst) == (0, 7)
+    for wrong in ("-1", "many"):
+        with pytest.raises(SettingsError, match="a whole number, 0 or above"):
+            load({"SHIPYARD_API_WRITES_PER_MINUTE": wrong})
+    with pytest.raises(SettingsError, match="must be above 0"):
+        load({"SHIPYARD_API_WRITES_BURST": "0"})

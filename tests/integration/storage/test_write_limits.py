@@ -1,0 +1,113 @@
+"""How often somebody may write: counted in the database, however many ask at once."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import sqlalchemy as sa
+
+from shipyard_api.domain.errors import TooManyRequests
+from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.usecases.limit_writes import LimitWrites
+
+# So long that nothing of it passes while a test runs.
+HOUR = 3600.0
+
+
+def take(store: SqlStore, caller: str = "ann", *, interval: float = HOUR, burst: int = 3) -> float | None:
+    with store.begin() as tx:
+        return tx.write_limits.take(caller, interval=interval, burst=burst)
+
+
+def pass_time(engine: sa.Engine, seconds: float) -> None:
+    """Set everything back, which is the same as waiting."""
+    with engine.begin() as connection:
+        connection.execute(sa.text("UPDATE rate_limits SET free_at = free_at - :s * interval '1 s'"), {"s": seconds})
+
+
+def callers(engine: sa.Engine) -> list[str]:
+    with engine.connect() as connection:
+        return list(connection.execute(sa.text("SELECT caller FROM rate_limits ORDER BY 1")).scalars())
+
+
+def test_so_many_at_once_and_no_more(store: SqlStore) -> None:
+    assert [take(store) for _ in range(3)] == [None] * 3
+
+    pause = take(store)
+
+    assert pause == pytest.approx(HOUR, abs=60)
+
+
+def test_what_is_refused_is_not_counted(store: SqlStore) -> None:
+    for _ in range(3):
+        take(store)
+
+    pauses = [take(store) for _ in range(5)]
+
+    assert all(pause == pytest.approx(HOUR, abs=60) for pause in pauses)
+
+
+def test_after_the_pause_one_more_is_let_through_and_only_one(store: SqlStore, engine: sa.Engine) -> None:
+    for _ in range(3):
+        take(store)
+    pause = take(store)
+    assert pause is not None
+    pass_time(engine, pause - 60)
+    assert take(store) is not None
+
+    pass_time(engine, 61)
+
+    assert take(store) is None
+    assert take(store) is not None
+
+
+def test_whoever_pauses_long_may_write_at_once_again_but_saves_up_no_more(store: SqlStore, engine: sa.Engine) -> None:
+    for _ in range(3):
+        take(store)
+    pass_time(engine, 100 * HOUR)
+
+    assert [take(store) is None for _ in range(5)] == [True, True, True, False, False]
+
+
+def test_callers_are_counted_apart(store: SqlStore) -> None:
+    assert [take(store, burst=1) is None for _ in range(2)] == [True, False]
+
+    assert take(store, "bob", burst=1) is None
+
+
+@pytest.mark.parametrize("round_", range(3))
+def test_of_many_at_once_exactly_as_many_get_through(store: SqlStore, engine: sa.Engine, round_: int) -> None:
+    """The first of all of them, too, which make the row."""
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: take(store, burst=10), range(40)))
+
+    assert found.count(None) == 10
+
+
+def test_who_has_not_written_for_days_is_forgotten_when_somebody_new_writes(store: SqlStore, engine: sa.Engine) -> None:
+    take(store, "ann")
+    take(store, "bob")
+    pass_time(engine, 30 * HOUR)
+    take(store, "bob")
+    assert callers(engine) == ["ann", "bob"]
+
+    take(store, "eve")
+
+    assert callers(engine) == ["bob", "eve"]
+
+
+def test_the_pause_is_told_in_whole_seconds(store: SqlStore) -> None:
+    limit = LimitWrites(store, per_minute=6, burst=1)
+    limit("ann")
+
+    with pytest.raises(TooManyRequests, match="again in 10 s") as caught:
+        limit("ann")
+
+    assert caught.value.seconds == 10
+
+
+def test_without_a_limit_nobody_is_counted(store: SqlStore, engine: sa.Engine) -> None:
+    limit = LimitWrites(store, per_minute=0, burst=1)
+    for _ in range(5):
+        limit("ann")
+
+    assert callers(engine) == []

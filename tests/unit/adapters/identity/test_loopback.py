@@ -1,0 +1,105 @@
+"""Which requests come from this very machine, and from nobody that it only passes on."""
+
+from typing import Any
+
+import pytest
+
+from shipyard_api.adapters.identity.loopback import LoopbackIdentities, open_to_others
+from shipyard_api.domain.errors import Forbidden
+
+
+class Accepted:
+    def __init__(self, address: object) -> None:
+        self._address = address
+
+    def getsockname(self) -> object:
+        if isinstance(self._address, OSError):
+            raise self._address
+        return self._address
+
+
+def request(**changes: Any) -> dict[str, Any]:
+    made = {"wsgi.url_scheme": "http", "REMOTE_ADDR": "127.0.0.1", "HTTP_HOST": "127.0.0.1:9000", **changes}
+    return {name.replace("__", "."): value for name, value in made.items() if value is not None}
+
+
+HERE: dict[str, dict[str, Any]] = {
+    "as curl asks": {},
+    "over IPv6": {"REMOTE_ADDR": "::1", "HTTP_HOST": "[::1]:9000"},
+    "by name": {"HTTP_HOST": "localhost:9000"},
+    "by name without a port": {"HTTP_HOST": "localhost"},
+    "by a capital name": {"HTTP_HOST": "LOCALHOST"},
+    "another address of loopback": {"REMOTE_ADDR": "127.8.9.10", "HTTP_HOST": "127.8.9.10"},
+    "IPv4 in IPv6": {"REMOTE_ADDR": "::ffff:127.0.0.1"},
+    "over a unix socket": {"REMOTE_ADDR": "", "HTTP_HOST": "localhost", "gunicorn__socket": Accepted("/run/s")},
+    "accepted on loopback": {"gunicorn__socket": Accepted(("127.0.0.1", 9000))},
+    "accepted on IPv6 loopback": {"gunicorn__socket": Accepted(("::1", 9000, 0, 0))},
+    "gone already": {"gunicorn__socket": Accepted(OSError("gone"))},
+    "a page of ours": {"HTTP_ORIGIN": "http://127.0.0.1:9000", "HTTP_SEC_FETCH_SITE": "same-origin"},
+    "a page of ours on the usual port": {"HTTP_HOST": "localhost", "HTTP_ORIGIN": "http://localhost:80"},
+    "typed into a browser": {"HTTP_SEC_FETCH_SITE": "none"},
+}
+NOT_HERE: dict[str, tuple[dict[str, Any], str]] = {
+    "from another machine": ({"REMOTE_ADDR": "10.0.0.5"}, "comes from elsewhere"),
+    "from another machine, IPv6": ({"REMOTE_ADDR": "fd00::5"}, "comes from elsewhere"),
+    "from what is no address": ({"REMOTE_ADDR": "localhost.evil.example"}, "comes from elsewhere"),
+    "accepted on all addresses": ({"gunicorn__socket": Accepted(("10.0.0.1", 9000))}, "others can reach"),
+    "addressed to a name that leads here": ({"HTTP_HOST": "evil.example:9000"}, "(Host)"),
+    "addressed to a name below ours": ({"HTTP_HOST": "localhost.evil.example"}, "(Host)"),
+    "addressed to nobody": ({"HTTP_HOST": None}, "(Host)"),
+    "addressed to nothing": ({"HTTP_HOST": ""}, "(Host)"),
+    "addressed with a user": ({"HTTP_HOST": "x@127.0.0.1"}, "(Host)"),
+    "addressed to an address and more": ({"HTTP_HOST": "127.0.0.1/evil.example"}, "(Host)"),
+    "addressed to a port that is none": ({"HTTP_HOST": "127.0.0.1:port"}, "(Host)"),
+    "a page of another site": ({"HTTP_ORIGIN": "https://evil.example"}, "(Origin)"),
+    "a page on another port": ({"HTTP_ORIGIN": "http://127.0.0.1:8000"}, "(Origin)"),
+    "a page by another name": ({"HTTP_ORIGIN": "http://localhost:9000"}, "(Origin)"),
+    "a page by another scheme": ({"HTTP_ORIGIN": "https://127.0.0.1:9000"}, "(Origin)"),
+    "a page in a box": ({"HTTP_ORIGIN": "null"}, "(Origin)"),
+    "an origin that is none": ({"HTTP_ORIGIN": "http://[::1"}, "(Origin)"),
+    "an image on another site": ({"HTTP_SEC_FETCH_SITE": "cross-site"}, "(Sec-Fetch-Site)"),
+    "a page on another port, without Origin": ({"HTTP_SEC_FETCH_SITE": "same-site"}, "(Sec-Fetch-Site)"),
+    "passed on": ({"HTTP_X_FORWARDED_FOR": "127.0.0.1"}, "by a proxy"),
+    "passed on, as the standard says": ({"HTTP_FORWARDED": "for=127.0.0.1"}, "by a proxy"),
+    "passed on to a host": ({"HTTP_X_FORWARDED_HOST": "localhost"}, "by a proxy"),
+    "passed on by nginx": ({"HTTP_X_REAL_IP": "127.0.0.1"}, "by a proxy"),
+    "passed on by a cache": ({"HTTP_VIA": "1.1 cache"}, "by a proxy"),
+}
+
+
+@pytest.mark.parametrize("changes", HERE.values(), ids=HERE)
+def test_whoever_is_here_is_an_administrator(changes: dict[str, Any]) -> None:
+    found = LoopbackIdentities().of(request(**changes))
+
+    assert (found.user, found.key, found.roles) == ("anonymous", "anonymous", {"admin"})
+
+
+@pytest.mark.parametrize(("changes", "told"), NOT_HERE.values(), ids=NOT_HERE)
+def test_whoever_is_not_here_is_told_why_they_are_refused(changes: dict[str, Any], told: str) -> None:
+    with pytest.raises(Forbidden) as caught:
+        LoopbackIdentities().of(request(**changes))
+
+    assert caught.value.title == "Forbidden"
+    assert caught.value.reason.startswith("Without identities ([identity] kind = none)")
+    assert told in caught.value.reason
+
+
+def test_a_token_makes_nobody_welcome() -> None:
+    with pytest.raises(Forbidden):
+        LoopbackIdentities().of(request(REMOTE_ADDR="10.0.0.5", HTTP_X_AUTH_TOKEN="shipyard_x"))
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        pytest.param(("127.0.0.1", 9000), [], id="loopback"),
+        pytest.param(("::1", 9000, 0, 0), [], id="loopback, IPv6"),
+        pytest.param("/run/shipyard.sock", [], id="a path"),
+        pytest.param("", [], id="a socket without a name"),
+        pytest.param(("0.0.0.0", 9000), ["0.0.0.0:9000"], id="every address"),
+        pytest.param(("::", 9000, 0, 0), ["[::]:9000"], id="every address, IPv6"),
+        pytest.param(("192.168.1.4", 80), ["192.168.1.4:80"], id="one that others see"),
+    ],
+)
+def test_which_sockets_other_machines_reach(address: object, shown: list[str]) -> None:
+    assert open_to_others([("127.0.0.1", 1), address]) == shown

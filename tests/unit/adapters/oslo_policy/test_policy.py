@@ -1,0 +1,240 @@
+"""Rules as oslo.policy evaluates them, and files that change them."""
+
+import itertools
+import logging
+import os
+from pathlib import Path
+from threading import Thread
+
+import pytest
+import yaml
+
+from shipyard_api.adapters.oslo_policy import policy as adapter
+from shipyard_api.adapters.oslo_policy.options import PolicyOptions
+from shipyard_api.adapters.oslo_policy.policy import OsloPolicy, sample
+from shipyard_api.domain.policy import GUARDS, RULES, default_roles
+from shipyard_api.ports.identity import Identity, PolicyBroken
+
+LIST, CREATE = "workflow_orchestrator:list_actions", "workflow_orchestrator:create_action"
+ROLES = ("admin", "admin_ucp", "admin_ucp_viewer", "viewer", "peer", "operator", "anyone")
+
+_moments = itertools.count(1)
+
+
+def who(*roles: str, **facts: str) -> Identity:
+    return Identity("key", "ann", frozenset(roles), **facts)  # type: ignore[arg-type]
+
+
+def written(file: Path, text: str) -> Path:
+    """Write a file as if some time after the one before: clocks of file systems are coarse."""
+    file.write_text(text)
+    moment = 1_700_000_000 + next(_moments)
+    os.utime(file, (moment, moment))
+    return file
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "policy.yaml"
+
+
+@pytest.mark.parametrize("rule", [rule.name for rule in GUARDS])
+def test_without_a_file_a_rule_is_satisfied_by_its_default_roles_and_no_other(rule: str) -> None:
+    policy = OsloPolicy()
+
+    assert {role for role in ROLES if policy.allows(rule, who(role))} == default_roles(rule)
+    assert policy.allows(rule, who("operator", *default_roles(rule)))
+    assert not policy.allows(rule, who())
+
+
+def test_roles_are_compared_without_regard_to_case() -> None:
+    assert OsloPolicy().allows(CREATE, who("Admin"))
+
+
+def test_a_rule_that_is_not_there_lets_nobody_in() -> None:
+    with pytest.raises(PolicyBroken, match="there is no rule workflow_orchestrator:fly"):
+        OsloPolicy().allows("workflow_orchestrator:fly", who("admin"))
+
+
+def test_a_file_changes_what_it_names_and_nothing_else(file: Path) -> None:
+    policy = OsloPolicy(written(file, f'"{LIST}": "role:night-watch"'))
+
+    assert policy.allows(LIST, who("night-watch"))
+    assert not policy.allows(LIST, who("admin"))
+    assert policy.allows(CREATE, who("admin"))
+
+
+def test_a_file_can_change_what_many_rules_are_made_of(file: Path) -> None:
+    policy = OsloPolicy(written(file, '"read_access": "role:auditor"'))
+
+    assert policy.allows(LIST, who("auditor"))
+    assert not policy.allows(LIST, who("viewer"))
+    assert not policy.allows(CREATE, who("auditor"))
+
+
+@pytest.mark.parametrize(
+    ("check", "facts", "allowed"),
+    [
+        pytest.param("role:anyone", {}, True, id="everybody has the role anyone"),
+        pytest.param("@", {}, True, id="everybody"),
+        pytest.param("", {}, True, id="an empty check is satisfied"),
+        pytest.param("!", {}, False, id="nobody"),
+        pytest.param("not role:admin", {}, False, id="not"),
+        pytest.param("role:admin and project_id:%(project_id)s", {"project_id": "p"}, True, id="own project"),
+        pytest.param("user_id:u1", {"user_id": "u1"}, True, id="a user"),
+        pytest.param("user_id:u1", {"user_id": "u2"}, False, id="another user"),
+        pytest.param("user_domain_id:d", {"user_domain_id": "d"}, True, id="a domain of users"),
+        pytest.param("project_domain_id:d", {"project_domain_id": "d"}, True, id="a domain of projects"),
+        pytest.param("is_admin_project:True", {"is_admin_project": True}, True, id="the admin project"),
+        pytest.param("is_admin_project:True", {}, False, id="not the admin project"),
+    ],
+)
+def test_the_language_of_checks(file: Path, check: str, facts: dict[str, str], allowed: bool) -> None:
+    policy = OsloPolicy(written(file, f'"{LIST}": "{check}"'))
+
+    assert policy.allows(LIST, who("admin", **facts)) is allowed
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "{}"])
+def test_an_empty_file_changes_nothing(file: Path, text: str) -> None:
+    assert OsloPolicy(written(file, text)).allows(CREATE, who("admin"))
+
+
+WRONG = {
+    "no YAML": ("{", "is not YAML"),
+    "no mapping": ("- a", "holds no rules"),
+    "a number as a name": ("1: '@'", "holds no rules"),
+    "no check, which would let everybody in": (f'"{CREATE}":', f"the rule {CREATE} has no check in quotation marks"),
+    "a list of checks": ('"a": ["role:x"]', "the rule a has no check in quotation marks"),
+    "a parenthesis too many": ('"a": "role:x or ("', "the rule a cannot be understood"),
+    "a word that is no check": ('"a": "admin"', "the rule a cannot be understood"),
+    "half a check": ('"a": "role:x or admin"', "the rule a cannot be understood"),
+    "a rule of ours that is none": ('"workflow_orchestrator:fly": "@"', "there is no rule workflow_orchestrator:fly"),
+    "a rule that is not there": (f'"{LIST}": "rule:nobody_wrote_this"', f"not there, or to themselves: {LIST}"),
+    "a circle": ('"read_access": "rule:write_access"\n"write_access": "rule:read_access"', "to themselves: "),
+}
+
+
+@pytest.mark.parametrize(("text", "told"), WRONG.values(), ids=WRONG)
+def test_a_file_that_cannot_be_used_is_refused_at_start_in_one_line(
+    file: Path, text: str, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(ValueError, match=r"\w") as caught:
+        OsloPolicy(written(file, text))
+
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert caplog.records == []
+
+
+def test_all_that_is_wrong_is_told_at_once(file: Path) -> None:
+    with pytest.raises(ValueError, match=r"rule a .*; the rule b .*; there is no rule workflow_orchestrator:c"):
+        OsloPolicy(written(file, '"a": "x"\n"b":\n"workflow_orchestrator:c": "@"'))
+
+
+def test_a_file_that_is_not_there_is_refused_at_start(file: Path) -> None:
+    with pytest.raises(ValueError, match="No such file"):
+        OsloPolicy(file)
+
+
+def test_a_change_of_the_file_counts_from_the_next_request_on(file: Path) -> None:
+    policy = OsloPolicy(written(file, f'"{LIST}": "!"'))
+    assert not policy.allows(LIST, who("admin"))
+
+    written(file, f'"{LIST}": "@"')
+    assert policy.allows(LIST, who("admin"))
+
+    written(file, "")
+    assert not policy.allows(LIST, who("operator"))
+
+
+def test_an_older_file_put_in_its_place_counts_too(file: Path) -> None:
+    policy = OsloPolicy(written(file, f'"{LIST}": "!"'))
+    file.write_text(f'"{LIST}": "@"')
+    os.utime(file, (1, 1))
+
+    assert policy.allows(LIST, who("operator"))
+
+
+@pytest.mark.parametrize(("text", "told"), WRONG.values(), ids=WRONG)
+def test_while_the_file_cannot_be_used_nobody_is_let_in(
+    file: Path, text: str, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    policy = OsloPolicy(written(file, ""))
+    assert policy.allows(LIST, who("admin"))
+
+    written(file, text)
+    for _ in range(3):
+        with pytest.raises(PolicyBroken):
+            policy.allows(LIST, who("admin"))
+    assert [record.levelno for record in caplog.records] == [logging.ERROR]
+    assert told in str(caplog.records[0].__dict__["trouble"])
+
+    written(file, "")
+    assert policy.allows(LIST, who("admin"))
+
+
+def test_a_file_that_vanishes_does_not_bring_back_what_it_forbade(file: Path) -> None:
+    policy = OsloPolicy(written(file, f'"{CREATE}": "!"'))
+    assert not policy.allows(CREATE, who("admin"))
+
+    file.unlink()
+
+    with pytest.raises(PolicyBroken):
+        policy.allows(CREATE, who("admin"))
+
+
+def test_a_server_that_a_rule_asks_and_that_is_not_there_lets_nobody_in(file: Path) -> None:
+    policy = OsloPolicy(written(file, f'"{LIST}": "http://127.0.0.1:9/"'))
+
+    with pytest.raises(PolicyBroken, match=LIST):
+        policy.allows(LIST, who("admin"))
+    assert policy.allows(CREATE, who("admin"))
+
+
+def test_nobody_is_refused_or_let_in_by_mistake_while_the_file_changes(file: Path, tmp_path: Path) -> None:
+    """One rule stays the same in every edition of the file; it must hold in every moment."""
+    editions = [f'"{LIST}": "role:admin"\n"{CREATE}": "role:r{number}"' for number in range(30)]
+    policy = OsloPolicy(written(file, editions[0]))
+    wrong: list[object] = []
+    going = True
+
+    def ask() -> None:
+        while going:
+            try:
+                if not policy.allows(LIST, who("admin")) or policy.allows(LIST, who("viewer")):
+                    wrong.append("answered wrong")
+            except PolicyBroken as error:
+                wrong.append(error)
+
+    threads = [Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for edition in editions:
+        written(tmp_path / "next", edition).replace(file)
+        policy.allows(LIST, who("admin"))
+    going = False
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_the_sample_has_every_rule_and_changes_none(file: Path) -> None:
+    uncommented = sample().replace('\n#"', '\n"')
+
+    assert yaml.safe_load(sample()) is None
+    assert yaml.safe_load(uncommented) == {rule.name: rule.check for rule in RULES.values()}
+    policy = OsloPolicy(written(file, uncommented))
+    assert {role for role in ROLES if policy.allows(CREATE, who(role))} == default_roles(CREATE)
+    assert all(rule.description in sample() for rule in RULES.values())
+
+
+def test_the_usual_file_counts_if_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = tmp_path / "usual.yaml"
+    monkeypatch.setattr("shipyard_api.adapters.oslo_policy.options.DEFAULT_FILE", usual)
+    assert PolicyOptions().path is None
+    assert PolicyOptions("/else/where").path == Path("/else/where")
+
+    usual.touch()
+    assert PolicyOptions().path == usual
+    assert str(adapter.DEFAULT_FILE) == "/etc/shipyard/policy.yaml"

@@ -1,0 +1,156 @@
+"""What the parameters of actions mean, and what their authors are told."""
+
+from typing import Any
+
+import pytest
+import yaml
+
+from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.errors import Invalid
+from shipyard_api.domain.findings import Level
+from shipyard_api.domain.parameters import KNOWN, Parameters, TargetRevision, parse_parameters
+from tests.conftest import ROOT
+
+DEPLOY, UPDATE, SOFTWARE = ActionName.DEPLOY_SITE, ActionName.UPDATE_SITE, ActionName.UPDATE_SOFTWARE
+REDEPLOY, RELABEL, TEST = ActionName.REDEPLOY_SERVER, ActionName.RELABEL_NODES, ActionName.TEST_SITE
+
+
+def meaning(name: ActionName, **written: Any) -> Parameters:
+    parameters, warnings = parse_parameters(name, {key.replace("__", "-"): value for key, value in written.items()})
+    assert warnings == ()
+    return parameters
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("true", True), ("True", True), ("TRUE", True), (True, True), ("false", False), ("FALSE", False), (False, False)],
+    ids=repr,
+)
+@pytest.mark.parametrize("name", [DEPLOY, UPDATE, SOFTWARE, REDEPLOY, RELABEL], ids=lambda name: name.value)
+def test_continue_on_fail_is_a_boolean_or_its_text_in_any_case(name: ActionName, written: object, meant: bool) -> None:
+    nodes = {"target_nodes": "n1"} if "target_nodes" in KNOWN[name] else {}
+
+    assert meaning(name, continue__on__fail=written, **nodes).continues_on_fail is meant
+
+
+@pytest.mark.parametrize("written", ["yes", "", " true", "truee", 1, 0, None, [], {}, ["true"]], ids=repr)
+@pytest.mark.parametrize("key", ["continue-on-fail", "allow-intermediate-commits"])
+def test_what_is_neither_counts_as_false_and_is_told(key: str, written: object) -> None:
+    parameters, (warning,) = parse_parameters(DEPLOY, {key: written})
+
+    assert (parameters.continues_on_fail, bool(parameters.allows_intermediate_commits)) == (False, False)
+    assert (warning.name, warning.level, warning.path) == (
+        "ParameterNotUnderstood",
+        Level.WARNING,
+        f"/parameters/{key}",
+    )
+    assert f"The parameter {key} is {written!r}, which counts as false" in warning.message
+
+
+@pytest.mark.parametrize("written", ["yes", "", 1, None, []], ids=repr)
+@pytest.mark.parametrize("key", ["force", "preserve-local-storage"])
+def test_where_a_misunderstanding_could_cost_data_it_is_refused(key: str, written: object) -> None:
+    with pytest.raises(Invalid) as caught:
+        parse_parameters(REDEPLOY, {"target_nodes": "n1", key: written})
+
+    assert caught.value.title == "Invalid parameters"
+    assert caught.value.reason == f"The parameter {key} is wrong: it is either true or false, not {written!r}."
+    assert [finding.path for finding in caught.value.findings] == [f"/parameters/{key}"]
+
+
+def test_without_parameters_everything_stands_at_its_default() -> None:
+    assert meaning(DEPLOY) == Parameters()
+    assert meaning(DEPLOY).allows_intermediate_commits is None
+    assert meaning(DEPLOY, allow__intermediate__commits="False").allows_intermediate_commits is False
+
+
+@pytest.mark.parametrize(
+    ("written", "nodes"),
+    [
+        pytest.param({"target_nodes": "n1, n2"}, ("n1", "n2"), id="a text with commas"),
+        pytest.param({"target_nodes": ["n1", "n2"]}, ("n1", "n2"), id="a list"),
+        pytest.param({"server-name": "n3"}, ("n3",), id="the name of one server"),
+    ],
+)
+def test_targets_are_named_in_either_way(written: dict[str, Any], nodes: tuple[str, ...]) -> None:
+    assert parse_parameters(REDEPLOY, written)[0].targets == nodes
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        pytest.param(REDEPLOY, {}, id="none"),
+        pytest.param(RELABEL, {}, id="none to relabel"),
+        pytest.param(RELABEL, {"target_nodes": ""}, id="empty"),
+        pytest.param(RELABEL, {"target_nodes": 5}, id="a number"),
+        pytest.param(RELABEL, {"server-name": "n1"}, id="a name that relabel_nodes does not know"),
+    ],
+)
+def test_a_targeted_action_without_targets_is_refused_in_the_words_of_the_contract(
+    name: ActionName, written: dict[str, Any]
+) -> None:
+    with pytest.raises(Invalid, match="The target_nodes parameter for this action should be a list with one or more"):
+        parse_parameters(name, written)
+
+
+def test_two_ways_to_name_the_targets_at_once_are_refused() -> None:
+    with pytest.raises(Invalid, match="give either server-name or target_nodes"):
+        parse_parameters(REDEPLOY, {"server-name": "n1", "target_nodes": "n1"})
+
+
+@pytest.mark.parametrize(("written", "meant"), [(one.value, one) for one in TargetRevision], ids=str)
+def test_a_server_is_deployed_from_the_revision_that_is_named(written: str, meant: TargetRevision) -> None:
+    assert parse_parameters(REDEPLOY, {"target_nodes": "n1", "target-revision": written})[0].target_revision is meant
+
+
+def test_a_server_is_deployed_from_the_last_good_revision_unless_another_is_named() -> None:
+    assert meaning(REDEPLOY, target_nodes="n1").target_revision is TargetRevision.SUCCESSFUL_SITE_ACTION
+    with pytest.raises(Invalid, match="'buffer' is none of committed, successful-site-action, last-site-action"):
+        parse_parameters(REDEPLOY, {"target_nodes": "n1", "target-revision": "buffer"})
+
+
+def test_the_tests_of_a_site_may_be_those_of_one_release() -> None:
+    assert meaning(TEST, release="mariadb").release == "mariadb"
+    assert meaning(TEST, release="").release is None
+    with pytest.raises(Invalid, match="it is the name of a release, not 5"):
+        parse_parameters(TEST, {"release": 5})
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "hint"),
+    [
+        pytest.param(DEPLOY, "continue_on_fail", "Did you mean continue-on-fail?", id="underscores"),
+        pytest.param(DEPLOY, "Continue-On-Fail", "Did you mean continue-on-fail?", id="capitals"),
+        pytest.param(DEPLOY, "allow-intermediate-commit", "Did you mean allow-intermediate-commits?", id="a letter"),
+        pytest.param(REDEPLOY, "target-nodes", "Did you mean target_nodes?", id="hyphens"),
+        pytest.param(DEPLOY, "release", "It belongs to test_site.", id="another action's"),
+        pytest.param(UPDATE, "target_nodes", "It belongs to redeploy_server, relabel_nodes.", id="of two others"),
+        pytest.param(TEST, "colour", "test_site knows release.", id="nothing like it"),
+    ],
+)
+def test_a_parameter_that_means_nothing_is_told_with_what_may_have_been_meant(
+    name: ActionName, key: str, hint: str
+) -> None:
+    nodes = {"target_nodes": "n1"} if "target_nodes" in KNOWN[name] else {}
+
+    _, (warning,) = parse_parameters(name, {key: "x", **nodes})
+
+    assert warning.name == "UnknownParameter"
+    assert (
+        warning.message
+        == f"The parameter {key!r} means nothing to {name.value}; it is stored, and does nothing. {hint}"
+    )
+
+
+def test_a_key_is_told_as_a_pointer_and_in_few_letters() -> None:
+    _, (warning,) = parse_parameters(TEST, {"a/b~c" + "x" * 500: 1})
+
+    assert warning.path.startswith("/parameters/a~1b~0cxxx")
+    assert len(warning.message) < 200
+
+
+@pytest.mark.parametrize("name", ActionName, ids=lambda name: name.value)
+def test_the_schema_of_an_action_describes_what_it_knows(name: ActionName) -> None:
+    schema = yaml.safe_load((ROOT / "schemas" / "actions" / f"{name.value}.yaml").read_text(encoding="utf-8"))
+
+    assert set(schema["properties"]) == KNOWN[name]

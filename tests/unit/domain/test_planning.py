@@ -1,0 +1,112 @@
+"""The order in which groups would run, from the rollout itself."""
+
+from typing import Any
+
+import pytest
+
+from shipyard_api.domain import selectors
+from shipyard_api.domain.modes import SERIAL, Mode
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.planning import PlannedGroup, plan_groups
+from shipyard_api.domain.strategy import DeploymentGroup, GroupName, Strategy
+from tests.factories import five_groups_inventory, five_groups_strategy, group, strategy
+
+
+def plan(
+    *groups: DeploymentGroup, members: dict[str, str], mode: Mode = SERIAL, kept: str = ""
+) -> tuple[PlannedGroup, ...]:
+    """Nodes are letters: a group of ``ab`` holds the nodes a and b."""
+    held = {GroupName(name): frozenset(map(NodeName, nodes)) for name, nodes in members.items()}
+    return plan_groups(strategy(*groups), held, mode, [NodeName(node) for node in kept])
+
+
+def told(planned: tuple[PlannedGroup, ...]) -> list[tuple[Any, ...]]:
+    return [(one.group.name, one.order, "".join(one.members), "".join(one.sends), one.can_succeed) for one in planned]
+
+
+CHAIN = (group("last", after=["mid"]), group("mid", after=["first"]), group("first"), group("free"))
+HELD = {"first": "a", "mid": "b", "last": "c", "free": "d"}
+
+
+def test_groups_come_in_the_order_in_which_they_begin() -> None:
+    assert told(plan(*CHAIN, members=HELD)) == [
+        ("first", 1, "a", "a", True),
+        ("mid", 2, "b", "b", True),
+        ("last", 3, "c", "c", True),
+        ("free", 4, "d", "d", True),
+    ]
+
+
+def test_where_several_may_run_at_once_they_begin_together() -> None:
+    found = plan(*CHAIN, members=HELD, mode=Mode(max_parallel_groups=2))
+
+    assert [one.group.name for one in found] == ["first", "free", "mid", "last"]
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [
+        pytest.param(SERIAL, id="one after another"),
+        pytest.param(Mode(max_parallel_groups=5), id="many at once"),
+        pytest.param(Mode(max_nodes_in_flight=1), id="one node at a time"),
+        pytest.param(Mode(deploy_as_prepared=True, max_parallel_groups=2, max_nodes_in_flight=3), id="streaming"),
+    ],
+)
+def test_every_node_is_sent_once_whatever_the_mode(mode: Mode) -> None:
+    used, inventory = five_groups_strategy(), five_groups_inventory()
+    members = {one.name: selectors.select(one.selectors, inventory) for one in used.groups}
+
+    found = plan_groups(used, members, mode)
+
+    assert {one.group.name: set(one.members) for one in found} == members
+    sent = [node for one in found for node in one.sends]
+    assert len(sent) == len(set(sent)) == len(set().union(*members.values()))
+    assert [one.order for one in found] == [1, 2, 3, 4, 5]
+    begun = {one.group.name: one.order or 0 for one in found}
+    assert all(begun[parent] < begun[one.group.name] for one in found for parent in one.group.depends_on)
+
+
+def test_a_node_of_several_groups_is_sent_by_the_first_that_begins() -> None:
+    found = plan(group("b", after=["a"]), group("a"), members={"a": "xy", "b": "yz"})
+
+    assert told(found) == [("a", 1, "xy", "xy", True), ("b", 2, "yz", "z", True)]
+
+
+def test_a_node_that_one_group_prepares_and_another_deploys_is_sent_by_the_first() -> None:
+    found = plan(group("a", minimum=2), group("b"), members={"a": "x", "b": "xy"})
+
+    assert told(found) == [("a", 1, "x", "x", False), ("b", 2, "xy", "y", True)]
+
+
+def test_nodes_that_are_kept_are_not_sent_and_count_as_deployed() -> None:
+    found = plan(group("a", minimum=2), group("b", after=["a"]), members={"a": "xy", "b": "z"}, kept="xyq")
+
+    assert told(found) == [("a", 1, "xy", "", True), ("b", 2, "z", "z", True)]
+
+
+def test_a_group_that_cannot_succeed_keeps_those_that_wait_for_it_from_beginning() -> None:
+    found = plan(
+        group("later", after=["later too"]),
+        group("later too", after=["short"]),
+        group("short", minimum=2),
+        group("other"),
+        members={"short": "a", "other": "b", "later": "c", "later too": "d"},
+    )
+
+    assert told(found) == [
+        ("short", 1, "a", "a", False),
+        ("other", 2, "b", "b", True),
+        ("later", None, "c", "", False),
+        ("later too", None, "d", "", False),
+    ]
+
+
+def test_a_group_without_nodes_begins_like_any_other() -> None:
+    assert told(plan(group("a"), group("b", after=["a"]), members={"a": "", "b": "x"})) == [
+        ("a", 1, "", "", True),
+        ("b", 2, "x", "x", True),
+    ]
+
+
+def test_a_strategy_without_groups_has_an_empty_plan() -> None:
+    assert plan_groups(Strategy(()), {}, SERIAL) == ()
