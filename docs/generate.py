@@ -14,6 +14,7 @@ from typing import Any, cast, get_type_hints
 
 import click
 import yaml
+from api_page import api_page
 
 from shipyard_api import admin
 from shipyard_api.actions.catalog import catalog
@@ -93,6 +94,11 @@ def routes_page() -> str:
                 told += f" With `cleartext-secrets=true` it takes `{further}` as well ({allowed})."
             lines.append(f"| {method} | `{address}` | {f'`{rule}`' if rule else ''} | {roles} | {_cell(told)} |")
     return _page(lines)
+
+
+def rest_page() -> str:
+    """Return docs/reference/api.md."""
+    return _page([api_page((share_directory() / "schemas" / "openapi.yaml").read_text(encoding="utf-8"))])
 
 
 def errors_page() -> str:
@@ -178,6 +184,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "etc/policy.yaml": policy.sample,
     "docs/reference/settings.md": settings_page,
     "docs/reference/routes.md": routes_page,
+    "docs/reference/api.md": rest_page,
     "docs/reference/errors.md": errors_page,
     "docs/reference/actions.md": actions_page,
     "docs/reference/cli.md": cli_page,

@@ -3,15 +3,21 @@
 import os
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from shipyard_api.cli import render
+from shipyard_api.cli.pages import Page
 from shipyard_api.cli.settings import Settings
 from shipyard_api.http import HttpClient, Options, segment
 from shipyard_api.ports.errors import PeerError
+
+if TYPE_CHECKING:
+    from shipyard_api.cli.keystone import Login
 
 API = "/api/v1.0"
 PATIENCE = 600.0  # seconds: a commit asks every peer to validate the design
@@ -31,24 +37,57 @@ class ApiError(Exception):
 
 
 class Api:
-    """One Shipyard server. Its address may be given with or without ``/api/v1.0`` at the end."""
+    """One Shipyard server: the one that the settings name, else the one in the catalog of a Keystone.
+
+    Addresses may be given with or without ``/api/v1.0`` at the end.
+    """
 
     def __init__(self, settings: Settings) -> None:
-        if not settings.url:
-            raise ApiError("Error: Missing the address of the server: set SHIPYARD_URL or give --url")
-        headers = {"X-Context-Marker": settings.context_marker, "X-Auth-Token": settings.token}
         self._settings = settings
+        login = self._login()
+        settings = self._settings
+        url = settings.url or (self._address(login) if login else "")
+        headers = {"X-Context-Marker": settings.context_marker, "X-Auth-Token": settings.token}
+        self._root = url.rstrip("/").removesuffix(API)
         try:
             self._http = HttpClient(
-                settings.url.rstrip("/").removesuffix(API) + API,
+                self._root + API,
                 system="Shipyard",
                 headers={name: value for name, value in headers.items() if value},
+                credentials=None if login is None or settings.token else lambda: {"X-Auth-Token": _asked(login.token)},
                 read_timeout=PATIENCE,
                 total_timeout=PATIENCE,
-                verify=os.environ.get("REQUESTS_CA_BUNDLE") or True,
+                verify=_trusted(),
             )
         except ValueError as error:
             raise ApiError(f"Error: Client Error: {error}") from error
+
+    def _login(self) -> "Login | None":
+        identity = self._settings.identity
+        if not identity.auth_url:
+            if not self._settings.url:
+                raise ApiError(
+                    "Error: Missing the address of the server: set SHIPYARD_URL or give --url, or name a Keystone that "
+                    "knows it: set OS_AUTH_URL or give --os-auth-url"
+                )
+            # Without a Keystone there is nobody to exchange it, so it is sent as it is.
+            if identity.token and not self._settings.token:
+                self._settings = replace(self._settings, token=identity.token)
+            return None
+        needed = not (self._settings.url and self._settings.token)
+        known = identity.token or identity.username or not self._settings.url
+        if not (needed and known):
+            return None
+        from shipyard_api.cli.keystone import Login
+
+        return Login(identity)
+
+    def _address(self, login: "Login") -> str:
+        began = time.monotonic()
+        url = _asked(login.address)
+        if self._settings.debug:
+            click.echo(f"Shipyard is at {url}, says Keystone, {time.monotonic() - began:.3f} s", err=True)
+        return url
 
     def get(self, path: str, query: Query = ()) -> render.Answer:
         """Read. Raises ApiError if no answer came; every answer is returned, errors too."""
@@ -59,6 +98,32 @@ class Api:
         if json is not None:
             return self._send("POST", path, query, {"json": json})
         return self._send("POST", path, query, {"body": yaml, "headers": {"Content-Type": "application/x-yaml"}})
+
+    def post_once(self, path: str, query: Query = (), *, json: object) -> render.Answer:
+        """Write what must happen only once, also where the answer is lost: then the same is asked for once more.
+
+        That is safe with servers that know ``Idempotency-Key``. Others are not asked again, since they might do it
+        twice: ApiError says that it may have been done.
+        """
+        options: Options = {"json": json, "headers": {"Idempotency-Key": str(uuid.uuid4())}}
+        try:
+            return self._send("POST", path, query, options)
+        except ApiError as error:
+            if not error.passing or "no connection to" in str(error):
+                raise
+            if not self._knows_keys(path):
+                hint = "It may have been done all the same: look before you ask for it again."
+                raise ApiError(f"{error}\n{hint}") from error
+        return self._send("POST", path, query, options)
+
+    def _knows_keys(self, path: str) -> bool:
+        """Say whether the server's description of itself has the header Idempotency-Key for writing to this path."""
+        try:
+            # Next to the API, not in it; and asked without the token, since everybody may read it.
+            described = HttpClient(self._root, system="Shipyard", verify=_trusted()).get("openapi.json").json()
+            return "Idempotency-Key" in str(described["paths"][f"{API}/{path}"]["post"])
+        except (PeerError, LookupError, TypeError):
+            return False
 
     def read(self, path: str, query: Query = ()) -> Any:
         """Return the JSON of a successful read. Raises ApiError with the API's own words otherwise."""
@@ -98,7 +163,7 @@ def content(said: render.Answer, *, expected: int) -> Any:
         except ValueError as error:
             raise ApiError(f"Error: Unable to decode response. Value: {said.text}") from error
     text, _ = render.answer(said, "cli", expected=expected, cli=str)
-    raise ApiError(text, passing=said.status in (429, 502, 503, 504))
+    raise ApiError(str(text), passing=said.status in (429, 502, 503, 504))
 
 
 def show(
@@ -106,25 +171,46 @@ def show(
     request: Callable[[Api], render.Answer],
     *,
     expected: int,
-    cli: Callable[[str], str],
-    paint: Callable[[str], str] = str,
+    cli: Callable[[str], str | Page],
 ) -> None:
     """Make one request and print its answer as the output form asks; exit with 1 unless it succeeded.
 
-    On a terminal, ``paint`` may add colours to a success, and nothing that the server says can command the terminal.
+    On a terminal pages and errors are dressed for people, and nothing that the server says can command the terminal.
     """
     try:
-        text, good = render.answer(request(Api(settings)), settings.form, expected=expected, cli=cli)
+        shown, good = render.answer(request(Api(settings)), settings.form, expected=expected, cli=cli)
     except ApiError as error:
-        text, good = str(error), False
-    if settings.form != "raw" and sys.stdout.isatty():
-        text = render.harmless(text)
-        if good and settings.form == "cli" and _colours_wanted():
-            text = paint(text)
-    # With color=True nothing is taken out: what is not for a terminal is printed as it was received.
-    click.echo(text, color=True)
+        shown, good = str(error), False
+    write(settings, shown if good or isinstance(shown, Page) else Page([shown]))
     if not good:
         raise SystemExit(1)
+
+
+def write(settings: Settings, shown: str | Page) -> None:
+    """Print text as it is, and a page as the contract has it, or dressed for people on a terminal."""
+    if settings.form == "raw" or not sys.stdout.isatty():
+        # With color=True nothing is taken out: what is not for a terminal is printed as it was received.
+        click.echo(str(shown), color=True)
+    elif isinstance(shown, Page) and settings.form == "cli" and _colours_wanted():
+        from shipyard_api.cli import dressed
+
+        dressed.write(shown)
+    else:
+        click.echo(render.harmless(str(shown)), color=True)
+
+
+def _asked(question: Callable[[], str]) -> str:
+    """Return what Keystone says. Raises ApiError in the contract's words."""
+    from shipyard_api.cli.keystone import KeystoneError
+
+    try:
+        return question()
+    except KeystoneError as error:
+        raise ApiError(f"Error: Client Error: {error}") from error
+
+
+def _trusted() -> str | bool:
+    return os.environ.get("REQUESTS_CA_BUNDLE") or True
 
 
 def _colours_wanted() -> bool:

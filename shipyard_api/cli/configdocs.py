@@ -7,6 +7,7 @@ import click
 
 from shipyard_api.cli import render
 from shipyard_api.cli.settings import Settings
+from shipyard_api.cli.words import examples
 
 _SUFFIXES = (".yaml", ".yml")
 
@@ -14,10 +15,10 @@ _SUFFIXES = (".yaml", ".yml")
 @click.command(
     "configdocs",
     short_help="Load documents into the buffer, as one collection.",
-    epilog="""\b
-    Examples:
-      shipyard create configdocs design --directory=site --recurse --replace
-      shipyard create configdocs secrets --filename=secrets.yaml --append""",
+    epilog=examples(
+        "shipyard create configdocs design --directory=site --recurse --replace",
+        "shipyard create configdocs secrets --filename=secrets.yaml --append",
+    ),
 )
 @click.argument("collection")
 @click.option("--append", is_flag=True, help="Add the collection to what the buffer holds.")
@@ -62,7 +63,7 @@ def create(
         settings,
         lambda api: api.post(f"configdocs/{segment(collection)}", query, yaml=body),
         expected=201,
-        cli=lambda text: f"Configuration documents added.\n{render.status(text, word='Status')}",
+        cli=lambda text: render.done("Configuration documents added.", text),
     )
 
 
@@ -126,10 +127,7 @@ def _says_where_it_starts(text: str) -> bool:
 @click.command(
     "configdocs",
     short_help="Validate the buffer and commit it.",
-    epilog="""\b
-    Examples:
-      shipyard commit configdocs --dryrun
-      shipyard commit configdocs""",
+    epilog=examples("shipyard commit configdocs --dryrun", "shipyard commit configdocs"),
 )
 @click.option("--force", "-f", is_flag=True, help="Commit even if validation fails.")
 @click.option("--dryrun", is_flag=True, help="Only validate.")
@@ -147,5 +145,5 @@ def commit(settings: Settings, /, force: bool, dryrun: bool) -> None:
         settings,
         lambda api: api.post("commitconfigdocs", [("force", str(force)), ("dryrun", str(dryrun))]),
         expected=200,
-        cli=lambda text: f"{title}\n{render.status(text, word='Status')}",
+        cli=lambda text: render.done(title, text),
     )

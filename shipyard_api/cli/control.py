@@ -1,11 +1,14 @@
 """Commands that steer an action that there is: pause, unpause, stop; and retry."""
 
+import difflib
+
 import click
 
-from shipyard_api.cli import render
-from shipyard_api.cli.actions import check_id
+from shipyard_api.cli import action_tables
 from shipyard_api.cli.settings import Settings
+from shipyard_api.cli.words import check_id, examples
 
+_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 _SUMMARIES = {
     "pause": "Start nothing new; what runs is watched to its end.",
     "unpause": "Let a paused action go on.",
@@ -13,16 +16,44 @@ _SUMMARIES = {
 }
 
 
-@click.group(short_help="Pause, unpause or stop an action.")
+class VerbOr(click.Group):
+    """A group in which an unknown word counts as a verb to steer an action with, and is refused as such."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Refuse an unknown word in the contract's words, and say what may have been meant."""
+        word = args[0]
+        if word in self.commands or word.startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        near = difflib.get_close_matches(word, self.commands)
+        meant = f" Did you mean {' or '.join(near)}?" if near else ""
+        text = "Invalid action.  Please enter pause, unpause, or stop." if args[1:] else "Missing argument '[TYPE]'."
+        raise click.UsageError(f"{text}\nThere is no command '{word}'.{meant}", ctx)
+
+
+@click.group(
+    cls=VerbOr,
+    short_help="Pause, unpause or stop an action.",
+    epilog=examples(
+        f"shipyard control pause action {_ID}",
+        f"shipyard control stop action/{_ID}",
+    ),
+)
 def control() -> None:
     """Pause, unpause or stop an action; `shipyard pause action ID` says the same."""
 
 
-def _command(verb: str, *, checked: bool) -> click.Command:
+def _command(verb: str, words: str, *, checked: bool) -> click.Command:
     """Return the command for a verb. ``checked``: the id's form is looked at, as the short form always did."""
 
-    @click.command(verb, short_help=_SUMMARIES[verb], help=_SUMMARIES[verb])
-    @click.argument("type_", metavar="[TYPE]", required=False)
+    @click.command(
+        verb,
+        short_help=_SUMMARIES[verb],
+        help=_SUMMARIES[verb],
+        epilog=examples(f"shipyard {words} action {_ID}", f"shipyard {words} action/{_ID}"),
+    )
+    @click.argument("type_", metavar="[TYPE]", required=False, shell_complete=lambda *_: ["action"])
     @click.argument("action_id", required=False)
     @click.pass_obj
     def command(settings: Settings, /, type_: str | None, action_id: str | None) -> None:
@@ -45,12 +76,18 @@ def _command(verb: str, *, checked: bool) -> click.Command:
     return command
 
 
-pause, unpause, stop = (_command(verb, checked=True) for verb in _SUMMARIES)
+pause, unpause, stop = (_command(verb, verb, checked=True) for verb in _SUMMARIES)
 for _verb in _SUMMARIES:
-    control.add_command(_command(_verb, checked=False))
+    control.add_command(_command(_verb, f"control {_verb}", checked=False))
 
 
-@click.command(short_help="Try a failed action again, without what is deployed already.")
+@click.command(
+    short_help="Try a failed action again, without what is deployed already.",
+    epilog=examples(
+        f"shipyard retry {_ID}",
+        f"shipyard retry action/{_ID} --force",
+    ),
+)
 @click.argument("action_id")
 @click.option("--force", is_flag=True, help="Do not mind work that is still under way on its nodes.")
 @click.pass_obj
@@ -66,11 +103,12 @@ def retry(settings: Settings, /, action_id: str, force: bool) -> None:
             click.echo(str(error))
             raise SystemExit(1) from error
         kept = sum(node["status"] == "success" for node in nodes)
-        click.echo(f"Keeps {kept} deployed nodes of action {action}, and tries {len(nodes) - kept} again.")
+        deployed = f"{kept} deployed node{'s' * (kept != 1)}"
+        click.echo(f"Keeps {deployed} of action {action}, and tries {len(nodes) - kept} again.")
     query = [("force", "true")] if force else []
     show(
         settings,
         lambda api: api.post(f"actions/{action}/control/retry", query),
         expected=201,
-        cli=render.created_action,
+        cli=action_tables.created_action,
     )

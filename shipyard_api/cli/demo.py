@@ -13,6 +13,7 @@ import click
 
 from shipyard_api.cli.settings import Settings
 from shipyard_api.cli.snapshot import Snapshot, explained, printable, words
+from shipyard_api.cli.words import examples
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api
@@ -26,7 +27,14 @@ class DemoError(Exception):
     """The demo cannot be played; the text says why."""
 
 
-@click.command(short_help="Play a whole deployment here, with everything embedded.")
+@click.command(
+    short_help="Play a whole deployment here, with everything embedded.",
+    epilog=examples(
+        "shipyard demo",
+        "shipyard demo --scenario ntp-prepare-fails",
+        "shipyard demo --provisioner maas --json > report.json",
+    ),
+)
 @click.option("--scenario", default="calm", show_default=True, help="What goes wrong: a name, or a file.")
 @click.option(
     "--site", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Another design: a YAML file."

@@ -7,6 +7,7 @@ import click
 
 from shipyard_api.cli import render
 from shipyard_api.cli.settings import Settings
+from shipyard_api.cli.words import examples
 
 # In the order in which two of them are sent (contract: shipyard-cli, 2.1).
 VERSIONS = {
@@ -29,11 +30,11 @@ def _version_flags(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command(
     "configdocs",
     short_help="Compare two versions of the documents, or print a collection.",
-    epilog="""\b
-    Examples:
-      shipyard get configdocs
-      shipyard get configdocs --base-version=last-site-action --diff-version=committed
-      shipyard get configdocs --collection=design --committed""",
+    epilog=examples(
+        "shipyard get configdocs",
+        "shipyard get configdocs --base-version=last-site-action --diff-version=committed",
+        "shipyard get configdocs --collection=design --committed",
+    ),
 )
 @click.option("--collection", help="Print the documents of this collection instead of comparing.")
 @_version_flags
@@ -80,10 +81,7 @@ def get(
 @click.command(
     "renderedconfigdocs",
     short_help="Print the design that the documents make.",
-    epilog="""\b
-    Examples:
-      shipyard get renderedconfigdocs
-      shipyard get renderedconfigdocs --committed""",
+    epilog=examples("shipyard get renderedconfigdocs", "shipyard get renderedconfigdocs --committed"),
 )
 @_version_flags
 @_cleartext
@@ -139,5 +137,4 @@ def _differences(settings: Settings, base: str, new: str, *, rendered: bool) -> 
             lambda api: api.get("configdocs", [*query, ("format", "unified")]),
             expected=200,
             cli=render.difference,
-            paint=render.painted,
         )

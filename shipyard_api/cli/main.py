@@ -6,59 +6,183 @@ Exit codes: 0 success, 1 an error of the API or no connection, 2 a wrong command
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
-from shipyard_api.cli import actions, configdocs, control, demo, documents_read, nodes, render, server, topics, watch
-from shipyard_api.cli.settings import Settings
+from shipyard_api.cli import (
+    actions,
+    completion,
+    configdocs,
+    control,
+    demo,
+    describe,
+    documents_read,
+    nodes,
+    plan,
+    render,
+    runs,
+    server,
+    topics,
+    watch,
+)
+from shipyard_api.cli.settings import Identity, Settings
+from shipyard_api.cli.words import examples
 
 if TYPE_CHECKING:
     from uuid import UUID
 
 
-@click.group(name="shipyard", context_settings={"help_option_names": ["--help"], "max_content_width": 100})
+_SECTIONS = {
+    "Documents": ("create", "commit", "get", "help"),
+    "Actions": ("plan", "watch", "report", "describe", "logs", "pause", "unpause", "stop", "retry", "control"),
+    "Try it here": ("demo", "up"),
+    "Run an installation": ("serve", "worker", "db", "token", "config", "simulate", "completion"),
+}
+
+
+class Shipyard(control.VerbOr):
+    """The command itself: its help text has the commands in the order in which one needs them."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, those for a Keystone apart, and then the commands."""
+        records = [(one, one.get_help_record(ctx)) for one in self.get_params(ctx)]
+        for title, ours in (("Options", True), ("Where a Keystone knows the server", False)):
+            with formatter.section(title):
+                formatter.write_dl([record for one, record in records if record and ours is not _of_keystone(one)])
+        for title, names in _SECTIONS.items():
+            rows = [(name, self.commands[name].get_short_help_str(limit=90)) for name in names]
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+
+def _of_keystone(parameter: click.Parameter) -> bool:
+    return str(parameter.name).startswith("os_")
+
+
+@click.group(
+    name="shipyard",
+    cls=Shipyard,
+    context_settings={"help_option_names": ["--help"], "max_content_width": 100},
+    epilog=examples(
+        "shipyard create configdocs design --directory=site --replace",
+        "shipyard commit configdocs",
+        "shipyard create action deploy_site",
+        "shipyard get actions",
+    )
+    + "\n\n`shipyard help` tells how things belong together.",
+)
 @click.option("--url", envvar="SHIPYARD_URL", show_envvar=True, help="The server's address.")
 @click.option("--token", envvar="SHIPYARD_TOKEN", show_envvar=True, help="Proves to the server who you are.")
 @click.option("--context-marker", type=click.UUID, help="A UUID that marks this request in everybody's logs.")
 @click.option("--debug/--no-debug", default=False, help="Say on stderr what is asked and answered.")
-@click.option("--output-format", "form", type=click.Choice(render.FORMS), default="cli", show_default=True)
+@click.option(
+    "--output-format",
+    "form",
+    type=click.Choice(render.FORMS),
+    default="cli",
+    show_default=True,
+    help="For people (cli), the answer laid out (format), or the answer as it is (raw).",
+)
 @click.option(
     "--verbosity", "-v", type=click.IntRange(0, 5), default=1, show_default=True, help="How many notes to show."
 )
+@click.option("--os-auth-url", envvar="OS_AUTH_URL", show_envvar=True, help="A Keystone v3 that knows the server.")
+@click.option("--os-username", envvar="OS_USERNAME", show_envvar=True, help="Your name there.")
+@click.option("--os-password", envvar="OS_PASSWORD", show_envvar=True, help="Your password there.")
+@click.option(
+    "--os-user-domain-name",
+    envvar="OS_USER_DOMAIN_NAME",
+    show_envvar=True,
+    default="default",
+    show_default=True,
+    help="The domain that you belong to.",
+)
+@click.option("--os-project-name", envvar="OS_PROJECT_NAME", show_envvar=True, help="The project to work in.")
+@click.option(
+    "--os-project-domain-name",
+    envvar="OS_PROJECT_DOMAIN_NAME",
+    show_envvar=True,
+    default="default",
+    show_default=True,
+    help="The domain of the project.",
+)
+@click.option("--os-domain-name", envvar="OS_DOMAIN_NAME", show_envvar=True, help="A domain to work in, not a project.")
+@click.option("--os-auth-token", envvar="OS_AUTH_TOKEN", show_envvar=True, help="A token instead of a password.")
 @click.pass_context
 def shipyard(
     context: click.Context,
+    /,
     url: str | None,
     token: str | None,
     context_marker: "UUID | None",
     debug: bool,
     form: str,
     verbosity: int,
+    **keystone: str | None,
 ) -> None:
     """Take a bare-metal site from documents to running servers, group by group.
 
     New here? `shipyard demo` plays a whole deployment with everything embedded.
     """
     marker = str(context_marker) if context_marker else None
-    context.obj = Settings(url=url, token=token, context_marker=marker, verbosity=verbosity, form=form, debug=debug)
+    given = {name.removeprefix("os_"): value for name, value in keystone.items() if value}
+    identity = Identity(
+        token=given.pop("auth_token", None),
+        token_as_is=context.get_parameter_source("os_auth_token") is ParameterSource.ENVIRONMENT,
+        **given,
+    )
+    context.obj = Settings(
+        url=url,
+        token=token,
+        context_marker=marker,
+        verbosity=verbosity,
+        form=form,
+        debug=debug,
+        identity=identity,
+    )
 
 
-@shipyard.group(short_help="Load documents, or start an action.")
+@shipyard.group(
+    short_help="Load documents, or start an action.",
+    epilog=examples(
+        "shipyard create configdocs design --directory=site --replace",
+        "shipyard create action deploy_site",
+    ),
+)
 def create() -> None:
     """Load documents into the buffer, or start an action."""
 
 
-@shipyard.group(short_help="Put the loaded documents in force.")
+@shipyard.group(short_help="Put the loaded documents in force.", epilog=examples("shipyard commit configdocs"))
 def commit() -> None:
     """Put the loaded documents in force."""
 
 
-@shipyard.group(short_help="List actions or nodes, or look at documents.")
+@shipyard.group(
+    short_help="List actions, workflows or nodes, or look at documents.",
+    epilog=examples(
+        "shipyard get actions",
+        "shipyard get configdocs",
+        "shipyard get site-statuses",
+    ),
+)
 def get() -> None:
-    """List actions or nodes, or look at documents."""
+    """List actions, workflows or nodes, or look at documents."""
 
 
-@shipyard.group(cls=actions.Describe, short_help="Look at one action, step or node.")
-def describe() -> None:
-    """Look at one action, step or node. action/ID, step/ID/STEP and node/NAME, as commands print them, work too."""
+@shipyard.group(
+    "describe",
+    cls=describe.Describe,
+    short_help="Look at one action, step, validation, note, workflow or node.",
+    epilog=examples(
+        "shipyard describe action/01ARZ3NDEKTSV4RRFFQ69G5FAV",
+        "shipyard describe step/01ARZ3NDEKTSV4RRFFQ69G5FAV/preflight",
+        "shipyard describe node/compute11",
+    ),
+)
+def describe_() -> None:
+    """Look at one thing. What commands print works too: action/ID, step/ID/STEP, validation/ID/ID, notedetails/ID,
+    workflow/ID and node/NAME.
+    """
 
 
 create.add_command(configdocs.create)
@@ -67,12 +191,21 @@ commit.add_command(configdocs.commit)
 get.add_command(documents_read.get)
 get.add_command(documents_read.get_rendered)
 get.add_command(actions.get)
+get.add_command(runs.get)
 get.add_command(nodes.get_nodes)
 get.add_command(nodes.get_statuses)
-describe.add_command(actions.describe)
-describe.add_command(actions.describe_step)
-describe.add_command(nodes.describe)
 for command in (
+    describe.action,
+    describe.step,
+    describe.validation,
+    describe.note_details,
+    describe.workflow,
+    nodes.describe,
+):
+    describe_.add_command(command)
+for command in (
+    plan.plan,
+    runs.logs,
     watch.watch,
     control.pause,
     control.unpause,
@@ -82,6 +215,7 @@ for command in (
     nodes.report,
     demo.demo,
     topics.help_,
+    completion.completion,
     server.up,
     server.serve,
     server.worker,

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from shipyard_api.cli.render import parsed, table
+from shipyard_api.cli.pages import Page, fields, sections, table
+from shipyard_api.cli.render import parsed
 from shipyard_api.cli.snapshot import clock, explained, moment, words
 
 JsonObject = Mapping[str, Any]
@@ -15,17 +16,19 @@ _STATUSES = {
 }
 
 
-def site_statuses(text: str) -> str:
+def site_statuses(text: str) -> Page:
     """Return one table for each kind of status in the answer; what else is in it is passed over."""
     found = parsed(text)
-    return "\n\n".join(
-        f"{title}\n{_table([[one.get(key) for key in keys] for one in found[name]], headers)}"
-        for name, (title, headers, keys) in _STATUSES.items()
-        if name in found
+    return sections(
+        *(
+            Page([f"{title}\n", table([[one.get(key) for key in keys] for one in found[name]], headers)])
+            for name, (title, headers, keys) in _STATUSES.items()
+            if name in found
+        )
     )
 
 
-def nodes(text: str) -> str:
+def nodes(text: str) -> Page:
     """Return a line for each node: how its latest action left it."""
     headers = ("Node", "Status", "Group", "Action", "Updated", "Why")
     rows = [
@@ -39,13 +42,13 @@ def nodes(text: str) -> str:
         )
         for one in parsed(text)["nodes"]
     ]
-    return _table(rows, headers, gap=4)
+    return Page([table(rows, headers, gap=4)])
 
 
-def node(text: str) -> str:
+def node(text: str) -> Page:
     """Return how the node stands, and then what each action did with it, the newest first."""
     found = parsed(text)
-    fields = [
+    about = [
         ("Name:", found.get("name")),
         ("Status:", words(found.get("status"))),
         ("Group:", found.get("group")),
@@ -53,8 +56,8 @@ def node(text: str) -> str:
         ("Updated:", _second(found.get("updated_at"))),
     ]
     if found.get("reason"):
-        fields.append(("Why:", _why(found)))
-    sections = [table(fields)]
+        about.append(("Why:", _why(found)))
+    parts: list[str | Page] = [Page([fields(about)])]
     for past in found.get("history") or []:
         title = f"{past.get('action')} action/{past.get('action_id')}, {words(past.get('dag_status'))}"
         events = [
@@ -62,18 +65,19 @@ def node(text: str) -> str:
             *((change.get("at"), _changed(change)) for change in past.get("changes") or []),
         ]
         lines = [(_second(at), *told) for at, told in sorted(events, key=lambda event: str(event[0]))]
-        sections.append(f"{title}\n{_table(lines, ('Time', 'Event', 'Phase', 'Group', 'Job', 'Why'), gap=4)}")
+        events_table = table(lines, ("Time", "Event", "Phase", "Group", "Job", "Why"), gap=4)
+        parts.append(Page([f"{title}\n", events_table]))
     if found.get("next"):
-        sections.append(f"Older actions: shipyard describe node {found.get('name')} --before {found['next']}")
-    return "\n\n".join(sections)
+        parts.append(f"Older actions: shipyard describe node {found.get('name')} --before {found['next']}")
+    return sections(*parts)
 
 
-def report(text: str) -> str:
+def report(text: str) -> Page:
     """Return the report of an action: how it stands, its groups with their phases, and every node that failed."""
     found = parsed(text)
     action, totals = found["action"], found["totals"]
     seconds = found.get("seconds")
-    fields = [
+    about = [
         ("Name:", action.get("name")),
         ("Action:", f"action/{action.get('id')}"),
         ("Lifecycle:", action.get("action_lifecycle")),
@@ -99,18 +103,14 @@ def report(text: str) -> str:
         if one.get("status") == "failure"
     ]
     findings = [(one.get("level"), one.get("name"), one.get("message")) for one in found.get("findings") or []]
-    sections = [
-        table(fields),
-        _table(groups, ("Group", "Critical", "Status", "Success", "Prepare", "Deploy", "Why"), gap=4),
-        _table(failed, ("Failed Node", "Group", "Why", "Look At"), gap=4),
+    parts = [
+        fields(about),
+        table(groups, ("Group", "Critical", "Status", "Success", "Prepare", "Deploy", "Why"), gap=4),
+        table(failed, ("Failed Node", "Group", "Why", "Look At"), gap=4),
     ]
     if findings:
-        sections.append(table(findings, ("Level", "Finding", "Message"), gap=4))
-    return "\n\n".join(sections)
-
-
-def _table(rows: Sequence[Sequence[object]], headers: Sequence[str], *, gap: int = 8) -> str:
-    return table(rows or [("None", *[""] * (len(headers) - 1))], headers, gap=gap)
+        parts.append(table(findings, ("Level", "Finding", "Message"), gap=4))
+    return sections(*parts)
 
 
 def _tally(counts: Mapping[str, int]) -> str:

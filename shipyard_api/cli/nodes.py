@@ -6,22 +6,20 @@ from typing import TYPE_CHECKING
 import click
 
 from shipyard_api.cli import node_tables, render
-from shipyard_api.cli.actions import check_id
 from shipyard_api.cli.settings import Settings
+from shipyard_api.cli.words import check_id, examples
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api, Query
 
+_KINDS = ("nodes-provision-status", "machines-power-state")
 _STATUSES = ("not_started", "prepared", "success", "failure")
 
 
 @click.command(
     "site-statuses",
     short_help="Show how the provisioner sees the machines.",
-    epilog="""\b
-    Examples:
-      shipyard get site-statuses
-      shipyard get site-statuses -s nodes-provision-status""",
+    epilog=examples("shipyard get site-statuses", "shipyard get site-statuses -s nodes-provision-status"),
 )
 @click.option(
     "--status-type",
@@ -29,6 +27,8 @@ _STATUSES = ("not_started", "prepared", "success", "failure")
     "kinds",
     multiple=True,
     metavar="TYPE",
+    # Offered, but not checked: a server may know more kinds than we do.
+    shell_complete=lambda *given: [kind for kind in _KINDS if kind.startswith(given[-1])],
     help="nodes-provision-status or machines-power-state. (repeatable; default: both)",
 )
 @click.pass_obj
@@ -43,10 +43,7 @@ def get_statuses(settings: Settings, /, kinds: tuple[str, ...]) -> None:
 @click.command(
     "nodes",
     short_help="List the nodes of all actions.",
-    epilog="""\b
-    Examples:
-      shipyard get nodes --status failure
-      shipyard get nodes --name compute1""",
+    epilog=examples("shipyard get nodes --status failure", "shipyard get nodes --name compute1"),
 )
 @click.option(
     "--status", "statuses", type=click.Choice(_STATUSES), multiple=True, help="Only with this status. (repeatable)"
@@ -61,7 +58,15 @@ def get_nodes(settings: Settings, /, statuses: tuple[str, ...], prefix: str | No
     show(settings, lambda api: _whole(api, query), expected=200, cli=node_tables.nodes)
 
 
-@click.command("node", short_help="Show a node, and what each action did with it.")
+@click.command(
+    "node",
+    short_help="Show a node, and what each action did with it.",
+    epilog=examples(
+        "shipyard describe node compute11",
+        "shipyard describe node/compute11",
+        "shipyard describe node compute11 --before 01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    ),
+)
 @click.argument("name")
 @click.option("--before", metavar="ACTION", help="Only what actions before this one did.")
 @click.pass_obj
@@ -75,10 +80,9 @@ def describe(settings: Settings, /, name: str, before: str | None) -> None:
 
 @click.command(
     short_help="Report on an action: groups, nodes that failed, where to look.",
-    epilog="""\b
-    Examples:
-      shipyard report 01ARZ3NDEKTSV4RRFFQ69G5FAV
-      shipyard --output-format=raw report 01ARZ3NDEKTSV4RRFFQ69G5FAV""",
+    epilog=examples(
+        "shipyard report 01ARZ3NDEKTSV4RRFFQ69G5FAV", "shipyard --output-format=raw report 01ARZ3NDEKTSV4RRFFQ69G5FAV"
+    ),
 )
 @click.argument("action_id", metavar="ACTION")
 @click.pass_obj

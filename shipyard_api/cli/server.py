@@ -11,6 +11,8 @@ from typing import NoReturn
 
 import click
 
+from shipyard_api.cli.words import examples
+
 _PASSED_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 
@@ -35,7 +37,11 @@ def _program(name: str, module: str, words: Sequence[str], summary: str) -> clic
     return command
 
 
-@click.command(context_settings=_PASSED_ON, short_help="Serve the REST API, for a real installation.")
+@click.command(
+    context_settings=_PASSED_ON,
+    short_help="Serve the REST API, for a real installation.",
+    epilog=examples("shipyard serve", "shipyard serve --bind 0.0.0.0:9000 --workers 4"),
+)
 @click.argument("gunicorn", nargs=-1, type=click.UNPROCESSED)
 def serve(gunicorn: tuple[str, ...]) -> None:
     """Serve the REST API with gunicorn; further arguments are gunicorn's, such as --bind 0.0.0.0:9000."""
@@ -56,7 +62,14 @@ def share(*parts: str) -> Path:
 worker = _program("worker", "shipyard_api.worker", (), "Run actions, for a real installation. One per site is enough.")
 
 
-@click.command(short_help="Run everything here, embedded, until Ctrl-C; data is kept between runs.")
+@click.command(
+    short_help="Run everything here, embedded, until Ctrl-C; data is kept.",
+    epilog=examples(
+        "shipyard up",
+        "shipyard up --port 9000 --provisioner maas",
+        "shipyard up --data-dir /srv/shipyard --scenario ntp-prepare-fails --speed 20",
+    ),
+)
 @click.option("--port", type=click.IntRange(0, 65535), help="Where to serve; 0 takes a free one.")
 @click.option("--data-dir", type=click.Path(file_okay=False), help="Where the data is kept.")
 @click.option("--provisioner", help="Which provisioner is simulated: drydock, maas or ironic.")
@@ -80,22 +93,31 @@ def up(**options: object) -> None:
     run("shipyard_api.stack", ["up", *arguments])
 
 
-@click.group(short_help="The database's schema, for a real installation.")
+@click.group(
+    short_help="The database's schema, for a real installation.",
+    epilog=examples("shipyard db upgrade", "shipyard db current", "shipyard db new-key > /etc/shipyard/secrets.key"),
+)
 def db() -> None:
     """Work on the schema of the database that DATABASE_URL names."""
 
 
-@click.group(short_help="Tokens that callers of the API show.")
+@click.group(
+    short_help="Tokens that callers of the API show.",
+    epilog=examples("shipyard token create jenkins --role admin", "shipyard token list"),
+)
 def token() -> None:
     """Make, list and revoke API tokens, in the database that DATABASE_URL names."""
 
 
-@click.group(short_help="Simulated peers, each speaking the real one's protocol.")
+@click.group(
+    short_help="Simulated peers, each speaking the real one's protocol.",
+    epilog=examples("shipyard simulate drydock --port 9001", "shipyard simulate maas --help"),
+)
 def simulate() -> None:
     """Run a simulated peer: a program that speaks the protocol of the real one."""
 
 
-@click.group(short_help="The settings of a real installation.")
+@click.group(short_help="The settings of a real installation.", epilog=examples("shipyard config check"))
 def config() -> None:
     """Look at the settings of this installation."""
 

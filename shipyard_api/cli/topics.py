@@ -2,10 +2,13 @@
 
 import click
 
+from shipyard_api.cli.words import examples
+
 _ACTIONS = """\
 An action is work on the site, such as deploying it. It uses the documents that
 are committed when it is started, and goes on by itself: it may be left alone.
 
+  shipyard plan deploy_site             what it would do; nothing is started
   shipyard create action deploy_site    start one; its id is in the answer
   shipyard get actions                  all actions, oldest first
   shipyard describe action ID           its steps, and who commanded what
@@ -50,6 +53,7 @@ Why did a step fail, or what is it doing? Its detail says so in a sentence:
 
   shipyard describe action ID           the steps, each with its state
   shipyard describe step STEP -a ID     times, notes and detail of one
+  shipyard logs step STEP -a ID         what happened in it, line by line
 
 Which groups and nodes failed, and why:
 
@@ -72,15 +76,16 @@ _START = """\
 _TOPICS = {"actions": _ACTIONS, "configdocs": _CONFIGDOCS, "logs": _LOGS}
 
 
+def _topics(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    return [topic for topic in _TOPICS if topic.startswith(incomplete)]
+
+
 @click.command(
     "help",
     short_help="How to work with actions, configdocs or logs.",
-    epilog="""\b
-    Examples:
-      shipyard help
-      shipyard help configdocs""",
+    epilog=examples("shipyard help", "shipyard help configdocs"),
 )
-@click.argument("topic", required=False, metavar="[TOPIC]")
+@click.argument("topic", required=False, metavar="[TOPIC]", shell_complete=_topics)
 def help_(topic: str | None) -> None:
     """Say how to work with actions, configdocs or logs; without TOPIC, what there is to read."""
     from shipyard_api.cli.actions import NAMES

@@ -14,6 +14,7 @@ import click
 
 from shipyard_api.cli.settings import Settings
 from shipyard_api.cli.snapshot import Snapshot, changes
+from shipyard_api.cli.words import check_id, examples
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api
@@ -30,7 +31,13 @@ Show = Callable[[Snapshot, str], None]
 """Show a snapshot; the text is a note about the watching itself, usually empty."""
 
 
-@click.command(short_help="Follow an action until it ends: groups, nodes, progress.")
+@click.command(
+    short_help="Follow an action until it ends: groups, nodes, progress.",
+    epilog=examples(
+        "shipyard watch 01ARZ3NDEKTSV4RRFFQ69G5FAV",
+        "shipyard watch action/01ARZ3NDEKTSV4RRFFQ69G5FAV --interval=10",
+    ),
+)
 @click.argument("action_id", metavar="ACTION")
 @click.option("--interval", type=click.FloatRange(min=0.1), default=2.0, show_default=True, help="Seconds.")
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), hidden=True)
@@ -40,7 +47,6 @@ def watch(settings: Settings, /, action_id: str, interval: float, svg: Path | No
 
     Ends with the action: exit code 0 if it succeeded, 1 if it failed.
     """
-    from shipyard_api.cli.actions import check_id
     from shipyard_api.cli.client import Api, ApiError
 
     check_id(action_id.removeprefix("action/"))

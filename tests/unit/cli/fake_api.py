@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -19,6 +20,8 @@ class Reply:
     status: int = 200
     body: Any = None
     content_type: str = "application/json"
+    headers: dict[str, str] = field(default_factory=dict)
+    cut: bool = False  # the connection breaks in the middle of the answer
 
     def data(self) -> bytes:
         return self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
@@ -35,9 +38,12 @@ class Request:
 
 @dataclass
 class FakeApi:
-    """``replies`` by "METHOD /path below the version": one, or several in turn, of which the last is for ever."""
+    """``replies`` by "METHOD /path below the version": one, or several in turn, of which the last is for ever.
 
-    replies: dict[str, Reply | list[Reply]] = field(default_factory=dict)
+    Or a function that is asked each time.
+    """
+
+    replies: dict[str, Reply | list[Reply] | Callable[[Request], Reply]] = field(default_factory=dict)
     requests: list[Request] = field(default_factory=list)
 
     def start(self) -> str:
@@ -56,6 +62,8 @@ class FakeApi:
     def reply(self, request: Request) -> Reply:
         self.requests.append(request)
         found = self.replies.get(f"{request.method} {request.path.removeprefix('/api/v1.0')}")
+        if callable(found):
+            return found(request)
         if isinstance(found, list):
             return found.pop(0) if len(found) > 1 else found[0]
         return found or Reply(404, {"message": None, "reason": "404 Not Found", "details": {"messageList": []}})
@@ -75,7 +83,9 @@ class _Handler(BaseHTTPRequestHandler):
         if reply.content_type:
             self.send_header("Content-Type", reply.content_type)
         self.send_header("X-Shipyard-Req", "request-1")
-        self.send_header("Content-Length", str(len(reply.data())))
+        for name, value in reply.headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(reply.data()) + reply.cut))
         self.end_headers()
         self.wfile.write(reply.data())
 

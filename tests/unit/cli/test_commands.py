@@ -111,7 +111,11 @@ def test_no_connection_is_a_client_error(run):
 
 
 ADDRESSES = {
-    "none": ("", "Error: Missing the address of the server: set SHIPYARD_URL or give --url\n"),
+    "none": (
+        "",
+        "Error: Missing the address of the server: set SHIPYARD_URL or give --url, or name a Keystone that knows it: "
+        "set OS_AUTH_URL or give --os-auth-url\n",
+    ),
     "no scheme": (
         "localhost:9000",
         "Error: Client Error: a base URL must start with http:// or https:// and name a host\n",
@@ -147,11 +151,48 @@ USAGE = {
         "Invalid parameter or parameter format for verbose.  Please utilize the format: "
         "<parameter name>=<parameter value>",
     ),
-    "parameter without name": ("create action deploy_site --param==1", "Invalid parameter or parameter format for =1."),
+    "parameter without name": (
+        "create action deploy_site --param==1",
+        "Invalid parameter or parameter format for =1.",
+    ),
     "step without action": ("describe step preflight", "Invalid ID. None is not a valid action ID."),
     "bad step id": ("describe step preflight -a X", "Invalid ID. ID can only be 26 characters."),
-    "namespace": ("describe validation/1/2", "Invalid namespace item. Please utilize one of the following formats"),
+    "namespace": ("describe nothing/1/2", "Invalid namespace item. Please utilize one of the following formats"),
     "namespace too short": (f"describe step/{ID}", "Invalid namespace item. Please utilize one of the following"),
+    "namespace with nothing in it": (
+        "describe action/",
+        "Invalid namespace item. Please utilize one of the following",
+    ),
+    "validation without action": (f"describe validation {ID}", "Invalid ID. None is not a valid action ID."),
+    "bad validation id": (f"describe validation/X/{ID}", "Invalid ID. ID can only be 26 characters."),
+    "bad id of its action": (f"describe validation/{ID}/X", "Invalid ID. ID can only be 26 characters."),
+    "bad note id": (f"describe notedetails/{ID}X", "Invalid ID. ID can only be 26 characters."),
+    "workflow without a time": (
+        "describe workflow deploy_site",
+        "Invalid ID. The ID must cotain a double underscore "  # codespell:ignore cotain
+        "separating the workflow name from the execution date",
+    ),
+    "workflow with a day": (
+        "describe workflow/deploy_site__2026-11-21",
+        "Invalid ID. The date portion of the ID must conform to YYYY-MM-DDTHH:mm:ss.SSSSSS",
+    ),
+    "workflow with no time": (
+        "describe workflow/deploy_site__now",
+        "Invalid ID. The date portion of the ID must conform to YYYY-MM-DDTHH:mm:ss.SSSSSS",
+    ),
+    "logs of nothing": ("logs nothing", "Invalid namespace item. Please utilize one of the following formats"),
+    "logs without action": ("logs step preflight", "Missing option '--action' / '-a'."),
+    "word that is no command": ("nosuch", "Missing argument '[TYPE]'."),
+    "word that is no verb": (
+        f"nosuch action {ID}",
+        "Invalid action.  Please enter pause, unpause, or stop.",
+    ),
+    "word that is no verb of control": (
+        f"control halt action/{ID}",
+        "Invalid action.  Please enter pause, unpause, or stop.",
+    ),
+    "word that is nearly a command": ("retri action/x", "There is no command 'retri'. Did you mean retry?"),
+    "shell": ("completion csh", "Invalid value for '{bash|zsh|fish}': "),
     "unknown word": ("describe nothing", "Invalid namespace item. Please utilize one of the following formats"),
     "output format": ("--output-format=xml get actions", "Invalid value for '--output-format': "),
     "verbosity": ("-v 6 get actions", "Invalid value for '--verbosity' / '-v': 6 is not in the range 0<=x<=5."),

@@ -700,4 +700,7 @@ def test_a_file_gets_what_the_server_sent_to_the_letter(api, run, form):
 
 def test_an_error_cannot_command_a_terminal_either(api):
     api.replies["GET /renderedconfigdocs"] = Reply(404, {"message": "\x1b[2Jno", "reason": "none"})
-    assert on_a_terminal(api.url, "get", "renderedconfigdocs") == ("Error: \ufffd[2Jno\nReason: none\n", 1)
+    assert on_a_terminal(api.url, "get", "renderedconfigdocs") == (
+        "\x1b[1;31mError: \x1b[0m\ufffd[2Jno\n\x1b[1mReason: \x1b[0mnone\n",
+        1,
+    )

@@ -26,9 +26,9 @@ n0              on
 OLDER = "01M7XV7VKPMDHXJVA7WMC7P6AA"
 
 
-def lines(text: str) -> str:
+def lines(page: object) -> str:
     """The text without the blanks that pad a table's last column."""
-    return "\n".join(line.rstrip() for line in text.split("\n"))
+    return "\n".join(line.rstrip() for line in str(page).split("\n"))
 
 
 QUERIES = {

@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from shipyard_api.cli import render
+from shipyard_api.cli import action_tables, render
 from shipyard_api.cli.render import Answer
 from tests.unit.cli import samples
 from tests.unit.cli.samples import ID
 
 
-def lines(text: str) -> list[str]:
+def lines(page: object) -> list[str]:
     """The text without the blanks that pad a table's last column."""
-    return [line.rstrip() for line in text.split("\n")]
+    return [line.rstrip() for line in str(page).split("\n")]
 
 
 def test_status_of_a_refusal_is_sorted_by_level_and_counted():
@@ -112,7 +112,7 @@ def test_get_actions_sorts_by_id_and_explains_footnotes():
         notes=[samples.NOTE, samples.LINKED_NOTE],
     )
     later = samples.action("Complete", id=f"{ID[:-1]}Q", steps=samples.steps(*["success"] * 11))
-    text = render.actions(json.dumps([later, first]))
+    text = action_tables.actions(json.dumps([later, first]))
     linked = "> step metadata:drydock_build.verify_site(2026-11-21 01:23:55.750615+00:00): Tasks of Drydock"
     assert lines(text) == [
         "Name               Action                                   Lifecycle        Execution Time"
@@ -129,12 +129,12 @@ def test_get_actions_sorts_by_id_and_explains_footnotes():
 
 
 def test_get_actions_of_none_says_none():
-    assert lines(render.actions("[]"))[1] == "None"
+    assert lines(action_tables.actions("[]"))[1] == "None"
 
 
 def test_create_action_shows_one_row_without_lifecycle():
     created = {"id": ID, "name": "deploy_site", "dag_execution_date": "2026-11-21T01:23:55.745506Z"}
-    assert lines(render.created_action(json.dumps(created)))[1].split() == [
+    assert lines(action_tables.created_action(json.dumps(created)))[1].split() == [
         "deploy_site",
         f"action/{ID}",
         "None",
@@ -150,7 +150,7 @@ def test_describe_action_has_all_sections():
     found = samples.action(
         parameters={"continue-on-fail": "true"}, steps=noted[:3], command_audit=[audit], notes=[samples.NOTE]
     )
-    assert lines(render.action(json.dumps(found))) == [
+    assert lines(action_tables.action(json.dumps(found))) == [
         "Name:                  deploy_site",
         f"Action:                action/{ID}",
         "Lifecycle:             Processing",
@@ -182,13 +182,13 @@ def test_describe_action_has_all_sections():
 
 
 def test_describe_action_without_anything_says_none_three_times():
-    text = lines(render.action(json.dumps(samples.action(steps=[]))))
+    text = lines(action_tables.action(json.dumps(samples.action(steps=[]))))
     assert (text.count("None"), text.count("Validations: None")) == (2, 1)
 
 
 def test_describe_action_shows_validations():
     one = {"id": "V1", "action_id": ID, "validation_name": "some check", "details": "it failed"}
-    text = render.action(json.dumps(samples.action(validations=[one])))
+    text = str(action_tables.action(json.dumps(samples.action(validations=[one]))))
     assert f"Validations: some check : validation/{ID}/V1\n\nit failed\n" in text
 
 
@@ -204,7 +204,7 @@ def test_describe_step_has_all_fields():
         "operator": "DrydockVerifySiteOperator",
         "notes": [],
     }
-    assert lines(render.step(json.dumps(found), ID)) == [
+    assert lines(action_tables.step(json.dumps(found), ID)) == [
         "Name:              drydock_build.verify_site",
         f"Task ID:           step/{ID}/drydock_build.verify_site",
         "Index:             10",
@@ -240,22 +240,8 @@ def test_get_configdocs_of_nothing_has_no_title():
 
 
 def test_a_diff_stands_apart_from_the_table_and_no_difference_is_said():
-    assert render.difference("--- a\n+++ b\n") == "\n--- a\n+++ b"
-    assert render.difference("") == "\nNo document differs."
-
-
-def test_a_diff_is_painted_line_by_line_and_nothing_else_is_changed():
-    plain = "\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a: 1\n----\n+---\n\tb"
-    assert render.painted(plain).split("\n") == [
-        "",
-        "\x1b[1m--- a/x\x1b[0m",
-        "\x1b[1m+++ b/x\x1b[0m",
-        "\x1b[36m@@ -1,2 +1,2 @@\x1b[0m",
-        " a: 1",
-        "\x1b[31m----\x1b[0m",
-        "\x1b[32m+---\x1b[0m",
-        "\tb",
-    ]
+    assert str(render.difference("--- a\n+++ b\n")) == "\n--- a\n+++ b"
+    assert str(render.difference("")) == "\nNo document differs."
 
 
 HARMLESS = {
@@ -274,7 +260,7 @@ def test_a_terminal_gets_no_character_that_it_would_obey(text, shown):
 
 
 def test_a_note_that_lacks_fields_is_shown_as_it_is():
-    assert render.notes([{"note_id": "N"}]) == ["!!! Unparseable Note: {'note_id': 'N'}"]
+    assert action_tables.notes([{"note_id": "N"}]) == ["!!! Unparseable Note: {'note_id': 'N'}"]
 
 
 def said(status: int, text: str, method: str = "GET", content_type: str = "application/json") -> Answer:
@@ -310,6 +296,8 @@ ANSWERS = {
         False,
     ),
     "a list for a Status": (said(500, "[]"), "cli", "Error: Unable to decode response. Value: []", False),
+    "success without body in format": (said(200, ""), "format", "", True),
+    "error without body in format": (said(502, ""), "format", "Error: Not specified\nReason: status 502", False),
     "error without body": (said(502, ""), "cli", "Error: Not specified\nReason: status 502", False),
 }
 
@@ -320,6 +308,6 @@ def test_an_answer_becomes_the_text_of_the_contract(answer, form, text, good):
 
 
 def test_an_answer_of_another_shape_is_an_error_not_a_traceback():
-    text, good = render.answer(said(200, '{"id": 1}'), "cli", expected=200, cli=render.actions)
+    text, good = render.answer(said(200, '{"id": 1}'), "cli", expected=200, cli=action_tables.actions)
     assert text.startswith("Error: Unable to invoke action due to: ")
     assert not good

@@ -1,0 +1,315 @@
+"""Every command of the client, in every output form, against a live ``shipyard up``, held to golden files.
+
+``SHIPYARD_GOLDEN=write`` writes the files anew; what changed in them is then read like any other change.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import requests
+from click.testing import CliRunner
+
+from shipyard_api.cli.main import shipyard
+from tests.acceptance.programs import SHIPYARD, left_running, marked, run
+from tests.acceptance.transcripts import FOLDER, FORMS, Output, compared, plain, transcript
+
+# Commands that start programs here instead of asking a server; what they do is tested where they are.
+PROGRAMS = {"config", "db", "demo", "serve", "simulate", "token", "up", "worker"}
+SITE = FOLDER / "site.yaml"
+# What the environment of the tests may say is not for the commands that run in this process.
+OUTSIDE = {name: None for name in os.environ if name.startswith(("SHIPYARD_", "OS_", "DATABASE_URL"))}
+LIMIT = 120.0  # seconds that an action may take
+
+
+@dataclass
+class Session:
+    """One live stack, and what the commands that were run against it printed."""
+
+    environment: dict[str, str]
+    url: str
+    token: str
+    shown: dict[str, str] = field(default_factory=dict)
+    used: set[tuple[str, ...]] = field(default_factory=set)
+
+    def shipyard(self, form: str, line: str, **changes: str) -> Output:
+        """Run a command line in one form: for people as a process of its own, the other forms in this one."""
+        words = ["--output-format", form, *line.split()]
+        self.used.add(command_of(line.split()))
+        if form == "cli":
+            ended = run(words, {**self.environment, **changes})
+            assert ended.stderr == "", f"{line}: {ended.stderr}"
+            return Output(ended.returncode, ended.stdout)
+        done = CliRunner().invoke(shipyard, words, env={**OUTSIDE, **self.environment, **changes}, prog_name="shipyard")
+        assert done.stderr == "", f"{line}: {done.stderr}"
+        return Output(done.exit_code, done.stdout)
+
+    def show(
+        self, name: str, line: str, before: Callable[[], Mapping[str, str]] = dict, **changes: str
+    ) -> dict[str, Output]:
+        """Run a command line in all forms, and keep what they printed under a name.
+
+        ``before`` prepares each of them, and says what stands for the names in braces.
+        """
+        outputs: dict[str, Output] = {}
+        filled = line
+        for form in FORMS:
+            filled = line.format(**before())
+            outputs[form] = self.shipyard(form, filled, **changes)
+        # Which ids there were is not told twice, so that of the last form stands for all.
+        self.shown[name] = transcript(f"shipyard {filled}".rstrip().replace(str(FOLDER), "GOLDEN"), outputs)
+        return outputs
+
+    def get(self, path: str) -> Any:
+        """Ask the API itself."""
+        answer = requests.get(f"{self.url}/api/v1.0/{path}", headers={"X-Auth-Token": self.token}, timeout=30)
+        assert answer.ok, answer.text
+        return answer.json()
+
+    def load(self) -> dict[str, str]:
+        """Put the site into the buffer, whatever is there."""
+        self.shipyard("raw", f"create configdocs design --filename={SITE} --replace")
+        return {}
+
+    def change(self) -> dict[str, str]:
+        """Put a site into the buffer that is not the committed one; each time another."""
+        self.changes = getattr(self, "changes", 0) + 1
+        text = SITE.read_text("utf-8").replace("full-site", f"full-site-{self.changes}")
+        changed = Path(self.environment["HOME"], "changed.yaml")
+        changed.write_text(text)
+        self.shipyard("raw", f"create configdocs design --filename={changed} --replace")
+        return {}
+
+    def until(self, action: str, *lifecycles: str) -> None:
+        """Wait until an action is in one of these."""
+        deadline = time.monotonic() + LIMIT
+        while (now := self.get(f"actions/{action}")["action_lifecycle"]) not in lifecycles:
+            assert time.monotonic() < deadline, f"action {action} is {now}, not {lifecycles}"
+            time.sleep(0.1)
+
+    def at_rest(self) -> dict[str, str]:
+        """Wait until every action has ended."""
+        for action in self.get("actions"):
+            self.until(action["id"], "Complete", "Failed")
+        return {}
+
+    def begun(self) -> dict[str, str]:
+        """Start an action although the last may have left work behind; return its id once it is at work."""
+        self.at_rest()
+        made = json.loads(self.shipyard("raw", "create action deploy_site --param force=true").text)
+        self.until(made["id"], "Processing")
+        return {"action": made["id"]}
+
+
+def command_of(words: list[str]) -> tuple[str, ...]:
+    """Return the names of the command that these words are for."""
+    found: tuple[str, ...] = ()
+    group: click.Command = shipyard
+    for word in words:
+        name = word.split("/")[0]
+        if not isinstance(group, click.Group) or name not in group.commands:
+            break
+        group, found = group.commands[name], (*found, name)
+    return found
+
+
+def leaves(group: click.Group = shipyard, *names: str) -> Iterator[tuple[str, ...]]:
+    """Yield every command that asks a server, or tells something itself."""
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from leaves(command, *names, name)
+        elif (*names, name)[0] not in PROGRAMS:
+            yield (*names, name)
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A directory that the account of the database can reach, also when we are root."""
+    with tempfile.TemporaryDirectory(prefix="shipyard-test-") as made:
+        Path(made).chmod(0o755)
+        yield Path(made)
+
+
+@pytest.fixture
+def session(place: Path) -> Iterator[Session]:
+    """A stack of its own, started as a user does, and stopped with everything that it started."""
+    mark, environment = marked()
+    environment |= {"HOME": str(place), "NO_COLOR": "1"}
+    ready = place / "ready.json"
+    words = ["up", "--port=0", f"--data-dir={place / 'data'}", f"--ready-file={ready}", f"--site={SITE}"]
+    with (place / "up.log").open("wb") as log:
+        stack = subprocess.Popen(
+            [*SHIPYARD, *words, "--scenario=ntp-prepare-fails", "--speed=50"],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        deadline = time.monotonic() + LIMIT
+        while not ready.is_file():
+            assert stack.poll() is None, (place / "up.log").read_text()
+            assert time.monotonic() < deadline, "the stack did not start"
+            time.sleep(0.1)
+        told = json.loads(ready.read_text())
+        environment |= {"SHIPYARD_URL": told["url"], "SHIPYARD_TOKEN": told["token"]}
+        yield Session(environment, told["url"], told["token"])
+    finally:
+        stack.send_signal(signal.SIGTERM)
+        stack.wait(60)
+    assert left_running(mark) == []
+
+
+def test_every_command_prints_what_its_golden_file_says(session: Session) -> None:
+    tells_by_itself(session)
+    documents(session)
+    action, note = actions(session)
+    looks(session, action, note)
+    steers(session, action)
+    refusals(session)
+
+    assert set(leaves()) - session.used == set(), "commands without a golden file"
+    assert {path.stem for path in FOLDER.glob("*.txt")} - set(session.shown) == set(), "golden files of no command"
+    differing = {name: compared(name, text, difference) for name, text in session.shown.items()}
+    assert "\n".join(filter(None, differing.values())) == ""
+
+
+def difference(golden: str, shown: str) -> str:
+    lines = difflib.unified_diff(golden.splitlines(), shown.splitlines(), "golden", "shown", lineterm="")
+    return "\n".join([f"{golden.partition(chr(10))[0]}", *lines]) if golden != shown else ""
+
+
+def tells_by_itself(session: Session) -> None:
+    for topic in ("", "actions", "configdocs", "logs"):
+        session.show(f"help-{topic}".rstrip("-"), f"help {topic}", SHIPYARD_URL="", SHIPYARD_TOKEN="")
+    for shell in ("bash", "zsh", "fish"):
+        session.show(f"completion-{shell}", f"completion {shell}", SHIPYARD_URL="", SHIPYARD_TOKEN="")
+
+
+def documents(session: Session) -> None:
+    session.show("get-configdocs-of-nothing", "get configdocs")
+    session.show("get-renderedconfigdocs-of-nothing", "get renderedconfigdocs")
+    session.show("commit-configdocs-of-nothing", "commit configdocs")
+    session.show("create-configdocs", f"create configdocs design --filename={SITE} --replace")
+    session.show("create-configdocs-refused", f"create configdocs design --filename={SITE}")
+    session.show("get-configdocs", "get configdocs")
+    session.show("get-configdocs-collection", "get configdocs --collection=design")
+    session.show("get-renderedconfigdocs", "get renderedconfigdocs --buffer")
+    session.show("commit-configdocs-dryrun", "commit configdocs --dryrun")
+    session.show("commit-configdocs", "commit configdocs", session.change)
+    session.change()
+    session.show("get-configdocs-differences", "get configdocs --base-version=committed")
+    session.show("create-configdocs-empty", "create configdocs design --empty-collection --replace")
+    broken = Path(session.environment["HOME"], "broken.yaml")
+    broken.write_text(SITE.read_text("utf-8").replace("depends_on: []", "depends_on: [nobody]", 1))
+    session.shipyard("raw", f"create configdocs design --filename={broken} --replace")
+    session.show("commit-configdocs-refused", "commit configdocs")
+    session.load()
+    session.shipyard("raw", "commit configdocs")
+
+
+def actions(session: Session) -> tuple[str, str]:
+    """Return the id of an action that failed, and the id of a note that leads to more."""
+    session.show("get-actions-of-nothing", "get actions")
+    created = session.show(
+        "create-action", "create action deploy_site --param a=b=c --allow-intermediate-commits", session.at_rest
+    )
+    session.at_rest()
+    session.show("plan", "plan deploy_site --param targets=n1")
+    session.show("create-action-strict", "create action deploy_site --param targets=n1 --strict")
+    action = json.loads(created["raw"].text)["id"]
+    noted = session.get(f"actions/{action}/steps/drydock_build.prepare_and_deploy_nodes?verbosity=5")["notes"]
+    note = next(one["note_id"] for one in noted if one["resolved_url_value"])
+    return action, note
+
+
+def looks(session: Session, action: str, note: str) -> None:
+    session.show("get-actions", "get actions")
+    session.show("describe-action", f"describe action {action}")
+    session.show("describe-action-item", f"describe action/{action}")
+    session.show("describe-step", f"describe step drydock_build.prepare_site -a {action}")
+    session.show("describe-step-failed", f"describe step/{action}/drydock_build.prepare_and_deploy_nodes")
+    validation = session.get(f"actions/{action}")["validations"][0]["id"]
+    session.show("describe-validation", f"describe validation {validation} -a {action}")
+    session.show("describe-validation-item", f"describe validation/{validation}/{action}")
+    session.show("describe-validation-as-printed", f"describe validation/{action}/{validation}")
+    session.show("describe-validation-unknown", f"describe validation {note} -a {action}")
+    session.show("describe-notedetails", f"describe notedetails/{note}")
+    session.show("logs-step", f"logs step drydock_build.prepare_site -a {action}")
+    session.show("logs-step-item", f"logs step/{action}/drydock_build.prepare_site/1")
+    session.show("get-workflows", "get workflows --since=2020-01-01")
+    workflow = session.get("workflows?since=2020-01-01")[0]["workflow_id"]
+    session.show("describe-workflow", f"describe workflow {workflow}")
+    session.show("get-nodes", "get nodes --status failure")
+    session.show("describe-node", f"describe node ntp01 --before {session.get('actions')[1]['id']}")
+    session.show("get-site-statuses", "get site-statuses")
+    session.show("report", f"report {action}")
+    session.show("watch", f"watch {action}")
+
+
+def steers(session: Session, failed: str) -> None:
+    session.show("plan-retry", f"plan --retry {failed}")
+    session.show("retry", f"retry {failed} --force", session.at_rest)
+    for name, words in (("short", "{verb} action {action}"), ("long", "control {verb} action/{action}")):
+        known: dict[str, str] = {}
+        texts: dict[str, dict[str, Output]] = {"pause": {}, "unpause": {}, "stop": {}}
+        for form in FORMS:
+            for verb, outputs in texts.items():
+                # One that was paused and let go on may have ended before it could be stopped.
+                known = known if verb == "unpause" else session.begun()
+                outputs[form] = session.shipyard(form, words.format(verb=verb, **known))
+        for verb, outputs in texts.items():
+            session.shown[f"{verb}-{name}"] = transcript(f"shipyard {words.format(verb=verb, **known)}", outputs)
+    session.at_rest()
+    session.show("stop-too-late", f"stop action {failed}")
+
+
+def refusals(session: Session) -> None:
+    nobody = "01BTTMFVDKZFRJM80FGD7J1AKN"
+    session.show("error-404", f"describe action {nobody}")
+    session.show("error-401", "get actions", SHIPYARD_TOKEN="nobody")
+    session.show("error-no-connection", "get actions", SHIPYARD_URL="http://127.0.0.1:1")
+    session.show("error-no-address", "get actions", SHIPYARD_URL="")
+
+
+SAMPLES = {
+    "times": (
+        "2026-11-21T01:23:55.745506Z 2026-11-21 01:23:55.638118+00:00 2026-11-21T01:24:40.102Z 2026-11-21 01:24:40",
+        "YYYY-MM-DDThh:mm:ss.ffffffZ YYYY-MM-DD hh:mm:ss.ffffff+hh:mm YYYY-MM-DDThh:mm:ss.fffZ YYYY-MM-DD hh:mm:ss",
+    ),
+    "ids are told apart": (
+        "01M7XV7VKPMDHXJVA7WMC7P6XP 01M7XV7VQ699PKH9NSP94EWGTC 01M7XV7VKPMDHXJVA7WMC7P6XP",
+        "<id-1>.................... <id-2>.................... <id-1>....................",
+    ),
+    "UUID": ("marker a13b0122-0885-4745-84e9-39d1ce42b025", "marker <uuid-1>............................"),
+    "port": ("http://127.0.0.1:42139/api", "http://127.0.0.1:PPPPP/api"),
+    "seconds keep the column": ("Duration:    0.48    \n", "Duration:    SECONDS \n"),
+    "seconds of JSON": ('{"duration": 0.4e-05, "seconds": 8}', '{"duration": SECONDS, "seconds": SECONDS}'),
+    "clock": ("Took:      0:08   ", "Took:      M:SS   "),
+    "what is the same each time": ("exit 1, 0/4 and step 10", "exit 1, 0/4 and step 10"),
+}
+
+
+@pytest.mark.parametrize(("text", "shown"), SAMPLES.values(), ids=SAMPLES.keys())
+def test_what_differs_from_run_to_run_is_replaced_by_its_like(text: str, shown: str) -> None:
+    assert plain(text) == shown
+
+
+def test_a_transcript_shows_blanks_at_the_end_and_tells_forms_apart() -> None:
+    outputs = {"raw": Output(0, "{}\n"), "format": Output(0, "{}\n"), "cli": Output(1, "None  \n")}
+    assert transcript("shipyard get x", outputs) == (
+        "$ shipyard get x\n=== raw, format: exit code 0\n{}\n\n=== cli: exit code 1\nNone  $\n"
+    )

@@ -1,0 +1,101 @@
+"""Shell completion, and the help that every command has."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import click
+import pytest
+from click.shell_completion import BashComplete, ShellComplete
+
+from shipyard_api.cli.main import shipyard
+
+HANDED_ON = {"config", "db", "simulate", "token", "worker"}  # their help is the program's
+
+
+def commands(group: click.Group = shipyard, *words: str) -> Iterator[tuple[str, ...]]:
+    """Every command line there is, groups included."""
+    for name, command in group.commands.items():
+        yield (*words, name)
+        if isinstance(command, click.Group):
+            yield from commands(command, *words, name)
+
+
+LINES = [words for words in commands() if words[0] not in HANDED_ON or (len(words) == 1 and words[0] != "worker")]
+
+
+@pytest.mark.parametrize("words", LINES, ids=" ".join)
+def test_every_command_has_help_with_examples(run, words):
+    result = run(*words, "--help")
+    assert result.exit_code == 0
+    _, found, rest = result.stdout.partition("\n  Examples:\n")
+    assert found, result.stdout
+    examples = rest.partition("\n\n")[0].splitlines()
+    assert all("shipyard" in example and len(example) <= 100 for example in examples), examples
+    assert any(" ".join(words) in example for example in examples), examples
+
+
+def test_the_help_of_the_whole_lists_every_command_once(run):
+    told = [line.split()[0] for line in run("--help").stdout.splitlines() if line.startswith("  ") and line.split()]
+    assert [(name, told.count(name)) for name in shipyard.commands if told.count(name) != 1] == []
+
+
+def offered(*words: str, last: str = "") -> list[str]:
+    complete = ShellComplete(shipyard, {}, "shipyard", "_SHIPYARD_COMPLETE")
+    return [item.value for item in complete.get_completions(list(words), last)]
+
+
+OFFERED = {
+    "commands": ((), "de", {"demo", "describe"}),
+    "commands of a group": (("get",), "conf", {"configdocs"}),
+    "names of actions": (("create", "action"), "u", {"update_site", "update_software"}),
+    "output formats": (("--output-format",), "", {"format", "raw", "cli"}),
+    "versions": (("get", "configdocs", "--diff-version"), "s", {"successful-site-action"}),
+    "base versions": (("get", "configdocs", "--base-version"), "", {"committed", "last-site-action",
+                                                                   "successful-site-action"}),
+    "options": (("commit", "configdocs"), "--d", {"--dryrun"}),
+    "topics": (("help",), "", {"actions", "configdocs", "logs"}),
+    "kinds of status": (("get", "site-statuses", "-s"), "", {"nodes-provision-status", "machines-power-state"}),
+    "what can be steered": (("stop",), "", {"action"}),
+    "shells": (("completion",), "", {"bash", "zsh", "fish"}),
+    "behind an item": (("describe", "action/01ARZ3NDEKTSV4RRFFQ69G5FAV"), "--h", {"--help"}),
+    "behind a word that is nothing": (("nosuch", "action"), "x", set()),
+    "behind an item that is nothing": (("describe", "nosuch/1"), "x", set()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "last", "values"), OFFERED.values(), ids=OFFERED.keys())
+def test_what_is_offered(words, last, values):
+    assert set(offered(*words, last=last)) == values
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_is_for_that_shell(run, shell):
+    result = run("completion", shell, SHIPYARD_URL="", SHIPYARD_TOKEN="")
+    assert result.exit_code == 0
+    assert f"_SHIPYARD_COMPLETE={shell}_complete" in result.stdout
+
+
+def test_bash_completes_with_the_script(run, tmp_path):
+    """A real bash reads the script, and the command answers it as it does when somebody presses Tab."""
+    bash = shutil.which("bash")
+    if not bash:
+        pytest.skip("there is no bash here")
+    command = tmp_path / "shipyard"
+    command.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'from shipyard_api.cli.main import main; main()' \"$@\"\n")
+    command.chmod(0o755)
+    script = run("completion", "bash").stdout
+    pressed = (
+        'COMP_WORDS=(shipyard create action re); COMP_CWORD=3; _shipyard_completion shipyard; echo "${COMPREPLY[@]}"'
+    )
+    done = subprocess.run(
+        [bash, "--norc", "-c", f"{script}\n{pressed}"],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["redeploy_server", "relabel_nodes"]
+    assert BashComplete(shipyard, {}, "shipyard", "_SHIPYARD_COMPLETE").func_name in script

@@ -1,0 +1,72 @@
+"""An action is started once, also where the answer to its request is lost."""
+
+import uuid
+
+import pytest
+
+from tests.unit.cli.fake_api import Reply
+from tests.unit.cli.samples import ID
+
+CREATED = Reply(201, {"id": ID, "name": "deploy_site"})
+LOST = Reply(201, {"id": ID}, cut=True)
+OURS = {"paths": {"/api/v1.0/actions": {"post": {"parameters": [{"name": "Idempotency-Key", "in": "header"}]}}}}
+# As upstream's server, which has no such description at all, and as one of ours from before keys were known.
+OTHERS = {"none": Reply(404, {}), "older": Reply(200, {"paths": {"/api/v1.0/actions": {"post": {}}}})}
+
+
+def keys(api):
+    """The keys of the requests that started an action."""
+    return [request.headers["idempotency-key"] for request in api.requests if request.method == "POST"]
+
+
+def test_every_start_of_an_action_has_a_key_of_its_own(api, run):
+    api.replies["POST /actions"] = CREATED
+    for _ in range(2):
+        assert run("create", "action", "deploy_site").exit_code == 0
+    first, second = keys(api)
+    assert uuid.UUID(first) != uuid.UUID(second)
+
+
+def test_a_lost_answer_is_asked_for_once_more_with_the_same_key(api, run):
+    api.replies |= {"POST /actions": [LOST, CREATED], "GET /openapi.json": Reply(200, OURS)}
+    result = run("create", "action", "deploy_site")
+    assert (result.exit_code, f"action/{ID}" in result.stdout) == (0, True)
+    first, second = keys(api)
+    assert first == second
+
+
+def test_an_answer_that_is_lost_again_is_an_error(api, run):
+    api.replies |= {"POST /actions": LOST, "GET /openapi.json": Reply(200, OURS)}
+    result = run("create", "action", "deploy_site")
+    assert (result.exit_code, len(keys(api))) == (1, 2)
+    assert result.stdout.startswith("Error: Client Error: Shipyard POST /actions: the answer of ")
+
+
+@pytest.mark.parametrize("description", OTHERS.values(), ids=OTHERS.keys())
+def test_a_server_that_knows_no_keys_is_not_asked_twice(api, run, description):
+    api.replies |= {"POST /actions": [LOST, CREATED], "GET /openapi.json": description}
+    result = run("create", "action", "deploy_site")
+    assert (result.exit_code, len(keys(api))) == (1, 1)
+    assert result.stdout.endswith("\nIt may have been done all the same: look before you ask for it again.\n")
+
+
+def test_a_request_that_never_arrived_is_not_said_to_have_been_done(run):
+    result = run("create", "action", "deploy_site", url="http://127.0.0.1:1")
+    assert result.exit_code == 1
+    assert "no connection to 127.0.0.1:1" in result.stdout
+    assert "all the same" not in result.stdout
+
+
+def test_an_answer_that_says_no_is_an_answer(api, run):
+    api.replies["POST /actions"] = Reply(503, {"message": "Later", "reason": "Starting"})
+    result = run("create", "action", "deploy_site")
+    assert (result.exit_code, result.stdout, len(api.requests)) == (1, "Error: Later\nReason: Starting\n", 1)
+
+
+def test_strict_is_sent_only_if_it_is_asked_for(api, run):
+    api.replies["POST /actions"] = CREATED
+    run("create", "action", "deploy_site")
+    run("create", "action", "deploy_site", "--strict")
+    plain, strict = (request.query for request in api.requests)
+    assert plain == [("allow-intermediate-commits", "False"), ("verbosity", "1")]
+    assert strict == [("allow-intermediate-commits", "False"), ("strict", "true"), ("verbosity", "1")]
