@@ -22,8 +22,8 @@ class ApiPage:
         """Yield the page, line by line."""
         info = self._document["info"]
         yield "# REST API\n"
-        yield "Rendered from the OpenAPI document, which the service gives at `/openapi.json`. [Routes](routes.md) has the"
-        yield "rules and roles, [errors](errors.md) what each kind of error means.\n"
+        yield "Rendered from the OpenAPI document, which the service gives at `/openapi.json`. [Routes](routes.md) has"
+        yield "the rules and roles, [errors](errors.md) what each kind of error means.\n"
         yield info["description"].rstrip()
         for tag in self._document["tags"]:
             yield f"\n## {tag['name'].capitalize()}\n"

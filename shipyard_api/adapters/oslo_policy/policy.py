@@ -25,6 +25,11 @@ from .options import DEFAULT_FILE
 
 LOG = logging.getLogger(__name__)
 
+# Decisions that one process remembers; there are some thirty rules, and few callers.
+MOST_DECIDED = 4096
+# A check that asks somebody else may be answered otherwise the next time.
+_ASKS = re.compile(r"https?:")
+
 _State = tuple[int, int, int]
 
 
@@ -38,6 +43,7 @@ class OsloPolicy:
         self._lock = threading.Lock()
         self._state = _state(file)
         self._enforcer: policy.Enforcer | None = _enforcer(file)
+        self._decided: dict[tuple[policy.Enforcer, str, Identity], bool] = {}
 
     def allows(self, rule: str, identity: Identity) -> bool:
         """Return whether the identity satisfies the rule."""
@@ -46,11 +52,19 @@ class OsloPolicy:
             raise PolicyBroken(f"{self._file} cannot be used")
         if rule not in RULES:
             raise PolicyBroken(f"there is no rule {rule}")
-        target = {"project_id": identity.project_id, "user_id": identity.user_id}
-        try:
-            return bool(enforcer.enforce(rule, target, _credentials(identity)))
-        except Exception as error:  # a rule may ask a server or read what a caller does not have: anything can go wrong
-            raise PolicyBroken(f"{rule}: {error}") from error
+        question = (enforcer, rule, identity)
+        decided = self._decided.get(question)
+        if decided is None:
+            decided = _decide(enforcer, rule, identity)
+            if not _ASKS.search(str(enforcer.rules)):
+                self._remember(question, allowed=decided)
+        return decided
+
+    def _remember(self, question: tuple[policy.Enforcer, str, Identity], *, allowed: bool) -> None:
+        with self._lock:
+            if len(self._decided) >= MOST_DECIDED:
+                self._decided.clear()
+            self._decided[question] = allowed
 
     def _current(self) -> policy.Enforcer | None:
         """Return what the file says now; None while it says nothing that can be used."""
@@ -67,6 +81,7 @@ class OsloPolicy:
                     LOG.error(  # noqa: TRY400  # the text says it all
                         "policy file cannot be used, so nobody is let in", extra={"trouble": str(error)}
                     )
+                self._decided.clear()
                 self._state = state
             return self._enforcer
 
@@ -100,6 +115,14 @@ def _credentials(identity: Identity) -> dict[str, Any]:
         "roles": sorted(identity.roles | {ANYONE}),
         "is_admin_project": identity.is_admin_project,
     }
+
+
+def _decide(enforcer: policy.Enforcer, rule: str, identity: Identity) -> bool:
+    target = {"project_id": identity.project_id, "user_id": identity.user_id}
+    try:
+        return bool(enforcer.enforce(rule, target, _credentials(identity)))
+    except Exception as error:  # a rule may ask a server or read what a caller does not have: anything can go wrong
+        raise PolicyBroken(f"{rule}: {error}") from error
 
 
 def _state(file: Path | None) -> _State | None:

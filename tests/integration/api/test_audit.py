@@ -52,11 +52,13 @@ class Lines(logging.Handler):
 @pytest.fixture
 def audit() -> Iterator[Lines]:
     lines, logger = Lines(), logging.getLogger(logs.AUDIT)
-    level, logger.level = logger.level, logging.INFO
+    level = logger.level
+    # Not the attribute: a logger remembers what it is enabled for.
+    logger.setLevel(logging.INFO)
     logger.addHandler(lines)
     yield lines
     logger.removeHandler(lines)
-    logger.level = level
+    logger.setLevel(level)
 
 
 def filled(path: str) -> str:

@@ -159,7 +159,7 @@ def test_a_bug_is_a_500_that_gives_nothing_away(site: Site, monkeypatch: pytest.
     def broken(_self: SqlActions, _action: str) -> None:
         raise RuntimeError("the password is swordfish")
 
-    monkeypatch.setattr(SqlActions, "get", broken)
+    monkeypatch.setattr(SqlActions, "version", broken)
     answer = site.viewer.client.simulate_get(f"{V1}/actions/x")
 
     assert answer.status == falcon.HTTP_500

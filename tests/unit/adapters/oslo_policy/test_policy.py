@@ -5,6 +5,7 @@ import logging
 import os
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 import yaml
@@ -238,3 +239,30 @@ def test_the_usual_file_counts_if_it_is_there(tmp_path: Path, monkeypatch: pytes
     usual.touch()
     assert PolicyOptions().path == usual
     assert str(adapter.DEFAULT_FILE) == "/etc/shipyard/policy.yaml"
+
+
+def test_a_decision_is_remembered_for_the_same_caller_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    real = adapter._decide
+
+    def counted(enforcer: Any, rule: str, identity: Identity) -> bool:
+        asked.append(identity.key)
+        return real(enforcer, rule, identity)
+
+    monkeypatch.setattr(adapter, "_decide", counted)
+    policy = OsloPolicy()
+    ann, ann_without_rights = who("admin"), who("anybody")
+
+    assert [policy.allows(LIST, ann) for _ in range(3)] == [True] * 3
+    assert [policy.allows(LIST, ann_without_rights) for _ in range(3)] == [False] * 3
+    assert len(asked) == 2
+
+
+def test_what_is_remembered_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapter, "MOST_DECIDED", 10)
+    policy = OsloPolicy()
+
+    for number in range(25):
+        policy.allows(LIST, Identity(str(number), "x", frozenset()))
+
+    assert len(policy._decided) <= 10
