@@ -154,6 +154,9 @@ class Control:
         if verb is None:
             raise NotFound("Control not supported", f"Unknown control {control_verb}")
         if verb is Verb.RETRY:
+            # It creates an action, so it takes what creating that one takes.
+            require(req, "workflow_orchestrator:create_action")
+            require(req, f"workflow_orchestrator:action_{self._control.name_of(action_id).value}")
             force = bool(boolean(req, "force", default=False))
             _created(resp, self._control.retry(action_id, req.context.caller, force=force), {})
             return

@@ -16,9 +16,11 @@ from shipyard_api.domain.actions import (
 )
 from shipyard_api.domain.errors import Conflict, NotFound
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.parameters import parse_parameters
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.ports.store import ActionRecord, Json, NewAction, SiteBusy, Store, Transaction
 from shipyard_api.usecases.context import Caller
+from shipyard_api.usecases.create_action import noted
 from shipyard_api.usecases.preconditions import refuse_stragglers, site_is_busy
 from shipyard_api.workflow.definition import Definition
 
@@ -46,6 +48,14 @@ class ControlAction:
         with self.store.begin() as tx:
             state = tx.actions.control(ActionId(action_id), control, caller.user)
         _check(action_id, control, state)
+
+    def name_of(self, action_id: str) -> ActionName:
+        """Return which action it is; raises NotFound."""
+        with self.store.begin() as tx:
+            record = tx.actions.get(ActionId(action_id))
+        if record is None:
+            raise NotFound("Action not found", f"Unknown action {action_id}")
+        return record.name
 
     def retry(self, action_id: str, caller: Caller, *, force: bool) -> ActionRecord:
         """Return a new action that leaves alone what the failed one deployed, and tries the rest again.
@@ -82,7 +92,7 @@ class ControlAction:
     def _again(self, tx: Transaction, old: ActionRecord, caller: Caller, *, force: bool) -> ActionRecord:
         inputs, kept = _left(tx, old)
         _look_out(tx, old.name, kept, force=force)
-        new = ActionId(self.new_id())
+        new, definition = ActionId(self.new_id()), self.definitions[old.name]
         action = NewAction(
             id=new,
             name=old.name,
@@ -92,7 +102,8 @@ class ControlAction:
             revision=old.revision,
             allow_intermediate_commits=old.allow_intermediate_commits,
             inputs={**inputs, "action": new, "kept": kept, "retried": old.id},
-            steps=[step.id for step in self.definitions[old.name].steps],
+            steps=[step.id for step in definition.steps],
+            facts=noted(definition, parse_parameters(old.name, old.parameters)[1]),
         )
         with site_is_busy():
             return tx.actions.create(action)

@@ -257,8 +257,6 @@ class CreateAction:
             inputs = checked.inputs.scaled(self.time_scale).to_json()
         if checked.parameters.continues_on_fail:
             inputs["continue_on_fail"] = True
-        noted = [Noted("Not in this release", definition.missing)] if definition.missing else []
-        noted += [Noted("Parameter", warning.message) for warning in checked.warnings]
         return NewAction(
             id=action,
             name=request.name,
@@ -270,8 +268,14 @@ class CreateAction:
             inputs={**inputs, "action": action, "name": request.name.value},
             steps=[step.id for step in definition.steps],
             key=RequestKey(request.key, request.digest) if request.key is not None else None,
-            facts=(*noted, *checked.findings),
+            facts=(*noted(definition, checked.warnings), *checked.findings),
         )
+
+
+def noted(definition: Definition, warnings: Sequence[Finding]) -> tuple[Noted, ...]:
+    """Return what people who look at a new action should know from the beginning."""
+    missing = (Noted("Not in this release", definition.missing),) if definition.missing else ()
+    return (*missing, *(Noted("Parameter", warning.message) for warning in warnings))
 
 
 def _allows_intermediate_commits(request: ActionRequest, parameters: Parameters) -> bool | None:

@@ -1,13 +1,18 @@
 """Steering an action over REST (contract: shipyard-rest, 6.7): codes, texts, audit."""
 
+from pathlib import Path
 from typing import Any
 
 import falcon
 import pytest
 import sqlalchemy as sa
 
+from shipyard_api import bootstrap
+from shipyard_api.adapters.oslo_policy.options import PolicyOptions
 from shipyard_api.storage import tables as t
-from tests.integration.api.wire import Site, small_design
+from shipyard_api.usecases.tokens import ApiTokens
+from tests.integration.api.conftest import settings
+from tests.integration.api.wire import Caller, Site, small_design
 
 
 @pytest.fixture
@@ -127,3 +132,30 @@ def test_a_retry_is_a_new_action_of_the_same_revision(running: tuple[Site, str],
     assert answer.json["committed_rev_id"] == 1
     assert commands(site, answer.json["id"]) == [("invoke", "ann")]
     assert control(site, action, "retry").status == falcon.HTTP_409  # the first one has the site
+
+
+@pytest.mark.parametrize("rule", ["create_action", "action_deploy_site", "invoke_action_control"])
+def test_a_retry_takes_the_rules_of_creating_that_action(
+    running: tuple[Site, str], engine: sa.Engine, shared_url: str, tmp_path: Path, rule: str
+) -> None:
+    site, action = running
+    stands(engine, "failed")
+    file = tmp_path / "policy.yaml"
+    file.write_text(f'"workflow_orchestrator:{rule}": "!"\n', encoding="utf-8")
+    strict = bootstrap.api(settings(shared_url, site.drydock.url, policy=PolicyOptions(str(file))))
+    ann = Caller(strict, ApiTokens(site.store).create("bea", "admin")[1])
+
+    assert ann.post(f"/actions/{action}/control/retry").status == falcon.HTTP_403
+    assert len(site.viewer.get("/actions").json) == 1
+
+
+def test_a_retry_says_what_its_action_does_not_do(site: Site, engine: sa.Engine) -> None:
+    site.commit(*small_design())
+    action = site.admin.act('{"name": "update_software", "parameters": {"releese": "x"}}').json["id"]
+    stands(engine, "failed")
+
+    again = control(site, action, "retry").json["id"]
+
+    first, second = (site.viewer.get(f"/actions/{one}").json["notes"] for one in (action, again))
+    assert [note["note_val"] for note in second] == [note["note_val"] for note in first]
+    assert len(second) == 3
