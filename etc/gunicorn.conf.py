@@ -14,7 +14,7 @@ threads = int(os.environ.get("SHIPYARD_API_THREADS", "8"))
 worker_class = patient(
     head=float(os.environ.get("SHIPYARD_API_HEAD_SECONDS", "10")),
     body=float(os.environ.get("SHIPYARD_API_BODY_SECONDS", "60")),
-    answer=float(os.environ.get("SHIPYARD_API_ANSWER_SECONDS", "60")),
+    answer=float(os.environ.get("SHIPYARD_API_ANSWER_SECONDS", "180")),
 )
 # Connections that one worker holds; more wait in the backlog. Each is an open file, and some are needed for the rest.
 worker_connections = max(threads + 1, min(2000, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 100))

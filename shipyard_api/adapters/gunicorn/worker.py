@@ -42,7 +42,7 @@ class WholeHeadsWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no t
 
     head_seconds = 10.0
     body_seconds = 60.0
-    answer_seconds = 60.0
+    answer_seconds = 180.0
     wsgi: Application
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
