@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from shipyard_api.api.notes import shown as shown_notes
-from shipyard_api.api.times import with_offset, zulu
+from shipyard_api.api.times import with_offset, without_zone, zulu
 from shipyard_api.domain.actions import BARE_GROUPS, ENDED, RunState, StepState, group_state, lifecycle
 from shipyard_api.domain.notes import Note
 from shipyard_api.ports.store import ActionRecord, CommandRecord, StepRecord
@@ -69,6 +69,21 @@ def entity(one: ActionWithSteps, notes: Sequence[Note]) -> dict[str, Any]:
             for step in shown_steps(one.steps)
         ],
         "notes": shown_notes(by_step[None]),
+    }
+
+
+def posted(action: ActionRecord) -> dict[str, Any]:
+    """Return an action as it was when it was created: what an engine would have been given (6.1, column POST)."""
+    return {
+        "id": action.id,
+        "name": action.name.value,
+        "parameters": dict(action.parameters),
+        "user": action.user,
+        "timestamp": without_zone(action.created_at),
+        "context_marker": action.context_marker,
+        "dag_id": action.name.value,
+        "committed_rev_id": action.revision,
+        "allow_intermediate_commits": action.allow_intermediate_commits,
     }
 
 

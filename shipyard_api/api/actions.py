@@ -1,16 +1,15 @@
 """Actions: all of them, one, a new one, and what can be done to one (contract: shipyard-rest, chapter 6)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 import falcon
 
-from shipyard_api.api.action_views import command_entity, entity, verdict
+from shipyard_api.api.action_views import command_entity, entity, posted, verdict
 from shipyard_api.api.auth import Policy, require
-from shipyard_api.api.errors import InvalidFormat
 from shipyard_api.api.paging import link_next, wanted_actions
-from shipyard_api.api.reading import action_name, boolean, read_json
+from shipyard_api.api.reading import action_name, boolean, read_checked
 from shipyard_api.api.rendered_actions import RenderedActions, listed
 from shipyard_api.api.statuses import messages
 from shipyard_api.api.times import since, zulu
@@ -71,12 +70,7 @@ class Actions:
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Create an action and answer with it, queued."""
-        body = read_json(req, self._limit)
-        wrong = self._schemas.check("action_v1", body)
-        if wrong:
-            raise InvalidFormat(
-                f"JSON validation failed: {wrong[0].message}", f"Failed validator: {wrong[0].diagnostic}", wrong
-            )
+        body = read_checked(req, self._limit, self._schemas, "action_v1")
         name = action_name(body["name"])
         require(req, f"workflow_orchestrator:action_{name.value}")
         request = ActionRequest(
@@ -168,17 +162,5 @@ def _created(resp: falcon.Response, action: ActionRecord, body: Mapping[str, Any
     """Answer with a new action, and with any further key of what was sent."""
     resp.status = falcon.HTTP_201
     resp.location = f"/api/v1.0/actions/{action.id}"
-    resp.media = {
-        **body,
-        "id": action.id,
-        "name": action.name.value,
-        "parameters": dict(action.parameters),
-        "user": action.user,
-        "timestamp": action.created_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f"),
-        "context_marker": action.context_marker,
-        "dag_id": action.name.value,
-        "dag_execution_date": zulu(action.created_at),
-        "dag_status": "SCHEDULED",
-        "committed_rev_id": action.revision,
-        "allow_intermediate_commits": action.allow_intermediate_commits,
-    }
+    started = {"dag_execution_date": zulu(action.created_at), "dag_status": "SCHEDULED"}
+    resp.media = {**body, **posted(action), **started}

@@ -6,7 +6,7 @@ import falcon
 
 from shipyard_api.api.auth import Policy
 from shipyard_api.api.errors import InvalidFormat, lookup
-from shipyard_api.api.reading import action_name, boolean, read_json
+from shipyard_api.api.reading import action_name, boolean, read_checked
 from shipyard_api.api.statuses import messages
 from shipyard_api.domain.configdocs import Version
 from shipyard_api.domain.errors import ShipyardError
@@ -30,8 +30,8 @@ class Plans:
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with the plan; nothing is stored, and what would be refused is part of it."""
-        body = read_json(req, self._limit)
-        self._check(body)
+        body = read_checked(req, self._limit, self._schemas, "plan_v1")
+        _check(body)
         if "retry" in body:
             force = bool(boolean(req, "force", default=False))
             resp.media = _entity(self._plan.retry(body["retry"], force=force))
@@ -44,18 +44,14 @@ class Plans:
         )
         resp.media = _entity(self._plan(request, Version(body.get("version", Version.COMMITTED.value))))
 
-    def _check(self, body: dict[str, Any]) -> None:
-        wrong = self._schemas.check("plan_v1", body)
-        if wrong:
-            raise InvalidFormat(
-                f"JSON validation failed: {wrong[0].message}", f"Failed validator: {wrong[0].diagnostic}", wrong
-            )
-        if ("name" in body) == ("retry" in body) or ("retry" in body and len(body) > 1):
-            raise InvalidFormat(
-                "JSON validation failed: either the name of an action or a retry",
-                'A plan is asked for with {"name": ACTION}, perhaps with "parameters" and "version", or with '
-                '{"retry": ACTION_ID} and nothing else',
-            )
+
+def _check(body: dict[str, Any]) -> None:
+    if ("name" in body) == ("retry" in body) or ("retry" in body and len(body) > 1):
+        raise InvalidFormat(
+            "JSON validation failed: either the name of an action or a retry",
+            'A plan is asked for with {"name": ACTION}, perhaps with "parameters" and "version", or with '
+            '{"retry": ACTION_ID} and nothing else',
+        )
 
 
 def _entity(plan: plan_site.Plan) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import falcon
 from shipyard_api.api.errors import InvalidFormat
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.errors import Invalid, TooLarge
+from shipyard_api.ports.schemas import Schemas
 
 E = TypeVar("E", bound=Enum)
 
@@ -54,6 +55,17 @@ def read_json(req: falcon.Request, limit: int) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidFormat("JSON validation failed: the body is not an object", "Failed validator: type : object")
     return value
+
+
+def read_checked(req: falcon.Request, limit: int, schemas: Schemas, schema: str) -> dict[str, Any]:
+    """Return the JSON object of the body, which is as a schema of ours says; raises InvalidFormat."""
+    body = read_json(req, limit)
+    wrong = schemas.check(schema, body)
+    if wrong:
+        raise InvalidFormat(
+            f"JSON validation failed: {wrong[0].message}", f"Failed validator: {wrong[0].diagnostic}", wrong
+        )
+    return body
 
 
 def boolean(req: falcon.Request, name: str, default: bool | None) -> bool | None:

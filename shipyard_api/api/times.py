@@ -20,7 +20,12 @@ def zulu(moment: datetime | None) -> str | None:
 
 def with_offset(moment: datetime) -> str:
     """Return a moment in the form of the database, ``2026-11-21 01:23:55.745506+00:00``."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f+00:00")
+    return f"{without_zone(moment)}+00:00"
+
+
+def without_zone(moment: datetime) -> str:
+    """Return a moment of UTC in the form of a new action, ``2026-11-21 01:23:55.638118``."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
 
 
 def moment(written: str) -> datetime | None:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import falcon
 
 from shipyard_api.api import step_views, times
-from shipyard_api.api.action_views import shown_steps
+from shipyard_api.api.action_views import posted, shown_steps
 from shipyard_api.api.auth import Policy
 from shipyard_api.api.paging import link_next, wanted_actions
 from shipyard_api.api.times import zulu
@@ -78,17 +78,5 @@ def _workflow(action: ActionRecord) -> dict[str, Any]:
         "start_date": zulu(action.started_at),
         "end_date": zulu(action.ended_at),
         "external_trigger": True,
-        "conf": {
-            "action": {
-                "id": action.id,
-                "name": action.name.value,
-                "parameters": dict(action.parameters),
-                "dag_id": action.name.value,
-                "user": action.user,
-                "timestamp": created.strftime("%Y-%m-%d %H:%M:%S.%f"),
-                "context_marker": action.context_marker,
-                "committed_rev_id": action.revision,
-                "allow_intermediate_commits": action.allow_intermediate_commits,
-            }
-        },
+        "conf": {"action": posted(action)},
     }

@@ -79,8 +79,6 @@ class Case(Exchange):
     name: str
     given: str = "empty"
     then: Sequence[Exchange] = ()
-    # Why the code is wrong and the case is not; strict, so that the note goes when the fault does.
-    fault: str = ""
 
     @property
     def id(self) -> str:

@@ -91,10 +91,10 @@ def commit(name: str, given: str, query: str = "", **rest: Any) -> Case:
     return Case(**{"section": "5.5", "name": name, "given": given, "ask": f"POST commitconfigdocs{query}", **rest})
 
 
-def refused(name: str, given: str, messages: Any, *, errors: int = 1, fault: str = "") -> list[Case]:
+def refused(name: str, given: str, messages: Any, *, errors: int = 1) -> list[Case]:
     """What is wrong four times: plainly, by force, as a dry run, and as a dry run by force, which wins."""
     return [
-        commit(name, given, code=400, answer=verdict(400, BAD, messages, errors=errors), then=KEPT, fault=fault),
+        commit(name, given, code=400, answer=verdict(400, BAD, messages, errors=errors), then=KEPT),
         commit(
             f"{name}, force",
             given,
@@ -102,7 +102,6 @@ def refused(name: str, given: str, messages: Any, *, errors: int = 1, fault: str
             code=200,
             answer=verdict(200, f"{BAD} FORCED SUCCESS", messages, errors=errors),
             then=DONE,
-            fault=fault,
         ),
         *(
             commit(
@@ -112,7 +111,6 @@ def refused(name: str, given: str, messages: Any, *, errors: int = 1, fault: str
                 code=200,
                 answer=verdict(200, f"{BAD} DRYRUN", messages, errors=errors),
                 then=KEPT,
-                fault=fault,
             )
             for words, query in (("", ""), (" and force", "&force=true"))
         ),
