@@ -10,7 +10,7 @@ from shipyard_api.adapters.gunicorn.worker import patient
 bind = os.environ.get("SHIPYARD_BIND", "127.0.0.1:9000")
 workers = int(os.environ.get("SHIPYARD_API_WORKERS", "2"))
 threads = int(os.environ.get("SHIPYARD_API_THREADS", "8"))
-# Threads, of which a caller gets one when the head of a request has arrived as a whole, and not before.
+# Threads, of which no stranger can hold one by being slow.
 worker_class = patient(
     head=float(os.environ.get("SHIPYARD_API_HEAD_SECONDS", "10")),
     body=float(os.environ.get("SHIPYARD_API_BODY_SECONDS", "60")),
@@ -26,8 +26,11 @@ keepalive = 5
 limit_request_line = 8190
 limit_request_fields = 64
 limit_request_field_size = 8190
-# Nobody's headers say who a caller is, or that the connection was a secure one.
+# Nobody's headers say who a caller is, where the service begins, or that the connection was a secure one; gunicorn
+# would believe whoever comes over a unix socket.
 forwarded_allow_ips = ""
+forwarder_headers = ""
+secure_scheme_headers = {}
 header_map = "drop"
 # Two instances of one user would otherwise fight over one control socket in the home directory.
 control_socket_disable = True

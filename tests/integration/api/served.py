@@ -34,14 +34,15 @@ class Answer:
 
 @dataclass(frozen=True)
 class Server:
-    """The API behind a port, and a token for it."""
+    """The API behind a port, or behind a socket in the file system if there is a path; and a token for it."""
 
     port: int
     token: str
+    path: str = ""
 
     def send(self, raw: bytes, *, hang_up: bool = False) -> list[Answer]:
         """Send bytes and return every answer until the server closes; ``hang_up`` ends our half first."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=WAIT) as connection:
+        with self._connect() as connection:
             connection.sendall(raw)
             if hang_up:
                 connection.shutdown(socket.SHUT_WR)
@@ -52,6 +53,18 @@ class Server:
             except ConnectionResetError:
                 pass  # the server closed without reading all that was sent; what it said is there
         return list(_answers(bytes(received)))
+
+    def _connect(self) -> socket.socket:
+        if not self.path:
+            return socket.create_connection(("127.0.0.1", self.port), timeout=WAIT)
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(WAIT)
+        try:
+            connection.connect(self.path)
+        except OSError:
+            connection.close()
+            raise
+        return connection
 
     def request(self, line: str, headers: str = "", body: bytes = b"", *, token: bool = True) -> bytes:
         """A request with what every one has; ``headers`` as on the wire, each with its line break."""
@@ -70,10 +83,10 @@ def _answers(received: bytes) -> Iterator[Answer]:
 
 
 @contextmanager
-def gunicorn(url: str, token: str, **environment: str) -> Iterator[Server]:
-    """The API on a database; with one worker and no limit of writes, unless told otherwise."""
+def gunicorn(url: str, token: str, *, path: str = "", **environment: str) -> Iterator[Server]:
+    """The API on a database, with one worker and no limit of writes; on a port, or at a path if there is one."""
     with socket.create_server(("127.0.0.1", 0), backlog=128) as listening:
-        port = listening.getsockname()[1]
+        server = Server(listening.getsockname()[1], token, path)
         environ = {
             **os.environ,
             "DATABASE_URL": url,
@@ -81,7 +94,7 @@ def gunicorn(url: str, token: str, **environment: str) -> Iterator[Server]:
             "SHIPYARD_DRYDOCK_DESIGN_URL": "http://127.0.0.1:9/{revision}",
             "SHIPYARD_API_WRITES_PER_MINUTE": "0",
             "SHIPYARD_API_WORKERS": "1",
-            "SHIPYARD_BIND": f"fd://{listening.fileno()}",
+            "SHIPYARD_BIND": f"unix:{path}" if path else f"fd://{listening.fileno()}",
             **environment,
         }
         command = [sys.executable, "-m", "gunicorn", "-c", str(ROOT / "etc" / "gunicorn.conf.py")]
@@ -89,8 +102,8 @@ def gunicorn(url: str, token: str, **environment: str) -> Iterator[Server]:
             [*command, "--chdir", str(ROOT), "shipyard_api.wsgi:app"], env=environ, pass_fds=[listening.fileno()]
         )
     try:
-        _await(process, Server(port, token))
-        yield Server(port, token)
+        _await(process, server)
+        yield server
     finally:
         process.terminate()
         process.wait(WAIT)
