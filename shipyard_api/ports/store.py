@@ -37,8 +37,13 @@ class SiteBusy(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RequestKey:
-    """What a caller named a request, so that it may be sent again; ``digest`` is of what was asked, 32 bytes."""
+    """What a caller named a request, so that it may be sent again; ``digest`` is of what was asked, 32 bytes.
 
+    ``caller`` is unique to whoever it is, as a name is not: several tokens may have the same one, and several users of
+    different domains.
+    """
+
+    caller: str
     key: str
     digest: bytes
 
@@ -242,8 +247,8 @@ class Actions(Protocol):
         Raises RequestKeyTaken, and SiteBusy for an action that others keep out; then nothing was inserted.
         """
 
-    def with_key(self, user: str, key: str) -> tuple[ActionRecord, bytes] | None:
-        """Return the action that this user created with this key, and the digest of what was asked."""
+    def with_key(self, caller: str, key: str) -> tuple[ActionRecord, bytes] | None:
+        """Return the action that this caller created with this key, and the digest of what was asked."""
 
     def running_site_action(self) -> tuple[ActionId, ActionName] | None:
         """Return the site action that has not ended, if there is one."""

@@ -79,6 +79,7 @@ class SqlActions:
             "allow_intermediate_commits": action.allow_intermediate_commits,
             "idempotency_key": action.key.key if action.key else None,
             "request_digest": action.key.digest if action.key else None,
+            "caller": action.key.caller if action.key else None,
             "exclusive": action.name in EXCLUSIVE,
             "inputs": dict(action.inputs),
             "state": RunState.QUEUED.value,
@@ -110,11 +111,11 @@ class SqlActions:
         self._turns.wake(action.id, None)
         return _action(row)
 
-    def with_key(self, user: str, key: str) -> tuple[ActionRecord, bytes] | None:
+    def with_key(self, caller: str, key: str) -> tuple[ActionRecord, bytes] | None:
         """Return the action of this key."""
         actions = t.actions.c
         row = self._connection.execute(
-            sa.select(*_SHOWN).where(actions.user_name == user, actions.idempotency_key == key)
+            sa.select(*_SHOWN).where(actions.caller == caller, actions.idempotency_key == key)
         ).one_or_none()
         return (_action(row), row.request_digest) if row else None
 

@@ -37,6 +37,9 @@ actions = sa.Table(
     # What the caller sent as Idempotency-Key, and a sha256 of the request that came with it.
     sa.Column("idempotency_key", sa.String(255)),
     sa.Column("request_digest", sa.LargeBinary(32)),
+    # Whose key it is: the id of a token or of a user, since several may have the same name. Absent where there is no
+    # key, or where it was sent before this was written down and could have been anybody's of that name.
+    sa.Column("caller", sa.Text),
     # Whether it keeps every other site action out while it has not ended.
     sa.Column("exclusive", sa.Boolean, nullable=False),
     # What the action works from, frozen when it was created: later commits do not change a running action.
@@ -53,6 +56,8 @@ actions = sa.Table(
     sa.Column("ended_at", _MOMENT),
     sa.CheckConstraint("state IN ('queued', 'running', 'paused', 'success', 'failed')", name="state_known"),
     sa.CheckConstraint("(ended_at IS NOT NULL) = (state IN ('success', 'failed'))", name="ended_has_end"),
+    # For what was created since a moment, and for the one of exactly that moment.
+    sa.Index(None, "created_at"),
 )
 sa.Index(
     ONE_SITE_ACTION,
@@ -62,7 +67,7 @@ sa.Index(
 )
 sa.Index(
     ONE_FOR_EACH_KEY,
-    actions.c.user_name,
+    actions.c.caller,
     actions.c.idempotency_key,
     unique=True,
     postgresql_where=sa.text("idempotency_key IS NOT NULL"),

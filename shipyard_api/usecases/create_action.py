@@ -183,7 +183,7 @@ class CreateAction:
         if request.key is None:
             return None
         with self.store.begin() as tx:
-            found = tx.actions.with_key(caller.user, request.key)
+            found = tx.actions.with_key(caller.key, request.key)
         if found is None:
             return None
         action, digest = found
@@ -267,7 +267,7 @@ class CreateAction:
             allow_intermediate_commits=checked.allowed,
             inputs={**inputs, "action": action, "name": request.name.value},
             steps=[step.id for step in definition.steps],
-            key=RequestKey(request.key, request.digest) if request.key is not None else None,
+            key=RequestKey(caller.key, request.key, request.digest) if request.key is not None else None,
             facts=(*noted(definition, checked.warnings), *checked.findings),
         )
 

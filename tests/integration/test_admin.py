@@ -259,4 +259,4 @@ def test_the_schema_is_brought_up_and_told(empty_database_url: str) -> None:
     upgraded = admin("db", "upgrade", DATABASE_URL=empty_database_url)
     assert upgraded.returncode == 0, upgraded.stderr
     current = admin("db", "current", DATABASE_URL=empty_database_url)
-    assert (current.returncode, current.stdout) == (0, "database is at 0007, this release needs 0007\n")
+    assert (current.returncode, current.stdout) == (0, "database is at 0008, this release needs 0008\n")

@@ -1,8 +1,6 @@
-"""Creating the actions other than deploy_site, parameters that mean nothing, and requests that are sent twice."""
+"""Creating the actions other than deploy_site, and parameters that mean nothing."""
 
 import json
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import falcon
@@ -14,7 +12,7 @@ from shipyard_api.domain.configdocs import Revision, RevisionTag
 from shipyard_api.storage import tables as t
 from tests.factories import group_entry, layering_policy, strategy_document
 from tests.integration.api.test_create_action import acted_on, commit_again, rows
-from tests.integration.api.wire import JSON, Site, configuration, messages, small_design
+from tests.integration.api.wire import Site, configuration, messages, small_design
 from tests.integration.storage.rows import counts
 
 TARGETED = ("redeploy_server", "relabel_nodes")
@@ -22,10 +20,6 @@ TARGETED = ("redeploy_server", "relabel_nodes")
 
 def ask(site: Site, name: str, parameters: dict[str, Any] | None = None, **params: Any) -> Result:
     return site.admin.act(json.dumps({"name": name, "parameters": parameters or {}}), **params)
-
-
-def keyed(site: Site, key: str, body: str = '{"name": "deploy_site"}', **params: Any) -> Result:
-    return site.admin.post("/actions", body, {**JSON, "Idempotency-Key": key}, **params)
 
 
 @pytest.mark.parametrize("name", ["update_site", "update_software", "test_site"])
@@ -196,80 +190,6 @@ def test_an_action_that_does_less_than_its_name_says_so_in_a_note(site: Site) ->
     assert [note["sub_type"] for note in notes] == ["action metadata", "Not in this release"]
     assert "installs no software" in notes[1]["note_val"]
     assert {note["assoc_id"] for note in notes} == {f"action/{action}"}
-
-
-def test_the_same_key_gives_the_same_action(site: Site, engine: sa.Engine) -> None:
-    site.commit(*small_design())
-
-    first = keyed(site, "night-shift")
-    again = keyed(site, "night-shift")
-
-    assert (first.status, again.status) == (falcon.HTTP_201, falcon.HTTP_201)
-    assert again.json == first.json
-    assert again.headers["Location"] == first.headers["Location"]
-    assert ("Idempotency-Replayed" in first.headers, again.headers["Idempotency-Replayed"]) == (False, "true")
-    assert len(rows(engine, t.actions)) == 1
-    assert len(rows(engine, sa.table("procrastinate_jobs"))) == 1
-
-
-def test_a_key_that_comes_with_another_request_is_refused(site: Site, engine: sa.Engine) -> None:
-    site.commit(*small_design())
-    first = keyed(site, "k")
-
-    for body, params in (
-        ('{"name": "test_site"}', {}),
-        ('{"name": "deploy_site", "parameters": {"force": true}}', {}),
-        ('{"name": "deploy_site"}', {"allow_intermediate_commits": "true"}),
-    ):
-        answer = keyed(site, "k", body, **params)
-        assert (answer.status_code, answer.json["message"]) == (422, "Idempotency-Key used before")
-        assert first.json["id"] in answer.json["reason"]
-    assert len(rows(engine, t.actions)) == 1
-
-
-def test_the_spelling_of_the_body_makes_no_other_request(site: Site) -> None:
-    site.commit(*small_design())
-    first = keyed(site, "k", '{"name": "deploy_site", "parameters": {"a": 1, "b": 2}}')
-
-    again = keyed(site, "k", '{ "parameters": {"b": 2, "a": 1}, "name":"deploy_site", "further": "key" }')
-
-    assert again.json["id"] == first.json["id"]
-    assert [one["message"] for one in again.json["warnings"]] == [one["message"] for one in first.json["warnings"]]
-
-
-def test_what_was_refused_may_be_sent_again_with_its_key(site: Site) -> None:
-    assert keyed(site, "k").status == falcon.HTTP_400
-    site.commit(*small_design())
-
-    assert keyed(site, "k").status == falcon.HTTP_201
-
-
-@pytest.mark.parametrize("key", ["", "x" * 256, "a\tb", "é"], ids=["empty", "long", "a tab", "beyond ASCII"])
-def test_a_key_is_a_short_printable_text(site: Site, key: str) -> None:
-    site.commit(*small_design())
-
-    answer = keyed(site, key)
-
-    assert (answer.status, answer.json["message"]) == (falcon.HTTP_400, "Invalid Idempotency-Key")
-    assert keyed(site, "x" * 255).status == falcon.HTTP_201
-
-
-@pytest.mark.parametrize("name", ["deploy_site", "test_site"])
-def test_of_ten_with_one_key_at_the_same_time_all_get_the_one_action(site: Site, engine: sa.Engine, name: str) -> None:
-    """One of them is kept out by the site being busy, the other only by the key."""
-    site.commit(*small_design())
-    start = threading.Barrier(10)
-
-    def send(_number: int) -> Result:
-        start.wait()
-        return keyed(site, "k", json.dumps({"name": name}))
-
-    with ThreadPoolExecutor(10) as threads:
-        answers = list(threads.map(send, range(10)))
-
-    assert {answer.status for answer in answers} == {falcon.HTTP_201}
-    assert len({answer.json["id"] for answer in answers}) == 1
-    assert len(rows(engine, t.actions)) == 1
 
 
 def test_the_name_is_looked_at_before_the_right_to_that_action(site: Site) -> None:

@@ -1,14 +1,16 @@
-"""Actions in Postgres: rules that hold whatever the code does."""
+"""Actions in Postgres: rules that hold whatever the code does, and what many of them cost."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
-from shipyard_api.ports.store import SiteBusy
+from shipyard_api.ports.store import SiteBusy, WantedActions
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.actions import SqlActions
 from shipyard_api.storage.unit_of_work import SqlStore
@@ -138,6 +140,88 @@ def test_steps_of_several_actions_come_apart(store: SqlStore, engine: sa.Engine,
             second: ["b", "c"],
         }
         assert tx.actions.steps([])[first] == []
+
+
+MANY = 10_000  # actions, one in each half hour: seven months
+
+
+@pytest.fixture
+def many(engine: sa.Engine) -> datetime:
+    """So many actions; returns when the last one was created."""
+    last = datetime.now(UTC)
+    moments = [last - timedelta(minutes=30 * (MANY - number)) for number in range(1, MANY + 1)]
+    rows = [
+        {
+            "id": f"{number:026}",
+            "name": "deploy_site" if number % 3 else "test_site",
+            "parameters": {},
+            "user_name": "ann",
+            "context_marker": "a13b0122-0885-4745-84e9-39d1ce42b025",
+            "exclusive": False,
+            "inputs": {},
+            "state": "success",
+            "created_at": at,
+            "ended_at": at,
+        }
+        for number, at in enumerate(moments, start=1)
+    ]
+    with engine.begin() as connection:
+        connection.execute(t.actions.insert(), rows)
+        connection.execute(sa.text("ANALYZE actions"))
+    return last
+
+
+def looked_at(engine: sa.Engine, question: Callable[[], Any]) -> int:
+    """How many rows of actions the database reads for a question, those that it then leaves out included."""
+    asked: list[tuple[str, Any]] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        asked.append((statement, parameters))
+
+    sa.event.listen(engine, "before_cursor_execute", note)
+    try:
+        question()
+    finally:
+        sa.event.remove(engine, "before_cursor_execute", note)
+    ((statement, parameters),) = asked
+    with engine.connect() as connection:
+        (plan,) = connection.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters).scalar_one()
+    return _read(plan["Plan"])
+
+
+def _read(plan: Mapping[str, Any]) -> int:
+    own = plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0) if "Relation Name" in plan else 0
+    return int(own) + sum(map(_read, plan.get("Plans", ())))
+
+
+def test_the_one_of_a_moment_is_found_without_looking_at_the_others(
+    store: SqlStore, engine: sa.Engine, many: datetime
+) -> None:
+    found = []
+
+    def ask() -> None:
+        with store.begin() as tx:
+            found.append(tx.actions.created_at(ActionName.TEST_SITE, many - timedelta(minutes=30 * (MANY % 3))))
+
+    assert looked_at(engine, ask) <= 2
+    assert found[0] is not None
+    assert found[0].id == f"{MANY - MANY % 3:026}"
+
+
+@pytest.mark.parametrize("limit", [None, 100], ids=["all of them", "a page"])
+@pytest.mark.parametrize("names", [(), (ActionName.TEST_SITE,)], ids=["of every name", "of one name"])
+def test_those_since_a_moment_are_found_without_looking_at_those_before(
+    store: SqlStore, engine: sa.Engine, many: datetime, names: tuple[ActionName, ...], limit: int | None
+) -> None:
+    wanted = WantedActions(names=names, since=many - timedelta(hours=24))
+    found: list[Any] = []
+
+    def ask() -> None:
+        with store.begin() as tx:
+            found.extend(tx.actions.all(wanted, limit=limit))
+
+    assert looked_at(engine, ask) <= 49
+    assert len(found) == (16 if names else 49)
 
 
 def _create(store: SqlStore) -> ActionId | None:

@@ -238,3 +238,31 @@ def test_the_role_of_a_token_becomes_the_first_of_several(blank: sa.Engine, role
     with blank.connect() as connection:
         (row,) = connection.execute(sa.text("SELECT roles, last_used_at FROM api_tokens"))
     assert (row.roles, row.last_used_at) == ([role], None)
+
+
+def test_a_key_of_before_belongs_to_the_one_token_of_its_name_and_else_to_nobody(blank: sa.Engine) -> None:
+    tokens = {"1": "ann", "2": "bob", "3": "bob"}
+    actions = {"a": ("ann", "k"), "b": ("bob", "k"), "c": ("cy", "k"), "d": ("ann", "l"), "e": ("ann", None)}
+    upgrade_to(blank, "0007")
+    with blank.begin() as connection:
+        for token, name in tokens.items():
+            connection.execute(
+                sa.text("INSERT INTO api_tokens (id, name, roles, digest) VALUES (:id, :name, '{admin}', :digest)"),
+                {"id": token, "name": name, "digest": token.encode()},
+            )
+        for action, (user, key) in actions.items():
+            connection.execute(
+                sa.text(
+                    "INSERT INTO actions (id, name, parameters, user_name, context_marker, exclusive, inputs, state, "
+                    "idempotency_key, request_digest) VALUES (:id, 'test_site', '{}', :user, '', false, '{}', "
+                    "'queued', :key, 'x')"
+                ),
+                {"id": action, "user": user, "key": key},
+            )
+
+    migrations.upgrade(blank, DIRECTORY)
+
+    with blank.connect() as connection:
+        found = connection.execute(sa.text("SELECT id, user_name, idempotency_key, caller FROM actions")).all()
+    assert {row.id: (row.user_name, row.idempotency_key) for row in found} == actions
+    assert {row.id: row.caller for row in found} == {"a": "1", "b": None, "c": None, "d": "1", "e": None}

@@ -1,0 +1,191 @@
+"""Requests that are sent twice: with the same Idempotency-Key they come to one action, of the caller who sent them."""
+
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import falcon
+import pytest
+import sqlalchemy as sa
+from falcon.testing import Result
+
+from shipyard_api import bootstrap
+from shipyard_api.adapters.identity.options import IdentityKind, IdentityOptions
+from shipyard_api.adapters.keystone.options import KeystoneOptions
+from shipyard_api.storage import tables as t
+from shipyard_api.usecases.tokens import ApiTokens
+from tests import simulated_keystone
+from tests.integration.api.conftest import settings
+from tests.integration.api.test_create_action import rows
+from tests.integration.api.wire import JSON, Caller, Site, small_design
+
+
+def keyed(caller: Caller, key: str, body: str = '{"name": "deploy_site"}', **params: Any) -> Result:
+    return caller.post("/actions", body, {**JSON, "Idempotency-Key": key}, **params)
+
+
+def test_the_same_key_gives_the_same_action(site: Site, engine: sa.Engine) -> None:
+    site.commit(*small_design())
+
+    first = keyed(site.admin, "night-shift")
+    again = keyed(site.admin, "night-shift")
+
+    assert (first.status, again.status) == (falcon.HTTP_201, falcon.HTTP_201)
+    assert again.json == first.json
+    assert again.headers["Location"] == first.headers["Location"]
+    assert ("Idempotency-Replayed" in first.headers, again.headers["Idempotency-Replayed"]) == (False, "true")
+    assert len(rows(engine, t.actions)) == 1
+    assert len(rows(engine, sa.table("procrastinate_jobs"))) == 1
+
+
+def test_a_key_that_comes_with_another_request_is_refused(site: Site, engine: sa.Engine) -> None:
+    site.commit(*small_design())
+    first = keyed(site.admin, "k")
+
+    for body, params in (
+        ('{"name": "test_site"}', {}),
+        ('{"name": "deploy_site", "parameters": {"force": true}}', {}),
+        ('{"name": "deploy_site"}', {"allow_intermediate_commits": "true"}),
+    ):
+        answer = keyed(site.admin, "k", body, **params)
+        assert (answer.status_code, answer.json["message"]) == (422, "Idempotency-Key used before")
+        assert first.json["id"] in answer.json["reason"]
+    assert len(rows(engine, t.actions)) == 1
+
+
+def test_the_spelling_of_the_body_makes_no_other_request(site: Site) -> None:
+    site.commit(*small_design())
+    first = keyed(site.admin, "k", '{"name": "deploy_site", "parameters": {"a": 1, "b": 2}}')
+
+    again = keyed(site.admin, "k", '{ "parameters": {"b": 2, "a": 1}, "name":"deploy_site", "further": "key" }')
+
+    assert again.json["id"] == first.json["id"]
+    assert [one["message"] for one in again.json["warnings"]] == [one["message"] for one in first.json["warnings"]]
+
+
+def test_what_was_refused_may_be_sent_again_with_its_key(site: Site) -> None:
+    assert keyed(site.admin, "k").status == falcon.HTTP_400
+    site.commit(*small_design())
+
+    assert keyed(site.admin, "k").status == falcon.HTTP_201
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256, "a\tb", "é"], ids=["empty", "long", "a tab", "beyond ASCII"])
+def test_a_key_is_a_short_printable_text(site: Site, key: str) -> None:
+    site.commit(*small_design())
+
+    answer = keyed(site.admin, key)
+
+    assert (answer.status, answer.json["message"]) == (falcon.HTTP_400, "Invalid Idempotency-Key")
+    assert keyed(site.admin, "x" * 255).status == falcon.HTTP_201
+
+
+@pytest.mark.parametrize("name", ["deploy_site", "test_site"])
+def test_of_ten_with_one_key_at_the_same_time_all_get_the_one_action(site: Site, engine: sa.Engine, name: str) -> None:
+    """One of them is kept out by the site being busy, the other only by the key."""
+    site.commit(*small_design())
+    start = threading.Barrier(10)
+
+    def send(_number: int) -> Result:
+        start.wait()
+        return keyed(site.admin, "k", json.dumps({"name": name}))
+
+    with ThreadPoolExecutor(10) as threads:
+        answers = list(threads.map(send, range(10)))
+
+    assert {answer.status for answer in answers} == {falcon.HTTP_201}
+    assert len({answer.json["id"] for answer in answers}) == 1
+    assert len(rows(engine, t.actions)) == 1
+
+
+# --- whose key it is ---
+
+
+def namesake(site: Site) -> Caller:
+    """Another token, of the same name and roles."""
+    return Caller(site.admin.client.app, ApiTokens(site.store).create("ann", "admin")[1])
+
+
+@pytest.fixture
+def of_two_domains(site: Site, shared_url: str) -> Iterator[tuple[Caller, Caller]]:
+    """Two users of a Keystone who have the same name, since they are of different domains."""
+    with simulated_keystone.running() as keystone:
+        tokens = [keystone.give("admin", "admin") for _ in range(2)]
+        keystone.tokens[tokens[1]]["user"] |= {"id": "another", "domain": {"id": "other", "name": "Other"}}
+        options = KeystoneOptions(
+            auth_url=keystone.url,
+            user=simulated_keystone.ACCOUNT,
+            password=simulated_keystone.PASSWORD,
+            project="service",
+            connect_timeout_seconds=1,
+        )
+        identity = IdentityOptions(kind=IdentityKind.KEYSTONE, project="site")
+        app = bootstrap.api(settings(shared_url, identity=identity, keystone=options))
+        yield Caller(app, tokens[0]), Caller(app, tokens[1])
+
+
+@pytest.fixture(params=["tokens of one name", "users of one name in two domains"])
+def namesakes(request: pytest.FixtureRequest, site: Site) -> tuple[Caller, Caller]:
+    if request.param == "tokens of one name":
+        return site.admin, namesake(site)
+    found: tuple[Caller, Caller] = request.getfixturevalue("of_two_domains")
+    return found
+
+
+def test_a_key_belongs_to_the_caller_and_not_to_all_of_that_name(
+    site: Site, engine: sa.Engine, namesakes: tuple[Caller, Caller]
+) -> None:
+    site.commit(*small_design())
+    one, other = namesakes
+    body = '{"name": "test_site"}'
+
+    first, second = keyed(one, "k", body), keyed(other, "k", body)
+
+    assert (first.status, second.status) == (falcon.HTTP_201, falcon.HTTP_201)
+    assert first.json["user"] == second.json["user"]
+    assert first.json["id"] != second.json["id"]
+    assert "Idempotency-Replayed" not in second.headers
+    for caller, made in ((one, first), (other, second)):
+        assert keyed(caller, "k", body).json["id"] == made.json["id"]
+    assert len(rows(engine, t.actions)) == 2
+
+
+def test_of_the_requests_of_others_nothing_is_told(site: Site, namesakes: tuple[Caller, Caller]) -> None:
+    site.commit(*small_design())
+    one, other = namesakes
+    made = keyed(one, "k", '{"name": "test_site"}').json["id"]
+
+    answer = keyed(other, "k", '{"name": "test_site", "parameters": {"release": "r"}}')
+
+    assert answer.status == falcon.HTTP_201
+    assert made not in answer.text
+
+
+def test_a_token_that_takes_the_place_of_another_has_keys_of_its_own(site: Site) -> None:
+    site.commit(*small_design())
+    tokens = ApiTokens(site.store)
+    (old,) = [token for token in tokens.all() if token.name == "ann"]
+    made = keyed(site.admin, "k", '{"name": "test_site"}').json["id"]
+    renewed = namesake(site)
+    tokens.revoke(old.id)
+
+    assert keyed(renewed, "k", '{"name": "test_site"}').json["id"] != made
+
+
+def test_two_of_one_name_at_the_same_time_have_an_action_each(
+    site: Site, engine: sa.Engine, namesakes: tuple[Caller, Caller]
+) -> None:
+    site.commit(*small_design())
+    start = threading.Barrier(2)
+
+    def send(caller: Caller) -> Result:
+        start.wait()
+        return keyed(caller, "k", '{"name": "test_site"}')
+
+    with ThreadPoolExecutor(2) as threads:
+        answers = list(threads.map(send, namesakes))
+
+    assert {answer.status for answer in answers} == {falcon.HTTP_201}
+    assert len({row.caller for row in rows(engine, t.actions)}) == 2
