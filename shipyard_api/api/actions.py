@@ -21,7 +21,7 @@ from shipyard_api.domain.notes import SUMMARY
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.store import ActionRecord
 from shipyard_api.usecases.control_action import ControlAction
-from shipyard_api.usecases.create_action import ActionRequest, CreateAction
+from shipyard_api.usecases.create_action import ActionRequest, CreateAction, Named
 from shipyard_api.usecases.describe_action import DescribeAction
 from shipyard_api.usecases.list_actions import ListActions
 from shipyard_api.usecases.read_notes import ReadNotes
@@ -78,7 +78,7 @@ class Actions:
             body.get("parameters") or {},
             boolean(req, "allow-intermediate-commits", default=None),
             strict=bool(boolean(req, "strict", default=False)),
-            key=_key(req),
+            named=_named(req, body),
         )
         created = self._create(request, req.context.caller)
         _created(resp, created.action, body)
@@ -96,12 +96,14 @@ def _since(req: falcon.Request) -> datetime | timedelta | None:
     return found
 
 
-def _key(req: falcon.Request) -> str | None:
-    """Return what the caller named the request (draft-ietf-httpapi-idempotency-key-header)."""
+def _named(req: falcon.Request, body: Mapping[str, Any]) -> Named | None:
+    """Return the body with what the caller named the request (draft-ietf-httpapi-idempotency-key-header)."""
     key = req.get_header("Idempotency-Key")
-    if key is not None and not (0 < len(key) <= _LONGEST_KEY and key.isascii() and key.isprintable()):
+    if key is None:
+        return None
+    if not (0 < len(key) <= _LONGEST_KEY and key.isascii() and key.isprintable()):
         raise Invalid("Invalid Idempotency-Key", f"The key has 1 to {_LONGEST_KEY} printable characters of ASCII")
-    return key
+    return Named(key, body)
 
 
 class Action:

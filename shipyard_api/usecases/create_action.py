@@ -5,14 +5,13 @@ transaction: either the worker finds all of them, or nothing happened.
 """
 
 import hashlib
-import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from shipyard_api.domain.actions import CHECKS, EXCLUSIVE, ActionId, ActionName, DocumentChecks
-from shipyard_api.domain.configdocs import Revision
+from shipyard_api.domain.configdocs import Revision, canonical
 from shipyard_api.domain.errors import Conflict, Invalid, KeyReused, Precondition, ShipyardError
 from shipyard_api.domain.facts import Noted
 from shipyard_api.domain.findings import Finding, errors
@@ -42,23 +41,35 @@ _MOST_COMMITS = 100
 
 
 @dataclass(frozen=True, slots=True)
+class Named:
+    """What the caller named a request, and the whole body that came with it, as JSON values."""
+
+    key: str
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class ActionRequest:
     """What the caller asks for. ``allow_intermediate_commits`` is None when it was not said.
 
-    ``strict``: refuse parameters that mean nothing. ``key``: the caller's name for this request, None without.
+    ``strict``: refuse parameters that mean nothing. ``named``: None if the request is not to be known again.
     """
 
     name: ActionName
     parameters: Mapping[str, Any]
     allow_intermediate_commits: bool | None
     strict: bool = False
-    key: str | None = None
+    named: Named | None = None
 
-    @property
-    def digest(self) -> bytes:
-        """What tells this request from another with the same key: 32 bytes."""
-        asked = [self.name.value, self.parameters, self.allow_intermediate_commits, self.strict]
-        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).digest()
+    def key(self, caller: Caller) -> RequestKey | None:
+        """Return by what the request is known again when this caller sends it once more.
+
+        All of the body counts, also what means nothing to us, since it stands in the answer; its spelling does not.
+        """
+        if self.named is None:
+            return None
+        asked = [_plain(self.named.body), self.allow_intermediate_commits, self.strict]
+        return RequestKey(caller.key, self.named.key, hashlib.sha256(canonical(asked)).digest())
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,14 +191,15 @@ class CreateAction:
 
     def _earlier(self, request: ActionRequest, caller: Caller) -> Created | None:
         """Return what came of this request when it was sent before; raises KeyReused if that was another."""
-        if request.key is None:
+        key = request.key(caller)
+        if key is None:
             return None
         with self.store.begin() as tx:
-            found = tx.actions.with_key(caller.key, request.key)
+            found = tx.actions.with_key(key.caller, key.key)
         if found is None:
             return None
         action, digest = found
-        if digest != request.digest:
+        if digest != key.digest:
             raise KeyReused(
                 "Idempotency-Key used before",
                 f"This key was sent with another request, which created action {action.id}. Choose a new key for every "
@@ -267,9 +279,18 @@ class CreateAction:
             allow_intermediate_commits=checked.allowed,
             inputs={**inputs, "action": action, "name": request.name.value},
             steps=[step.id for step in definition.steps],
-            key=RequestKey(caller.key, request.key, request.digest) if request.key is not None else None,
+            key=request.key(caller),
             facts=(*noted(definition, checked.warnings), *checked.findings),
         )
+
+
+def _plain(value: Any) -> Any:
+    """Return a JSON value with one form for each number: 1 and 1.0 are the same one."""
+    if isinstance(value, Mapping):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def noted(definition: Definition, warnings: Sequence[Finding]) -> tuple[Noted, ...]:

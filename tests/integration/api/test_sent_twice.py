@@ -40,29 +40,97 @@ def test_the_same_key_gives_the_same_action(site: Site, engine: sa.Engine) -> No
     assert len(rows(engine, sa.table("procrastinate_jobs"))) == 1
 
 
-def test_a_key_that_comes_with_another_request_is_refused(site: Site, engine: sa.Engine) -> None:
-    site.commit(*small_design())
-    first = keyed(site.admin, "k")
+OTHERS = {
+    "another action": ({"name": "deploy_site"}, {"name": "test_site"}),
+    "another parameter": ({"name": "deploy_site"}, {"name": "deploy_site", "parameters": {"force": True}}),
+    "another value": ({"name": "test_site", "foo": 1}, {"name": "test_site", "foo": 2}),
+    "a further key": ({"name": "test_site"}, {"name": "test_site", "foo": None}),
+    "a key less": ({"name": "test_site", "foo": []}, {"name": "test_site"}),
+    "another value deep down": ({"name": "test_site", "a": [{"b": [1, 2]}]}, {"name": "test_site", "a": [{"b": [2]}]}),
+    "another order of a list": ({"name": "test_site", "a": [1, 2]}, {"name": "test_site", "a": [2, 1]}),
+    "a number and a text": ({"name": "test_site", "foo": 1}, {"name": "test_site", "foo": "1"}),
+    "a number and a truth": ({"name": "test_site", "foo": 1}, {"name": "test_site", "foo": True}),
+    "a number and one beside it": ({"name": "test_site", "foo": 1}, {"name": "test_site", "foo": 1.0000001}),
+    "no parameters, said": ({"name": "test_site"}, {"name": "test_site", "parameters": {}}),
+}
 
-    for body, params in (
-        ('{"name": "test_site"}', {}),
-        ('{"name": "deploy_site", "parameters": {"force": true}}', {}),
-        ('{"name": "deploy_site"}', {"allow_intermediate_commits": "true"}),
-    ):
-        answer = keyed(site.admin, "k", body, **params)
-        assert (answer.status_code, answer.json["message"]) == (422, "Idempotency-Key used before")
-        assert first.json["id"] in answer.json["reason"]
+
+@pytest.mark.parametrize(("body", "other"), OTHERS.values(), ids=OTHERS)
+def test_a_key_that_comes_with_another_body_is_refused(
+    site: Site, engine: sa.Engine, body: dict[str, Any], other: dict[str, Any]
+) -> None:
+    site.commit(*small_design())
+    first = keyed(site.admin, "k", json.dumps(body))
+    assert first.status == falcon.HTTP_201
+
+    answer = keyed(site.admin, "k", json.dumps(other))
+
+    assert (answer.status_code, answer.json["message"]) == (422, "Idempotency-Key used before")
+    assert first.json["id"] in answer.json["reason"]
     assert len(rows(engine, t.actions)) == 1
 
 
-def test_the_spelling_of_the_body_makes_no_other_request(site: Site) -> None:
+@pytest.mark.parametrize(
+    ("query", "other"),
+    [
+        ({}, {"allow_intermediate_commits": "true"}),
+        ({}, {"allow_intermediate_commits": "false"}),
+        ({"allow_intermediate_commits": "true"}, {"allow_intermediate_commits": "false"}),
+        ({}, {"strict": "true"}),
+    ],
+    ids=str,
+)
+def test_a_key_that_comes_with_another_query_is_refused(
+    site: Site, query: dict[str, str], other: dict[str, str]
+) -> None:
     site.commit(*small_design())
-    first = keyed(site.admin, "k", '{"name": "deploy_site", "parameters": {"a": 1, "b": 2}}')
+    assert keyed(site.admin, "k", **query).status == falcon.HTTP_201
 
-    again = keyed(site.admin, "k", '{ "parameters": {"b": 2, "a": 1}, "name":"deploy_site", "further": "key" }')
+    assert keyed(site.admin, "k", **other).status_code == 422
 
-    assert again.json["id"] == first.json["id"]
-    assert [one["message"] for one in again.json["warnings"]] == [one["message"] for one in first.json["warnings"]]
+
+SPELLINGS = {
+    "order and white space": (
+        '{"name": "test_site", "parameters": {"a": 1, "b": {"c": 2, "d": 3}}, "further": "key"}',
+        '{ "further":"key","parameters" : {"b": {"d": 3,  "c": 2}, "a": 1},\n "name":"test_site" }',
+    ),
+    "characters": ('{"name": "test_site", "foo": "\\u00e9/"}', '{"name": "test_site", "foo": "é\\/"}'),
+    "whole numbers": (
+        '{"name": "test_site", "parameters": {"x": 1}, "foo": [0, 10, {"a": 100}]}',
+        '{"name": "test_site", "parameters": {"x": 1.0}, "foo": [-0.0, 1e1, {"a": 100.00}]}',
+    ),
+    "broken numbers": ('{"name": "test_site", "foo": 0.5}', '{"name": "test_site", "foo": 5.0E-1}'),
+}
+
+
+@pytest.mark.parametrize(("body", "other"), SPELLINGS.values(), ids=SPELLINGS)
+def test_the_spelling_of_the_body_makes_no_other_request(site: Site, body: str, other: str) -> None:
+    site.commit(*small_design())
+    first = keyed(site.admin, "k", body)
+    assert first.status == falcon.HTTP_201
+
+    again = keyed(site.admin, "k", other)
+
+    assert again.json == first.json
+    assert again.headers["Idempotency-Replayed"] == "true"
+
+
+@pytest.mark.parametrize(
+    ("query", "other"),
+    [
+        ({"allow_intermediate_commits": "true"}, {"allow_intermediate_commits": "1"}),
+        ({}, {"strict": "false"}),
+        ({}, {"verbosity": "3"}),
+    ],
+    ids=str,
+)
+def test_a_query_that_means_the_same_makes_no_other_request(
+    site: Site, query: dict[str, str], other: dict[str, str]
+) -> None:
+    site.commit(*small_design())
+    first = keyed(site.admin, "k", **query)
+
+    assert keyed(site.admin, "k", **other).json == first.json
 
 
 def test_what_was_refused_may_be_sent_again_with_its_key(site: Site) -> None:
