@@ -28,7 +28,13 @@ def read_body(req: falcon.Request, limit: int) -> bytes:
     length = req.content_length or 0
     if length > limit:
         raise TooLarge("Body too large", f"The body has {length} bytes; at most {limit} are accepted")
-    body: bytes = req.bounded_stream.read(length) if length else b""
+    try:
+        body: bytes = req.bounded_stream.read(length) if length else b""
+    except OSError as error:
+        # They will not read the answer. It is for the logs, where it is no fault of ours.
+        raise Invalid(
+            "Body incomplete", f"Content-Length says {length} bytes, and the connection broke before they arrived"
+        ) from error
     if len(body) != length:
         raise Invalid("Body incomplete", f"Content-Length says {length} bytes, and {len(body)} arrived")
     return body

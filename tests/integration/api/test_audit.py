@@ -158,7 +158,7 @@ def test_a_caller_who_hangs_up_while_sending(site: Site, audit: Lines) -> None:
 
     list(client.app(environ, lambda *_: None))
 
-    assert (audit.one["status"], audit.one["user"]) == (500, "ann")
+    assert (audit.one["status"], audit.one["user"]) == (400, "ann")
 
 
 def test_reading_leaves_no_line(site: Site, audit: Lines) -> None:

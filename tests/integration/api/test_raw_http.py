@@ -5,13 +5,17 @@ come about yet; it is refused all the same, and nothing is stored.
 """
 
 import json
+import socket
+import struct
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
+from shipyard_api import logs
 from shipyard_api.storage.unit_of_work import SqlStore
 from shipyard_api.usecases.tokens import ApiTokens
 from shipyard_api.yaml_stream import write_documents
@@ -62,6 +66,39 @@ def test_json_cut_short(server: Server) -> None:
     answer = one(server, headers, b'{"name": "deploy_site"}', line="POST /api/v1.0/actions", hang_up=True)
 
     assert (answer.code, answer.status["message"]) == (400, "Body incomplete")
+
+
+@pytest.mark.parametrize("line", [LOAD, "POST /api/v1.0/actions", "POST /api/v1.0/plans"])
+def test_a_caller_who_breaks_the_connection_while_sending_is_nobodys_trouble(
+    shared_url: str, server: Server, capfd: pytest.CaptureFixture[str], line: str
+) -> None:
+    """Not with an end of the body, but with a reset of the connection, as when their process or host dies."""
+    headers = "Content-Type: application/json\r\nContent-Length: 200\r\nExpect: 100-continue\r\n"
+    with gunicorn(shared_url, server.token) as here:
+        capfd.readouterr()
+        with socket.create_connection(("127.0.0.1", here.port), timeout=WAIT) as connection:
+            connection.sendall(here.request(line, headers))
+            # From here on a thread has the request, and will look for the body.
+            assert connection.recv(4096).startswith(b"HTTP/1.1 100 ")
+            connection.sendall(b'{"name": "deploy_site"')
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        told = logged(capfd, until="write")
+
+    assert (told[-1]["logger"], told[-1]["status"], told[-1]["user"]) == (logs.AUDIT, 400, "raw")
+    told += map(json.loads, capfd.readouterr().out.splitlines())
+    assert [entry for entry in told if entry["level"] in ("WARNING", "ERROR")] == []
+
+
+def logged(capfd: pytest.CaptureFixture[str], *, until: str) -> list[dict[str, Any]]:
+    """The lines of the log from now on, up to one with this message."""
+    text, deadline = "", time.monotonic() + WAIT
+    while time.monotonic() < deadline:
+        text += capfd.readouterr().out
+        lines = [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+        if until in [line["message"] for line in lines]:
+            return lines
+        time.sleep(0.05)
+    pytest.fail(f"the log has no line {until!r}: {text}")
 
 
 def test_what_is_behind_the_length_is_not_read(server: Server) -> None:
