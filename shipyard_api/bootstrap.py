@@ -210,7 +210,9 @@ def api(settings: Settings) -> "falcon.App[Any, Any]":
             read_configdocs=ReadConfigdocs(designs, rendered),
             create_action=create,
             control_action=control,
-            plan_site=PlanSite(create, control, designs, rendered, made.rules, definitions),
+            plan_site=PlanSite(
+                create=create, control=control, designs=designs, rendered=rendered, definitions=definitions
+            ),
             describe_action=DescribeAction(store),
             list_actions=ListActions(store, made.clock),
             report_action=ReportAction(store, made.clock, provisioners.places(settings)),

@@ -7,7 +7,7 @@ transaction: either the worker finds all of them, or nothing happened.
 import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from shipyard_api.domain.actions import CHECKS, EXCLUSIVE, ActionId, ActionName, DocumentChecks
@@ -73,27 +73,49 @@ class ActionRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """A request that may become an action now.
+class Design:
+    """What an action looks at in the documents: what it works from, None if there is nothing, and every finding."""
 
-    ``revision`` is None where no documents are committed, and ``inputs`` where the action needs none. ``findings``:
-    what is wrong with the design and was let through as asked, as were the ``intermediate`` commits. ``warnings``:
-    parameters that do not mean what they seem to.
+    inputs: SiteInputs | None = None
+    findings: Sequence[Finding] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A request, what was read to check it, and what refuses it; None if it may become an action now.
+
+    What comes after the refusal was not looked at: ``revision`` is None then, as where no documents are committed, and
+    so are ``parameters``, if they have no meaning, and ``design``, as where the action needs none. ``told``: what is
+    odd about the parameters, or wrong. ``intermediate``: commits that no site action was run on.
     """
 
     request: ActionRequest
-    parameters: Parameters
-    revision: Revision | None
-    inputs: SiteInputs | None
-    allowed: bool | None
-    warnings: Sequence[Finding]
-    findings: Sequence[Finding] = ()
+    parameters: Parameters | None = None
+    told: Sequence[Finding] = ()
+    revision: Revision | None = None
+    allowed: bool | None = None
     intermediate: Sequence[Revision] = ()
+    design: Design | None = None
+    refused: ShipyardError | None = None
+
+    @property
+    def inputs(self) -> SiteInputs | None:
+        """What the action works from."""
+        return self.design.inputs if self.design else None
+
+    @property
+    def wrong(self) -> Sequence[Finding]:
+        """What is wrong with the design; it was let through as asked, unless it is what refuses the request."""
+        return errors(self.design.findings) if self.design else ()
+
+    def but(self, refused: ShipyardError) -> "Checked":
+        """Return the same, refused."""
+        return replace(self, refused=refused)
 
     @property
     def let_through(self) -> Mapping[str, object]:
         """What was asked to be let through, for the log; empty if there is nothing."""
-        told = {"intermediate": self.intermediate, "errors": [finding.message for finding in self.findings]}
+        told = {"intermediate": self.intermediate, "errors": [finding.message for finding in self.wrong]}
         return {name: list(found) for name, found in told.items() if found}
 
 
@@ -124,6 +146,8 @@ class CreateAction:
         if earlier := self._earlier(request, caller):
             return earlier
         checked = self.check(request)
+        if checked.refused:
+            raise checked.refused
         if told := checked.let_through:
             fields = {"action": request.name.value, "revision": checked.revision, "user": caller.user, **told}
             LOG.warning("let through as asked", extra=fields)
@@ -132,60 +156,88 @@ class CreateAction:
             with self.store.begin() as tx:
                 self._look_out(tx, checked)
                 with site_is_busy():
-                    return Created(tx.actions.create(action), checked.warnings)
+                    return Created(tx.actions.create(action), checked.told)
         except (Conflict, RequestKeyTaken):
             # What is in the way may be this very request, sent twice at once.
             if earlier := self._earlier(request, caller):
                 return earlier
             raise
 
-    def refusal(self, request: ActionRequest, revision: Revision | None) -> ShipyardError | None:
-        """Return what would be raised now, None if the action would be created. Changes nothing.
+    def foresee(self, request: ActionRequest, landmarks: Landmarks, revision: Revision | None) -> Checked:
+        """Return what the action would work from, and what would refuse it now. Changes nothing.
 
         ``revision``: as if that were committed; None for what is.
         """
+        checked = self.check(request, landmarks, revision)
+        if checked.refused:
+            return checked
         try:
-            checked = self.check(request, revision)
             with self.store.begin() as tx, site_is_busy():
                 self._look_out(tx, checked)
                 if request.name in EXCLUSIVE and (running := tx.actions.running_site_action()):
                     raise SiteBusy(*running)
-        except (Invalid, Precondition, Conflict) as refused:
-            return refused
-        return None
+        except Conflict as refused:
+            return checked.but(refused)
+        return checked
 
-    def check(self, request: ActionRequest, planned: Revision | None = None) -> Checked:
-        """Return what the action would work from. Changes nothing; raises Invalid, Precondition or Conflict.
+    def check(
+        self, request: ActionRequest, landmarks: Landmarks | None = None, planned: Revision | None = None
+    ) -> Checked:
+        """Return what the action would work from, or why it is refused. Changes nothing.
 
-        That another action runs is not looked at here: it may have ended before this one is stored. ``planned`` stands
-        for the committed revision.
+        That another action runs is not looked at here: it may have ended before this one is stored. ``landmarks`` are
+        read if they are not given; ``planned`` stands for the committed revision.
         """
+        checked = self._understood(request)
+        parameters = checked.parameters
+        if parameters is None or checked.refused:
+            return checked
         checks = CHECKS[request.name]
-        parameters, warnings = self._parameters(request)
-        landmarks = self.designs.landmarks()
+        landmarks = landmarks or self.designs.landmarks()
         revision = planned or committed_revision(landmarks)
+        checked = replace(checked, revision=revision)
         if checks.documents is DocumentChecks.NONE:
-            return Checked(request, parameters, revision, None, request.allow_intermediate_commits, warnings)
+            return checked
         if revision is None:
-            raise Precondition("No committed configdocs", "Unable to locate a committed revision in Deckhand")
+            return checked.but(
+                Precondition("No committed configdocs", "Unable to locate a committed revision in Deckhand")
+            )
         allowed = _allows_intermediate_commits(request, parameters)
         between = self._intermediate_commits(landmarks, revision) if checks.commits else ()
+        checked = replace(checked, allowed=allowed, intermediate=between)
         if between and not allowed:
-            raise Conflict(
-                "Intermediate commit detected",
-                "The current committed revision of documents has other prior commits that have not been used as part "
-                "of a site action, e.g. update_site. If you are aware and these other commits are intended, please "
-                "rerun this action with the option `allow-intermediate-commits=True`",
+            return checked.but(
+                Conflict(
+                    "Intermediate commit detected",
+                    "The current committed revision of documents has other prior commits that have not been used as "
+                    "part of a site action, e.g. update_site. If you are aware and these other commits are intended, "
+                    "please rerun this action with the option `allow-intermediate-commits=True`",
+                )
             )
-        inputs, findings = self._inputs(request.name, revision, parameters)
+        design = self.read(request.name, revision)
+        checked = replace(checked, design=design)
+        if design.inputs is None or (checked.wrong and not parameters.continues_on_fail):
+            return checked.but(Invalid("Document validation failed", "InvalidConfigurationDocuments", design.findings))
         if request.name not in self.definitions:
-            raise self._not_yet(request.name, parameters, landmarks)
-        return Checked(request, parameters, revision, inputs, allowed, warnings, findings, between)
+            return checked.but(_not_yet(request.name, parameters, landmarks))
+        return checked
+
+    def read(self, name: ActionName, revision: Revision) -> Design:
+        """Return what such an action looks at in the documents of a revision. Raises UnknownRevision."""
+        documents = CHECKS[name].documents
+        if documents is DocumentChecks.NONE:
+            return Design()
+        read = self.rules.read if documents is DocumentChecks.EVERYTHING else self.rules.read_configuration
+        try:
+            return Design(*read(revision, self.rendered.of(revision)))
+        except RenderingFailed as failed:
+            return Design(findings=failed.findings)
 
     def _look_out(self, tx: Transaction, checked: Checked) -> None:
         """Refuse an action on nodes that earlier work still holds."""
-        if checked.inputs and CHECKS[checked.request.name].documents is DocumentChecks.EVERYTHING:
-            left = () if checked.parameters.force else tx.stragglers.open()
+        everything = CHECKS[checked.request.name].documents is DocumentChecks.EVERYTHING
+        if everything and checked.inputs and checked.parameters and not checked.parameters.force:
+            left = tx.stragglers.open()
             if left:
                 refuse_stragglers(left, self._nodes(checked.inputs))
 
@@ -207,14 +259,21 @@ class CreateAction:
             )
         return Created(action, parse_parameters(action.name, action.parameters)[1], again=True)
 
-    def _parameters(self, request: ActionRequest) -> tuple[Parameters, Sequence[Finding]]:
+    def _understood(self, request: ActionRequest) -> Checked:
+        """Return the request with what its parameters mean."""
         wrong = self.schemas.check(f"actions/{request.name.value}", dict(request.parameters))
         if wrong:
-            raise Invalid("Invalid parameters", "; ".join(finding.message for finding in wrong), wrong)
-        parameters, warnings = parse_parameters(request.name, request.parameters)
+            refused = Invalid("Invalid parameters", "; ".join(finding.message for finding in wrong), wrong)
+            return Checked(request=request, told=wrong, refused=refused)
+        try:
+            parameters, warnings = parse_parameters(request.name, request.parameters)
+        except Invalid as invalid:
+            return Checked(request=request, told=invalid.findings, refused=invalid)
+        strict = None
         if warnings and request.strict:
-            raise Invalid("Invalid parameters", " ".join(finding.message for finding in warnings), warnings)
-        return parameters, warnings
+            strict = Invalid("Invalid parameters", " ".join(finding.message for finding in warnings), warnings)
+        allowed = request.allow_intermediate_commits
+        return Checked(request=request, parameters=parameters, told=warnings, allowed=allowed, refused=strict)
 
     def _intermediate_commits(self, landmarks: Landmarks, committed: Revision) -> Sequence[Revision]:
         """Return what was committed since the last site action and that none was run on (seed 004).
@@ -225,36 +284,6 @@ class CreateAction:
         tags = [tag.value for tag in COMMITS]
         since = self.designs.revisions(tags=tags, after=acted_on, limit=_MOST_COMMITS)
         return [record.revision for record in since if record.revision < committed]
-
-    def _inputs(
-        self, name: ActionName, revision: Revision, parameters: Parameters
-    ) -> tuple[SiteInputs, Sequence[Finding]]:
-        """Return what the action works from, and what is wrong with it and was let through as asked."""
-        everything = CHECKS[name].documents is DocumentChecks.EVERYTHING
-        read = self.rules.read if everything else self.rules.read_configuration
-        try:
-            inputs, findings = read(revision, self.rendered.of(revision))
-        except RenderingFailed as failed:
-            inputs, findings = None, failed.findings
-        wrong = errors(findings)
-        if inputs is None or (wrong and not parameters.continues_on_fail):
-            raise Invalid("Document validation failed", "InvalidConfigurationDocuments", findings)
-        return inputs, wrong
-
-    def _not_yet(self, name: ActionName, parameters: Parameters, landmarks: Landmarks) -> Exception:
-        """Return why an action that was found to be fine does not run."""
-        if name is ActionName.REDEPLOY_SERVER and _revision_of(parameters.target_revision, landmarks) is None:
-            return Precondition(
-                "Target revision not found",
-                f"There is no {parameters.target_revision.value} revision to deploy from. Choose another one with the "
-                f"parameter {TARGET_REVISION}.",
-            )
-        nodes = ", ".join(parameters.targets[:5]) + (", …" if len(parameters.targets) > 5 else "")
-        return Conflict(
-            "Action not available",
-            f"{name.value} of {nodes} was checked and is in order, but this release cannot take a server out of the "
-            "cluster before it is worked on, and does not touch one that may be in use. Nothing was changed.",
-        )
 
     def _nodes(self, inputs: SiteInputs) -> frozenset[NodeName]:
         """Return the nodes that an action on this design will work on."""
@@ -267,7 +296,7 @@ class CreateAction:
         inputs: dict[str, Any] = {"v": 1, "revision": checked.revision or 0}
         if checked.inputs:
             inputs = checked.inputs.scaled(self.time_scale).to_json()
-        if checked.parameters.continues_on_fail:
+        if checked.parameters and checked.parameters.continues_on_fail:
             inputs["continue_on_fail"] = True
         return NewAction(
             id=action,
@@ -280,7 +309,7 @@ class CreateAction:
             inputs={**inputs, "action": action, "name": request.name.value},
             steps=[step.id for step in definition.steps],
             key=request.key(caller),
-            facts=(*noted(definition, checked.warnings), *checked.findings),
+            facts=(*noted(definition, checked.told), *checked.wrong),
         )
 
 
@@ -307,6 +336,22 @@ def _allows_intermediate_commits(request: ActionRequest, parameters: Parameters)
     if ALLOW_INTERMEDIATE_COMMITS not in request.parameters:
         return request.allow_intermediate_commits
     return bool(parameters.allows_intermediate_commits or request.allow_intermediate_commits)
+
+
+def _not_yet(name: ActionName, parameters: Parameters, landmarks: Landmarks) -> ShipyardError:
+    """Return why an action that was found to be fine does not run."""
+    if name is ActionName.REDEPLOY_SERVER and _revision_of(parameters.target_revision, landmarks) is None:
+        return Precondition(
+            "Target revision not found",
+            f"There is no {parameters.target_revision.value} revision to deploy from. Choose another one with the "
+            f"parameter {TARGET_REVISION}.",
+        )
+    nodes = ", ".join(parameters.targets[:5]) + (", …" if len(parameters.targets) > 5 else "")
+    return Conflict(
+        "Action not available",
+        f"{name.value} of {nodes} was checked and is in order, but this release cannot take a server out of the "
+        "cluster before it is worked on, and does not touch one that may be in use. Nothing was changed.",
+    )
 
 
 def _revision_of(target: TargetRevision, landmarks: Landmarks) -> Revision | None:

@@ -8,46 +8,47 @@ from dataclasses import dataclass
 
 from shipyard_api.domain.actions import CHECKS, ActionId, ActionName, DocumentChecks, StepId
 from shipyard_api.domain.configdocs import Revision, Version
-from shipyard_api.domain.errors import Invalid, NotFound, ShipyardError
+from shipyard_api.domain.errors import NotFound, ShipyardError
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.modes import Mode
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.parameters import parse_parameters
+from shipyard_api.domain.parameters import Parameters
 from shipyard_api.domain.planning import PlannedGroup, plan_groups
 from shipyard_api.domain.selectors import select
-from shipyard_api.domain.site_design import DesignRules, SiteInputs
+from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy import Strategy
 from shipyard_api.domain.targets import targeted
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
 from shipyard_api.usecases.control_action import ControlAction
-from shipyard_api.usecases.create_action import ActionRequest, CreateAction
+from shipyard_api.usecases.create_action import ActionRequest, CreateAction, Design
 from shipyard_api.usecases.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.versions import read_versions
 from shipyard_api.workflow.definition import Definition
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What an action would do, and what is in its way now.
 
     ``version`` is None and ``retried`` an action for a retry, which works from what that one worked from. ``revision``
-    is None if no documents are committed. ``mode`` is None, and there are no groups, where the design cannot be read
-    or the action deploys nothing. ``kept`` are nodes that a retry leaves alone, in order of name.
+    is None if no documents are committed. ``findings`` are about as much of the design as the action looks at. ``mode``
+    is None, and there are no groups, where the design cannot be read or the action deploys nothing. ``kept`` are nodes
+    that a retry leaves alone, in order of name.
     """
 
     name: ActionName
-    version: Version | None
-    retried: ActionId | None
+    version: Version | None = None
+    retried: ActionId | None = None
     revision: Revision | None
     refused: ShipyardError | None
     findings: Sequence[Finding]
     steps: Sequence[StepId]
     mode: Mode | None
-    groups: Sequence[PlannedGroup] = ()
+    groups: Sequence[PlannedGroup]
     kept: Sequence[NodeName] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanSite:
     """The use case; changes nothing, and asks no peer but the one that keeps the documents."""
 
@@ -55,7 +56,6 @@ class PlanSite:
     control: ControlAction
     designs: DesignStore
     rendered: RenderedDesigns
-    rules: DesignRules
     definitions: Mapping[ActionName, Definition]
 
     def __call__(self, request: ActionRequest, version: Version) -> Plan:
@@ -63,24 +63,22 @@ class PlanSite:
 
         Raises NotFound if the buffer is empty.
         """
-        versions = read_versions(self.designs)
-        revision = versions.of(version)
+        landmarks = self.designs.landmarks()
+        revision = read_versions(self.designs, landmarks).of(version)
         if revision is None and version is Version.BUFFER:
             raise NotFound("This revision does not exist", f"{version.value} version does not exist")
-        refused = self.create.refusal(request, revision)
-        inputs, findings = self._read(revision) if revision is not None else (None, ())
-        strategy, warnings = self._strategy(request, inputs)
-        groups = self._groups(inputs, strategy, ()) if inputs and strategy else ()
+        checked = self.create.foresee(request, landmarks, revision)
+        design = checked.design or self._read(request.name, revision)
+        strategy = _strategy(request.name, checked.parameters, design.inputs)
         return Plan(
-            request.name,
-            version,
-            None,
-            revision,
-            refused,
-            (*findings, *warnings),
-            self._steps(request.name),
-            inputs.configuration.mode if inputs and strategy else None,
-            groups,
+            name=request.name,
+            version=version,
+            revision=revision,
+            refused=checked.refused,
+            findings=(*design.findings, *checked.told),
+            steps=self._steps(request.name),
+            mode=design.inputs.configuration.mode if design.inputs and strategy else None,
+            groups=self._groups(design.inputs, strategy, ()) if design.inputs and strategy else (),
         )
 
     def retry(self, action: str, *, force: bool) -> Plan:
@@ -89,38 +87,26 @@ class PlanSite:
         old = found.action
         deploys = CHECKS[old.name].documents is DocumentChecks.EVERYTHING
         inputs = SiteInputs.from_json(found.inputs) if deploys else None
-        findings = self._read(old.revision)[1] if inputs and old.revision is not None else ()
         return Plan(
-            old.name,
-            None,
-            old.id,
-            old.revision,
-            found.refused,
-            findings,
-            self._steps(old.name),
-            inputs.configuration.mode if inputs else None,
-            self._groups(inputs, inputs.strategy, found.kept) if inputs else (),
-            found.kept,
+            name=old.name,
+            retried=old.id,
+            revision=old.revision,
+            refused=found.refused,
+            findings=self._read(old.name, old.revision).findings if deploys else (),
+            steps=self._steps(old.name),
+            mode=inputs.configuration.mode if inputs else None,
+            groups=self._groups(inputs, inputs.strategy, found.kept) if inputs else (),
+            kept=found.kept,
         )
 
-    def _read(self, revision: Revision) -> tuple[SiteInputs | None, Sequence[Finding]]:
+    def _read(self, name: ActionName, revision: Revision | None) -> Design:
+        """Return what the action looks at in a design, whatever refuses the action."""
+        if revision is None:
+            return Design()
         try:
-            return self.rules.read(revision, self.rendered.of(revision))
-        except RenderingFailed as failed:
-            return None, failed.findings
+            return self.create.read(name, revision)
         except UnknownRevision as unknown:
-            return None, (error("RevisionNotFound", str(unknown)),)
-
-    def _strategy(self, request: ActionRequest, inputs: SiteInputs | None) -> tuple[Strategy | None, Sequence[Finding]]:
-        """Return the groups that the action deploys, None if it deploys none, and what is odd about its parameters."""
-        try:
-            parameters, warnings = parse_parameters(request.name, request.parameters)
-        except Invalid as invalid:
-            return None, invalid.findings
-        if request.name is ActionName.REDEPLOY_SERVER:
-            return targeted(parameters.targets), warnings
-        everything = CHECKS[request.name].documents is DocumentChecks.EVERYTHING
-        return inputs.strategy if inputs and everything else None, warnings
+            return Design(findings=(error("RevisionNotFound", str(unknown)),))
 
     def _groups(self, inputs: SiteInputs, strategy: Strategy, kept: Collection[NodeName]) -> tuple[PlannedGroup, ...]:
         try:
@@ -133,3 +119,12 @@ class PlanSite:
     def _steps(self, name: ActionName) -> Sequence[StepId]:
         definition = self.definitions.get(name)
         return [step.id for step in definition.steps] if definition else []
+
+
+def _strategy(name: ActionName, parameters: Parameters | None, inputs: SiteInputs | None) -> Strategy | None:
+    """Return the groups that the action deploys, None if it deploys none or cannot be understood."""
+    if parameters is None:
+        return None
+    if name is ActionName.REDEPLOY_SERVER:
+        return targeted(parameters.targets)
+    return inputs.strategy if inputs and CHECKS[name].documents is DocumentChecks.EVERYTHING else None

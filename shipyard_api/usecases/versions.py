@@ -50,9 +50,9 @@ def committed_revision(landmarks: Landmarks) -> Revision | None:
     return landmarks.with_any(*COMMITS)
 
 
-def read_versions(designs: DesignStore) -> Versions:
-    """Return the revisions of all versions as they stand."""
-    landmarks = designs.landmarks()
+def read_versions(designs: DesignStore, landmarks: Landmarks | None = None) -> Versions:
+    """Return the revisions of all versions as they stand; the landmarks are read if they are not given."""
+    landmarks = landmarks or designs.landmarks()
     committed = committed_revision(landmarks)
     changed = landmarks.head > (committed or 0) and any(
         change is not Change.UNMODIFIED

@@ -1,7 +1,12 @@
 """Plans: what an action or a retry would do, told without doing any of it."""
 
 import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from types import FrameType
 from typing import Any
 
 import falcon
@@ -352,6 +357,58 @@ def test_an_action_that_there_is_not_cannot_be_tried_again(site: Site) -> None:
     answer = ask(site.viewer, {"retry": "01ARZ3NDEKTSV4RRFFQ69G5FAV"})
 
     assert (answer.status, answer.json["message"]) == (falcon.HTTP_404, "Action not found")
+
+
+@contextmanager
+def calls() -> Iterator[Counter[str]]:
+    """How often each function of ours is called meanwhile, by its name."""
+    found: Counter[str] = Counter()
+
+    def note(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and str(frame.f_globals.get("__name__")).startswith("shipyard_api."):
+            found[frame.f_code.co_name] += 1
+
+    sys.setprofile(note)
+    try:
+        yield found
+    finally:
+        sys.setprofile(None)
+
+
+@pytest.mark.parametrize(
+    ("body", "params", "refused"),
+    [
+        pytest.param(DEPLOY, {}, None, id="an action that would be created"),
+        pytest.param({**DEPLOY, "version": "buffer"}, {}, "Intermediate commit detected", id="one that is refused"),
+        pytest.param({**DEPLOY, "parameters": {"x": "1"}}, {"strict": "true"}, "Invalid parameters", id="one at once"),
+    ],
+)
+def test_what_a_plan_is_made_of_is_read_once(
+    site: Site, body: dict[str, Any], params: dict[str, str], refused: str | None
+) -> None:
+    """Also what is read although the action is refused before."""
+    site.commit(*small_design())
+    site.admin.load("design", *small_design(("n1", "n2", "n3")), buffermode="replace")
+
+    with calls() as called:
+        found = planned(site, body, **params)
+
+    assert (found["refused"] or {}).get("title") == refused
+    assert found["groups"] != []
+    once = ("landmarks", "read_design", "parse_configuration", "parse_parameters")
+    assert {name: called[name] for name in once} == dict.fromkeys(once, 1)
+
+
+@pytest.mark.parametrize(("name", "looks"), [("update_software", False), ("test_site", False), ("deploy_site", True)])
+def test_a_plan_tells_what_is_found_where_the_action_looks(site: Site, name: str, looks: bool) -> None:
+    """A broken strategy is nothing to an action that deploys nothing."""
+    site.admin.load("design", *broken_design())
+    site.admin.commit(force="true")
+
+    found = planned(site, {"name": name})
+
+    assert (found["refused"] is not None) == looks
+    assert ("a -> b -> a" in json.dumps(found["findings"])) == looks
 
 
 def test_a_plan_changes_nothing(site: Site, engine: sa.Engine, failed: str) -> None:
