@@ -125,6 +125,7 @@ class SqlTurns:
 
     def broke(self, claim: Claim, detail: str, *, now: datetime) -> int:
         """Write down that a turn ended in a bug."""
+        self._fenced(claim, epoch=claim.epoch)
         lines = t.journal.c
         own = (lines.action_id == claim.action, lines.step_id == claim.step)
         # Trying an intent again is no progress: only what a turn brought to an end is.

@@ -3,9 +3,10 @@
 Each test asks before and after, through an application that has answered already, and through one that has not.
 """
 
+import inspect
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,16 +16,40 @@ import sqlalchemy as sa
 from shipyard_api import bootstrap
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.api.rendered_actions import BATCH, RenderedActions, listed
-from shipyard_api.domain.actions import ActionId, Control, RunState, StepState
-from shipyard_api.domain.facts import WorkLeftBehind
+from shipyard_api.domain.actions import ActionId, ActionName, Control, RunState, StepId, StepState
+from shipyard_api.domain.facts import (
+    AttemptFailed,
+    GroupChanged,
+    GroupStatus,
+    JobStarted,
+    JoinAwaited,
+    MembersKnown,
+    NodesChanged,
+    NodesKept,
+    Noted,
+    Phase,
+    PhaseEnded,
+    PhaseRunning,
+    PhaseStarted,
+    PhaseStatus,
+    RolloutEnded,
+    Verdict,
+    WorkLeftBehind,
+)
 from shipyard_api.domain.findings import Finding, Level
-from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.strategy import GroupName
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Work
 from shipyard_api.ports.store import Claim, Intent, Straggler
-from shipyard_api.storage.actions import SERVER
-from shipyard_api.storage.unit_of_work import SqlStore, connect_readers
+from shipyard_api.storage import journal
+from shipyard_api.storage.actions import SERVER, SqlActions
+from shipyard_api.storage.stragglers import SqlStragglers
+from shipyard_api.storage.turns import SqlTurns
+from shipyard_api.storage.unit_of_work import SqlStore, SqlTransaction, connect_readers
+from tests.factories import group, strategy
 from tests.integration.api.conftest import settings
 from tests.integration.api.wire import Caller, Site, small_design
+from tests.integration.storage.conftest import new_action
 from tests.peer import Peer
 
 NOW = datetime.now(UTC)
@@ -44,6 +69,14 @@ class Watched:
     def shown(self, caller: Caller) -> list[Any]:
         paths = ("/actions", f"/actions/{self.action}")
         return [caller.get(path, verbosity=level).content for path in paths for level in VERBOSITIES]
+
+    def versions(self) -> list[Any]:
+        with self.store.begin() as tx:
+            return list(tx.actions.versions())
+
+    def do(self, act: Callable[[SqlTransaction, "Watched"], object]) -> None:
+        with self.store.begin() as tx:
+            act(tx, self)
 
     def turn(self) -> Claim:
         """The turn that is going on; the first time, a new one."""
@@ -66,111 +99,186 @@ def watched(site: Site, shared_url: str, drydock: Peer) -> Watched:
     return Watched(site.store, action, site.admin, new)
 
 
-def start_step(watched: Watched) -> None:
-    with watched.store.begin() as tx:
-        tx.turns.start_step(watched.turn(), {"v": 1}, now=NOW)
-
-
-def recorded(*facts: object) -> Callable[[Watched], None]:
-    def record(watched: Watched) -> None:
-        with watched.store.begin() as tx:
-            tx.turns.record(watched.turn(), {"v": 1}, facts, now=NOW, wake_at=None)
-
-    return record
-
-
-def intend(watched: Watched) -> None:
-    intent = Intent(Marker("m"), {"v": 1}, NOW, NOW, NOW, 1)
-    with watched.store.begin() as tx:
-        tx.turns.intend(watched.turn(), intent)
-
-
-def end_step(watched: Watched) -> None:
-    claim = watched.turn()
-    with watched.store.begin() as tx:
-        tx.turns.end_step(claim, StepState.FAILED, "because", claim.remaining[:1], now=NOW)
-
-
-def skip(watched: Watched) -> None:
-    claim = watched.turn()
-    with watched.store.begin() as tx:
-        tx.turns.skip(claim, claim.remaining[-1:], now=NOW)
-
-
-def broke(watched: Watched) -> None:
-    with watched.store.begin() as tx:
-        tx.turns.broke(watched.turn(), "bug", now=NOW)
-
-
-def end_action(watched: Watched) -> None:
-    with watched.store.begin() as tx:
-        tx.turns.end_action(watched.turn(), RunState.FAILED, now=NOW)
-
-
-def controlled(*controls: Control) -> Callable[[Watched], None]:
-    def control(watched: Watched) -> None:
-        watched.turn()
-        for one in controls:
-            with watched.store.begin() as tx:
-                tx.actions.control(watched.action, one, "eve")
-
-    return control
-
-
-def end_straggler(watched: Watched) -> None:
-    """Long after the action, and by a worker that has no turn."""
-    work = Work(Operation.PREPARE_NODES, "design", (NodeName("n1"),))
-    left = Straggler(watched.action, JobId("j"), work, "timeout", NOW)
-    with watched.store.begin() as tx:
-        tx.turns.record(
-            watched.turn(), {"v": 1}, [WorkLeftBehind("prepare_nodes", "j", "design", work.nodes, "t")],
-            now=NOW, wake_at=None,
-        )  # fmt: skip
-        tx.turns.end_action(watched.turn(), RunState.FAILED, now=NOW)
-    watched.shown(watched.before)
-    report = JobReport(JobId("j"), JobState.ENDED, ok=True, succeeded=frozenset({NodeName("n1")}))
-    with watched.store.begin() as tx:
-        tx.stragglers.end(left, report, now=NOW, worker="w")
-
-
+Tx = SqlTransaction
 FINDING = Finding("Bad", Level.ERROR, "it is bad")
-CHANGES: dict[str, Callable[[Watched], None]] = {
-    "a turn begins": lambda watched: void(watched.turn()),
-    "a step begins": start_step,
-    "something is intended": intend,
-    "a finding": recorded(FINDING),
-    "a step ends, and one after it": end_step,
-    "a step is skipped": skip,
-    "a turn ended in a bug": broke,
-    "the action ends": end_action,
-    "somebody pauses": controlled(Control.PAUSE),
-    "somebody pauses and goes on": controlled(Control.PAUSE, Control.UNPAUSE),
-    "somebody stops": controlled(Control.STOP),
-    "late work ends": end_straggler,
+A, N1 = GroupName("a"), NodeName("n1")
+MEMBERS = MembersKnown(strategy(group("a", critical=True)), {A: frozenset([N1])})
+SENT = PhaseStarted(A, Phase.PREPARE, (N1,), "j")
+LEFT = WorkLeftBehind("prepare_nodes", "j", "design", (N1,), "timeout")
+STRAGGLER = Straggler(ActionId(""), JobId("j"), Work(Operation.PREPARE_NODES, "design", (N1,)), "timeout", NOW)
+REPORT = JobReport(JobId("j"), JobState.ENDED, ok=True, succeeded=frozenset({N1}))
+TOLD: dict[str, Any] = {"now": NOW, "wake_at": None}
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one method does, alone in its transaction; ``first``: what has happened before anybody looks."""
+
+    method: Callable[..., Any]
+    act: Callable[[Tx, Watched], object]
+    first: tuple[Callable[[Tx, Watched], object], ...] = ()
+    shown: bool = True
+    claimed: bool = True
+
+
+def record(*facts: object) -> Callable[[Tx, Watched], object]:
+    return lambda tx, watched: tx.turns.record(watched.turn(), {"v": 1}, facts, **TOLD)
+
+
+def control(verb: Control) -> Callable[[Tx, Watched], object]:
+    return lambda tx, watched: tx.actions.control(watched.action, verb, "eve")
+
+
+def end(tx: Tx, watched: Watched) -> None:
+    tx.turns.end_action(watched.turn(), RunState.FAILED, now=NOW)
+
+
+# Whatever changes what is shown of an action, or writes the action's row.
+CHANGES: dict[str, Change] = {
+    "another action": Change(
+        SqlActions.create, lambda tx, _: tx.actions.create(replace(new_action("a"), name=ActionName.TEST_SITE))
+    ),
+    "a turn begins": Change(
+        SqlTurns.claim, lambda tx, w: tx.turns.claim(w.action, now=NOW + timedelta(hours=1), worker="w"), claimed=False
+    ),
+    "a step begins": Change(SqlTurns.start_step, lambda tx, w: tx.turns.start_step(w.turn(), {"v": 1}, now=NOW)),
+    "something is intended": Change(
+        SqlTurns.intend,
+        lambda tx, w: tx.turns.intend(w.turn(), Intent(Marker("m"), {"v": 1}, NOW, NOW, NOW, 1)),
+        shown=False,
+    ),
+    "something came of it": Change(SqlTurns.record, record(FINDING)),
+    "it waits": Change(SqlTurns.sleep, lambda tx, w: tx.turns.sleep(w.turn(), until=NOW), shown=False),
+    "it waits for somebody": Change(SqlTurns.rest, lambda tx, w: tx.turns.rest(w.turn()), shown=False),
+    "a turn ended in a bug": Change(
+        SqlTurns.broke, lambda tx, w: tx.turns.broke(w.turn(), "bug", now=NOW), shown=False
+    ),
+    "a step ends, and one after it": Change(
+        SqlTurns.end_step,
+        lambda tx, w: tx.turns.end_step(w.turn(), StepState.FAILED, "because", w.turn().remaining[:1], now=NOW),
+    ),
+    "a step is skipped": Change(SqlTurns.skip, lambda tx, w: tx.turns.skip(w.turn(), w.turn().remaining[-1:], now=NOW)),
+    "the action ends": Change(SqlTurns.end_action, end),
+    "somebody pauses": Change(SqlActions.control, control(Control.PAUSE)),
+    "somebody lets it go on": Change(SqlActions.control, control(Control.UNPAUSE), first=(control(Control.PAUSE),)),
+    "somebody stops": Change(SqlActions.control, control(Control.STOP)),
+    "late work ends, long after the action": Change(
+        SqlStragglers.end,
+        lambda tx, w: tx.stragglers.end(replace(STRAGGLER, action=w.action), REPORT, now=NOW, worker="w"),
+        first=(record(LEFT), end),
+    ),
 }
 
+# Each kind of fact, what has to be known before, and whether it is shown with an action.
+FACTS: dict[type, tuple[object, tuple[object, ...], bool]] = {
+    MembersKnown: (MEMBERS, (), False),
+    PhaseStarted: (SENT, (MEMBERS,), False),
+    PhaseRunning: (PhaseRunning(A, Phase.PREPARE), (MEMBERS, SENT), False),
+    PhaseEnded: (PhaseEnded(A, Phase.PREPARE, PhaseStatus.FAILURE, "no"), (MEMBERS, SENT), False),
+    JoinAwaited: (JoinAwaited(A, (N1,)), (MEMBERS, SENT), False),
+    GroupChanged: (GroupChanged(A, GroupStatus.PREPARING, Phase.PREPARE), (MEMBERS,), False),
+    NodesChanged: (NodesChanged(A, Phase.PREPARE, NodeStatus.PREPARED, (N1,)), (MEMBERS, SENT), False),
+    RolloutEnded: (RolloutEnded(Verdict.FAILED, {GroupStatus.FAILED: (A,)}, {}), (MEMBERS,), True),
+    JobStarted: (JobStarted("verify_site", "j"), (), False),
+    WorkLeftBehind: (LEFT, (), True),
+    NodesKept: (NodesKept((N1,), "other"), (MEMBERS,), False),
+    Finding: (FINDING, (), True),
+    Noted: (Noted("Word", "text"), (), True),
+    AttemptFailed: (AttemptFailed(1, "no answer", 5.0), (), False),
+}
+CHANGES |= {
+    f"told: {kind.__name__}": Change(SqlTurns.record, record(fact), (record(*first),) if first else (), shown)
+    for kind, (fact, first, shown) in FACTS.items()
+}
 
-def void(_: object) -> None:
-    return
+# What changes a row, and none of what is shown of an action.
+UNSEEN: dict[Callable[..., Any], str] = {
+    SqlTurns.remind: "a job of the queue",
+    SqlTurns.wake: "a job of the queue",
+    SqlStragglers.due: "when to look at late work again, which is shown nowhere",
+}
+
+READS: dict[Callable[..., Any], Callable[[Tx, ActionId], object]] = {
+    SqlTurns.overdue: lambda tx, _: tx.turns.overdue(grace=0),
+    SqlActions.with_key: lambda tx, _: tx.actions.with_key("c", "k"),
+    SqlActions.running_site_action: lambda tx, _: tx.actions.running_site_action(),
+    SqlActions.get: lambda tx, action: tx.actions.get(action),
+    SqlActions.all: lambda tx, _: tx.actions.all(),
+    SqlActions.some: lambda tx, action: tx.actions.some([action]),
+    SqlActions.version: lambda tx, action: tx.actions.version(action),
+    SqlActions.versions: lambda tx, _: tx.actions.versions(),
+    SqlActions.created_at: lambda tx, _: tx.actions.created_at(ActionName.DEPLOY_SITE, NOW),
+    SqlActions.steps: lambda tx, action: tx.actions.steps([action]),
+    SqlActions.commands: lambda tx, action: tx.actions.commands(action),
+    SqlActions.groups: lambda tx, action: tx.actions.groups(action, status=(), group=(), after=-1, limit=9),
+    SqlActions.nodes: lambda tx, action: tx.actions.nodes(action, status=(), group=(), after="", limit=9),
+    SqlActions.inputs: lambda tx, action: tx.actions.inputs(action),
+    SqlActions.deployed: lambda tx, action: tx.actions.deployed(action),
+    SqlActions.jobs_since: lambda tx, _: tx.actions.jobs_since(NOW),
+    SqlActions.journal: lambda tx, action: tx.actions.journal(action),
+    SqlActions.runs: lambda tx, action: tx.actions.runs(action),
+    SqlActions.lines: lambda tx, action: tx.actions.lines(action, StepId("a"), after=0, until=None, limit=9),
+    SqlActions.journal_line: lambda tx, _: tx.actions.journal_line(1),
+    SqlActions.noted: lambda tx, action: tx.actions.noted([action]),
+    SqlStragglers.open: lambda tx, _: tx.stragglers.open(),
+}
+NOUNS = (SqlTurns, SqlActions, SqlStragglers)
+# What these write is shown of no action.
+OTHER_NOUNS = {"tokens", "nodes", "write_limits"}
+
+
+def test_whatever_can_be_asked_of_the_store_is_in_one_of_the_tables() -> None:
+    """So whoever adds a writer is asked here whether it writes the action's row."""
+    methods = {
+        method
+        for noun in NOUNS
+        for name, method in inspect.getmembers(noun, inspect.isfunction)
+        if not name.startswith("_")
+    }
+    changing = {change.method for change in CHANGES.values()}
+
+    assert {method.__qualname__ for method in methods ^ {*changing, *UNSEEN, *READS}} == set()
+    assert changing.isdisjoint(UNSEEN)
+    assert changing.isdisjoint(READS)
+    assert {field.name for field in fields(SqlTransaction)} == {"turns", "actions", "stragglers"} | OTHER_NOUNS
+
+
+def test_whatever_can_be_told_of_an_action_is_in_the_table_of_facts() -> None:
+    assert {kind.__name__ for kind in journal._RECORDERS.keys() ^ FACTS.keys()} == set()
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=[method.__qualname__ for method in READS])
+def test_what_only_reads_could_not_write(watched: Watched, read: Callable[[Tx, ActionId], object]) -> None:
+    with watched.store.begin() as tx:
+        tx.actions._connection.execute(sa.text("SET TRANSACTION READ ONLY"))
+        read(tx, watched.action)
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_after_every_change_one_is_shown_what_there_is(watched: Watched, change: Callable[[Watched], None]) -> None:
-    before = watched.shown(watched.before)
+def test_after_every_change_one_is_shown_what_there_is(watched: Watched, change: Change) -> None:
+    """Each change alone: what it needs has been before, and has been seen."""
+    if change.claimed:
+        watched.turn()
+    for act in change.first:
+        watched.do(act)
+    before, versions = watched.shown(watched.before), watched.versions()
 
-    change(watched)
+    watched.do(change.act)
 
+    assert watched.versions() != versions
     after = watched.shown(watched.before)
     assert after == watched.shown(watched.new())
-    if change is not broke and change is not intend:
-        assert after != before
+    assert (after != before) == change.shown
 
 
 def test_one_change_after_another(watched: Watched) -> None:
     """All on one action, each asked for by somebody who has seen what was there before."""
     fresh = watched.new
-    for change in (start_step, intend, recorded(FINDING), broke, end_step, controlled(Control.STOP), skip, end_action):
-        change(watched)
+    watched.turn()
+    names = ("a step begins", "something is intended", "something came of it", "a turn ended in a bug")
+    names += ("a step ends, and one after it", "somebody stops", "a step is skipped", "the action ends")
+    for name in names:
+        watched.do(CHANGES[name].act)
         assert watched.shown(watched.before) == watched.shown(fresh())
 
 
@@ -186,7 +294,8 @@ def test_what_did_not_change_is_not_read_again(watched: Watched, engine: sa.Engi
 
 def test_a_new_action_is_listed_at_once(watched: Watched, site: Site) -> None:
     assert len(site.admin.get("/actions").json) == 1
-    end_action(watched)
+    watched.turn()
+    watched.do(end)
     new = site.create_action()
 
     assert [one["id"] for one in site.admin.get("/actions").json] == [watched.action, new]

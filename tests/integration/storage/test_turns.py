@@ -259,12 +259,19 @@ def test_a_fact_that_nobody_knows_is_a_bug_and_undoes_the_turn(
     assert dump(engine) == before
 
 
+def void(_: object) -> None:
+    return
+
+
 WRITES: dict[str, Callable[[Turns, Claim], None]] = {
     "start_step": lambda turns, late: turns.start_step(late, {"v": 2}, now=NOW),
     "intend": lambda turns, late: turns.intend(late, INTENT),
     "record": lambda turns, late: turns.record(late, {"v": 2}, (info("A", "b"),), now=NOW, wake_at=LATER),
     "record and go on": lambda turns, late: turns.record(late, {"v": 2}, (), now=NOW, wake_at=None),
     "sleep": lambda turns, late: turns.sleep(late, until=LATER),
+    "rest": lambda turns, late: turns.rest(late),
+    "broke": lambda turns, late: void(turns.broke(late, "bug", now=NOW)),
+    "skip": lambda turns, late: turns.skip(late, (StepId("b"),), now=NOW),
     "end_step": lambda turns, late: turns.end_step(late, StepState.FAILED, "late", (StepId("b"),), now=NOW),
     "end_action": lambda turns, late: turns.end_action(late, RunState.FAILED, now=NOW),
 }
