@@ -179,5 +179,6 @@ class WriterLock(Protocol):
     def held(self) -> AbstractContextManager[None]:
         """Hold the lock for the length of the block; raises LockHeld at once if another has it.
 
-        It is free again as soon as its holder has let go or died.
+        It is free again as soon as its holder has let go or died, and not before: hold it only to read what there is
+        and to change it, not while somebody is asked about it.
         """

@@ -16,9 +16,11 @@ _WRITERS = 0x5317_C0D0
 class SqlWriterLock:
     """Fills ``ports.documents.WriterLock`` with a lock that belongs to a session of the database.
 
-    No transaction is open while it is held, since a commit may wait for peers for minutes. A session that ends takes
-    the lock with it, and ends with its process; ``unit_of_work.connect`` sees to hosts that vanish. A holder that loses
-    its session goes on without the lock: that is what ``head`` in ``DesignStore.put`` is for.
+    It does not expire: whoever reads and writes under it would go on, and overwrite what the next one writes. It is
+    held only for that, never while a design is checked. No transaction is open meanwhile, since a store that is a peer
+    may take its time. A session that ends takes the lock with it, and ends with its process; ``unit_of_work.connect``
+    sees to hosts that vanish. A holder that loses its session goes on without the lock: that is what ``head`` in
+    ``DesignStore.put`` is for.
     """
 
     def __init__(self, engine: sa.Engine) -> None:

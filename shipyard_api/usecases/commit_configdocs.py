@@ -1,7 +1,8 @@
 """Validate the buffer and put it into force (contract: shipyard-rest, 5.5)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -13,6 +14,8 @@ from shipyard_api.ports.documents import DesignStore, LockHeld, RenderingFailed,
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.usecases.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.versions import read_versions
+
+_UNABLE = "Unable to commit configuration documents"
 
 
 class CommitMode(Enum):
@@ -53,25 +56,42 @@ class CommitConfigdocs:
     def __call__(self, mode: CommitMode) -> Committed:
         """Check everything there is to check, then tag the revision if nothing forbids it.
 
-        Raises Conflict when the buffer is empty or another writer is at work.
+        Raises Conflict when the buffer is empty, when another writer is at work, and when the buffer is no longer the
+        one that was checked; then nothing is committed.
         """
-        try:
-            with self.lock.held():
-                buffer = read_versions(self.designs).buffer
-                if buffer is None:
+        with self._alone():
+            buffer = self._buffer()
+        # Without the lock: stores and peers may take minutes over a design, and nobody's load waits for that.
+        findings = self._findings(buffer)
+        blocked = bool(errors(findings)) and mode is not CommitMode.FORCE
+        committed = not blocked and mode is not CommitMode.DRYRUN
+        if committed:
+            with self._alone():
+                if (now := self._buffer()) != buffer:
                     raise Conflict(
-                        "Unable to commit configuration documents",
-                        "There are no documents in the buffer to commit",
+                        _UNABLE,
+                        f"The buffer was changed while it was checked: revision {buffer} was checked, {now} is in it. "
+                        "Nothing was committed. Commit again",
                         again=True,
                     )
-                findings = self._findings(buffer)
-                blocked = bool(errors(findings)) and mode is not CommitMode.FORCE
-                committed = not blocked and mode is not CommitMode.DRYRUN
-                if committed:
-                    self.designs.tag(buffer, RevisionTag.COMMITTED.value, {})
+                self.designs.tag(buffer, RevisionTag.COMMITTED.value, {})
+        return Committed(buffer, findings, committed)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the lock for the length of the block; raises Blocked."""
+        try:
+            with self.lock.held():
+                yield
         except LockHeld:
             raise Blocked from None
-        return Committed(buffer, findings, committed)
+
+    def _buffer(self) -> Revision:
+        """Return what there is to commit; raises Conflict if there is nothing."""
+        buffer = read_versions(self.designs).buffer
+        if buffer is None:
+            raise Conflict(_UNABLE, "There are no documents in the buffer to commit", again=True)
+        return buffer
 
     def _findings(self, revision: Revision) -> tuple[Finding, ...]:
         """Return everything that is found; the peers are asked only about a design that can be rendered."""

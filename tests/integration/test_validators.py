@@ -1,35 +1,79 @@
 """The peers that check a design at its commit: asked at the same time, all of them, and told in their order."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
+import sqlalchemy as sa
 
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
-from shipyard_api.domain.configdocs import BufferMode
+from shipyard_api.domain.configdocs import BufferMode, Revision, RevisionTag
+from shipyard_api.domain.errors import Blocked, Conflict
 from shipyard_api.domain.findings import Finding, error, info
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.storage.writer_lock import SqlWriterLock
-from shipyard_api.usecases.commit_configdocs import CommitConfigdocs, CommitMode, Validator
+from shipyard_api.usecases.commit_configdocs import CommitConfigdocs, CommitMode, Committed, Validator
 from shipyard_api.usecases.load_configdocs import LoadConfigdocs
 from shipyard_api.usecases.rendered_designs import RenderedDesigns
 from tests.conftest import ROOT
+from tests.factories import node_document
 from tests.integration.api.wire import small_design
+
+
+class Desk:
+    """What writers of configdocs do, with a sound design in the buffer."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self.engine = engine
+        self.designs, self.lock = SqlDesigns(engine, None, DataSchemas()), SqlWriterLock(engine)
+        self.load("design")
+
+    def load(self, collection: str, *, mode: BufferMode = BufferMode.REPLACE) -> Revision:
+        """Load a collection that differs from all that was loaded before."""
+        nodes = [f"{collection}-{self.designs.landmarks().head}"]
+        documents = small_design(nodes) if collection == "design" else [node_document(*nodes)]
+        return LoadConfigdocs(self.designs, self.lock, DataSchemas())(collection, mode, documents).revision
+
+    def commit(self, *validators: Validator, mode: CommitMode = CommitMode.NORMAL) -> Committed:
+        """Commit under the eyes of these peers."""
+        rules = DesignRules(SchemaFiles(ROOT / "schemas").check)
+        return CommitConfigdocs(self.designs, RenderedDesigns(self.designs), self.lock, rules, validators)(mode)
+
+    def committed(self) -> list[Revision]:
+        """Every revision that was ever committed."""
+        tagged = self.designs.revisions(tags=[RevisionTag.COMMITTED.value], after=Revision(0), limit=99)
+        return [one.revision for one in tagged]
+
+
+@pytest.fixture
+def desk(database_url: str) -> Iterator[Desk]:
+    engine = connect(database_url, pool_size=4)
+    yield Desk(engine)
+    engine.dispose()
 
 
 def commit(url: str, *validators: Validator) -> Sequence[Finding]:
     """Load and commit a sound design under the eyes of these peers, and return what was found."""
     engine = connect(url, pool_size=3)
-    designs, lock = SqlDesigns(engine, None, DataSchemas()), SqlWriterLock(engine)
-    LoadConfigdocs(designs, lock, DataSchemas())("design", BufferMode.REPLACE, small_design())
-    rules = DesignRules(SchemaFiles(ROOT / "schemas").check)
-    outcome = CommitConfigdocs(designs, RenderedDesigns(designs), lock, rules, validators)(CommitMode.NORMAL)
+    outcome = Desk(engine).commit(*validators)
     engine.dispose()
     return [finding for finding in outcome.findings if finding.name != "DeploymentStrategyNotSpecified"]
+
+
+def meanwhile(do: Callable[[], object], *found: Finding) -> Validator:
+    """A peer that takes so long that others get something done."""
+
+    def ask(_revision: int) -> Sequence[Finding]:
+        do()
+        return found
+
+    return Validator("Drydock", ask)
 
 
 def test_they_are_asked_at_the_same_time_and_told_in_their_order(database_url: str) -> None:
@@ -71,3 +115,81 @@ def test_a_bug_in_one_is_not_taken_for_an_answer(database_url: str) -> None:
 
     with pytest.raises(KeyError):
         commit(database_url, Validator("Drydock", broken))
+
+
+def test_a_peer_that_takes_its_time_keeps_nobody_out(desk: Desk) -> None:
+    """It may take minutes; the lock of the writers is not held for that."""
+
+    def others() -> None:
+        with desk.lock.held():
+            pass
+
+    assert desk.commit(meanwhile(others)).committed
+
+
+def test_what_was_loaded_while_the_peers_looked_is_not_committed_unseen(desk: Desk) -> None:
+    looked_at = desk.designs.landmarks().head
+
+    with pytest.raises(Conflict, match=f"revision {looked_at} was checked, {looked_at + 1} is in it") as refused:
+        desk.commit(meanwhile(lambda: desk.load("other", mode=BufferMode.APPEND)))
+
+    assert refused.value.again
+    assert desk.committed() == []
+    assert desk.commit().revision == looked_at + 1
+    assert desk.committed() == [looked_at + 1]
+
+
+def test_of_two_commits_of_different_buffers_one_is_refused(desk: Desk) -> None:
+    def another_commits() -> None:
+        desk.load("design", mode=BufferMode.REPLACE)
+        assert desk.commit().committed
+
+    with pytest.raises(Conflict, match="no documents in the buffer"):
+        desk.commit(meanwhile(another_commits))
+
+    assert desk.committed() == [desk.designs.landmarks().head]
+
+
+def test_of_many_commits_at_once_one_commits(desk: Desk) -> None:
+    together = threading.Barrier(3, timeout=20)
+
+    def one_of_them() -> bool:
+        looked = threading.Event()
+
+        def look() -> None:
+            looked.set()
+            together.wait()
+
+        while True:
+            try:
+                return desk.commit(meanwhile(look)).committed
+            except Conflict as refused:
+                if looked.is_set() or not isinstance(refused, Blocked):
+                    return False
+
+    with ThreadPoolExecutor(3) as threads:
+        outcomes = [threads.submit(one_of_them) for _ in range(3)]
+
+    assert sorted(one.result() for one in outcomes) == [False, False, True]
+    assert desk.committed() == [desk.designs.landmarks().head]
+
+
+def test_a_writer_who_is_at_it_when_the_peers_have_answered_keeps_the_commit_out(desk: Desk) -> None:
+    with ExitStack() as writing, pytest.raises(Blocked):
+        desk.commit(meanwhile(lambda: writing.enter_context(SqlWriterLock(desk.engine).held())))
+
+    assert desk.committed() == []
+
+
+@pytest.mark.parametrize(
+    ("mode", "found"), [(CommitMode.DRYRUN, ()), (CommitMode.NORMAL, (error("P", "no"),))], ids=["dry run", "refused"]
+)
+def test_what_commits_nothing_tells_what_it_found_of_the_buffer_that_it_saw(
+    desk: Desk, mode: CommitMode, found: Sequence[Finding]
+) -> None:
+    looked_at = desk.designs.landmarks().head
+
+    outcome = desk.commit(meanwhile(lambda: desk.load("design"), *found), mode=mode)
+
+    assert (outcome.revision, outcome.committed) == (looked_at, False)
+    assert desk.committed() == []

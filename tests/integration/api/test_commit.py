@@ -1,6 +1,7 @@
 """Putting the buffer into force: what is checked, what is found, and what comes of it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import falcon
@@ -8,6 +9,7 @@ import pytest
 from falcon.testing import Result
 
 from tests.factories import document, group_entry, layering_policy, node_document, strategy_document
+from tests.integration.api.conftest import NO_FAULT
 from tests.integration.api.wire import (
     Site,
     configuration,
@@ -353,3 +355,35 @@ def test_a_drydock_that_cannot_say_anything_is_an_error(site: Site, answer: Answ
     assert said["message"] == "Drydock unable to validate configdocs or an invalid response has been returned"
     assert (said["source"], bool(said["diagnostic"])) == ("Drydock", True)
     assert site.admin.commit(force="true").status == falcon.HTTP_200
+
+
+@dataclass
+class Meanwhile(Answer):
+    """An answer before which something else happens."""
+
+    do: Callable[[], object] = str
+
+    @property
+    def content(self) -> bytes:
+        self.do()
+        return super().content
+
+
+def test_what_is_loaded_while_drydock_looks_is_taken_and_the_commit_is_refused(site: Site) -> None:
+    """Nobody waits for Drydock, which may take minutes, and nothing is committed that it did not see."""
+    loaded: list[Result] = []
+    other = node_document("n9")
+    look = Meanwhile(body=NO_FAULT.body, do=lambda: loaded.append(site.admin.load("other", other, buffermode="append")))
+    site.drydock.on("POST /validatedesign", look, NO_FAULT)
+    site.admin.load("design", *small_design())
+
+    answer = site.admin.commit()
+
+    assert [one.status for one in loaded] == [falcon.HTTP_201]
+    assert (answer.status, answer.json["message"]) == (
+        falcon.HTTP_409, "Unable to commit configuration documents",
+    )  # fmt: skip
+    assert answer.json["reason"].startswith("The buffer was changed while it was checked: ")
+    assert answer.json["retry"] is True
+    assert (is_committed(site), is_in_buffer(site)) == (False, True)
+    assert site.admin.commit().status == falcon.HTTP_200
