@@ -109,7 +109,9 @@ def errors_page() -> str:
         "`errorType` and the list of messages, `code` repeats the status, `retry` says whether the same request may",
         "work later. `X-Shipyard-Req` names the request. The first line that fits an error counts. Below `/configdocs`",
         "`errorType` is `AppError` where this table says `ApiError`, but for a Forbidden, and a Conflict may say",
-        "itself that asking again helps.\n",
+        "itself that asking again helps. A Deckhand that keeps the documents and answers with an error is told as a",
+        "500 with `AppError`, its code and its text, wherever it is asked; one that gives no answer, as the 503 of",
+        "this table.\n",
         "| error | status | errorType | retry | meaning |",
         "|---|---|---|---|---|",
     ]

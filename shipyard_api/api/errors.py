@@ -63,6 +63,10 @@ TABLE: tuple[tuple[type[Exception], str, str, bool], ...] = (
 )
 
 
+# The one peer whose trouble has words of its own wherever it shows, in the contract as in its adapter.
+_DESIGN_STORE = "Deckhand"
+
+
 def install(app: "falcon.App[Any, Any]") -> None:
     """Let every error of ours, of the framework, and every bug end in a Status object."""
     app.add_error_handler(Exception, _bug)
@@ -106,11 +110,29 @@ def _peer(req: falcon.Request, resp: falcon.Response, error: PeerError, _params:
     code, error_type, retry = lookup(type(error))
     LOG.error("peer in trouble", extra={"trouble": str(error)})
     title, reason = f"{error.system} does not answer as it should", f"{error.operation}: {error.detail}"
-    if hasattr(req.context, "peer_trouble"):
+    if error.system == _DESIGN_STORE:
+        title, reason, error_type = _told_of_designs(error, title), _responded(error, reason), "AppError"
+        if error.code is not None or isinstance(error, Refused):
+            code, retry = falcon.HTTP_500, False
+    elif hasattr(req.context, "peer_trouble"):
         # What the contract has clients told when this peer fails, here (contract: shipyard-rest, 10).
         title, error_type = req.context.peer_trouble, "AppError"
         reason = f"{error.system} has responded unexpectedly: {reason}"
     _answer(req, resp, code, title, reason, error_type, retry=retry)
+
+
+def _told_of_designs(error: PeerError, otherwise: str) -> str:
+    """Return what the contract has clients told when the store of designs is in trouble (shipyard-rest, 3 and 5.4)."""
+    if not error.operation.startswith("GET "):
+        return otherwise
+    is_rendering = error.operation.endswith("/rendered-documents")
+    return "Deckhand indicated an error while rendering" if is_rendering else "Unable to retrieve revisions"
+
+
+def _responded(error: PeerError, otherwise: str) -> str:
+    """Return the code and the text of the peer's answer as the contract writes them, or what else there is to say."""
+    text = error.detail.removeprefix(f"answered {error.code}").removeprefix(":").strip()
+    return f"{error.system} has responded unexpectedly: " + (f"{error.code}:{text}" if error.code else otherwise)
 
 
 def _store(req: falcon.Request, resp: falcon.Response, error: StoreUnavailable, _params: Any) -> None:

@@ -122,7 +122,8 @@ class DesignStore(Protocol):
 
         No documents: the collection is gone from the new revision. ``head`` is the newest revision that the caller
         has seen. Raises Overtaken if there is a newer one, UnknownRevision for ``base``, DocumentElsewhere,
-        SecondLayeringPolicy, NoSecretKey; then nothing is stored. One writer at a time is the caller's to see to
+        SecondLayeringPolicy, NoSecretKey; then nothing is stored. A store that is a peer may raise Refused with the
+        code 400 for documents that it does not take. One writer at a time is the caller's to see to
         (``WriterLock``); a store that is a peer cannot notice being overtaken in the last moment.
         """
 

@@ -6,14 +6,18 @@ no, repeating the same request gives the same answer. ``Busy``: not now, ask aga
 
 
 class PeerError(Exception):
-    """Base of all failures of a peer. ``system`` and ``operation`` say whom we asked and for what."""
+    """Base of all failures of a peer. ``system`` and ``operation`` say whom we asked and for what.
 
-    def __init__(self, system: str, operation: str, detail: str, *, marker: str = "") -> None:
+    ``code``: the status code of an answer that is the peer's own last word, as far as that is known.
+    """
+
+    def __init__(self, system: str, operation: str, detail: str, *, marker: str = "", code: int | None = None) -> None:
         super().__init__(f"{system} {operation}: {detail}")
         self.system = system
         self.operation = operation
         self.detail = detail
         self.marker = marker
+        self.code = code
 
 
 class Unavailable(PeerError):

@@ -25,9 +25,11 @@ from shipyard_api.ports.documents import (
     SecondLayeringPolicy,
     WriterLock,
 )
+from shipyard_api.ports.errors import Refused
 from shipyard_api.usecases.versions import Versions, read_versions
 
 UNSUITABLE = "Document(s) invalid syntax or otherwise unsuitable"
+_ELSEWHERE = "Documents may not exist in more than one collection"
 
 
 class BufferOccupied(Conflict):
@@ -120,10 +122,15 @@ class LoadConfigdocs:
         try:
             return self.designs.put(name, documents, base=base, head=head)
         except DocumentElsewhere as elsewhere:
-            title = "Documents may not exist in more than one collection"
-            raise Conflict(title, str(elsewhere)) from elsewhere
+            raise Conflict(_ELSEWHERE, str(elsewhere)) from elsewhere
         except SecondLayeringPolicy as second:
             raise Conflict("There can be only one layering policy", str(second)) from second
+        except Refused as refused:
+            if refused.code == 400:
+                raise Invalid(UNSUITABLE, refused.detail) from refused
+            if refused.code == 409:
+                raise Conflict(_ELSEWHERE, refused.detail) from refused
+            raise
         except NoSecretKey as locked:
             findings = [
                 error(

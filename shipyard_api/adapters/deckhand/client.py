@@ -25,6 +25,8 @@ LIMITS = Limits(
     text=2 * LARGEST_ANSWER,
 )
 
+# What is said by whoever stands before a Deckhand that is away, or by one that is too slow.
+_LATER = frozenset({408, 502, 503, 504})
 _NO_REVISION = ("RevisionNotFound", "HTTPNotFound")  # the second one is what lists of documents say
 
 
@@ -218,7 +220,7 @@ def _is_absent(answer: Response, *kinds: str) -> bool:
     kind = kind_of(_status(answer))
     if not kind:
         # Somebody else's 404 (a proxy, a wrong address) must not make a revision count as unknown.
-        raise Unavailable(SYSTEM, answer.operation, "answered 404, but not in Deckhand's words")
+        raise Unavailable(SYSTEM, answer.operation, "answered 404, but not in Deckhand's words", code=404)
     return kind in kinds
 
 
@@ -236,7 +238,8 @@ def _fault(answer: Response) -> PeerError:
         pause = retry_after(answer.headers, now=datetime.now(UTC))
         return Busy(SYSTEM, answer.operation, _said(answer), retry_after=pause)
     kind = Refused if answer.status < 500 and answer.status != 408 else Unavailable
-    return kind(SYSTEM, answer.operation, _said(answer))
+    code = None if answer.status in _LATER else answer.status
+    return kind(SYSTEM, answer.operation, _said(answer), code=code)
 
 
 def _said(answer: Response) -> str:

@@ -118,10 +118,11 @@ def made_by(answer: Iterable[JsonObject]) -> Revision | None:
 def check_load(collection: Collection, documents: Sequence[Document], base: Iterable[StoredDocument]) -> None:
     """Raise what Deckhand would do wrong, or answer with 500, if it were sent these documents on top of ``base``.
 
-    Raises Refused for what it cannot keep, DocumentElsewhere and SecondLayeringPolicy (A4, A13).
+    Raises Refused for what it cannot keep, with the code that it should have for that, DocumentElsewhere and
+    SecondLayeringPolicy (A4, A13).
     """
     if faults := list(_faults(collection, documents)):
-        raise Refused(SYSTEM, f"put {collection}", "; ".join(faults))
+        raise Refused(SYSTEM, f"put {collection}", "; ".join(faults), code=400)
     others = [one for one in base if one.collection != collection]
     owners = {one.document.identity: one.collection for one in others}
     for document in documents:

@@ -201,8 +201,9 @@ def test_documents_of_older_deckhands_get_their_defaults(peer: Peer, designs: De
 def test_what_would_break_deckhand_is_refused_and_not_sent(
     peer: Peer, designs: DeckhandDesigns, documents: list[Document], collection: str, told: str
 ) -> None:
-    with pytest.raises(Refused, match=told):
+    with pytest.raises(Refused, match=told) as refused:
         put(designs, *documents, collection=collection)
+    assert refused.value.code == 400
     assert peer.changes == []
 
 
