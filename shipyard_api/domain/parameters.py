@@ -137,7 +137,7 @@ def _unknown(name: ActionName, key: str, known: frozenset[str]) -> Finding:
     likely = difflib.get_close_matches(key.lower().replace("_", "-"), {one.replace("_", "-") for one in known}, 1)
     meant = next((one for one in sorted(known) if likely and one.replace("_", "-") == likely[0]), None)
     elsewhere = sorted(other.value for other, keys in KNOWN.items() if key in keys)
-    message = f"The parameter {_shown(key)} means nothing to {name.value}; it is stored, and does nothing."
+    message = f"The parameter {_shown(key)} means nothing to {name.value}."
     if meant:
         message += f" Did you mean {meant}?"
     elif elsewhere:

@@ -85,20 +85,10 @@ class SqlActions:
             "state": RunState.QUEUED.value,
             "wake_at": sa.func.now(),
         }
-        try:
-            with self._connection.begin_nested():
-                row = self._connection.execute(t.actions.insert().values(**values).returning(*_SHOWN)).one()
-        except IntegrityError as error:
-            constraint = error.orig.diag.constraint_name if error.orig else ""  # type: ignore[attr-defined]  # psycopg2's own error
-            if constraint == t.ONE_FOR_EACH_KEY:
-                raise RequestKeyTaken from error
-            if constraint != t.ONE_SITE_ACTION:
-                raise
-            running = self.running_site_action()
-            if running is None:
-                # It ended between the insert and this look: to the caller, the site was busy when they asked.
-                raise SiteBusy(ActionId("(just ended)"), action.name) from error
-            raise SiteBusy(*running) from error
+        row = self._insert(values)
+        while row is None:
+            # What was in the way ended between the insert and the look at it, so nothing is in the way any more.
+            row = self._insert(values)
         self._connection.execute(
             t.steps.insert(),
             [
@@ -110,6 +100,22 @@ class SqlActions:
         journal.record(self._connection, journal.Line(action.id, row.epoch, None, row.created_at, "api"), action.facts)
         self._turns.wake(action.id, None)
         return _action(row)
+
+    def _insert(self, values: Mapping[str, Any]) -> sa.Row[Any] | None:
+        """Return the row of a new action, None if another one kept it out and has ended by now."""
+        try:
+            with self._connection.begin_nested():
+                return self._connection.execute(t.actions.insert().values(**values).returning(*_SHOWN)).one()
+        except IntegrityError as error:
+            constraint = error.orig.diag.constraint_name if error.orig else ""  # type: ignore[attr-defined]  # psycopg2's own error
+            if constraint == t.ONE_FOR_EACH_KEY:
+                raise RequestKeyTaken from error
+            if constraint != t.ONE_SITE_ACTION:
+                raise
+            running = self.running_site_action()
+            if running is not None:
+                raise SiteBusy(*running) from error
+            return None
 
     def with_key(self, caller: str, key: str) -> tuple[ActionRecord, bytes] | None:
         """Return the action of this key."""

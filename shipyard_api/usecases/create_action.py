@@ -14,7 +14,7 @@ from shipyard_api.domain.actions import CHECKS, EXCLUSIVE, ActionId, ActionName,
 from shipyard_api.domain.configdocs import Revision, canonical
 from shipyard_api.domain.errors import Conflict, Invalid, KeyReused, Precondition, ShipyardError
 from shipyard_api.domain.facts import Noted
-from shipyard_api.domain.findings import Finding, errors
+from shipyard_api.domain.findings import Finding, Level, error, errors
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import (
     ALLOW_INTERMEDIATE_COMMITS,
@@ -38,6 +38,8 @@ LOG = logging.getLogger(__name__)
 
 # Whether there are any is what counts; more than this need not be named.
 _MOST_COMMITS = 100
+# As many nodes are named in a sentence.
+_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,20 +150,20 @@ class CreateAction:
         checked = self.check(request)
         if checked.refused:
             raise checked.refused
-        if told := checked.let_through:
-            fields = {"action": request.name.value, "revision": checked.revision, "user": caller.user, **told}
-            LOG.warning("let through as asked", extra=fields)
-        action = self._new(checked, caller)
+        new = self._new(checked, caller)
         try:
             with self.store.begin() as tx:
                 self._look_out(tx, checked)
                 with site_is_busy():
-                    return Created(tx.actions.create(action), checked.told)
+                    action = tx.actions.create(new)
         except (Conflict, RequestKeyTaken):
             # What is in the way may be this very request, sent twice at once.
             if earlier := self._earlier(request, caller):
                 return earlier
             raise
+        if told := checked.let_through:
+            LOG.warning("let through as asked", extra={"action": action.id, "revision": action.revision, **told})
+        return Created(action, checked.told)
 
     def foresee(self, request: ActionRequest, landmarks: Landmarks, revision: Revision | None) -> Checked:
         """Return what the action would work from, and what would refuse it now. Changes nothing.
@@ -219,7 +221,7 @@ class CreateAction:
         if design.inputs is None or (checked.wrong and not parameters.continues_on_fail):
             return checked.but(Invalid("Document validation failed", "InvalidConfigurationDocuments", design.findings))
         if request.name not in self.definitions:
-            return checked.but(_not_yet(request.name, parameters, landmarks))
+            return checked.but(self._not_yet(request.name, parameters, landmarks))
         return checked
 
     def read(self, name: ActionName, revision: Revision) -> Design:
@@ -232,6 +234,34 @@ class CreateAction:
             return Design(*read(revision, self.rendered.of(revision)))
         except RenderingFailed as failed:
             return Design(findings=failed.findings)
+
+    def _not_yet(self, name: ActionName, parameters: Parameters, landmarks: Landmarks) -> ShipyardError:
+        """Return why an action on single servers does not run: what is wrong with it, or that none does so far."""
+        target = parameters.target_revision if name is ActionName.REDEPLOY_SERVER else TargetRevision.COMMITTED
+        revision = _revision_of(target, landmarks)
+        if revision is None:
+            return Precondition(
+                "Target revision not found",
+                f"There is no {target.value} revision to deploy from. Choose another one with the parameter "
+                f"{TARGET_REVISION}.",
+            )
+        try:
+            known = self.rendered.inventory(revision).nodes
+        except RenderingFailed as failed:
+            return Invalid("Document validation failed", "InvalidConfigurationDocuments", failed.findings)
+        unknown = [
+            error("UnknownNode", f"Revision {revision} has no node {node}.")
+            for node in parameters.targets
+            if node not in known
+        ]
+        if unknown:
+            return Invalid("Unknown nodes", " ".join(finding.message for finding in unknown[:_NAMED]), unknown)
+        nodes = ", ".join(parameters.targets[:_NAMED]) + (", …" if len(parameters.targets) > _NAMED else "")
+        return Conflict(
+            "Action not available",
+            f"{name.value} of {nodes} was checked and is in order, but this release cannot take a server out of the "
+            "cluster before it is worked on, and does not touch one that may be in use. Nothing was changed.",
+        )
 
     def _look_out(self, tx: Transaction, checked: Checked) -> None:
         """Refuse an action on nodes that earlier work still holds."""
@@ -271,6 +301,7 @@ class CreateAction:
             return Checked(request=request, told=invalid.findings, refused=invalid)
         strict = None
         if warnings and request.strict:
+            warnings = tuple(replace(finding, level=Level.ERROR) for finding in warnings)
             strict = Invalid("Invalid parameters", " ".join(finding.message for finding in warnings), warnings)
         allowed = request.allow_intermediate_commits
         return Checked(request=request, parameters=parameters, told=warnings, allowed=allowed, refused=strict)
@@ -336,22 +367,6 @@ def _allows_intermediate_commits(request: ActionRequest, parameters: Parameters)
     if ALLOW_INTERMEDIATE_COMMITS not in request.parameters:
         return request.allow_intermediate_commits
     return bool(parameters.allows_intermediate_commits or request.allow_intermediate_commits)
-
-
-def _not_yet(name: ActionName, parameters: Parameters, landmarks: Landmarks) -> ShipyardError:
-    """Return why an action that was found to be fine does not run."""
-    if name is ActionName.REDEPLOY_SERVER and _revision_of(parameters.target_revision, landmarks) is None:
-        return Precondition(
-            "Target revision not found",
-            f"There is no {parameters.target_revision.value} revision to deploy from. Choose another one with the "
-            f"parameter {TARGET_REVISION}.",
-        )
-    nodes = ", ".join(parameters.targets[:5]) + (", …" if len(parameters.targets) > 5 else "")
-    return Conflict(
-        "Action not available",
-        f"{name.value} of {nodes} was checked and is in order, but this release cannot take a server out of the "
-        "cluster before it is worked on, and does not touch one that may be in use. Nothing was changed.",
-    )
 
 
 def _revision_of(target: TargetRevision, landmarks: Landmarks) -> Revision | None:

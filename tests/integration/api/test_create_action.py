@@ -356,7 +356,10 @@ def test_what_is_let_through_is_written_to_the_log(site: Site, caplog: pytest.Lo
     commit_again(site, 2)
 
     with caplog.at_level("INFO"):
-        site.admin.act(allow_intermediate_commits="true")
+        action = site.admin.act(allow_intermediate_commits="true").json["id"]
+        assert site.admin.act(allow_intermediate_commits="true").status == falcon.HTTP_409, (
+            "it is let through no further"
+        )
 
     (line,) = [record for record in caplog.records if record.message == "let through as asked"]
-    assert (line.intermediate, line.revision) == ([1, 2], 3)  # type: ignore[attr-defined]  # fields of ours
+    assert (line.action, line.intermediate, line.revision) == (action, [1, 2], 3)  # type: ignore[attr-defined]  # ours

@@ -153,6 +153,20 @@ def test_a_redeploy_names_the_revision_that_it_needs(site: Site, target: str, ta
     assert ask(site, "redeploy_server", {"server-name": "n1", "target-revision": target}).status == falcon.HTTP_409
 
 
+@pytest.mark.parametrize("name", TARGETED)
+def test_servers_that_the_design_does_not_have_are_named(site: Site, name: str) -> None:
+    revision = site.commit(*small_design())
+    acted_on(site, revision, RevisionTag.SITE_ACTION_SUCCESS)
+
+    answer = ask(site, name, {"target_nodes": ["n1", "n3,n2", "nobody"]})
+
+    assert (answer.status, answer.json["message"]) == (falcon.HTTP_400, "Unknown nodes")
+    assert [one["message"] for one in answer.json["details"]["messageList"]] == [
+        f"Revision {revision} has no node n3.",
+        f"Revision {revision} has no node nobody.",
+    ]
+
+
 def test_a_parameter_that_means_nothing_is_kept_and_told(site: Site) -> None:
     site.commit(*small_design())
 
@@ -176,7 +190,8 @@ def test_asked_to_be_strict_it_refuses_and_changes_nothing(site: Site, engine: s
     answer = ask(site, "deploy_site", {"continue_on_fail": "true", "x": 1}, strict="true")
 
     assert (answer.status, answer.json["message"]) == (falcon.HTTP_400, "Invalid parameters")
-    assert [one["name"] for one in messages(answer)] == ["UnknownParameter", "UnknownParameter"]
+    assert [(one["name"], one["level"]) for one in messages(answer)] == [("UnknownParameter", "Error")] * 2
+    assert answer.json["details"]["errorCount"] == 2
     assert counts(engine) == before
     assert ask(site, "deploy_site", {"continue-on-fail": "true"}, strict="true").status == falcon.HTTP_201
 
