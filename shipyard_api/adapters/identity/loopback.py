@@ -2,8 +2,12 @@
 
 That a request comes over loopback is not enough: a proxy on this machine passes on requests of strangers, and a page
 of a stranger, open in a browser on this machine, sends requests of its own, by a name that leads here if it must.
+
+A browser says enough to be told apart. A proxy need not: one that speaks HTTP/1.1, names the address that it passes
+requests on to, and adds no header of its own sends what curl sends. Nothing here can notice it, and so it is said.
 """
 
+import logging
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from ipaddress import IPv6Address, ip_address
@@ -13,9 +17,25 @@ from urllib.parse import urlsplit
 from shipyard_api.domain.errors import Forbidden
 from shipyard_api.ports.identity import Identity, Request
 
+LOG = logging.getLogger(__name__)
+
 EVERYBODY = Identity("anonymous", "anonymous", frozenset({"admin"}), user_id="anonymous")
 
-_PASSED_ON = ("HTTP_FORWARDED", "HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_HOST", "HTTP_X_REAL_IP", "HTTP_VIA")
+# What proxies, load balancers and caches add, each its own; no client of ours sends any of it.
+_PASSED_ON = frozenset((
+    "HTTP_VIA", "HTTP_CDN_LOOP", "HTTP_CLIENT_IP", "HTTP_TRUE_CLIENT_IP", "HTTP_FASTLY_CLIENT_IP",
+    "HTTP_FLY_CLIENT_IP", "HTTP_CLUSTER_CLIENT_IP", "HTTP_PROXY_CLIENT_IP", "HTTP_WL_PROXY_CLIENT_IP",
+    "HTTP_SURROGATE_CAPABILITY", "HTTP_MAX_FORWARDS", "HTTP_X_REAL_IP", "HTTP_X_CLIENT_IP",
+    "HTTP_X_CLUSTER_CLIENT_IP", "HTTP_X_AZURE_CLIENTIP", "HTTP_X_APPENGINE_USER_IP", "HTTP_X_REMOTE_IP",
+    "HTTP_X_REMOTE_ADDR", "HTTP_X_SCHEME", "HTTP_X_HOST", "HTTP_X_PROXYUSER_IP", "HTTP_X_PROXY_ID",
+    "HTTP_X_BLUECOAT_VIA", "HTTP_X_VARNISH", "HTTP_X_AMZN_TRACE_ID", "HTTP_X_AMZ_CF_ID",
+))  # fmt: skip
+_PASSED_ON_BEGINS = (
+    "HTTP_FORWARDED", "HTTP_X_FORWARD", "HTTP_X_ORIGINAL_", "HTTP_X_ORIGINATING_", "HTTP_X_ENVOY_", "HTTP_CF_",
+    "HTTP_X_ARR_", "HTTP_X_TRAEFIK_", "HTTP_X_KONG_",
+)  # fmt: skip
+# Only proxies still speak it by themselves, nginx among them (before its version 1.29.7).
+_OLD = ("HTTP/0.9", "HTTP/1.0")
 _PORTS = {"http": 80, "https": 443}
 _OURS = ("same-origin", "none")
 
@@ -24,6 +44,11 @@ class LoopbackIdentities:
     """Fills ``ports.identity.Identities``: everybody on this machine is an administrator."""
 
     challenge = 'Loopback realm="Shipyard"'
+
+    def __init__(self) -> None:
+        LOG.warning(
+            "no identities: whoever reaches this port, also through a proxy on this machine, is an administrator"
+        )
 
     def of(self, request: Request) -> Identity:
         """Return the one identity that there is; raises Forbidden, which says why."""
@@ -50,8 +75,11 @@ def _reasons(request: Request) -> Iterator[str]:
     # Over a unix socket a caller has no address.
     if caller and not _is_loopback(caller):
         yield "the request comes from elsewhere"
-    if any(name in request for name in _PASSED_ON):
-        yield "the request was passed on by a proxy"
+    passed_on = [name for name in request if name in _PASSED_ON or name.startswith(_PASSED_ON_BEGINS)]
+    if passed_on:
+        yield f"the request was passed on by a proxy ({passed_on[0].removeprefix('HTTP_').replace('_', '-').title()})"
+    if request.get("SERVER_PROTOCOL") in _OLD:
+        yield "the request was passed on by a proxy, or by a client that speaks HTTP/1.0 only"
     host = _origin(f"{request['wsgi.url_scheme']}://{request.get('HTTP_HOST', '')}")
     if host is None or not _is_loopback(host[1]):
         yield "the request is addressed to another host (Host)"

@@ -114,6 +114,17 @@ def test_who_is_only_passed_on_is_refused_and_told_why(port: int, headers: dict[
         assert "[identity] kind = none" in text
 
 
+def test_nginx_that_adds_no_header_is_known_by_its_old_http(port: int) -> None:
+    """As nginx before 1.29.7 sends it with ``proxy_pass http://127.0.0.1:9000;`` and nothing else."""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        head = f"GET {ACTIONS} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\nAccept: */*\r\n\r\n"
+        connection.sendall(head.encode())
+        answer = b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+
+    assert answer.split()[1] == "403"
+    assert "HTTP/1.0" in answer.partition("\r\n\r\n")[2]
+
+
 def test_health_is_for_everybody(port: int) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     assert ask(connection, path="/health", headers={"Host": "evil.example"})[0] == 204

@@ -1,5 +1,6 @@
 """Which requests come from this very machine, and from nobody that it only passes on."""
 
+import logging
 from typing import Any
 
 import pytest
@@ -19,7 +20,8 @@ class Accepted:
 
 
 def request(**changes: Any) -> dict[str, Any]:
-    made = {"wsgi.url_scheme": "http", "REMOTE_ADDR": "127.0.0.1", "HTTP_HOST": "127.0.0.1:9000", **changes}
+    made = {"wsgi.url_scheme": "http", "REMOTE_ADDR": "127.0.0.1", "HTTP_HOST": "127.0.0.1:9000"}
+    made |= {"SERVER_PROTOCOL": "HTTP/1.1", **changes}
     return {name.replace("__", "."): value for name, value in made.items() if value is not None}
 
 
@@ -38,6 +40,15 @@ HERE: dict[str, dict[str, Any]] = {
     "a page of ours": {"HTTP_ORIGIN": "http://127.0.0.1:9000", "HTTP_SEC_FETCH_SITE": "same-origin"},
     "a page of ours on the usual port": {"HTTP_HOST": "localhost", "HTTP_ORIGIN": "http://localhost:80"},
     "typed into a browser": {"HTTP_SEC_FETCH_SITE": "none"},
+    "as our command line asks": {
+        "HTTP_ACCEPT_ENCODING": "identity",
+        "HTTP_CONNECTION": "keep-alive",
+        "HTTP_X_CONTEXT_MARKER": "m",
+        "HTTP_X_AUTH_TOKEN": "t",
+        "HTTP_IDEMPOTENCY_KEY": "k",
+    },
+    "as Python's urllib asks": {"HTTP_CONNECTION": "close", "HTTP_USER_AGENT": "Python-urllib/3.11"},
+    "NOT NOTICED: nginx from 1.29.7 on, or any proxy that speaks 1.1 and adds nothing": {"HTTP_CONNECTION": None},
 }
 NOT_HERE: dict[str, tuple[dict[str, Any], str]] = {
     "from another machine": ({"REMOTE_ADDR": "10.0.0.5"}, "comes from elsewhere"),
@@ -63,7 +74,41 @@ NOT_HERE: dict[str, tuple[dict[str, Any], str]] = {
     "passed on, as the standard says": ({"HTTP_FORWARDED": "for=127.0.0.1"}, "by a proxy"),
     "passed on to a host": ({"HTTP_X_FORWARDED_HOST": "localhost"}, "by a proxy"),
     "passed on by nginx": ({"HTTP_X_REAL_IP": "127.0.0.1"}, "by a proxy"),
-    "passed on by a cache": ({"HTTP_VIA": "1.1 cache"}, "by a proxy"),
+    "passed on by a cache": ({"HTTP_VIA": "1.1 cache"}, "by a proxy (Via)"),
+    "passed on by nginx without a word, before 1.29.7": (
+        {"SERVER_PROTOCOL": "HTTP/1.0", "HTTP_CONNECTION": "close"},
+        "by a proxy, or by a client that speaks HTTP/1.0",
+    ),
+    "passed on in the oldest way": ({"SERVER_PROTOCOL": "HTTP/0.9"}, "by a proxy"),
+    **{
+        f"passed on with {name}": ({f"HTTP_{name.upper().replace('-', '_')}": "x"}, f"by a proxy ({name})")
+        for name in (
+            "X-Forwarded-Proto",
+            "X-Forwarded-Port",
+            "X-Forwarded-Server",
+            "X-Forwarded-Prefix",
+            "X-Forwarded-Anything",
+            "X-Forwarded",
+            "X-Forward-For",
+            "Forwarded-For",
+            "X-Client-Ip",
+            "Client-Ip",
+            "True-Client-Ip",
+            "Cf-Connecting-Ip",
+            "Cf-Ray",
+            "Cdn-Loop",
+            "Fly-Client-Ip",
+            "X-Original-Url",
+            "X-Original-Host",
+            "X-Originating-Ip",
+            "X-Envoy-External-Address",
+            "X-Cluster-Client-Ip",
+            "X-Amzn-Trace-Id",
+            "X-Varnish",
+            "X-Scheme",
+            "Max-Forwards",
+        )
+    },
 }
 
 
@@ -82,6 +127,14 @@ def test_whoever_is_not_here_is_told_why_they_are_refused(changes: dict[str, Any
     assert caught.value.title == "Forbidden"
     assert caught.value.reason.startswith("Without identities ([identity] kind = none)")
     assert told in caught.value.reason
+
+
+def test_that_everybody_is_an_administrator_is_said_at_start(caplog: pytest.LogCaptureFixture) -> None:
+    LoopbackIdentities()
+
+    [record] = caplog.records
+    assert record.levelno == logging.WARNING
+    assert "through a proxy on this machine" in record.message
 
 
 def test_a_token_makes_nobody_welcome() -> None:
