@@ -23,6 +23,7 @@ from shipyard_api.adapters.identity.loopback import LoopbackIdentities
 from shipyard_api.adapters.identity.options import IdentityKind
 from shipyard_api.adapters.identity.tokens import TokenIdentities
 from shipyard_api.adapters.keystone.options import Scope
+from shipyard_api.adapters.oslo_policy.options import USUAL_FILE
 from shipyard_api.adapters.oslo_policy.policy import OsloPolicy
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.procrastinate.worker import TurnWorker
@@ -178,7 +179,7 @@ def identities(settings: Settings, store: Store) -> Identities:
 def policy(settings: Settings) -> Policy:
     """Return what decides who may do what. Raises SettingsError for a policy file that cannot be used."""
     try:
-        return OsloPolicy(settings.policy.path)
+        return OsloPolicy(settings.policy.named, usual=USUAL_FILE)
     except ValueError as error:
         raise SettingsError([f"[policy] file: {error}"]) from error
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-DEFAULT_FILE = Path("/etc/shipyard/policy.yaml")
+USUAL_FILE = Path("/etc/shipyard/policy.yaml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,14 +11,12 @@ class PolicyOptions:
     """Who may do what.
 
     ``file``: a file with the rules that differ from ours (etc/policy.yaml is a sample); empty:
-    /etc/shipyard/policy.yaml, if it is there.
+    /etc/shipyard/policy.yaml, as soon as it is there.
     """
 
     file: str = ""
 
     @property
-    def path(self) -> Path | None:
-        """Return the file, if there is one or ought to be one."""
-        if self.file:
-            return Path(self.file)
-        return DEFAULT_FILE if DEFAULT_FILE.is_file() else None
+    def named(self) -> Path | None:
+        """Return the file that an operator named, and that has to be there."""
+        return Path(self.file) if self.file else None

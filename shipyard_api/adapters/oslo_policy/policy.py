@@ -21,7 +21,7 @@ from oslo_policy import policy
 from shipyard_api.domain.policy import ANYONE, BASIS, GUARDS, PREFIX, RULES, Rule
 from shipyard_api.ports.identity import Identity, PolicyBroken
 
-from .options import DEFAULT_FILE
+from .options import USUAL_FILE
 
 LOG = logging.getLogger(__name__)
 
@@ -30,19 +30,25 @@ MOST_DECIDED = 4096
 # A check that asks somebody else may be answered otherwise the next time.
 _ASKS = re.compile(r"https?:")
 
-_State = tuple[int, int, int]
+_State = tuple[int, ...] | None
+_ABSENT = None
 
 
 class OsloPolicy:
-    """Fills ``ports.identity.Policy``; may be shared by threads. Raises ValueError for a file that cannot be used."""
+    """Fills ``ports.identity.Policy``; may be shared by threads. Raises ValueError for a file that cannot be used.
 
-    def __init__(self, file: Path | None = None) -> None:
+    ``named``: a file that has to be there. ``usual``: without a named one, a file that counts as soon as it is there;
+    until then our defaults do. One that was there and is gone is one that cannot be used.
+    """
+
+    def __init__(self, named: Path | None = None, *, usual: Path | None = None) -> None:
         # What it has to say about rules that it does not understand, we say ourselves, once and in one line.
         logging.getLogger("oslo_policy").setLevel(logging.CRITICAL)
-        self._file = file
+        self._file = named or usual
         self._lock = threading.Lock()
-        self._state = _state(file)
-        self._enforcer: policy.Enforcer | None = _enforcer(file)
+        self._state = _state(self._file)
+        absent = self._state is _ABSENT and named is None
+        self._enforcer: policy.Enforcer | None = _enforcer(None if absent else self._file)
         self._decided: dict[tuple[policy.Enforcer, str, Identity], bool] = {}
 
     def allows(self, rule: str, identity: Identity) -> bool:
@@ -90,7 +96,7 @@ def sample() -> str:
     """Return a policy file with every rule, commented out."""
     lines = [
         "# Who may do what in Shipyard. Made by ./dev docs from shipyard_api/domain/policy.py; do not edit the sample.",
-        f"# A file of yours holds only the rules that you change: {DEFAULT_FILE}, or what [policy] file",
+        f"# A file of yours holds only the rules that you change: {USUAL_FILE}, or what [policy] file",
         "# names. It is read again when it changes. The language is oslo.policy's: role:NAME, rule:NAME, and, or, not,",
         "# ( ), ! for nobody, @ for everybody who is known. Every caller has the role anyone.",
         "",
@@ -125,14 +131,17 @@ def _decide(enforcer: policy.Enforcer, rule: str, identity: Identity) -> bool:
         raise PolicyBroken(f"{rule}: {error}") from error
 
 
-def _state(file: Path | None) -> _State | None:
-    """Return what tells one content of a file from another; None if there is no file."""
+def _state(file: Path | None) -> _State:
+    """Return what tells one content of a file from another; nothing at all if there is no file."""
     if file is None:
-        return None
+        return _ABSENT
     try:
         found = os.stat(file)  # noqa: PTH116  # at every request, and a third of the price
-    except OSError:
-        return None
+    except (FileNotFoundError, NotADirectoryError):
+        return _ABSENT
+    except OSError as error:
+        # It may be there, and forbid something.
+        return (error.errno or 0,)
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 

@@ -3,6 +3,7 @@
 import itertools
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -10,11 +11,13 @@ from typing import Any
 import pytest
 import yaml
 
+from shipyard_api import bootstrap
 from shipyard_api.adapters.oslo_policy import policy as adapter
 from shipyard_api.adapters.oslo_policy.options import PolicyOptions
 from shipyard_api.adapters.oslo_policy.policy import OsloPolicy, sample
 from shipyard_api.domain.policy import GUARDS, RULES, default_roles
 from shipyard_api.ports.identity import Identity, PolicyBroken
+from shipyard_api.settings import Settings, SettingsError
 
 LIST, CREATE = "workflow_orchestrator:list_actions", "workflow_orchestrator:create_action"
 ROLES = ("admin", "admin_ucp", "admin_ucp_viewer", "viewer", "peer", "operator", "anyone")
@@ -230,15 +233,91 @@ def test_the_sample_has_every_rule_and_changes_none(file: Path) -> None:
     assert all(rule.description in sample() for rule in RULES.values())
 
 
-def test_the_usual_file_counts_if_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = tmp_path / "usual.yaml"
-    monkeypatch.setattr("shipyard_api.adapters.oslo_policy.options.DEFAULT_FILE", usual)
-    assert PolicyOptions().path is None
-    assert PolicyOptions("/else/where").path == Path("/else/where")
+def test_a_usual_file_that_is_made_later_counts_from_the_next_request_on(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    policy = OsloPolicy(usual=file)
+    assert policy.allows(LIST, who("viewer"))
 
-    usual.touch()
-    assert PolicyOptions().path == usual
-    assert str(adapter.DEFAULT_FILE) == "/etc/shipyard/policy.yaml"
+    written(file, f'"{LIST}": "role:admin"')
+
+    assert not policy.allows(LIST, who("viewer"))
+    assert policy.allows(LIST, who("admin"))
+    assert caplog.records == []
+
+
+def test_a_usual_file_counts_whose_directory_is_made_later(tmp_path: Path) -> None:
+    file = tmp_path / "shipyard" / "policy.yaml"
+    policy = OsloPolicy(usual=file)
+    assert policy.allows(LIST, who("viewer"))
+    file.parent.mkdir()
+    assert policy.allows(LIST, who("viewer"))
+
+    written(file, f'"{LIST}": "!"')
+
+    assert not policy.allows(LIST, who("viewer"))
+
+
+def test_a_usual_file_that_is_made_and_vanishes_lets_nobody_in_until_it_is_back(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    policy = OsloPolicy(usual=file)
+    written(file, f'"{LIST}": "role:admin"')
+    assert policy.allows(LIST, who("admin"))
+
+    file.unlink()
+    for _ in range(3):
+        with pytest.raises(PolicyBroken):
+            policy.allows(LIST, who("admin"))
+    assert [record.levelno for record in caplog.records] == [logging.ERROR]
+
+    written(file, "")
+    assert policy.allows(LIST, who("viewer"))
+
+
+def test_a_usual_file_that_is_made_with_a_fault_lets_nobody_in(file: Path) -> None:
+    policy = OsloPolicy(usual=file)
+    written(file, "{")
+
+    with pytest.raises(PolicyBroken):
+        policy.allows(LIST, who("admin"))
+
+
+WRONG_FROM_THE_START = {
+    "a fault": lambda file: file.write_text("{"),
+    "a directory": lambda file: file.mkdir(),
+    "a link to itself": lambda file: file.symlink_to(file),
+}
+
+
+@pytest.mark.parametrize("make", WRONG_FROM_THE_START.values(), ids=WRONG_FROM_THE_START)
+def test_a_usual_file_that_cannot_be_read_is_not_taken_for_none(file: Path, make: Callable[[Path], object]) -> None:
+    make(file)
+
+    with pytest.raises(ValueError, match=r"policy\.yaml"):
+        OsloPolicy(usual=file)
+
+
+def test_a_named_file_has_to_be_there_whatever_the_usual_one_says(file: Path, tmp_path: Path) -> None:
+    written(file, f'"{LIST}": "!"')
+    with pytest.raises(ValueError, match="No such file"):
+        OsloPolicy(tmp_path / "named.yaml", usual=file)
+
+    named = written(tmp_path / "named.yaml", "")
+    assert OsloPolicy(named, usual=file).allows(LIST, who("admin"))
+
+
+def test_the_service_watches_for_the_usual_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert str(bootstrap.USUAL_FILE) == "/etc/shipyard/policy.yaml"
+    monkeypatch.setattr(bootstrap, "USUAL_FILE", file)
+    policy = bootstrap.policy(Settings())
+    assert policy.allows(LIST, who("viewer"))
+
+    written(file, f'"{LIST}": "!"')
+
+    assert not policy.allows(LIST, who("viewer"))
+    with pytest.raises(SettingsError, match="No such file"):
+        bootstrap.policy(Settings(policy=PolicyOptions("/else/where")))
 
 
 def test_a_decision_is_remembered_for_the_same_caller_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
