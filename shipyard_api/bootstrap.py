@@ -169,7 +169,11 @@ def identities(settings: Settings, store: Store) -> Identities:
     own = settings.identity
     match own.kind:
         case IdentityKind.TOKEN:
-            return TokenIdentities(ApiTokens(store).authenticate, cache_seconds=own.token_cache_seconds)
+            return TokenIdentities(
+                ApiTokens(store).authenticate,
+                cache_seconds=own.token_cache_seconds,
+                at_once=max(1, settings.database.pool_size // 2),
+            )
         case IdentityKind.KEYSTONE:
             return _keystone_identities(settings)
         case IdentityKind.NONE:

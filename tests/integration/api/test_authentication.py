@@ -8,6 +8,9 @@ from typing import Any
 import falcon
 import pytest
 
+from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
+from shipyard_api.domain.errors import Unauthenticated
+from shipyard_api.storage.unit_of_work import SqlStore, connect, connect_readers
 from shipyard_api.usecases.tokens import ApiTokens
 from tests.integration.api import description
 from tests.integration.api.wire import Caller, Site, small_design
@@ -97,6 +100,21 @@ def test_a_revoked_token_is_worthless_at_once(site: Site, app: "falcon.App[Any, 
     tokens.revoke(made.id)
 
     assert eve.get("/actions").status == falcon.HTTP_401
+
+
+def test_tokens_are_looked_up_without_the_connections_of_those_who_write(shared_url: str, site: Site) -> None:
+    _, secret = ApiTokens(site.store).create("bob", "viewer")
+    engine, readers = connect(shared_url, pool_size=1), connect_readers(shared_url, pool_size=1)
+    tokens = ApiTokens(SqlStore(engine, ProcrastinateWakeup(), readers))
+    try:
+        tokens.authenticate(secret)  # its use is written down now, and not again for a minute
+        with engine.connect(), engine.connect():
+            assert tokens.authenticate(secret).name == "bob"
+            with pytest.raises(Unauthenticated):
+                tokens.authenticate("wrong")
+    finally:
+        engine.dispose()
+        readers.dispose()
 
 
 def test_an_expired_token_is_worthless(site: Site, app: "falcon.App[Any, Any]") -> None:

@@ -1,5 +1,8 @@
 """What is remembered of our own tokens, for how long, and how many of them."""
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -7,7 +10,7 @@ import pytest
 from shipyard_api.adapters.identity import tokens as adapter
 from shipyard_api.adapters.identity.tokens import TokenIdentities
 from shipyard_api.domain.errors import Unauthenticated
-from shipyard_api.ports.store import TokenRecord
+from shipyard_api.ports.store import StoreUnavailable, TokenRecord
 
 
 class LookUps:
@@ -39,7 +42,7 @@ class Clock:
 
 
 def identities(look_ups: LookUps, clock: Clock, seconds: float = 2.0) -> TokenIdentities:
-    return TokenIdentities(look_ups, cache_seconds=seconds, monotonic=clock)
+    return TokenIdentities(look_ups, cache_seconds=seconds, at_once=2, monotonic=clock)
 
 
 def request(secret: str) -> dict[str, str]:
@@ -96,14 +99,89 @@ def test_with_no_time_nothing_is_remembered() -> None:
     assert look_ups.made == ["a", "a"]
 
 
-def test_a_secret_that_was_wrong_is_looked_up_again_so_that_a_new_token_is_good_at_once() -> None:
+def test_a_secret_that_was_wrong_is_not_looked_up_again_for_a_moment() -> None:
+    look_ups, clock = LookUps(), Clock()
+    known = identities(look_ups, clock)
+    for _ in range(3):
+        with pytest.raises(Unauthenticated):
+            known.of(request("a"))
+    assert look_ups.made == ["a"]
+
+    clock.now += 1.999
+    with pytest.raises(Unauthenticated):
+        known.of(request("a"))
+    look_ups.tokens = LookUps("a").tokens
+    clock.now += 0.001
+    assert known.of(request("a")).key == "id-a"
+    assert look_ups.made == ["a", "a"]
+
+
+@pytest.mark.parametrize(("seconds", "looked_up"), [(0.0, 2), (1.0, 2), (3600.0, 1)])
+def test_a_wrong_secret_is_remembered_no_longer_than_a_good_one(seconds: float, looked_up: int) -> None:
+    look_ups, clock = LookUps(), Clock()
+    known = identities(look_ups, clock, seconds)
+    for _ in range(2):
+        with pytest.raises(Unauthenticated):
+            known.of(request("a"))
+        clock.now += 1.5
+    assert len(look_ups.made) == looked_up
+
+
+def test_a_token_that_is_made_after_others_were_wrong_is_good_at_once() -> None:
     look_ups = LookUps()
     known = identities(look_ups, Clock())
     with pytest.raises(Unauthenticated):
         known.of(request("a"))
-    look_ups.tokens = LookUps("a").tokens
+    look_ups.tokens = LookUps("b").tokens
 
-    assert known.of(request("a")).key == "id-a"
+    assert known.of(request("b")).key == "id-b"
+
+
+def test_wrong_secrets_have_a_bound_and_push_out_none_that_is_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapter, "MOST_KNOWN", 3)
+    look_ups = LookUps("good")
+    known = identities(look_ups, Clock())
+    known.of(request("good"))
+    for secret in "abcdefgh":
+        with pytest.raises(Unauthenticated):
+            known.of(request(secret))
+
+    known.of(request("good"))
+    assert look_ups.made == ["good", *"abcdefgh"]
+    assert len(known._wrong) == 3
+
+
+class Held:
+    """Look-ups that last until a test lets them end."""
+
+    def __init__(self) -> None:
+        self.under_way: list[str] = []
+        self.end = threading.Event()
+
+    def __call__(self, secret: str) -> TokenRecord:
+        if secret == "good":
+            return LookUps("good").tokens["good"]
+        self.under_way.append(secret)
+        self.end.wait(60)
+        raise Unauthenticated
+
+
+def test_only_so_many_look_ups_are_under_way_and_who_is_known_waits_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Held()
+    known = TokenIdentities(held, cache_seconds=60, at_once=2)
+    known.of(request("good"))
+    with ThreadPoolExecutor(5) as threads:
+        waiting = [threads.submit(known.of, request(secret)) for secret in "abcde"]
+        while len(held.under_way) < 2:
+            time.sleep(0.001)
+        assert known.of(request("good")).key == "id-good"
+        monkeypatch.setattr(adapter, "LONGEST_WAIT", 0.01)
+        with pytest.raises(StoreUnavailable):
+            known.of(request("f"))
+        assert len(held.under_way) == 2
+        held.end.set()
+    assert {type(one.exception()) for one in waiting} == {Unauthenticated}
+    assert sorted(held.under_way) == [*"abcde"]
 
 
 def test_a_token_is_not_remembered_beyond_its_own_end() -> None:
