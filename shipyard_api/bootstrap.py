@@ -278,6 +278,8 @@ def _keystone_identities(settings: Settings) -> Identities:
             keystone,
             uri=own.www_authenticate_uri or keystone.auth_url,
             cache_seconds=own.keystone_cache_seconds,
+            answer_seconds=own.keystone_answer_seconds,
+            at_once=own.keystone_at_once,
             service_roles=[role.strip() for role in own.service_token_roles.split(",") if role.strip()],
             project=(own.project, own.project_domain) if own.project else None,
         )

@@ -11,14 +11,21 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 ACCOUNT, PASSWORD = "shipyard", "pw-of-the-account"
+LONGEST_SILENCE = 60.0  # seconds
 
 
 @dataclass
 class Trouble:
-    """What the Keystone does instead of answering: hang up, or answer everything with one status."""
+    """What the Keystone does instead of answering: hang up, answer everything with one status, or nothing at all.
+
+    ``over`` ends the silence for those who still wait: it hangs up on them. ``delay``: seconds before every answer.
+    """
 
     hang_up: bool = False
     status: int = 0
+    silent: bool = False
+    delay: float = 0.0
+    over: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass
@@ -29,6 +36,7 @@ class Keystone(ThreadingHTTPServer):
     asked: list[tuple[str, str]] = field(default_factory=list)
     trouble: Trouble = field(default_factory=Trouble)
     connections: list[Any] = field(default_factory=list)
+    lifetime: float = 3600.0  # seconds, of the account's own tokens
 
     daemon_threads = True
 
@@ -78,6 +86,16 @@ class Keystone(ThreadingHTTPServer):
         self.connections.append(request)
         super().process_request(request, client_address)
 
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """Accept connections and answer nothing while the block lasts."""
+        before, self.trouble = self.trouble, Trouble(silent=True)
+        try:
+            yield
+        finally:
+            self.trouble.over.set()
+            self.trouble = before
+
     def validations(self) -> int:
         """How often somebody asked what a token is."""
         return sum(one == ("GET", "/v3/auth/tokens") for one in self.asked)
@@ -107,11 +125,13 @@ class Handler(BaseHTTPRequestHandler):
         sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         path = self.path.partition("?")[0].rstrip("/")
         self.server.asked.append((self.command, path))
-        if self.server.trouble.hang_up:
+        trouble = self.server.trouble
+        trouble.over.wait(LONGEST_SILENCE if trouble.silent else trouble.delay)
+        if trouble.hang_up or trouble.silent:
             self.close_connection = True
             return
-        if self.server.trouble.status:
-            self._answer(self.server.trouble.status, {"error": {"message": "trouble"}})
+        if trouble.status:
+            self._answer(trouble.status, {"error": {"message": "trouble"}})
         elif (self.command, path) == ("POST", "/v3/auth/tokens"):
             self._log_in(json.loads(sent))
         elif (self.command, path) == ("GET", "/v3/auth/tokens"):
@@ -134,7 +154,7 @@ class Handler(BaseHTTPRequestHandler):
             for kind in ("public", "internal", "admin")
         ]
         catalog = [{"id": "c", "type": "identity", "name": "keystone", "endpoints": addresses}]
-        token = self.server.give(ACCOUNT, "service", project="service", catalog=catalog)
+        token = self.server.give(ACCOUNT, "service", project="service", catalog=catalog, seconds=self.server.lifetime)
         self._answer(201, {"token": self.server.tokens[token]}, {"X-Subject-Token": token})
 
     def _validate(self) -> None:

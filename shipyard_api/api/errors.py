@@ -1,6 +1,7 @@
 """The only place that knows status codes of errors: which class of error is which answer."""
 
 import logging
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -109,6 +110,8 @@ def _out_of_reach(req: falcon.Request, resp: falcon.Response, error: DetailsOutO
 def _peer(req: falcon.Request, resp: falcon.Response, error: PeerError, _params: Any) -> None:
     code, error_type, retry = lookup(type(error))
     LOG.error("peer in trouble", extra={"trouble": str(error)})
+    if isinstance(error, Busy) and error.retry_after:
+        resp.set_header("Retry-After", str(math.ceil(error.retry_after)))
     title, reason = f"{error.system} does not answer as it should", f"{error.operation}: {error.detail}"
     if error.system == _DESIGN_STORE:
         title, reason, error_type = _told_of_designs(error, title), _responded(error, reason), "AppError"

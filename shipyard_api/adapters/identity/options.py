@@ -34,6 +34,9 @@ class IdentityOptions:
     is revoked meanwhile; 0: it is looked up at every request.
     ``keystone_cache_seconds``: the same for Keystone's tokens; also for how long callers who are known already are
     served while Keystone is out of reach.
+    ``keystone_answer_seconds``: how long Keystone may take for each answer about a token, rounded up to whole seconds.
+    ``keystone_at_once``: how many callers of one process may wait for Keystone at the same time; others get 503 and
+    Retry-After. Fewer than the threads of a process (SHIPYARD_API_THREADS): callers who are known need one, too.
     ``www_authenticate_uri``: where callers get tokens, as they are told; empty: [keystone] auth_url.
     ``service_token_roles``: roles with commas between them; who shows a token with one of these as X-Service-Token acts
     as itself, whatever user it acts for.
@@ -45,6 +48,8 @@ class IdentityOptions:
     kind: IdentityKind = IdentityKind.TOKEN
     token_cache_seconds: Seconds = Seconds(2.0)  # noqa: RUF009  # immutable
     keystone_cache_seconds: Seconds = Seconds(60.0)  # noqa: RUF009  # immutable
+    keystone_answer_seconds: float = 5.0
+    keystone_at_once: int = 6
     www_authenticate_uri: str = ""
     service_token_roles: str = "service"  # noqa: S105  # the name of a role
     project: str = ""

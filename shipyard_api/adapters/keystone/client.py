@@ -53,9 +53,9 @@ class KeystoneClient:
     """One user of one Keystone; may be shared by threads. Raises ValueError for an ``auth_url`` that is no address."""
 
     def __init__(self, options: KeystoneOptions) -> None:
-        base = options.auth_url.rstrip("/").removesuffix("/v3") + "/v3"
+        told = credentials(options)
         self._http = http.HttpClient(
-            base,
+            told["auth_url"],
             system=SYSTEM,
             connect_timeout=options.connect_timeout_seconds,
             read_timeout=options.read_timeout_seconds,
@@ -63,16 +63,7 @@ class KeystoneClient:
             verify=options.ca_file or True,
         )
         self._options = options
-        in_project = options.scope is Scope.PROJECT
-        self._identity = Password(
-            base,
-            options.password,
-            username=options.user,
-            user_domain_name=options.user_domain,
-            project_name=options.project if in_project else None,
-            project_domain_name=options.project_domain if in_project else None,
-            system_scope=None if in_project else "all",
-        )
+        self._identity = Password(**told)
 
     def grant(self) -> Grant:
         """Ask for a new token. May be repeated: the tokens that were given before stay good.
@@ -97,6 +88,20 @@ class KeystoneClient:
     def close(self) -> None:
         """Close all connections."""
         self._http.close()
+
+
+def credentials(options: KeystoneOptions) -> dict[str, Any]:
+    """Return who we are before Keystone, and where it is, as keystoneauth1's ``Password`` takes it."""
+    in_project = options.scope is Scope.PROJECT
+    return {
+        "auth_url": options.auth_url.rstrip("/").removesuffix("/v3") + "/v3",
+        "username": options.user,
+        "password": options.password,
+        "user_domain_name": options.user_domain,
+        "project_name": options.project if in_project else None,
+        "project_domain_name": options.project_domain if in_project else None,
+        "system_scope": None if in_project else "all",
+    }
 
 
 class _OverOurHttp(BaseAdapter):

@@ -1,17 +1,23 @@
 """Callers whose tokens a Keystone on the wire validates: known, unknown, in the name of others, remembered."""
 
+import contextlib
 import io
 import sys
+import threading
+import time
+import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from shipyard_api.adapters.keystone import identities as adapter
-from shipyard_api.adapters.keystone.identities import KeystoneIdentities, KnownTokens
+from shipyard_api.adapters.keystone.identities import KeystoneIdentities, Remembered
 from shipyard_api.adapters.keystone.options import KeystoneOptions
+from shipyard_api.adapters.keystone.questions import AWAY_SECONDS
 from shipyard_api.domain.errors import Forbidden, Unauthenticated
-from shipyard_api.ports.errors import Unavailable
+from shipyard_api.ports.errors import Busy, PeerError, Unavailable
 from tests import simulated_keystone
 from tests.simulated_keystone import ACCOUNT, PASSWORD, Keystone
 
@@ -25,10 +31,10 @@ def keystone() -> Iterator[Keystone]:
 
 
 def identities(keystone: Keystone, *, seconds: float = 60, **more: Any) -> KeystoneIdentities:
-    options = {
-        "user": ACCOUNT, "password": PASSWORD, "project": "service", "read_timeout_seconds": 2.0, **more.pop("us", {})
+    options = {"user": ACCOUNT, "password": PASSWORD, "project": "service", **more.pop("us", {})}
+    told: dict[str, Any] = {
+        "uri": "http://keystone.example/v3", "service_roles": ["service"], "answer_seconds": 2.0, "at_once": 6, **more
     }  # fmt: skip
-    told: dict[str, Any] = {"uri": "http://keystone.example/v3", "service_roles": ["service"], **more}
     return KeystoneIdentities(KeystoneOptions(auth_url=keystone.url, **options), cache_seconds=seconds, **told)
 
 
@@ -173,7 +179,7 @@ def test_without_keystone_callers_who_are_known_go_on_and_nobody_knows_about_oth
     keystone.trouble = simulated_keystone.Trouble(**trouble)
 
     assert known.of(request(token)).user == "ann"
-    with pytest.raises(Unavailable, match="Keystone validation of a token"):
+    with pytest.raises(Unavailable, match="Keystone token validation"):
         known.of(request(keystone.give("bob", "admin")))
     with pytest.raises(Unavailable):
         known.of(request(x_service_token=keystone.give("drydock", "service")))
@@ -204,19 +210,155 @@ def test_an_answer_that_is_no_token_lets_nobody_in(keystone: Keystone) -> None:
         identities(keystone).of(request(token))
 
 
-def test_keystones_cache_has_a_bound_and_the_oldest_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("token", ["ł", "two\nlines", "a\tb", "\udcff", "é"])
+def test_what_no_header_can_carry_is_no_token_and_no_trouble_of_keystone(keystone: Keystone, token: str) -> None:
+    """It may come as a password, in base64."""
+    with pytest.raises(Unauthenticated):
+        identities(keystone).of(request(token))
+    assert keystone.asked == []
+
+
+def test_a_token_that_keystone_does_not_know_is_not_asked_about_again_for_a_moment(
+    keystone: Keystone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = identities(keystone)
+    for _ in range(3):
+        with pytest.raises(Unauthenticated):
+            known.of(request("nonsense"))
+    assert keystone.validations() == 1
+
+    monkeypatch.setattr(known._wrong, "_now", lambda: time.monotonic() + adapter.WRONG_SECONDS)
+    with pytest.raises(Unauthenticated):
+        known.of(request("nonsense"))
+    assert keystone.validations() == 2
+
+
+def test_tokens_that_are_none_push_out_none_that_is_good(keystone: Keystone, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adapter, "MOST_KNOWN", 2)
-    known = KnownTokens()
-    for key in "abc":
-        known.set(key, key.encode(), time=60)
-    assert [known.get(key) for key in "abc"] == [None, b"b", b"c"]
+    known, token = identities(keystone), keystone.give("ann", "admin")
+    known.of(request(token))
+    for number in range(4):
+        with pytest.raises(Unauthenticated):
+            known.of(request(f"nonsense-{number}"))
+    asked = keystone.validations()
+
+    known.of(request(token))
+
+    assert keystone.validations() == asked
+    assert len(known._wrong._kept) == 2
 
 
-def test_keystones_cache_forgets_in_time() -> None:
+def test_what_is_remembered_has_a_bound_and_the_oldest_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapter, "MOST_KNOWN", 2)
+    known: Remembered[str] = Remembered()
+    for key in (b"a", b"b", b"c"):
+        known.keep(key, key.decode(), 60)
+    assert [known.get(key) for key in (b"a", b"b", b"c")] == [None, "b", "c"]
+
+
+def test_what_is_remembered_is_forgotten_in_time() -> None:
     moments = iter([10.0, 69.9, 70.0])
-    known = KnownTokens(lambda: next(moments))
-    known.set("a", b"1", time=60)
-    assert (known.get("a"), known.get("a")) == (b"1", None)
+    known: Remembered[str] = Remembered(lambda: next(moments))
+    known.keep(b"a", "1", 60)
+    assert (known.get(b"a"), known.get(b"a")) == ("1", None)
+
+
+def together(known: KeystoneIdentities, tokens: list[str]) -> list[str]:
+    """Return what becomes of callers who come at once, and all end: a user's name, or the name of an error."""
+
+    def become(token: str) -> str:
+        try:
+            return known.of(request(token)).user
+        except (Unauthenticated, PeerError) as error:
+            return type(error).__name__
+
+    with ThreadPoolExecutor(len(tokens)) as threads:
+        return list(threads.map(become, tokens))
+
+
+@pytest.mark.parametrize("begun", [False, True], ids=["never reached", "reached before"])
+def test_callers_who_come_together_wait_for_a_silent_keystone_side_by_side(keystone: Keystone, begun: bool) -> None:
+    """Each for its own time they would wait for 6 seconds and more; the lock around our own token makes it so."""
+    known = identities(keystone, answer_seconds=1.0)
+    if begun:
+        known.of(request(keystone.give("ann", "admin")))
+    tokens = [keystone.give("bob", "admin") for _ in range(6)]
+    with keystone.silent():
+        before = time.monotonic()
+        assert together(known, tokens) == ["Unavailable"] * 6
+        assert time.monotonic() - before < 4
+
+
+def test_with_our_own_token_at_its_end_they_still_wait_side_by_side(keystone: Keystone) -> None:
+    known = identities(keystone, answer_seconds=1.0)
+    keystone.lifetime = 60.0  # so short that the library renews it at every question
+    known.of(request(keystone.give("ann", "admin")))
+    tokens = [keystone.give("bob", "admin") for _ in range(6)]
+    with keystone.silent():
+        before = time.monotonic()
+        assert together(known, tokens) == ["Unavailable"] * 6
+        assert time.monotonic() - before < 4
+
+
+def test_a_keystone_that_was_silent_is_left_alone_for_a_while_and_then_asked_again(
+    keystone: Keystone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = identities(keystone, answer_seconds=1.0)
+    ann, bob = keystone.give("ann", "admin"), keystone.give("bob", "admin")
+    known.of(request(ann))
+    with keystone.silent():
+        with pytest.raises(Unavailable):
+            known.of(request(bob))
+        asked = len(keystone.asked)
+        assert together(known, [bob, "nonsense", ann] * 10) == ["Unavailable", "Unavailable", "ann"] * 10
+        assert len(keystone.asked) == asked
+    with pytest.raises(Unavailable, match="did not answer just now"):
+        known.of(request(bob))
+
+    monkeypatch.setattr(known._questions, "_now", lambda: time.monotonic() + AWAY_SECONDS)
+
+    assert known.of(request(bob)).user == "bob"
+    assert together(known, [keystone.give("eve", "admin") for _ in range(3)]) == ["eve"] * 3
+
+
+def test_callers_who_are_known_are_answered_while_all_who_may_wait_do(keystone: Keystone) -> None:
+    known, token = identities(keystone, answer_seconds=30.0, at_once=3), keystone.give("ann", "admin")
+    known.of(request(token))
+    with ThreadPoolExecutor(3) as strangers, keystone.silent():
+        asked = len(keystone.asked)
+        waiting = [strangers.submit(known.of, request(f"k-{number}")) for number in range(3)]
+        while len(keystone.asked) < asked + 3:
+            time.sleep(0.01)
+        assert known.of(request(token)).user == "ann"
+        with pytest.raises(Busy) as caught:
+            known.of(request("k-4"))
+        assert caught.value.retry_after == 1
+        assert not any(one.done() for one in waiting)
+    assert all(isinstance(one.exception(), Unavailable) for one in waiting)
+
+
+def test_strangers_who_never_rest_do_not_keep_out_who_has_a_token_and_comes_again(keystone: Keystone) -> None:
+    known, token = identities(keystone, at_once=3), keystone.give("ann", "admin")
+    keystone.trouble = simulated_keystone.Trouble(delay=0.02)
+    going = threading.Event()
+
+    def stranger() -> None:
+        while not going.is_set():
+            with contextlib.suppress(Unauthenticated, Busy):
+                known.of(request(uuid.uuid4().hex))
+            time.sleep(0.001)
+
+    with ThreadPoolExecutor(6) as threads:
+        try:
+            for _ in range(6):
+                threads.submit(stranger)
+            deadline, user = time.monotonic() + 30, ""
+            while not user and time.monotonic() < deadline:
+                with contextlib.suppress(Busy):
+                    user = known.of(request(token)).user
+        finally:
+            going.set()
+    assert user == "ann"
 
 
 def test_the_noise_of_the_middleware_is_not_heard(keystone: Keystone, caplog: pytest.LogCaptureFixture) -> None:
