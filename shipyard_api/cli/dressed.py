@@ -1,20 +1,23 @@
 """Pages as people see them on a terminal: tables that fit its width, and colours that repeat what words say.
 
 Never for pipes, files or the forms ``raw`` and ``format``: those get the contract's text (``pages``). A table that is
-too wide loses what its cells have in common, then its lines are broken between words, and at last each row becomes
-lines of its own: no name or id is ever cut in two.
+too wide is made to fit (``fitting``), and if nothing helps, each row becomes lines of its own: no name or id is ever
+cut in two.
 """
 
 import re
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from itertools import takewhile
+from typing import TextIO
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.style import Style
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from shipyard_api.cli.fitting import GAP, Fitted, fit
 from shipyard_api.cli.pages import Difference, Page, Table
 from shipyard_api.cli.render import harmless
 
@@ -43,13 +46,21 @@ _DIFFERENCE = (
     (re.compile(r"\+.*"), _GOOD),
 )
 _ITEM = re.compile(r"(?:action|step|node|validation|workflow)/(?:\w{26}/)?")
-_WORD = re.compile(r"\d+-\d\d-\d\d \d\d:\d\d:\S+|\S+")  # a time counts as one
-_GAP = 3  # blanks between columns; the contract's eight would not fit most terminals
+
+
+def terminal(stream: TextIO) -> Console:
+    """Return the terminal that a stream is. If COLUMNS or LINES says 0, its real size counts, else 80 by 24."""
+    console = Console(file=stream, highlight=False)
+    width, height = console.size
+    if width > 0 and height > 0:
+        return console
+    real = shutil.get_terminal_size()
+    return Console(file=stream, highlight=False, width=width or real.columns, height=height or real.lines)
 
 
 def write(page: Page) -> None:
     """Show a page on the terminal that stdout is. Parts that are apart stay so, by one empty line."""
-    console = Console(file=sys.stdout, highlight=False)
+    console = terminal(sys.stdout)
     begun, breaks = False, 0  # line breaks since the last thing shown
     for part in page.parts:
         text = "" if isinstance(part, Table) else str(part)
@@ -82,28 +93,38 @@ def _write_table(console: Console, part: Table) -> None:
     if not part.headers:
         console.print(_records([part.rows]), soft_wrap=True)
         return
-    width = console.width
-    if _widths(part, width) is None and (common := _common(part)):
-        console.print(Text(f"{common}…", _QUIET), soft_wrap=True)
-        part = Table([[row[0].removeprefix(common), *row[1:]] for row in part.rows], part.headers)
-    widths = _widths(part, width)
-    if widths is None:
+    fitted = fit(part, console.width)
+    if fitted is None:
         rows = ([(title, cell) for title, cell in zip(part.headers, row, strict=True) if cell] for row in part.rows)
         console.print(_records(rows), soft_wrap=True)
         return
-    shown = RichTable(box=None, header_style=_STRONG, pad_edge=False, padding=(0, _GAP, 0, 0))
-    for title, size in zip(part.headers, widths, strict=True):
-        shown.add_column(Text(title), width=size)
-    for row in part.rows:
-        shown.add_row(*map(_cell, row))
-    console.print(shown)
+    for line in fitted.above:
+        console.print(Text(harmless(line), _QUIET), soft_wrap=True)
+    if not fitted.below:
+        console.print(_grid(fitted, fitted.rows))
+        return
+    title = fitted.headers[-1]
+    for number, row in enumerate(fitted.rows):
+        console.print(_grid(fitted, [row], titled=not number))
+        if row[-1]:
+            told = Text.assemble((f"{title}: ", _QUIET), _cell(row[-1]))
+            console.print(Padding(told, (0, 0, 0, GAP)))
+
+
+def _grid(fitted: Fitted, rows: Iterable[Sequence[str]], *, titled: bool = True) -> RichTable:
+    shown = RichTable(box=None, header_style=_STRONG, pad_edge=False, padding=(0, fitted.gap, 0, 0), show_header=titled)
+    for heading, size in zip(fitted.headers, fitted.widths, strict=False):
+        shown.add_column(Text(heading), width=size)
+    for row in rows:
+        shown.add_row(*map(_cell, row[: len(fitted.widths)]))
+    return shown
 
 
 def _records(rows: Iterable[Sequence[Sequence[str]]]) -> Text:
     """Return names and values, one a line, with an empty line between rows. Long lines are the terminal's to wrap."""
     blocks = []
     for row in rows:
-        size = max(len(name) for name, _ in row) + _GAP
+        size = max(len(name) for name, _ in row) + GAP
         margin = "\n" + " " * size
         lines = [Text.assemble((f"{name:{size}}", _QUIET), _cell(value.replace("\n", margin))) for name, value in row]
         blocks.append(Text("\n").join(lines))
@@ -117,27 +138,3 @@ def _cell(text: str) -> Text:
     if found := _ITEM.match(text):
         shown.stylize(_QUIET, 0, found.end())
     return shown
-
-
-def _common(part: Table) -> str:
-    """Return what all items of the first column begin with, such as ``step/ID/``; empty if that is next to nothing."""
-    names = [row[0] for row in part.rows]
-    shared = takewhile(lambda pair: pair[0] == pair[1], zip(min(names), max(names), strict=False))
-    before, slash, _ = "".join(letter for letter, _ in shared).rpartition("/")
-    return before + slash if "/" in before else ""
-
-
-def _widths(part: Table, room: int) -> list[int] | None:
-    """Return how wide each column may be without cutting a word, or None if there is no room for that."""
-    room -= _GAP * (len(part.headers) - 1)
-    columns = list(zip(part.headers, *part.rows, strict=True))
-    least = [max(len(word) for cell in column for word in _WORD.findall(cell) or [""]) for column in columns]
-    most = [max(len(line) for cell in column for line in cell.split("\n")) for column in columns]
-    if sum(least) > room:
-        return None
-    widths = list(least)
-    # Shares of what is left are equal, and what a column does not need goes to those that lack more.
-    lacking = sorted((more - less, number) for number, (less, more) in enumerate(zip(least, most, strict=True)))
-    for behind, (lack, number) in enumerate(lacking):
-        widths[number] += min(lack, (room - sum(widths)) // (len(lacking) - behind))
-    return widths

@@ -61,6 +61,9 @@ _SVG = """\
 </svg>
 """  # rich's own template loads its font from the network
 _REASONS_SHOWN = 4
+_NARROW = 76  # below that many characters there is room for names, statuses and counts only
+_LEAST_BAR = 6
+_CRITICAL = "critical"
 
 
 def watch_view(
@@ -93,24 +96,27 @@ class WatchView:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw the action, its steps, its groups, the count of nodes, and why things failed."""
         width = options.max_width
-        yield self._header(width)
-        yield self._steps(width)
+        header, steps, nodes = self._header(width), self._steps(width), self._nodes(width)
+        yield from header
+        yield from steps
         yield Rule(style=_QUIET)
         if self.snapshot.groups:
-            shown, folded = self._chosen()
+            # What is broken into more lines than usual, because the terminal is narrow, takes them from the groups.
+            spent = len(header) + len(steps) + max(len(nodes), 2) - 4 + (width < _NARROW)
+            shown, folded = self._chosen(max(self.rows - spent, 2))
             yield self._groups(width, shown)
             if folded:
                 told = ", ".join(f"{count} {word}" for word, count in folded.items())
-                yield Text(f"+ {sum(folded.values())} more groups: {told}", _QUIET, no_wrap=True, overflow="ellipsis")
+                yield Text(f"+ {sum(folded.values())} more groups: {told}", _QUIET)
         else:
             yield Text("Groups are known once the site design has been checked.", _QUIET)
         yield Rule(style=_QUIET)
-        yield self._nodes(width)
+        yield from nodes
         yield from self._reasons()
         if self.note:
             yield Text(self.note, Style(color="yellow"))
 
-    def _header(self, width: int) -> Table:
+    def _header(self, width: int) -> list[Table | Text]:
         action = self.snapshot.action
         lifecycle = self.snapshot.lifecycle
         right = _marked(_LIFECYCLES.get(lifecycle, _UNKNOWN), printable(lifecycle))
@@ -118,17 +124,20 @@ class WatchView:
         if elapsed is not None:
             right.append(f"  {clock(elapsed)}", Style(bold=True))
         left = Text(printable(action.get("name")), Style(bold=True), no_wrap=True, overflow="ellipsis")
-        left.append(f"  {printable(action.get('id'))}", Style(dim=True, bold=False))
+        identity = Text(printable(action.get("id")), Style(dim=True), no_wrap=True, overflow="ellipsis")
+        apart = left.cell_len + 2 + identity.cell_len + 1 + right.cell_len > width
+        if not apart:
+            left.append(f"  {identity}", Style(dim=True, bold=False))
         line = Table.grid(expand=True, padding=(0, 1))
         line.add_column(ratio=1)
         line.add_column(justify="right", no_wrap=True)
         line.add_row(left, right)
-        return line
+        return [line, identity] if apart else [line]
 
-    def _steps(self, width: int) -> Text:
+    def _steps(self, width: int) -> list[Text]:
         steps = self.snapshot.steps
         if not steps:
-            return Text("Steps  none yet", _QUIET)
+            return [Text("Steps  none yet", _QUIET)]
         line = Text("Steps  ", no_wrap=True, overflow="ellipsis")
         if len(steps) <= width // 3:
             for step in steps:
@@ -137,54 +146,76 @@ class WatchView:
         done = sum(step.get("state") in ("success", "skipped") for step in steps)
         line.append(f"{done} of {len(steps)} done")
         current = self.snapshot.current_step
-        if current:
-            line.append("  ")
-            line.append(_marked(_STEPS[str(current["state"])], printable(current.get("id"))))
-        return line
+        if not current:
+            return [line]
+        told = _marked(_STEPS[str(current["state"])], printable(current.get("id")))
+        told.overflow = "ellipsis"
+        if line.cell_len + 2 + told.cell_len > width:
+            return [line, told]
+        return [line.append("  ").append(told)]
 
     def _groups(self, width: int, shown: list[JsonObject]) -> Table:
+        """Return the table of groups; a narrow one leaves out what the lines below it say, or what can be counted."""
         total = max(len(str((group.get("nodes") or {}).get("total", 0))) for group in self.snapshot.groups)
         count = max(2 * total + 1, 5)
-        critical = "critical" if width >= 76 else "crit"
-        name = min(max(len(str(group.get("name"))) for group in shown), max(width // 4, 12)) if shown else 12
-        fixed = name + len(critical) + 14 + 10 + count + 5
-        bar = max(min(width - fixed, 60), 6)
+        narrow = width < _NARROW
+        status_width = 13 if narrow else 14
+        least = status_width + count + 2 if narrow else len(_CRITICAL) + status_width + 10 + count + 5 + _LEAST_BAR
+        longest = max(len(printable(group.get("name"))) for group in shown) if shown else 12
+        name = max(min(longest, width - least if narrow else max(width // 4, 12)), 6)
+        bar = max(min(width - (least - _LEAST_BAR) - name, 60), _LEAST_BAR)
         table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False, header_style=_QUIET)
-        table.add_column("Group", width=name, no_wrap=True, overflow="ellipsis")
-        table.add_column("", width=len(critical), no_wrap=True)
-        table.add_column(" Status", width=14, no_wrap=True)
-        table.add_column("Reason", width=10, no_wrap=True, overflow="ellipsis")
-        table.add_column("Nodes", width=bar, no_wrap=True)
+        table.add_column("Group", width=name, no_wrap=True)
+        if not narrow:
+            table.add_column("", width=len(_CRITICAL), no_wrap=True)
+        table.add_column("Status" if narrow else " Status", width=status_width, no_wrap=True)
+        if not narrow:
+            table.add_column("Reason", width=10, no_wrap=True, overflow="ellipsis")
+            table.add_column("Nodes", width=bar, no_wrap=True)
         table.add_column("Done", width=count, justify="right", no_wrap=True)
         for group in shown:
             status = str(group.get("status"))
             counts: JsonObject = group.get("nodes") or {}
-            table.add_row(
-                Text(printable(group.get("name")), Style(bold=status in ACTIVE)),
-                Text(critical if group.get("critical") else "", _QUIET),
-                Text(" ").append(_marked(_GROUPS.get(status, _UNKNOWN), words(status))),
-                Text(words(group.get("reason") or ""), _BAD),
-                _bar(counts, bar),
-                f"{counts.get('success', 0)}/{counts.get('total', 0)}",
-            )
+            mark = _marked(_GROUPS.get(status, _UNKNOWN), words(status))
+            cells: list[Text | str] = [
+                Text(_shortened(printable(group.get("name")), name), Style(bold=status in ACTIVE))
+            ]
+            if narrow:
+                cells.append(mark)
+            else:
+                cells += [
+                    Text(_CRITICAL if group.get("critical") else "", _QUIET),
+                    Text(" ").append(mark),
+                    Text(words(group.get("reason") or ""), _BAD),
+                    _bar(counts, bar),
+                ]
+            table.add_row(*cells, f"{counts.get('success', 0)}/{counts.get('total', 0)}")
         return table
 
-    def _chosen(self) -> tuple[list[JsonObject], Counter[str]]:
+    def _chosen(self, rows: int) -> tuple[list[JsonObject], Counter[str]]:
         """Return the groups to show, in the server's order if all fit, and the statuses of the others."""
         groups = list(self.snapshot.groups)
-        if len(groups) <= self.rows:
+        if len(groups) <= rows:
             return groups, Counter()
         urgency = {"preparing": 0, "deploying": 0, "failed": 1}
         groups.sort(key=lambda group: urgency.get(str(group.get("status")), 2))
-        room = max(self.rows - 1, 1)
+        room = max(rows - 1, 1)
         return groups[:room], Counter(words(group.get("status")) for group in groups[room:])
 
-    def _nodes(self, width: int) -> Text:
+    def _nodes(self, width: int) -> list[Text]:
         counts = self.snapshot.node_counts
         marks = [_marked(_CELLS[status], f"{counts[status]} {word}") for status, word in NODE_WORDS.items()]
         total = Text(f"{len(self.snapshot.nodes)} nodes")
-        line = Text("   ").join([total, *marks])
-        return line if line.cell_len <= width else Text("\n").join([total, Text("  ").join(marks)])
+        whole = Text("   ").join([total, *marks])
+        if whole.cell_len <= width:
+            return [whole]
+        lines, gap = [total, marks[0]], Text("  ")
+        for mark in marks[1:]:
+            if lines[-1].cell_len + len(gap) + mark.cell_len <= width:
+                lines[-1] = gap.join([lines[-1], mark])
+            else:
+                lines.append(mark)
+        return lines
 
     def _reasons(self) -> list[Text]:
         groups = [group for group in self.snapshot.groups if group.get("status") == "failed" and group.get("detail")]
@@ -203,6 +234,14 @@ class WatchView:
         if more > 0:
             lines.append(Text(f"+ {more} more failure{'s' * (more != 1)}", _QUIET))
         return lines
+
+
+def _shortened(name: str, width: int) -> str:
+    """Return a name that fits. What is left out is in its middle: names of groups often differ at their ends."""
+    if len(name) <= width:
+        return name
+    end = (width - 1) // 2
+    return f"{name[: width - 1 - end]}…{name[len(name) - end :]}"
 
 
 def _marked(mark: tuple[str, Style], word: str) -> Text:

@@ -113,12 +113,12 @@ def screen(stream: TextIO) -> Iterator[Show]:
     if dumb or not stream.isatty() or "utf" not in (stream.encoding or "").lower():
         yield _lines(stream)
         return
-    from rich.console import Console
     from rich.live import Live
 
+    from shipyard_api.cli.dressed import terminal
     from shipyard_api.cli.picture import OTHER_LINES, WatchView
 
-    console = Console(file=stream)
+    console = terminal(stream)
     with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
 
         def draw(snapshot: Snapshot, note: str) -> None:

@@ -46,26 +46,62 @@ def test_the_designs_example_on_80_columns():
     ]
 
 
-@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+@pytest.mark.parametrize("width", [40, 50, 60, 75, 76, 80, 100, 120, 200])
 def test_no_line_is_wider_than_the_terminal_and_no_group_takes_two(width):
     text = five(width)
     assert max(cell_len(line) for line in text) <= width
     names = ("control", "compute-nodes-1", "compute-nodes-2", "monitoring", "ntp-node")
     assert [sum(line.startswith(name) for line in text) for name in names] == [1] * 5
-    for word in ("✓ success", "▸ deploying", "▸ preparing", "· not started", "✗ failed", "16 not started", "3/11"):
+    told = ("✓ success", "▸ deploying", "▸ preparing", "· not started", "✗ failed", "16 not started", "3/11", "0/12")
+    for word in (*told, "Done", "01M7XV7VKPMDHXJVA7WMC7P6XP", "drydock_build.prepare_and_deploy_nodes"):
         assert any(word in line for line in text), word
 
 
-@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_narrow_terminal_has_names_statuses_and_counts():
+    assert five(40) == [
+        "deploy_site           ▸ Processing  7:16",
+        "01M7XV7VKPMDHXJVA7WMC7P6XP",
+        "Steps  ✓✓✓✓✓✓▸✓✓▸·  8 of 11 done",
+        "▸ drydock_build.prepare_and_deploy_nodes",
+        "─" * 40,
+        "Group            Status         Done",
+        "control-nodes    ✓ success       4/4",
+        "compute-nodes-1  ▸ deploying    3/11",
+        "compute-nodes-2  ▸ preparing    0/12",
+        "monitoring-nodes · not started   0/6",
+        "ntp-node         ✗ failed        0/1",
+        "─" * 40,
+        "34 nodes",
+        "■ 7 deployed  □ 9 prepared  × 2 failed",
+        "· 16 not started",
+        "✗ group ntp-node, prepare: minimum_succ…",
+        "✗ node ntp01, prepare: BMC 10.0.0.9 doe…",
+        "✗ node compute99, deploy: curtin: no ro…",
+    ]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_long_names_that_differ_at_their_ends_can_be_told_apart(width):
+    groups = [
+        samples.group(f"rack-12-row-3-compute-nodes-{number}", "deploying", counts={"success": 123, "prepared": 4321})
+        for number in range(2)
+    ]
+    text = [line for line in drawn(watch_view(samples.action(), groups, [], NOW), width) if "▸ deploying" in line]
+    assert [line.split()[0][-7:] for line in text] == ["nodes-0", "nodes-1"] if width > 40 else text[0] != text[1]
+    assert all(line.endswith("123/4444") and cell_len(line) <= width for line in text)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_a_thousand_groups_show_what_matters_and_fold_the_rest(width):
     groups = samples.many_groups(1000)
     text = drawn(watch_view(samples.action(), groups, [], NOW, rows=8), width)
     shown = [line.split()[0] for line in text if line.startswith("rack-")]
-    assert shown == ["rack-0500", "rack-0501", "rack-0007", "rack-0097", "rack-0187", "rack-0277", "rack-0367"]
-    (folded,) = [line for line in text if " more groups: " in line]
-    assert folded.startswith("+ 993 more groups: ")
-    counts = [int(part.split()[0]) for part in folded.partition(": ")[2].rstrip("…").split(", ")]
-    assert sum(counts) == 993
+    urgent = ["rack-0500", "rack-0501", "rack-0007", "rack-0097", "rack-0187", "rack-0277", "rack-0367"]
+    assert shown == urgent[: len(shown)]
+    assert len(shown) == 7 or (len(shown) >= 4 and width < 76)
+    _, _, folded = "\n".join(text).partition(f"+ {1000 - len(shown)} more groups: ")
+    counts = [int(part.split()[0]) for part in " ".join(folded.partition("─")[0].split()).split(", ")]
+    assert sum(counts) == 1000 - len(shown)
     assert max(cell_len(line) for line in text) <= width
     assert len(text) <= 8 + 13
 
@@ -109,7 +145,7 @@ def test_words_of_the_server_are_never_taken_as_markup_or_control():
 def test_long_names_and_unknown_words_keep_the_columns():
     groups = [samples.group("x" * 300, "reticulating", counts={"success": 1})]
     text = drawn(watch_view(samples.action(), groups, [], NOW), 80)
-    assert text[4].startswith("xxxxxxxxxxxxxxxxxxx… ")
+    assert text[4].startswith("xxxxxxxxxx…xxxxxxxxx ")
     assert "· reticulating" in text[4] or "· reticulat" in text[4]
 
 
