@@ -16,7 +16,6 @@ import click
 import yaml
 from api_page import api_page
 
-from shipyard_api import admin
 from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.site_parts import Designs, Patience, Systems
 from shipyard_api.adapters.oslo_policy import policy
@@ -164,17 +163,10 @@ def cli_page() -> str:
         "## Options before the command\n",
         *_options(shipyard),
     ]
-    programs: dict[str, click.Command] = dict(admin.main.commands)
     for words, command in _leaves(shipyard, ()):
-        # Commands that hand their arguments to a program of ours: the program knows them.
-        described: click.Command | None = command
-        if words[0] in programs:
-            group = programs[words[0]]
-            described = group.commands.get(words[1]) if isinstance(group, click.Group) else None
-        described = described or command
-        usage = " ".join(["shipyard", *words, *_arguments(described)])
-        lines += [f"\n## {' '.join(words)}\n", f"`{usage}`\n", _sentences(described)]
-        options = _options(described)
+        usage = " ".join(["shipyard", *words, *_arguments(command)])
+        lines += [f"\n## {' '.join(words)}\n", f"`{usage}`\n", _sentences(command)]
+        options = _options(command)
         lines += ["", *options] if options else []
         if command.epilog:
             lines += ["", "```text", *(line.strip() for line in command.epilog.splitlines()[2:]), "```"]
@@ -271,13 +263,21 @@ def _options(command: click.Command) -> list[str]:
                 kind = "/".join(map(str, option.type.choices))
             flags += f" {option.metavar or kind}"
         told = option.help or ""
-        if option.show_default and not option.is_flag and option.default not in (None, ""):
-            default = f"{option.default:g}" if isinstance(option.default, float) else option.default
-            told += f" Default: {default}."
+        if option.show_default and not option.is_flag:
+            told += _default(option)
         if option.show_envvar and option.envvar:
             told += f" Environment: {option.envvar}."
         lines.append(f"| `{flags}` | {_cell(told.strip())} |")
     return lines
+
+
+def _default(option: click.Option) -> str:
+    default = option.show_default if isinstance(option.show_default, str) else option.default
+    if default in (None, ""):
+        return ""
+    if isinstance(default, (tuple, list)):
+        default = ", ".join(map(str, default))
+    return f" Default: {f'{default:g}' if isinstance(default, float) else default}."
 
 
 def _sentences(command: click.Command) -> str:

@@ -183,19 +183,39 @@ def main() -> None:
 
 
 @main.command()
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the API; 0 picks a free one.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Where to serve on 127.0.0.1; 0 takes a free one."
+)
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Where the data is kept.")
 @click.option("--temporary", is_flag=True, help="Keep nothing: everything goes when the stack stops.")
-@click.option("--provisioner", type=click.Choice(["drydock", "maas", "ironic"]), default="drydock", show_default=True)
+@click.option(
+    "--provisioner",
+    type=click.Choice(["drydock", "maas", "ironic"]),
+    default="drydock",
+    show_default=True,
+    help="Which provisioner is simulated.",
+)
 @click.option(
     "--site",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     default=Path(__file__).parent / "simulators" / "sites" / "five-groups.yaml",
     help="The design whose machines a simulated MAAS or Ironic has; Drydock reads what is committed.",
 )
-@click.option("--scenario", default="calm", show_default=True, help="Name or file of the simulated site's scenario.")
-@click.option("--speed", type=click.FloatRange(0.1, 10_000), default=100.0, show_default=True)
-@click.option("--ready-file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--scenario", default="calm", show_default=True, help="What goes wrong at the simulated site: a name, or a file."
+)
+@click.option(
+    "--speed",
+    type=click.FloatRange(0.1, 10_000),
+    default=100.0,
+    show_default=True,
+    help="How many times faster than real hardware.",
+)
+@click.option(
+    "--ready-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the URL and a token here when it serves.",
+)
 @click.option("--with-parent", is_flag=True, help="Stop when the program that started this one is gone.")
 def up(
     port: int,
@@ -413,4 +433,4 @@ def die_with_parent() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(bootstrap.run_program(main))
+    sys.exit(bootstrap.run_program(lambda: main(prog_name="shipyard")))

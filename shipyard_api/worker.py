@@ -3,16 +3,19 @@
 import os
 import sys
 
+import click
+
 from shipyard_api import bootstrap, logs
 from shipyard_api.settings import load
 
 
-def main() -> int:
+@click.command()
+def main() -> None:
     """Work until a signal asks to stop."""
     settings = load(os.environ)
     logs.configure(settings.log.level)
-    return bootstrap.worker(settings).run()
+    sys.exit(bootstrap.worker(settings).run())
 
 
 if __name__ == "__main__":
-    sys.exit(bootstrap.run_program(main))
+    sys.exit(bootstrap.run_program(lambda: main(prog_name="shipyard worker")))

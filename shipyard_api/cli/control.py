@@ -44,6 +44,10 @@ def control() -> None:
     """Pause, unpause or stop an action; `shipyard pause action ID` says the same."""
 
 
+def _types(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    return ["action"] if "action".startswith(incomplete) else []
+
+
 def _command(verb: str, words: str, *, checked: bool) -> click.Command:
     """Return the command for a verb. ``checked``: the id's form is looked at, as the short form always did."""
 
@@ -53,7 +57,7 @@ def _command(verb: str, words: str, *, checked: bool) -> click.Command:
         help=_SUMMARIES[verb],
         epilog=examples(f"shipyard {words} action {_ID}", f"shipyard {words} action/{_ID}"),
     )
-    @click.argument("type_", metavar="[TYPE]", required=False, shell_complete=lambda *_: ["action"])
+    @click.argument("type_", metavar="[TYPE]", required=False, shell_complete=_types)
     @click.argument("action_id", required=False)
     @click.pass_obj
     def command(settings: Settings, /, type_: str | None, action_id: str | None) -> None:

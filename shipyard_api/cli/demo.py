@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
+from click.shell_completion import CompletionItem
 
 from shipyard_api.cli.settings import Settings
 from shipyard_api.cli.snapshot import Snapshot, explained, printable, words
@@ -19,12 +20,24 @@ if TYPE_CHECKING:
     from shipyard_api.cli.client import Api
 
 POLL = 0.2
+PROVISIONERS = ("drydock", "maas", "ironic")
+SPEEDS = click.FloatRange(0.1, 10_000)
 SLOWEST = 7200.0  # seconds of real hardware in which something must have changed
 SITE = ("simulators", "sites", "five-groups.yaml")
 
 
 class DemoError(Exception):
     """The demo cannot be played; the text says why."""
+
+
+def scenarios(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the scenarios that ship with us for a shell that completes one; what is no such name may be a file."""
+    from importlib import resources
+
+    folder = resources.files("shipyard_api").joinpath("simulators", "scenarios")
+    names = sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+    offered = [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    return offered or [CompletionItem(incomplete, type="file")]
 
 
 @click.command(
@@ -35,13 +48,19 @@ class DemoError(Exception):
         "shipyard demo --provisioner maas --json > report.json",
     ),
 )
-@click.option("--scenario", default="calm", show_default=True, help="What goes wrong: a name, or a file.")
+@click.option(
+    "--scenario",
+    default="calm",
+    show_default=True,
+    shell_complete=scenarios,
+    help="What goes wrong: a name, or a file.",
+)
 @click.option(
     "--site", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Another design: a YAML file."
 )
 @click.option(
     "--provisioner",
-    type=click.Choice(["drydock", "maas", "ironic"]),
+    type=click.Choice(PROVISIONERS),
     default="drydock",
     show_default=True,
     help="Which simulated provisioner deploys the machines.",
@@ -49,7 +68,7 @@ class DemoError(Exception):
 @click.option("--collection", default="design", show_default=True, help="The name under which the design is loaded.")
 @click.option(
     "--speed",
-    type=click.FloatRange(min=0, min_open=True),
+    type=SPEEDS,
     default=200.0,
     show_default=True,
     help="How many times faster than real hardware.",

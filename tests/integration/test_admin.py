@@ -201,6 +201,24 @@ def test_what_is_in_the_way_is_one_line_and_no_traceback(
     assert "hunter2" not in ended.stderr
 
 
+@pytest.mark.parametrize(
+    ("module", "words", "usage"),
+    [
+        ("admin", ("token", "create"), "shipyard token create [OPTIONS]"),
+        ("admin", ("config", "check"), "shipyard config check [OPTIONS]"),
+        ("stack", ("up",), "shipyard up [OPTIONS]"),
+        ("worker", (), "shipyard worker [OPTIONS]"),
+    ],
+)
+def test_programs_go_by_the_name_of_the_command_and_take_nothing_else(
+    module: str, words: tuple[str, ...], usage: str
+) -> None:
+    for further, code in ((("--help",), 0), (("--no-such-option",), 2)):
+        line = [sys.executable, "-m", f"shipyard_api.{module}", *words, *further]
+        ended = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+        assert (ended.returncode, f"Usage: {usage}\n" in ended.stdout + ended.stderr) == (code, True), ended
+
+
 def test_a_token_is_made_listed_without_its_secret_and_revoked(database_url: str) -> None:
     made = admin("token", "create", "--name", "night shift", "--role", "viewer", DATABASE_URL=database_url)
     assert made.returncode == 0, made.stderr
@@ -212,7 +230,8 @@ def test_a_token_is_made_listed_without_its_secret_and_revoked(database_url: str
     token = row.split()[0]
     assert head.split() == ["ID", "STATE", "ROLES", "CREATED", "EXPIRES", "LAST", "USED", "NAME"]
     assert row.split()[1:3] == ["valid", "viewer"]
-    assert admin("token", "revoke", token, DATABASE_URL=database_url).stdout == f"{token} is revoked\n"
+    revoked = admin("token", "revoke", token, DATABASE_URL=database_url)
+    assert revoked.stdout == f"{token} is revoked; a process that has just looked it up takes it for up to 2 s more\n"
     again = admin("token", "revoke", token, DATABASE_URL=database_url)
     assert (again.returncode, again.stderr) == (1, f"Error: Token not found: No valid token has the id {token}\n")
 

@@ -4,11 +4,14 @@ import json
 import os
 import socket
 import sys
+from typing import cast
 
 import click
 import pytest
 
+from shipyard_api import admin, stack, worker
 from shipyard_api.cli import server
+from shipyard_api.cli.main import shipyard
 from tests.unit.cli import samples
 from tests.unit.cli.fake_api import TOKEN, Reply
 from tests.unit.cli.samples import ID
@@ -247,13 +250,20 @@ def started(monkeypatch) -> list[list[str]]:
 ADMIN, DRYDOCK = ["-m", "shipyard_api.admin"], ["-m", "shipyard_api.simulators.drydock"]
 UP = ["-m", "shipyard_api.stack", "up"]
 STARTED = {
-    "worker": ("worker --once", ["-m", "shipyard_api.worker", "--once"]),
+    "worker": ("worker", ["-m", "shipyard_api.worker"]),
+    "config check": ("config check", [*ADMIN, "config", "check"]),
+    "db new-key": ("db new-key", [*ADMIN, "db", "new-key"]),
+    "db rotate-secrets": ("db rotate-secrets", [*ADMIN, "db", "rotate-secrets"]),
     "db upgrade": ("db upgrade", [*ADMIN, "db", "upgrade"]),
     "db current": ("db current", [*ADMIN, "db", "current"]),
-    "token create": ("token create ops --role admin", [*ADMIN, "token", "create", "ops", "--role", "admin"]),
+    "token create": ("token create --name ops", [*ADMIN, "token", "create", "--name", "ops"]),
+    "token create with roles": (
+        "token create --role=admin --role peer --name=ops --days 3",
+        [*ADMIN, "token", "create", "--name", "ops", "--role", "admin", "--role", "peer", "--days", "3"],
+    ),
     "token list": ("token list", [*ADMIN, "token", "list"]),
     "token revoke": ("token revoke ops", [*ADMIN, "token", "revoke", "ops"]),
-    "help of a program": ("token create --help", [*ADMIN, "token", "create", "--help"]),
+    "help of a simulator": ("simulate drydock --help", [*DRYDOCK, "--help"]),
     "simulate": ("simulate drydock --port 0 -x", [*DRYDOCK, "--port", "0", "-x"]),
     "up": ("up", UP),
     "up where": (
@@ -271,6 +281,69 @@ STARTED = {
 def test_server_commands_become_the_program(run, started, line, arguments):
     assert run(*line.split()).exit_code == 0
     assert started == [arguments]
+
+
+def test_help_of_any_command_starts_nothing(run, started):
+    for name, command in shipyard.commands.items():
+        below = [*command.commands] if isinstance(command, click.Group) and name != "simulate" else []
+        for words in ([name], *([name, one] for one in below)):
+            result = run(*words, "--help")
+            assert (result.exit_code, result.stdout.startswith(f"Usage: shipyard {' '.join(words)}")) == (0, True)
+    assert started == []
+
+
+NOT_FOR_A_PROGRAM = {
+    "worker takes nothing": "worker --once",
+    "nor words": "worker now",
+    "config": "config check --strict",
+    "no name": "token create --role admin",
+    "days": "token create --name x --days 0",
+    "provisioner": "up --provisioner metal",
+    "too fast": "up --speed 20000",
+    "too slow": "demo --speed 0.01",
+    "too fast for a demo": "demo --speed 20000",
+    "no such site": "up --site no/such/site.yaml",
+}
+
+
+@pytest.mark.parametrize("line", NOT_FOR_A_PROGRAM.values(), ids=NOT_FOR_A_PROGRAM.keys())
+def test_a_wrong_command_line_starts_no_program(run, started, line):
+    result = run(*line.split())
+    assert (result.exit_code, result.stdout, started) == (2, "", [])
+    assert "\n\nError: " in result.stderr
+
+
+MIRRORED = [
+    *((f"{group} {name}", command) for group, part in admin.main.commands.items()
+      for name, command in cast("click.Group", part).commands.items()),
+    ("up", stack.up),
+    ("worker", worker.main),
+]  # fmt: skip
+OF_THE_PROGRAM = {"temporary", "with_parent"}
+
+
+@pytest.mark.parametrize(("line", "program"), MIRRORED, ids=[line for line, _ in MIRRORED])
+def test_what_a_program_takes_is_declared_alike_in_front_of_it(line, program):
+    command: click.Command = shipyard
+    for word in line.split():
+        command = cast("click.Group", command).commands[word]
+
+    def told(one: click.Parameter) -> dict[str, object]:
+        found = one.to_info_dict()
+        # Paths become objects there, and what is the default may be said in words here.
+        kept = {name: found.get(name) for name in ("opts", "required", "multiple", "nargs", "help", "is_flag")}
+        kind = {name: value for name, value in found["type"].items() if name not in ("name", "path_type")}
+        return kept | {"type": kind}
+
+    assert {one.name: told(one) for one in command.params} == {
+        one.name: told(one) for one in program.params if one.name not in OF_THE_PROGRAM
+    }
+    theirs = {one.name: one for one in program.params}
+    for one in command.params:
+        if isinstance(one, click.Option) and not isinstance(one.show_default, str):
+            assert one.default == theirs[str(one.name)].default
+    if line not in ("up", "worker"):
+        assert command.help == program.help
 
 
 def test_serve_becomes_gunicorn_with_our_configuration(run, started, monkeypatch, tmp_path):

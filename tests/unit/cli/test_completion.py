@@ -1,10 +1,13 @@
 """Shell completion, and the help that every command has."""
 
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import cast
 
 import click
 import pytest
@@ -12,7 +15,7 @@ from click.shell_completion import BashComplete, ShellComplete
 
 from shipyard_api.cli.main import shipyard
 
-HANDED_ON = {"config", "db", "simulate", "token", "worker"}  # their help is the program's
+HANDED_ON = {"simulate"}  # their help is the program's
 
 
 def commands(group: click.Group = shipyard, *words: str) -> Iterator[tuple[str, ...]]:
@@ -23,7 +26,7 @@ def commands(group: click.Group = shipyard, *words: str) -> Iterator[tuple[str, 
             yield from commands(command, *words, name)
 
 
-LINES = [words for words in commands() if words[0] not in HANDED_ON or (len(words) == 1 and words[0] != "worker")]
+LINES = [words for words in commands() if words[0] not in HANDED_ON or len(words) == 1]
 
 
 @pytest.mark.parametrize("words", LINES, ids=" ".join)
@@ -35,6 +38,37 @@ def test_every_command_has_help_with_examples(run, words):
     examples = rest.partition("\n\n")[0].splitlines()
     assert all("shipyard" in example and len(example) <= 100 for example in examples), examples
     assert any(" ".join(words) in example for example in examples), examples
+
+
+def examples() -> Iterator[str]:
+    for words in [(), *commands()]:
+        command: click.Command = shipyard
+        for word in words:
+            command = cast("click.Group", command).commands[word]
+        for line in (command.epilog or "").splitlines():
+            yield from re.findall(r"\bshipyard (?!.*`)([^>|)]+)", line)
+
+
+@pytest.mark.parametrize("line", sorted(set(examples())))
+def test_every_example_can_be_typed(run, monkeypatch, tmp_path, line):
+    """The whole command line is read, paths that it names are there, and nothing is done."""
+
+    def invoke(self: click.Command, ctx: click.Context) -> None:
+        if isinstance(self, click.Group) and self.callback:
+            ctx.invoke(self.callback, **ctx.params)
+
+    monkeypatch.setattr(click.Command, "invoke", invoke)
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(line)
+    for word in words:
+        path = tmp_path / word.rpartition("=")[2]
+        if path.suffix == ".yaml":
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        elif word.startswith("--directory="):
+            path.mkdir()
+    result = run(*words)
+    assert result.exit_code == 0, result.output
 
 
 def test_the_help_of_the_whole_lists_every_command_once(run):
@@ -59,6 +93,15 @@ OFFERED = {
     "topics": (("help",), "", {"actions", "configdocs", "logs"}),
     "kinds of status": (("get", "site-statuses", "-s"), "", {"nodes-provision-status", "machines-power-state"}),
     "what can be steered": (("stop",), "", {"action"}),
+    "what can be steered, as far as it is typed": (("stop",), "a", {"action"}),
+    "what cannot be steered": (("control", "stop"), "x", set()),
+    "options of gunicorn": (("serve",), "--b", {"--bind"}),
+    "options behind another one": (("serve", "--bind", "x"), "--w", {"--workers"}),
+    "options of a token": (("token", "create"), "--", {"--name", "--role", "--days", "--help"}),
+    "options of a worker": (("worker",), "--", {"--help"}),
+    "provisioners": (("up", "--provisioner"), "", {"drydock", "maas", "ironic"}),
+    "scenarios": (("demo", "--scenario"), "c", {"calm", "compute-2-deploy-fails"}),
+    "scenarios of a stack": (("up", "--scenario"), "ntp", {"ntp-prepare-fails"}),
     "shells": (("completion",), "", {"bash", "zsh", "fish"}),
     "behind an item": (("describe", "action/01ARZ3NDEKTSV4RRFFQ69G5FAV"), "--h", {"--help"}),
     "behind a word that is nothing": (("nosuch", "action"), "x", set()),
@@ -69,6 +112,12 @@ OFFERED = {
 @pytest.mark.parametrize(("words", "last", "values"), OFFERED.values(), ids=OFFERED.keys())
 def test_what_is_offered(words, last, values):
     assert set(offered(*words, last=last)) == values
+
+
+def test_a_scenario_may_be_a_file():
+    complete = ShellComplete(shipyard, {}, "shipyard", "_SHIPYARD_COMPLETE")
+    (item,) = complete.get_completions(["demo", "--scenario"], "mine/sc")
+    assert (item.type, item.value) == ("file", "mine/sc")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
