@@ -8,6 +8,47 @@ import click
 from shipyard_api.cli.words import examples
 
 SHELLS = ("bash", "zsh", "fish")
+# In place of click's own: bash cuts words at = and :, so --output-format=raw and http://host arrive in pieces. Pieces
+# between which the line has no blank are put together again; bash itself replaces only what stands behind the cut.
+_BASH = """\
+%(complete_func)s() {
+    local IFS=$'\\n'
+    local completion index response stripped type value word
+    local rest=$COMP_LINE current=0 words=()
+
+    for index in "${!COMP_WORDS[@]}"; do
+        word=${COMP_WORDS[index]}
+        stripped=${rest#"${rest%%%%[![:space:]]*}"}
+        if [[ $index -gt 0 && $stripped == "$rest" && ( $word == [=:]* || ${words[-1]} == *[=:] ) ]]; then
+            words[-1]+=$word
+        else
+            words+=("$word")
+        fi
+        rest=${stripped#"$word"}
+        [[ $index -ne $COMP_CWORD ]] || current=$((${#words[@]} - 1))
+    done
+
+    response=$(env COMP_WORDS="${words[*]}" COMP_CWORD=$current %(complete_var)s=bash_complete "$1")
+
+    for completion in $response; do
+        IFS=',' read -r type value <<< "$completion"
+
+        if [[ $type == 'dir' ]]; then
+            COMPREPLY=()
+            compopt -o dirnames
+        elif [[ $type == 'file' ]]; then
+            COMPREPLY=()
+            compopt -o default
+        elif [[ $type == 'plain' ]]; then
+            COMPREPLY+=("$value")
+        fi
+    done
+
+    return 0
+}
+
+complete -o nosort -F %(complete_func)s %(prog_name)s
+"""
 
 
 @click.command(
@@ -27,4 +68,4 @@ def completion(context: click.Context, /, shell: str) -> None:
     if kind := get_completion_class(shell):
         made = kind(context.find_root().command, {}, "shipyard", "_SHIPYARD_COMPLETE")
         # Not source(): for bash that would start a bash to ask for its version.
-        click.echo(made.source_template % made.source_vars())
+        click.echo((_BASH if shell == "bash" else made.source_template) % made.source_vars())

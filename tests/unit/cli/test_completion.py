@@ -1,17 +1,21 @@
 """Shell completion, and the help that every command has."""
 
 import os
+import pty
 import re
+import select
 import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import cast
 
 import click
 import pytest
-from click.shell_completion import BashComplete, ShellComplete
+from click.shell_completion import ShellComplete
+from click.testing import CliRunner
 
 from shipyard_api.cli.main import shipyard
 
@@ -127,24 +131,92 @@ def test_the_script_is_for_that_shell(run, shell):
     assert f"_SHIPYARD_COMPLETE={shell}_complete" in result.stdout
 
 
-def test_bash_completes_with_the_script(run, tmp_path):
-    """A real bash reads the script, and the command answers it as it does when somebody presses Tab."""
+TYPED = {
+    "create act": "create action ",
+    "--output-format=ra": "--output-format=raw ",
+    "--output-format=raw get con": "--output-format=raw get configdocs ",
+    "--url http://h:1 create act": "--url http://h:1 create action ",
+    "--url=http://h:1 create act": "--url=http://h:1 create action ",
+    "get configdocs --base-version=c": "get configdocs --base-version=committed ",
+    "get  configdocs  --base-version c": "get  configdocs  --base-version committed ",
+    "create configdocs design --filename=FOLDER/des": "create configdocs design --filename=FOLDER/design.yaml ",
+    "create configdocs design --filename FOLDER/des": "create configdocs design --filename FOLDER/design.yaml ",
+    "create configdocs design --directory=FOLDER/pla": "create configdocs design --directory=FOLDER/place/",
+    "demo --scenario=ntp": "demo --scenario=ntp-prepare-fails ",
+    "stop x": "stop x",
+}
+RC = """
+PS1='> '
+bind 'set enable-bracketed-paste off'
+bind 'set bell-style none'
+show() { printf '<LINE:%s>' "$READLINE_LINE"; }
+bind -x '"\\C-g": show'
+"""
+
+
+class Typist:
+    """Somebody at an interactive bash in which the script was read."""
+
+    def __init__(self, terminal: int) -> None:
+        self._terminal = terminal
+        self._read = ""
+
+    def press_tab(self, line: str) -> str:
+        """Type a line and press Tab; return the line as it stands then, and take it away."""
+        os.write(self._terminal, b"\x15" + line.encode() + b"\t\x07")
+        self._wait_for("<LINE:")
+        _, _, self._read = self._read.partition("<LINE:")
+        self._wait_for(">")
+        found, _, self._read = self._read.partition(">")
+        return found
+
+    def _wait_for(self, text: str) -> None:
+        while text not in self._read:
+            ready, _, _ = select.select([self._terminal], [], [], 60)
+            assert ready, f"bash is silent after {self._read!r}"
+            self._read += os.read(self._terminal, 4096).decode(errors="replace")
+
+
+@pytest.fixture(scope="module")
+def typist(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Typist]:
     bash = shutil.which("bash")
     if not bash:
         pytest.skip("there is no bash here")
-    command = tmp_path / "shipyard"
+    place = tmp_path_factory.mktemp("bash")
+    command = place / "shipyard"
     command.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'from shipyard_api.cli.main import main; main()' \"$@\"\n")
     command.chmod(0o755)
-    script = run("completion", "bash").stdout
-    pressed = (
-        'COMP_WORDS=(shipyard create action re); COMP_CWORD=3; _shipyard_completion shipyard; echo "${COMPREPLY[@]}"'
-    )
-    done = subprocess.run(
-        [bash, "--norc", "-c", f"{script}\n{pressed}"],
-        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.split() == ["redeploy_server", "relabel_nodes"]
-    assert BashComplete(shipyard, {}, "shipyard", "_SHIPYARD_COMPLETE").func_name in script
+    done = CliRunner().invoke(shipyard, ["completion", "bash"], prog_name="shipyard")
+    script = place / "rc"
+    script.write_text(f"{done.stdout}\n{RC}")
+    ours, theirs = pty.openpty()
+    root = str(Path(__file__).parents[3])
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("COMP", "BASH", "INPUTRC"))}
+    with subprocess.Popen(
+        [bash, "--noprofile", "--rcfile", str(script), "-i"],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        env={
+            **kept,
+            "PATH": f"{place}:{os.environ['PATH']}",
+            "PYTHONPATH": root,
+            "TERM": "dumb",
+            "INPUTRC": os.devnull,
+        },
+    ) as process:
+        os.close(theirs)
+        try:
+            yield Typist(ours)
+        finally:
+            process.kill()
+            os.close(ours)
+
+
+@pytest.mark.parametrize(("line", "wanted"), TYPED.items(), ids=TYPED.keys())
+def test_a_bash_completes_words_with_equals_signs_and_colons(typist, tmp_path, line, wanted):
+    (tmp_path / "design.yaml").touch()
+    (tmp_path / "place").mkdir()
+    found = typist.press_tab(f"shipyard {line}".replace("FOLDER", str(tmp_path)))
+    assert found == f"shipyard {wanted}".replace("FOLDER", str(tmp_path))
