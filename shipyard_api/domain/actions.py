@@ -106,6 +106,24 @@ CONTROLLABLE: dict[Control, RunState] = {
 """The state in which an action must be for each (contract: shipyard-rest, 6.7; a paused action is unpaused first)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How an action stands when it is told something. ``stopped``: a stop was accepted, and nothing takes it back."""
+
+    state: RunState
+    stopped: bool = False
+
+    def refusal(self, control: Control) -> str | None:
+        """Return why the action cannot be told so, None if it can: what it must be, and what it is."""
+        needed = CONTROLLABLE[control]
+        if self.state is not needed:
+            return f"must be {needed.value}, but is {self.state.value}"
+        # It shows as running until the turn that is under way has ended.
+        if self.stopped and needed is RunState.RUNNING:
+            return f"must be {needed.value}, but is being stopped"
+        return None
+
+
 class StepState(Enum):
     """State of a step; a step that has not begun has none (null on the wire; contract: shipyard-rest, 7.3)."""
 

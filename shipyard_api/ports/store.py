@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
-from shipyard_api.domain.actions import ActionId, ActionName, Control, RunState, StepId, StepState
+from shipyard_api.domain.actions import ActionId, ActionName, Control, RunState, Standing, StepId, StepState
 from shipyard_api.domain.configdocs import Revision
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.progress import GroupRecord, LastNodeRecord, NodePast, NodeRecord
@@ -180,6 +180,11 @@ class Claim:
     paused: bool = False
     stopped_by: str | None = None
 
+    @property
+    def on_hold(self) -> bool:
+        """Whether nothing new may start. A stop outweighs a pause: it has to come to an end."""
+        return self.paused and self.stopped_by is None
+
 
 @dataclass(frozen=True, slots=True)
 class TokenRecord:
@@ -294,10 +299,10 @@ class Actions(Protocol):
     def inputs(self, action: ActionId) -> Json:
         """Return what the action works from."""
 
-    def control(self, action: ActionId, control: Control, user: str) -> RunState | None:
-        """Pause, unpause or stop the action if its state allows it, with a line in its audit.
+    def control(self, action: ActionId, control: Control, user: str) -> Standing | None:
+        """Pause, unpause or stop the action if it stands so that it can be, with a line in its audit.
 
-        Return the state that it was in, None if there is no such action; what is not allowed changes nothing.
+        Return how it stood before, None if there is no such action; what is refused changes nothing.
         """
 
     def deployed(self, action: ActionId) -> Sequence[NodeName]:

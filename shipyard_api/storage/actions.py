@@ -11,13 +11,13 @@ from sqlalchemy.exc import IntegrityError
 from ulid import ULID
 
 from shipyard_api.domain.actions import (
-    CONTROLLABLE,
     ENDED,
     EXCLUSIVE,
     ActionId,
     ActionName,
     Control,
     RunState,
+    Standing,
     StepId,
     StepState,
 )
@@ -268,28 +268,28 @@ class SqlActions:
         ).scalar_one()
         return found
 
-    def control(self, action: ActionId, control: Control, user: str) -> RunState | None:
-        """Pause, unpause or stop the action if its state allows it; the row's lock lets one at a time decide."""
+    def control(self, action: ActionId, control: Control, user: str) -> Standing | None:
+        """Pause, unpause or stop the action if it can be; the row's lock lets one at a time decide."""
         actions = t.actions
         found = self._connection.execute(
-            sa.select(actions.c.state).where(actions.c.id == action).with_for_update()
-        ).scalar_one_or_none()
+            sa.select(actions.c.state, actions.c.stopped_by).where(actions.c.id == action).with_for_update()
+        ).one_or_none()
         if found is None:
             return None
-        state = RunState(found)
-        if state is not CONTROLLABLE[control]:
-            return state
+        standing = Standing(RunState(found.state), stopped=found.stopped_by is not None)
+        if standing.refusal(control) is not None:
+            return standing
         now = sa.func.now()
         values: dict[Control, dict[str, Any]] = {
             Control.PAUSE: {"state": RunState.PAUSED.value},
             Control.UNPAUSE: {"state": RunState.RUNNING.value, "wake_at": now},
-            Control.STOP: {"stopped_by": sa.func.coalesce(actions.c.stopped_by, user), "wake_at": now},
+            Control.STOP: {"stopped_by": user, "wake_at": now},
         }
         self._connection.execute(actions.update().where(actions.c.id == action).values(**values[control]))
         self._audit(action, control.value, user)
         if control is not Control.PAUSE:
             self._turns.wake(action, None)
-        return state
+        return standing
 
     def deployed(self, action: ActionId) -> Sequence[NodeName]:
         """Return the nodes of the action that are deployed."""

@@ -6,13 +6,12 @@ from typing import Any
 
 from shipyard_api.domain.actions import (
     CHECKS,
-    CONTROLLABLE,
     EXCLUSIVE,
     ActionId,
     ActionName,
     Control,
     DocumentChecks,
-    RunState,
+    Standing,
 )
 from shipyard_api.domain.errors import Conflict, NotFound
 from shipyard_api.domain.nodes import NodeName
@@ -46,8 +45,8 @@ class ControlAction:
     def __call__(self, action_id: str, control: Control, caller: Caller) -> None:
         """Pause, unpause or stop; raises NotFound, and Conflict when the action's state does not allow it."""
         with self.store.begin() as tx:
-            state = tx.actions.control(ActionId(action_id), control, caller.user)
-        _check(action_id, control, state)
+            standing = tx.actions.control(ActionId(action_id), control, caller.user)
+        _check(action_id, control, standing)
 
     def name_of(self, action_id: str) -> ActionName:
         """Return which action it is; raises NotFound."""
@@ -66,7 +65,7 @@ class ControlAction:
         old = ActionId(action_id)
         with self.store.begin() as tx:
             record = tx.actions.get(old)
-            _check(action_id, Control.RETRY, record.state if record else None)
+            _check(action_id, Control.RETRY, Standing(record.state) if record else None)
             if record is None:
                 raise NotFound("Action not found", f"Unknown action {action_id}")
             return self._again(tx, record, caller, force=force)
@@ -80,7 +79,7 @@ class ControlAction:
             inputs, kept = _left(tx, old)
             refused = None
             try:
-                _check(action_id, Control.RETRY, old.state)
+                _check(action_id, Control.RETRY, Standing(old.state))
                 with site_is_busy():
                     _look_out(tx, old.name, kept, force=force)
                     if old.name in EXCLUSIVE and (running := tx.actions.running_site_action()):
@@ -123,11 +122,8 @@ def _look_out(tx: Transaction, name: ActionName, kept: Sequence[NodeName], *, fo
         refuse_stragglers(tx.stragglers.open(), None, apart_from=frozenset(kept))
 
 
-def _check(action_id: str, control: Control, state: RunState | None) -> None:
-    if state is None:
+def _check(action_id: str, control: Control, standing: Standing | None) -> None:
+    if standing is None:
         raise NotFound("Action not found", f"Unknown action {action_id}")
-    needed = CONTROLLABLE[control]
-    if state is not needed:
-        raise Conflict(
-            f"Unable to {control.value} action", f"dag_run state must be {needed.value}, but is {state.value}"
-        )
+    if refusal := standing.refusal(control):
+        raise Conflict(f"Unable to {control.value} action", f"dag_run state {refusal}")

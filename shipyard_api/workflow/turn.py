@@ -143,7 +143,8 @@ class Engine:
         definition = self._definitions[claim.name]
         now = self._clock.now()
         if claim.step is None:
-            ended = RunState.FAILED if claim.failed else RunState.SUCCESS
+            # A stop may be accepted when nothing is left to be stopped: what was promised is kept.
+            ended = RunState.FAILED if claim.failed or claim.stopped_by is not None else RunState.SUCCESS
             tx.turns.end_action(claim, ended, now=now)
             LOG.info("action ended", extra={"action": claim.action, "state": ended.value})
             return Again.LATER
@@ -152,7 +153,7 @@ class Engine:
         # An intent without outcome comes first: what was sent for it is under way, and belongs to somebody.
         if claim.stopped_by is not None and claim.intent is None and not step.always:
             return self._stop(tx, claim, definition, step, claim.stopped_by, now)
-        if claim.paused and state is None:
+        if claim.on_hold and state is None:
             tx.turns.rest(claim)
             return Again.LATER
         if state is None:
@@ -173,7 +174,7 @@ class Engine:
                 return Again.NOW
             case Look() as look:
                 return _Attempt(step, state, look, None)
-            case Act() if claim.paused:
+            case Act() if claim.on_hold:
                 return self._watch(tx, claim, step, state, now)
             case Act() as act:
                 intent = Intent(self._new_marker(), act.effect, act.give_up_at, now, now, 1)
@@ -256,7 +257,7 @@ class Engine:
                 return Again.LATER
             report = Trouble.of(report)
         folded: Folded = attempt.step.fold(attempt.state, attempt.decision.effect, report, now)
-        wake_at = folded.wait_until or (folded.watch_at if claim.paused else None)
+        wake_at = folded.wait_until or (folded.watch_at if claim.on_hold else None)
         tx.turns.record(claim, folded.state, folded.facts, now=now, wake_at=wake_at)
         if folded.facts:
             told = [type(fact).__name__ for fact in folded.facts]

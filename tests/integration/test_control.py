@@ -1,10 +1,14 @@
 """Pausing, stopping and trying again, and what becomes of work that goes on without us."""
 
+import threading
 import uuid
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
+from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.domain.actions import CONTROLLABLE, ENDED, ActionId, ActionName, Control, RunState
 from shipyard_api.domain.errors import Conflict, Invalid, NotFound
 from shipyard_api.domain.findings import Level
@@ -13,6 +17,7 @@ from shipyard_api.domain.site_design import DesignRules, VersionRule
 from shipyard_api.ports.provisioner import Capabilities, Operation
 from shipyard_api.ports.store import JournalEntry, Straggler
 from shipyard_api.storage import tables
+from shipyard_api.storage.unit_of_work import SqlStore, connect
 from shipyard_api.usecases.context import Caller
 from shipyard_api.usecases.control_action import ControlAction
 from shipyard_api.usecases.create_action import ActionRequest, CreateAction
@@ -24,6 +29,7 @@ from tests.world import RULES, SCHEMAS, Checkpoints, World
 
 Worlds = Callable[[], World]
 ANN = Caller("ann", frozenset({"admin"}), str(uuid.uuid4()))
+BEA = Caller("bea", frozenset({"admin"}), str(uuid.uuid4()))
 
 
 def control(world: World, number: int = 2) -> ControlAction:
@@ -192,6 +198,93 @@ def test_a_stop_is_heard_although_the_action_wanted_to_sleep(worlds: Worlds) -> 
     worker.run(world.action)
 
     assert state(world) is RunState.FAILED
+
+
+@pytest.mark.parametrize("verb", [Control.PAUSE, Control.STOP], ids=lambda verb: verb.value)
+def test_a_stop_is_neither_taken_back_by_a_pause_nor_accepted_twice(worlds: Worlds, verb: Control) -> None:
+    world = worlds()
+    worker = world.worker()
+    drive(world, worker, lambda: submitted(world, Operation.PREPARE_NODES))
+    control(world)(world.action, Control.STOP, ANN)
+
+    with pytest.raises(Conflict) as refused:
+        control(world)(world.action, verb, BEA)
+
+    assert refused.value.title == f"Unable to {verb.value} action"
+    assert refused.value.reason == "dag_run state must be running, but is being stopped"
+    assert audit(world) == [("invoke", "tester"), ("stop", "ann")]
+    world.run(worker)
+    assert state(world) is RunState.FAILED
+    (left,) = stragglers(world)
+    assert left.why == "stopped by ann"
+
+
+def test_of_stops_and_pauses_at_the_same_time_one_is_accepted(worlds: Worlds) -> None:
+    world = worlds()
+    engine = connect(world.url, pool_size=8)
+    world.engines.append(engine)
+    act = ControlAction(SqlStore(engine, ProcrastinateWakeup()), {}, lambda: "")
+    for _ in range(15):
+        with engine.begin() as connection:
+            connection.execute(tables.command_audit.delete())
+            connection.execute(tables.actions.update().values(state="running", stopped_by=None))
+        start = threading.Barrier(8)
+
+        def ask(verb: Control, start: threading.Barrier = start) -> Control | None:
+            start.wait()
+            try:
+                act(world.action, verb, ANN)
+            except Conflict:
+                return None
+            return verb
+
+        with ThreadPoolExecutor(8) as threads:
+            answers = list(threads.map(ask, [Control.STOP, Control.PAUSE] * 4))
+
+        accepted = [verb.value for verb in answers if verb]
+        assert len(accepted) == 1, accepted
+        assert [command for command, _ in audit(world)] == accepted
+
+
+def test_whenever_a_stop_is_accepted_the_action_ends_as_failed(worlds: Worlds) -> None:
+    """At each point at which no transaction of the turn is open; a pause follows every stop, as soon as it can."""
+    points = Checkpoints()
+    first = worlds(name=ActionName.UPDATE_SOFTWARE)
+    first.run(first.worker(points))
+    open_at = [number for number, name in enumerate(points.names) if name != "before commit"]
+    ended = []
+    for chosen in open_at:
+        world = worlds(name=ActionName.UPDATE_SOFTWARE)
+
+        def stop(world: World = world) -> None:
+            for verb in (Control.STOP, Control.PAUSE):
+                with suppress(Conflict):
+                    control(world)(world.action, verb, ANN)
+
+        world.run(world.worker(Checkpoints(chosen, stop)))
+        commands = [command for command, _ in audit(world)]
+        assert commands in (["invoke"], ["invoke", "stop"])
+        assert state(world) is (RunState.FAILED if "stop" in commands else RunState.SUCCESS), chosen
+        ended.append(state(world))
+
+    assert ended.count(RunState.FAILED) == len(open_at) - 1  # the last one is when it has ended
+
+
+@pytest.mark.parametrize("unpaused", [True, False], ids=["unpaused", "left alone"])
+def test_what_was_stopped_and_is_paused_all_the_same_comes_to_its_end(worlds: Worlds, *, unpaused: bool) -> None:
+    """As a release left it that let a pause follow a stop."""
+    world = worlds()
+    worker = world.worker()
+    drive(world, worker, lambda: submitted(world, Operation.PREPARE_NODES))
+    with world.store().begin() as tx:
+        tx.turns._connection.execute(tables.actions.update().values(state="paused", stopped_by="ann"))
+    if unpaused:
+        control(world)(world.action, Control.UNPAUSE, ANN)
+
+    world.run(worker)
+
+    assert state(world) is RunState.FAILED
+    assert dict(world.ending()[1])["create_action_tag"].value == "success"
 
 
 @pytest.mark.parametrize("verb", list(Control))

@@ -2,7 +2,16 @@
 
 import pytest
 
-from shipyard_api.domain.actions import CONTROLLABLE, ENDED, Control, RunState, StepState, group_state, lifecycle
+from shipyard_api.domain.actions import (
+    CONTROLLABLE,
+    ENDED,
+    Control,
+    RunState,
+    Standing,
+    StepState,
+    group_state,
+    lifecycle,
+)
 
 RUNNING, SUCCESS, FAILED, UPSTREAM = (
     StepState.RUNNING,
@@ -37,6 +46,33 @@ def test_what_runs_can_be_paused_and_stopped_and_every_pause_and_failure_has_a_w
         RunState.SUCCESS: set(),
         RunState.FAILED: {Control.RETRY},
     }
+
+
+@pytest.mark.parametrize("state", list(RunState), ids=lambda state: state.value)
+@pytest.mark.parametrize("verb", list(Control), ids=lambda verb: verb.value)
+def test_a_refusal_says_what_is_needed_and_what_there_is(verb: Control, state: RunState) -> None:
+    needed = CONTROLLABLE[verb]
+
+    refusal = Standing(state).refusal(verb)
+
+    assert refusal == (None if state is needed else f"must be {needed.value}, but is {state.value}")
+
+
+@pytest.mark.parametrize(
+    ("state", "verb", "refusal"),
+    [
+        (RunState.RUNNING, Control.PAUSE, "must be running, but is being stopped"),
+        (RunState.RUNNING, Control.STOP, "must be running, but is being stopped"),
+        (RunState.RUNNING, Control.UNPAUSE, "must be paused, but is running"),
+        (RunState.PAUSED, Control.PAUSE, "must be running, but is paused"),
+        (RunState.PAUSED, Control.STOP, "must be running, but is paused"),
+        (RunState.PAUSED, Control.UNPAUSE, None),
+        (RunState.FAILED, Control.RETRY, None),
+        (RunState.FAILED, Control.STOP, "must be running, but is failed"),
+    ],
+)
+def test_a_stop_is_not_taken_back_and_not_repeated(state: RunState, verb: Control, refusal: str | None) -> None:
+    assert Standing(state, stopped=True).refusal(verb) == refusal
 
 
 def test_an_action_that_failed_is_never_complete() -> None:

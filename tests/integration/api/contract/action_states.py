@@ -40,6 +40,23 @@ def paused(stage: Stage) -> dict[str, Any]:
 
 
 @state()
+def stopping(stage: Stage) -> dict[str, Any]:
+    """A running action was told to stop, and the engine has not heard of it yet."""
+    names = running(stage)
+    answer = stage.site.admin.post(f"/actions/{names['action']}/control/stop")
+    assert answer.status_code == 202, answer.text
+    return names
+
+
+@state()
+def stopped_and_paused(stage: Stage) -> dict[str, Any]:
+    """An action that was told to stop is paused, as an earlier release could leave it."""
+    names = stopping(stage)
+    stage.change(names["action"], state=RunState.PAUSED.value)
+    return names
+
+
+@state()
 def succeeded(stage: Stage) -> dict[str, Any]:
     """An action has ended well."""
     names = _action(stage)

@@ -80,6 +80,26 @@ CASES = [
             ),
         ],
     ),
+    # A stop sets `failed`, and nothing takes it back on the way there.
+    *(
+        control(
+            f"{verb} of an action that is being stopped",
+            "stopping",
+            verb,
+            code=409,
+            answer=error(409, f"Unable to {verb} action", f"dag_run state must be {NEEDED[verb]}, but is {stands}"),
+            then=[audit("invoke", "stop")],
+        )
+        for verb, stands in (("stop", "being stopped"), ("pause", "being stopped"), ("unpause", "running"))
+    ),
+    control(
+        "unpause of an action that was stopped, and is paused all the same",
+        "stopped_and_paused",
+        "unpause",
+        code=202,
+        answer=Nothing(),
+        then=[audit("invoke", "stop", "unpause")],
+    ),
     control("with a verbosity, as the client sends it", "running", "pause?verbosity=1", code=202, answer=Nothing()),
     *(
         control(
