@@ -69,8 +69,8 @@ def parse_configuration(data: Mapping[str, Any]) -> DeploymentConfiguration:
 
     def patience(prefix: str, otherwise: Patience, section: Mapping[str, Any] = provisioner) -> Patience:
         return Patience(
-            section.get(f"{prefix}_interval") or otherwise.interval,
-            section.get(f"{prefix}_timeout") or otherwise.timeout,
+            _whole(section, f"{prefix}_interval") or otherwise.interval,
+            _whole(section, f"{prefix}_timeout") or otherwise.timeout,
         )
 
     return DeploymentConfiguration(
@@ -81,15 +81,20 @@ def parse_configuration(data: Mapping[str, Any]) -> DeploymentConfiguration:
         deploy_nodes=patience("deploy", default.deploy_nodes),
         mode=_mode(provisioner),
         join=kubernetes.get("join"),
-        join_wait=provisioner.get("join_wait") or default.join_wait,
+        join_wait=_whole(provisioner, "join_wait") or default.join_wait,
         node_status=patience("node_status", default.node_status, kubernetes),
     )
 
 
+def _whole(section: Mapping[str, Any], key: str) -> int:
+    """Return an integer as one, 0 if it is not given: JSON Schema counts 75.0 as an integer, too."""
+    return int(section.get(key) or 0)
+
+
 def _mode(provisioner: Mapping[str, Any]) -> Mode:
     return Mode(
-        max_parallel_groups=provisioner.get("max_parallel_groups") or SERIAL.max_parallel_groups,
-        max_nodes_in_flight=provisioner.get("max_nodes_in_flight") or None,
+        max_parallel_groups=_whole(provisioner, "max_parallel_groups") or SERIAL.max_parallel_groups,
+        max_nodes_in_flight=_whole(provisioner, "max_nodes_in_flight") or None,
         deploy_as_prepared=provisioner.get("deploy_as_prepared", SERIAL.deploy_as_prepared),
         on_timeout=OnTimeout(provisioner.get("on_timeout") or SERIAL.on_timeout.value),
     )

@@ -213,6 +213,19 @@ def test_criteria_judge_a_timeout_where_the_site_says_so(worlds: Worlds) -> None
 # --- Control while several jobs run -----------------------------------------------------------------------------------
 
 
+def test_a_bound_that_is_written_with_a_point_is_kept(worlds: Worlds) -> None:
+    """JSON Schema counts 2.0 as an integer, so such a design is committed."""
+    plain = worlds(configuration={"max_nodes_in_flight": 2, "max_parallel_groups": 2, "deploy_timeout": 40})
+    plain.run(plain.worker())
+    expected = plain.ending()
+    world = worlds(configuration={"max_nodes_in_flight": 2.0, "max_parallel_groups": 2.0, "deploy_timeout": 40.0})
+
+    world.run(world.worker())
+
+    assert world.ending() == expected
+    assert {len(one.work.nodes) for one in world.provisioner.submissions if one.work.nodes} == {1, 2}
+
+
 def test_while_it_is_paused_what_runs_is_watched_and_nothing_new_begins(worlds: Worlds) -> None:
     world = worlds(groups=THREE, configuration={"max_parallel_groups": 2})
     steps(world, lambda: len(submissions(world)) == 2)

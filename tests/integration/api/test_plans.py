@@ -143,6 +143,20 @@ def test_the_mode_of_the_design_is_shown_and_decides_the_order(site: Site) -> No
     assert [one["sends"] for one in found["groups"]] == [["n1"], [], ["n2"]]
 
 
+def test_a_whole_number_with_a_point_is_one(site: Site) -> None:
+    """JSON Schema counts 2.0 as an integer, so the design is sound."""
+    section = {"max_parallel_groups": 2.0, "max_nodes_in_flight": 1.0, "deploy_timeout": 60.0}
+    group = group_entry("a", success_criteria={"percent_successful_nodes": 50.0, "minimum_successful_nodes": 1.0})
+    site.commit(configuration(physical_provisioner=section), strategy_document(group), *small_design()[1:])
+
+    found = planned(site, DEPLOY)
+
+    assert '"max_parallel_groups": 2, "max_nodes_in_flight": 1,' in json.dumps(found["mode"])
+    criteria = found["groups"][0]["success_criteria"]
+    assert [repr(criteria[one]) for one in ("percent_successful_nodes", "minimum_successful_nodes")] == ["50", "1"]
+    assert found["groups"][0]["sends"] == ["n1", "n2"]
+
+
 def test_the_buffer_can_be_planned_before_it_is_committed(site: Site) -> None:
     committed = site.commit(*small_design())
     assert site.admin.load("design", *small_design(("n1", "n2", "n3")), buffermode="replace").status_code == 201

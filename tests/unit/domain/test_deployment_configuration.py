@@ -1,9 +1,13 @@
 """Intervals, time limits and the strategy's name (design: Deployment Configuration Document, Notes)."""
 
+from collections.abc import Callable
+
 import pytest
 
+from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, Patience, parse_configuration
 from shipyard_api.domain.strategy import DEFAULT_STRATEGY_NAME
+from tests.conftest import ROOT
 
 
 def test_the_configuration_names_the_strategy_document() -> None:
@@ -65,6 +69,43 @@ def test_what_is_not_given_has_its_default(section: dict[str, int]) -> None:
     assert configuration.deploy_nodes == Patience(30, 3600)
     assert configuration.verify_site == Patience(10, 60)
     assert configuration.prepare_site == Patience(10, 300)
+
+
+# Where each integer of the document is found; what is not here is not used by this release.
+WHOLE: dict[tuple[str, str], Callable[[DeploymentConfiguration], float | None]] = {
+    ("physical_provisioner", "verify_interval"): lambda c: c.verify_site.interval,
+    ("physical_provisioner", "verify_timeout"): lambda c: c.verify_site.timeout,
+    ("physical_provisioner", "prepare_site_interval"): lambda c: c.prepare_site.interval,
+    ("physical_provisioner", "prepare_site_timeout"): lambda c: c.prepare_site.timeout,
+    ("physical_provisioner", "prepare_node_interval"): lambda c: c.prepare_nodes.interval,
+    ("physical_provisioner", "prepare_node_timeout"): lambda c: c.prepare_nodes.timeout,
+    ("physical_provisioner", "deploy_interval"): lambda c: c.deploy_nodes.interval,
+    ("physical_provisioner", "deploy_timeout"): lambda c: c.deploy_nodes.timeout,
+    ("physical_provisioner", "join_wait"): lambda c: c.join_wait,
+    ("physical_provisioner", "max_parallel_groups"): lambda c: c.mode.max_parallel_groups,
+    ("physical_provisioner", "max_nodes_in_flight"): lambda c: c.mode.max_nodes_in_flight,
+    ("kubernetes", "node_status_interval"): lambda c: c.node_status.interval,
+    ("kubernetes", "node_status_timeout"): lambda c: c.node_status.timeout,
+}
+SCHEMAS = SchemaFiles(ROOT / "schemas")
+
+
+@pytest.mark.parametrize(("section", "key"), WHOLE, ids=lambda word: word)
+@pytest.mark.parametrize("written", [7, 7.0], ids=repr)
+def test_an_integer_is_one_however_it_is_written(section: str, key: str, written: float) -> None:
+    data = {"armada": {"manifest": "m"}, section: {key: written}}
+    assert SCHEMAS.check("deployment_configuration_v1", data) == ()
+
+    assert repr(WHOLE[section, key](parse_configuration(data))) == "7"
+
+
+@pytest.mark.parametrize(("section", "key"), WHOLE, ids=lambda word: word)
+@pytest.mark.parametrize("written", [0, 0.0, -0.0], ids=repr)
+def test_a_zero_is_the_default_however_it_is_written(section: str, key: str, written: float) -> None:
+    data = {"armada": {"manifest": "m"}, section: {key: written}}
+    assert SCHEMAS.check("deployment_configuration_v1", data) == ()
+
+    assert parse_configuration(data) == DeploymentConfiguration()
 
 
 def test_a_faster_world_scales_every_interval_and_limit_and_keeps_the_name() -> None:
