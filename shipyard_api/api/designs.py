@@ -9,6 +9,7 @@ import falcon
 from shipyard_api.api.auth import Policy, may
 from shipyard_api.api.documents import YAML, as_yaml, version_of, wants_clear_text
 from shipyard_api.api.errors import BrokenDesign
+from shipyard_api.api.reading import integer
 from shipyard_api.domain.configdocs import Query, Rendering, Revision
 from shipyard_api.domain.errors import NotFound
 from shipyard_api.usecases.read_configdocs import NotRendered, ReadConfigdocs
@@ -120,10 +121,6 @@ def _query(req: falcon.Request) -> Query:
 
 
 def _limit(req: falcon.Request) -> int | None:
-    written = req.get_param("limit")
-    if written is None:
-        return None
-    if not (written.lstrip("-").isdigit() and written.isascii() and len(written) <= 10):
-        raise falcon.HTTPInvalidParam("The value must be an integer.", "limit")
+    limit = integer(req, "limit")
     # Deckhand counts -1 as 1.
-    return max(int(written), 0) if int(written) >= 0 else 1
+    return 1 if limit is not None and limit < 0 else limit

@@ -109,10 +109,11 @@ def integer(req: falcon.Request, name: str) -> int | None:
     written = req.get_param(name)
     if written is None:
         return None
-    if not re.fullmatch(r"[+-]?[0-9]+", written):
+    found = re.fullmatch(r"([+-]?)0*([0-9]+)", written)
+    if found is None:
         raise falcon.HTTPInvalidParam("The value must be an integer.", name)
     # Nothing is counted that far, and Python reads no number of any length.
-    return int(written[:_LONGEST_COUNT])
+    return int(found[1] + found[2][:_LONGEST_COUNT])
 
 
 def text(req: falcon.Request, name: str) -> tuple[str, ...]:

@@ -386,6 +386,10 @@ PARAMETER_ROWS = [
         get(f"one node, marker={marker}", "/nodes/n1", "marker", "the id of an action", query=f"marker={marker}")
         for marker in ("%00", "%D9%A3", "a-b", "%20")
     ),
+    *(
+        get(f"a design, limit={limit}", "/revisions/1/rendered-documents", "an integer", query=f"limit={limit}")
+        for limit in ("--5", "---1", "-", "5-", "1.0", "1_0", "x", "%C2%B2", "%D9%A3", "%00", "0x1")
+    ),
     get("unknown filter of statuses", "/site_statuses", "filter all is not supported", query="filters=all"),
 ]
 

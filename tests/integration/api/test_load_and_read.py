@@ -387,6 +387,28 @@ def test_the_design_of_a_revision_has_all_collections_and_only_what_is_concrete(
     ]
 
 
+@pytest.mark.parametrize(
+    ("limit", "names"),
+    [
+        ("0", []),
+        ("1", ["one"]),
+        ("%2B1", ["one"]),
+        ("0000000000000000000001", ["one"]),
+        ("-1", ["one"]),
+        ("-7", ["one"]),
+        ("", ["one", "two", "layering-policy"]),
+        ("9" * 5000, ["one", "two", "layering-policy"]),
+    ],
+    ids=lambda value: value[:24] if isinstance(value, str) else "",
+)
+def test_so_many_documents_of_a_design(site: Site, limit: str, names: list[str]) -> None:
+    committed(site, "a", layering_policy(), ONE, TWO)
+
+    answer = site.viewer.ask("GET", "/api/v1.0/revisions/1/rendered-documents", query=f"limit={limit}")
+
+    assert [one["metadata"]["name"] for one in read_documents(answer.content)] == names
+
+
 @pytest.mark.parametrize("revision", ["0", "2", "4294967296", "9999999999", "99999999999", "-1", "1.0", "x", "٣", ""])
 def test_a_revision_that_is_not_there(site: Site, revision: str) -> None:
     committed(site, "a", layering_policy(), ONE)

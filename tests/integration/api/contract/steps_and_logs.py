@@ -167,6 +167,26 @@ CASES = [
         "an admin may read too", "running", "$action/steps/$done/logs?verbosity=1", who=Who.ADMIN, code=200, answer=LOG
     ),
     *(
+        log(
+            f"of the first attempt, written {written[:9]} in {len(written)} characters",
+            "running",
+            f"$action/steps/$done/logs?try={written}",
+            code=200,
+            answer=LOG,
+        )
+        for written in ("%2B0001", "01", "0" * 21 + "1", "%2B" + "0" * 5000 + "1")
+    ),
+    *(
+        log(
+            f"a number of {len(written)} letters is none of an attempt",
+            "running",
+            f"$action/steps/$done/logs?try={written}",
+            code=404,
+            answer=NO_STEP,
+        )
+        for written in ("0", "-1", "0" * 25, "1" + "0" * 25, "-" + "0" * 25 + "1")
+    ),
+    *(
         log(f"an id of {len(action)} letters", "running", f"{action}/steps/preflight/logs", code=400, answer=BAD_ID)
         for action in ("x", UNKNOWN_ULID[:-1], UNKNOWN_ULID + "0", "0" * 100)
     ),
@@ -196,6 +216,6 @@ CASES = [
                 400, "HTTPInvalidParam", message='The "try" parameter is invalid. The value must be an integer.'
             ),
         )
-        for written in ("x", "1.5", "first", "1,2")
+        for written in ("x", "1.5", "first", "1,2", "--1", "1_0", "%20", "%C2%B2", "%D9%A1", "0x1", "%2B", "-")
     ),
 ]
