@@ -95,6 +95,10 @@ class SiteParts:
         """Check the design once more, from what is stored."""
         return self._question(VALIDATE_DOCUMENTS, lambda revision: self._read(revision)[1], ())
 
+    def is_configuration_sound(self) -> Question:
+        """Check as much of the design as an action needs that deploys no groups."""
+        return self._question(VALIDATE_DOCUMENTS, self._is_configuration_sound, ())
+
     def does_provisioner_accept(self) -> Question:
         """Let the provisioner check the design as it reads it."""
         return self._question(VALIDATE_PROVISIONER, self._does_provisioner_accept)
@@ -170,6 +174,9 @@ class SiteParts:
             return [error("NoCommittedConfigdocs", "Unable to locate a committed revision: no configdocs are in force")]
         inputs, findings = self._read(revision, self.rules.read_configuration)
         return findings if inputs is None else [info("ConfigurationFound", f"revision {revision} is configured")]
+
+    def _is_configuration_sound(self, revision: int) -> Sequence[Finding]:
+        return self._read(revision, self.rules.read_configuration)[1]
 
     def _does_provisioner_accept(self, revision: int) -> Sequence[Finding]:
         provisioner = self.systems.provisioner

@@ -20,7 +20,7 @@ def definition(parts: SiteParts) -> Definition:
         (
             parts.is_alone(),
             parts.is_configuration_there(),
-            parts.are_documents_sound(),
+            parts.is_configuration_sound(),
             parts.mark_revision(),
         ),
         MISSING,

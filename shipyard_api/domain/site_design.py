@@ -139,7 +139,7 @@ class DesignRules:
 
     def read_configuration(self, revision: int, rendering: Rendering) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
         """Return what an action that touches no node works from, and what is wrong with the configuration alone."""
-        findings = _secret_inputs(rendering)
+        findings = _secret_inputs(rendering, deployment_configuration.SCHEMA)
         if findings:
             return None, findings
         documents = tuple(one.document for one in rendering.documents)
@@ -169,7 +169,7 @@ def read_design(
 ) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
     """Return what an action on this design works from, and every finding; None if an error is among them."""
     documents = tuple(one.document for one in rendering.documents)
-    findings = _secret_inputs(rendering)
+    findings = _secret_inputs(rendering, deployment_configuration.SCHEMA, strategy.SCHEMA)
     if findings:
         return None, findings
     configuration, named, found = _configuration(documents, check)
@@ -190,9 +190,8 @@ def read_design(
     return inputs, tuple(found)
 
 
-def _secret_inputs(rendering: Rendering) -> tuple[Finding, ...]:
+def _secret_inputs(rendering: Rendering, *read: str) -> tuple[Finding, ...]:
     """Refuse secrets where they would be told: the names of groups and nodes go into actions, journals and answers."""
-    read = (deployment_configuration.SCHEMA, strategy.SCHEMA)
     return tuple(
         error(
             "SecretInDeploymentDocument",

@@ -8,18 +8,29 @@ import pytest
 import sqlalchemy as sa
 from falcon.testing import Result
 
+from shipyard_api import bootstrap
+from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.configdocs import Revision, RevisionTag
 from shipyard_api.storage import tables as t
-from tests.factories import group_entry, layering_policy, strategy_document
+from tests.factories import document, group_entry, layering_policy, strategy_document
+from tests.integration.api.conftest import settings
 from tests.integration.api.test_create_action import acted_on, commit_again, rows
 from tests.integration.api.wire import Site, configuration, messages, small_design
 from tests.integration.storage.rows import counts
+from tests.peer import Answer
 
 TARGETED = ("redeploy_server", "relabel_nodes")
 
 
 def ask(site: Site, name: str, parameters: dict[str, Any] | None = None, **params: Any) -> Result:
     return site.admin.act(json.dumps({"name": name, "parameters": parameters or {}}), **params)
+
+
+def ended(site: Site, url: str, action: str) -> str:
+    """Let a worker run the action, which waits for nothing, and return how it ended."""
+    site.drydock.on("GET /health", Answer(204))
+    bootstrap.worker(settings(url, site.drydock.url))._run(ActionId(action))
+    return str(site.viewer.get(f"/actions/{action}").json["dag_status"])
 
 
 @pytest.mark.parametrize("name", ["update_site", "update_software", "test_site"])
@@ -79,13 +90,32 @@ def test_the_test_of_a_site_minds_no_commits_and_runs_beside_anything(site: Site
 @pytest.mark.parametrize(
     ("name", "code"), [("deploy_site", 400), ("update_site", 400), ("update_software", 201), ("test_site", 201)]
 )
-def test_a_bad_strategy_matters_only_to_what_deploys(site: Site, name: str, code: int) -> None:
+def test_a_bad_strategy_matters_only_to_what_deploys(site: Site, shared_url: str, name: str, code: int) -> None:
+    """Neither when the action is created, nor when it runs."""
     circle = strategy_document(group_entry("a", depends_on=["b"]), group_entry("b", depends_on=["a"]), name="circle")
     named = configuration(physical_provisioner={"deployment_strategy": "circle"})
     site.admin.load("design", named, circle, *small_design()[1:])
     site.admin.commit(force="true")
 
-    assert ask(site, name).status_code == code
+    answer = ask(site, name)
+
+    assert answer.status_code == code
+    if code == 201:
+        assert ended(site, shared_url, answer.json["id"]) == "success"
+
+
+def test_a_strategy_that_took_a_secret_matters_only_to_what_deploys(site: Site, shared_url: str) -> None:
+    secret = document("deckhand/Passphrase/v1", "admin", "sesame", storagePolicy="encrypted")
+    tainted = strategy_document(group_entry("a"))
+    taken = {"src": {"schema": "deckhand/Passphrase/v1", "name": "admin", "path": "."}, "dest": {"path": ".note"}}
+    tainted["metadata"]["substitutions"] = [taken]
+    site.admin.load("design", secret, tainted, *small_design())
+    site.admin.commit(force="true")
+
+    refused, taken_up = ask(site, "deploy_site"), ask(site, "update_software")
+
+    assert [one["name"] for one in messages(refused)] == ["SecretInDeploymentDocument"]
+    assert ended(site, shared_url, taken_up.json["id"]) == "success"
 
 
 @pytest.mark.parametrize("name", ["update_software", *TARGETED])
