@@ -1,13 +1,19 @@
 """What every request has: an id, a context marker, a verbosity that makes sense."""
 
+import re
 import uuid
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 import falcon
 
 from shipyard_api.domain.errors import Invalid
 
 REQUEST_ID_HEADER = "X-Shipyard-Req"
+
+# The digits of a UUID and what may stand around and between them. uuid.UUID alone reads digits as int() does, which
+# takes 0x and _ for ornaments.
+_UUID = re.compile(r"(urn:uuid:)?\{?[0-9A-Fa-f-]+\}?")
 
 
 class RequestContext:
@@ -17,8 +23,7 @@ class RequestContext:
         """Give the request its id, its marker and its verbosity, the one parameter that every resource takes."""
         req.context.request_id = str(uuid.uuid4())
         req.context.marker = _uuid(req.get_header("X-Context-Marker")) or req.context.request_id
-        if "\0" in req.path:
-            raise Invalid("Invalid address", "An address cannot hold the character NUL (%00)")
+        _check_address(req.env["PATH_INFO"], req.query_string)
         verbosity = req.get_param("verbosity")
         if verbosity is not None and not (len(verbosity) == 1 and verbosity in "012345"):
             raise Invalid(
@@ -35,10 +40,29 @@ class RequestContext:
 
 
 def _uuid(written: str | None) -> str | None:
+    if not written or not _UUID.fullmatch(written):
+        return None
     try:
-        return str(uuid.UUID(written)) if written else None
+        return str(uuid.UUID(written))
     except ValueError:
         return None
+
+
+def _check_address(path: str, query: str) -> None:
+    """Refuse an address that would be read as another one: the framework replaces what it cannot decode.
+
+    Both are as WSGI has them, bytes in the guise of Latin-1 (PEP 3333); those of the path are not escaped any more.
+    """
+    if "\0" in path:
+        raise Invalid("Invalid address", "An address cannot hold the character NUL (%00)")
+    for part, sent in (("path", path.encode("latin-1")), ("query", unquote_to_bytes(query.encode("latin-1")))):
+        try:
+            sent.decode()
+        except UnicodeDecodeError as wrong:
+            raise Invalid(
+                "Invalid address",
+                f"The {part} is not UTF-8 at the byte %{sent[wrong.start]:02X}; escape its characters as UTF-8",
+            ) from None
 
 
 Params = dict[str, Any]

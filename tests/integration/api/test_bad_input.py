@@ -428,8 +428,9 @@ PATH_ROWS = [
     get("NUL in a revision", "/revisions/1%00/rendered-documents", "NUL"),
     get("NUL in an unknown address", "/x%00", "NUL"),
     get("line break in an id", "/actions/a%0d%0aX-Evil:%201", "Unknown Action: a\r\nX-Evil", code=404),
-    get("not UTF-8", "/actions/%ff%fe", "Unknown Action", code=404),
-    get("half a character", "/actions/%ed%a0%80", "Unknown Action", code=404),
+    # Of a path, the client here decodes what is escaped: what is no UTF-8 there, test_on_the_socket sends.
+    get("not UTF-8", "/actions", "The query is not UTF-8 at the byte %FF", query="user=%ff%fe"),
+    get("half a character", "/nodes", "The query is not UTF-8 at the byte %ED", query="name=%ed%a0%80"),
     get("very long", "/actions/" + "a" * 60_000, "Unknown Action", code=404),
     get("SQL in an id", "/actions/'%20OR%201=1%20--", "Unknown Action: ' OR 1=1 --", code=404),
     get("too many segments", "/actions/a/b/c/d/e/f", "404 Not Found", code=404),

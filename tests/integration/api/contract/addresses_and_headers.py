@@ -151,6 +151,13 @@ CASES = [
             ("that is a number", "42", "$request"),
             ("one digit short", MARKER[:-1], "$request"),
             ("that is an action's id", UNKNOWN_ULID, "$request"),
+            ("in braces", f"{{{MARKER}}}", MARKER),
+            ("as a name", f"urn:uuid:{MARKER}", MARKER),
+            # int() reads these, and so does uuid.UUID.
+            ("with an underscore", "1_345678123412341234123456789abc", "$request"),
+            ("as a number in base 16", "0x345678123412341234123456789abc", "$request"),
+            ("with a sign", "+1345678123412341234123456789abc", "$request"),
+            ("of dashes", "-" * 32, "$request"),
         )
     ),
     # --- Content-Type -----------------------------------------------------------------------------------------------
@@ -238,6 +245,30 @@ CASES = [
         body=DESIGN,
         code=409,
         answer=BUFFER_NOT_EMPTY,
+    ),
+    *(
+        Case(
+            section="1",
+            name=f"a query that is not UTF-8: {query}",
+            given=given,
+            ask=f"{ask}?{query}",
+            code=400,
+            answer=error(400, "Invalid address", Pattern(r"The query is not UTF-8 at the byte %[0-9A-F]{2}; .*")),
+        )
+        for given, ask, query in (
+            ("empty", "GET actions", "user=%ff"),
+            ("empty", "GET actions", "unknown=%C3"),
+            ("empty", "GET actions", "%E9=1&verbosity=1"),
+            ("empty", "GET nowhere", "a=%ED%A0%80"),
+            ("buffered", "POST commitconfigdocs", "force=tru%80"),
+        )
+    ),
+    Case(
+        section="1",
+        name="a query that is UTF-8",
+        ask="GET actions?user=%C3%A9%E2%82%AC%F0%9F%98%80",
+        code=200,
+        answer=[],
     ),
     Case(section="1", name="empty versions are none", ask="GET configdocs?versions=&versions=", code=200, answer=[]),
     Case(

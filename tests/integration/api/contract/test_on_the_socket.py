@@ -49,6 +49,12 @@ def sized(body: bytes) -> str:
     return f"Content-Length: {len(body)}\r\n"
 
 
+def not_utf8(part: str, byte: str) -> dict[str, Any]:
+    """400: a byte that no character has there."""
+    said = f"The {part} is not UTF-8 at the byte %{byte}; escape its characters as UTF-8"
+    return error(400, "Invalid address", said)
+
+
 V1 = "/api/v1.0"
 CASES = {
     "6.4 an action without a content type": Raw(f"POST {V1}/actions", sized(ACT), 400, NO_BODY, ACT),
@@ -97,6 +103,15 @@ CASES = {
     "1 HEAD": Raw(f"HEAD {V1}/actions", "", 405, None, headers={"allow": Pattern(".*GET.*")}),
     "11 health": Raw(f"GET {V1}/health", "", 204, None, token=False),
     "11 versions": Raw("GET /versions", "", 200, {"v1.0": {"path": "/api/v1.0", "status": "stable"}}, token=False),
+    "1 a path that is not UTF-8": Raw(
+        f"POST {V1}/configdocs/%ff", f"{YAML}{sized(DESIGN)}", 400, not_utf8("path", "FF"), DESIGN
+    ),
+    "1 a path that is not UTF-8, below an action": Raw(f"GET {V1}/actions/a%c3", "", 400, not_utf8("path", "C3")),
+    "1 a path with half a character": Raw(f"GET {V1}/actions/%ed%a0%80", "", 400, not_utf8("path", "ED")),
+    "1 a path that is UTF-8": Raw(
+        f"GET {V1}/actions/%c3%a9", "", 404, error(404, "Action not found", "Unknown Action: é")
+    ),
+    "1 a query that is not UTF-8": Raw(f"GET {V1}/actions?user=%ff", "", 400, not_utf8("query", "FF")),
     # The last one, since it is the only one that stores anything.
     "1 a load without a content type": Raw(
         f"POST {V1}/configdocs/design",
