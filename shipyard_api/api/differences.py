@@ -120,14 +120,14 @@ def _two_versions(req: falcon.Request) -> tuple[Version, Version]:
         raise Invalid(
             "Incorrect number of versions for comparison", "User must pass in 2 valid versions for comparison"
         )
+    if given[0] == given[1]:
+        raise _same()
     for written in given:
         if written not in [version.value for version in Version]:
             raise Invalid(
                 "Invalid version detected",
                 f"{written} is not a valid version, which include: {_VERSIONS}",
             )
-    if given[0] == given[1]:
-        raise _same()
     base, new = (version for version in Version if version.value in given)
     return base, new
 

@@ -174,6 +174,22 @@ CASES = [
         )
         for version in ("nonsense", "site_action", "successful-site-action", "7")
     ),
+    Case(
+        section="5.1",
+        name="what is no version with itself: that they differ is looked at first",
+        given="acted",
+        ask="GET configdocs?versions=nonsense&versions=nonsense",
+        code=400,
+        answer=SAME,
+    ),
+    Case(
+        section="5.1",
+        name="two that are no versions: the first is named",
+        given="acted",
+        ask="GET configdocs?versions=nonsense&versions=more",
+        code=400,
+        answer=invalid("nonsense"),
+    ),
     *(
         Case(
             section="5.1",

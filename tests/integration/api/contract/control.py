@@ -123,6 +123,19 @@ CASES = [
         )
         for verb in NEEDED
     ),
+    # The action stands first in the table of 6.7.
+    *(
+        Case(
+            section="6.7",
+            name=f"{verb} is no verb, and {action} no action",
+            given="running",
+            ask=f"POST actions/{action}/control/{verb}",
+            code=404,
+            answer=unknown_action(action),
+        )
+        for verb in ("restart", "Stop")
+        for action in (UNKNOWN_ULID, "x")
+    ),
     Case(
         section="6.7",
         name="an id of any form is looked up",

@@ -44,6 +44,16 @@ CASES = [
     statuses("both, with an escaped comma", f"?filters={ONE}%2C{OTHER}", code=200, answer=STATUS | POWER),
     statuses("both, the other way round", f"?filters={OTHER},{ONE}", code=200, answer=STATUS | POWER),
     statuses("as the client sends it", f"?filters={ONE}%2C{OTHER}&verbosity=1", code=200, answer=STATUS | POWER),
+    # 1: what is empty counts as absent, between commas as well.
+    *(
+        statuses(f"{query!r} asks for one", f"?filters={query}", code=200, answer=STATUS)
+        for query in (f"{ONE},", f",{ONE}", f",,{ONE},", f"{ONE}%2C", f"&filters={ONE}&filters=,")
+    ),
+    *(
+        statuses(f"{query!r} asks for nothing in particular", f"?filters={query}", code=200, answer=STATUS | POWER)
+        for query in (",", ",,", "%2C", f"{ONE},,{OTHER}")
+    ),
+    statuses("a blank is a word", f"?filters={ONE},%20", code=400, answer=unsupported(" ")),
     statuses(
         "no machine",
         "",
