@@ -27,9 +27,11 @@ class VerbOr(click.Group):
         if word in self.commands or word.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
         near = difflib.get_close_matches(word, self.commands)
-        meant = f" Did you mean {' or '.join(near)}?" if near else ""
-        text = "Invalid action.  Please enter pause, unpause, or stop." if args[1:] else "Missing argument '[TYPE]'."
-        raise click.UsageError(f"{text}\nThere is no command '{word}'.{meant}", ctx)
+        meant = f"Did you mean {' or '.join(near)}?" if near else f"`{ctx.command_path} --help` lists all."
+        told = f"There is no command '{word}'. {meant}"
+        # Scripts may meet the first of the contract's texts; the other one alone would tell nobody what is wrong.
+        verb = "Invalid action.  Please enter pause, unpause, or stop."
+        raise click.UsageError(f"{verb}\n{told}" if args[1:] else f"{told}\nMissing argument '[TYPE]'.", ctx)
 
 
 @click.group(
@@ -96,19 +98,28 @@ for _verb in _SUMMARIES:
 @click.option("--force", is_flag=True, help="Do not mind work that is still under way on its nodes.")
 @click.pass_obj
 def retry(settings: Settings, /, action_id: str, force: bool) -> None:
-    """Make a new action of the failed action ACTION_ID: nodes that are deployed are kept, the rest is tried again."""
+    """Make a new action of the failed action ACTION_ID: nodes that are deployed are kept, the rest is tried again.
+
+    Says how many before it does so; with --output-format raw or format on stderr.
+    """
     action = check_id(action_id.removeprefix("action/"))
     from shipyard_api.cli.client import Api, ApiError, show
 
-    if settings.form == "cli":
-        try:
-            nodes = list(Api(settings).pages(f"actions/{action}/nodes", "nodes"))
-        except ApiError as error:
+    try:
+        api = Api(settings)
+        # What did not fail is refused: then there is nothing to announce.
+        if api.read(f"actions/{action}").get("action_lifecycle") in (None, "Failed"):
+            nodes = list(api.pages(f"actions/{action}/nodes", "nodes"))
+            kept = sum(node["status"] == "success" for node in nodes)
+            deployed = f"{kept} deployed node{'s' * (kept != 1)}"
+            told = f"Keeps {deployed} of action {action}, and tries {len(nodes) - kept} again."
+            click.echo(told, err=settings.form != "cli")
+    except ApiError as error:
+        # For a program the answer to the request itself says what is wrong, in the form that was asked for; but what
+        # could not be announced must not succeed a moment later.
+        if settings.form == "cli" or error.passing:
             click.echo(str(error))
             raise SystemExit(1) from error
-        kept = sum(node["status"] == "success" for node in nodes)
-        deployed = f"{kept} deployed node{'s' * (kept != 1)}"
-        click.echo(f"Keeps {deployed} of action {action}, and tries {len(nodes) - kept} again.")
     query = [("force", "true")] if force else []
     show(
         settings,

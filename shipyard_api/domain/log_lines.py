@@ -142,7 +142,8 @@ def _nodes(names: list[str]) -> str:
 
 
 def _joined(*parts: str) -> str:
-    return "; ".join(part for part in parts if part)
+    """Return all that is said, once: some details only repeat the state."""
+    return "; ".join(dict.fromkeys(part for part in parts if part))
 
 
 _TELLERS: Mapping[str, Callable[[Facts], str]] = {

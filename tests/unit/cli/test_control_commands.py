@@ -1,5 +1,7 @@
 """The commands that steer an action (contract: shipyard-cli, 2.2, 3 and 5.4)."""
 
+import json
+
 import pytest
 
 from tests.unit.cli.fake_api import Reply
@@ -68,9 +70,14 @@ def test_what_the_state_forbids_is_an_error_in_the_servers_words(api, run):
     assert "Error: Unable to pause action\nReason: dag_run state must be running, but is failed" in result.stdout
 
 
-def test_retry_says_what_it_will_do_before_it_does_it(api, run):
-    nodes = [{"name": f"n{number}", "status": "success" if number < 3 else "failure"} for number in range(5)]
+def failed(api, kept, others, lifecycle="Failed"):
+    nodes = [{"name": f"n{number}", "status": "success" if number < kept else "failure"} for number in range(others)]
+    api.replies[f"GET /actions/{ID}"] = Reply(200, {"id": ID, "action_lifecycle": lifecycle})
     api.replies[f"GET /actions/{ID}/nodes"] = Reply(200, {"nodes": nodes, "next": None})
+
+
+def test_retry_says_what_it_will_do_before_it_does_it(api, run):
+    failed(api, 3, 5)
     api.replies[f"POST /actions/{ID}/control/retry"] = Reply(201, {"id": "2" * 26, "name": "deploy_site"})
 
     result = run("retry", f"action/{ID}", "--force")
@@ -82,17 +89,55 @@ def test_retry_says_what_it_will_do_before_it_does_it(api, run):
     assert api.requests[-1].query == [("force", "true"), ("verbosity", "1")]
 
 
-def test_programs_get_the_new_action_and_nothing_else(api, run):
+@pytest.mark.parametrize("form", ["raw", "format"])
+def test_programs_get_the_new_action_and_people_beside_them_are_told(api, run, form):
+    failed(api, 1, 3)
     api.replies[f"POST /actions/{ID}/control/retry"] = Reply(201, {"id": "2" * 26})
 
+    result = run(f"--output-format={form}", "retry", ID)
+
+    assert json.loads(result.stdout) == {"id": "2" * 26}
+    assert result.stderr == f"Keeps 1 deployed node of action {ID}, and tries 2 again.\n"
+    assert [request.method for request in api.requests] == ["GET", "GET", "POST"]
+
+
+@pytest.mark.parametrize("form", ["cli", "raw", "format"])
+def test_a_retry_of_what_did_not_fail_announces_nothing(api, run, form):
+    failed(api, 16, 16, "Complete")
+    said = {
+        "message": "Unable to retry action",
+        "reason": "only what failed is retried",
+        "details": {"messageList": []},
+    }
+    api.replies[f"POST /actions/{ID}/control/retry"] = Reply(409, said)
+
+    result = run(f"--output-format={form}", "retry", ID)
+
+    assert (result.exit_code, "Keeps" in result.output) == (1, False)
+    assert result.stdout.startswith("Error: Unable to retry action\n")
+
+
+def test_a_retry_of_an_unknown_action_is_refused_in_the_form_that_was_asked_for(api, run):
     result = run("--output-format=raw", "retry", ID)
 
-    assert result.stdout == '{"id": "22222222222222222222222222"}\n'
-    assert [request.method for request in api.requests] == ["POST"]
+    assert (result.exit_code, json.loads(result.stdout)["reason"], result.stderr) == (1, "404 Not Found", "")
+    assert api.requests[-1].method == "POST"
+
+
+@pytest.mark.parametrize("form", ["cli", "raw"])
+def test_what_cannot_be_announced_is_not_done(api, run, form):
+    said = {"message": "The database is out of reach", "reason": "later", "details": {"messageList": []}}
+    api.replies[f"GET /actions/{ID}"] = Reply(503, said)
+    api.replies[f"POST /actions/{ID}/control/retry"] = Reply(201, {"id": "2" * 26})
+
+    result = run(f"--output-format={form}", "retry", ID)
+
+    assert (result.exit_code, "The database is out of reach" in result.stdout) == (1, True)
+    assert {request.method for request in api.requests} == {"GET"}
 
 
 def test_a_retry_that_is_refused_ends_with_1(api, run):
-    api.replies[f"GET /actions/{ID}/nodes"] = Reply(200, {"nodes": [], "next": None})
+    failed(api, 0, 0)
     said = {"message": "Work of an earlier action goes on", "reason": "deploy_nodes of node n4 …",
             "details": {"messageList": []}}  # fmt: skip
     api.replies[f"POST /actions/{ID}/control/retry"] = Reply(409, said)

@@ -141,6 +141,11 @@ KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
         "failed; refused; will not run: x, y",
     ),
     "a step succeeds": ("step_ended", {"state": "success", "detail": "", "skipped": []}, "success"),
+    "a detail that only repeats the state": (
+        "step_ended",
+        {"state": "success", "detail": "success", "skipped": []},
+        "success",
+    ),
     "a kind of a later release": (
         "node_drained",
         {"node": "n1", "pods": ["a", "b"], "took": 3.5, "by": None, "left": [{"pod": "c"}]},
