@@ -234,6 +234,12 @@ def test_watch_on_a_terminal_draws_one_picture_that_changes(site):
     assert max(len(line) for line in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", last).splitlines()) <= 80
 
 
+@pytest.mark.parametrize("name", ["COLUMNS", "LINES"])
+def test_watch_on_a_terminal_whose_size_is_said_to_be_0_draws_all_the_same(site, name):
+    written, code = on_a_terminal(site.url, **{name: "0"})
+    assert (code, "node n3, prepare: BMC does not answer" in written.decode()) == (0, True)
+
+
 @pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"PYTHONIOENCODING": "ascii"}], ids=["dumb", "no Unicode"])
 def test_watch_on_a_terminal_that_cannot_draw_prints_lines(site, environment):
     written, code = on_a_terminal(site.url, **environment)
