@@ -11,7 +11,7 @@ from typing import Any
 import falcon
 
 from shipyard_api.api.write_limit import WRITES
-from shipyard_api.logs import AUDIT, redacted_query
+from shipyard_api.logs import AUDIT, shortened, shortened_query
 
 LOG = logging.getLogger(AUDIT)
 
@@ -51,7 +51,7 @@ class Audit:
                 **{name: _bounded(value) for name, value in who.items()},
                 "method": req.method,
                 "path": _bounded(req.path),
-                "query": _bounded(redacted_query(req.query_string)),
+                "query": shortened_query(req.query_string, _LONGEST),
                 "status": falcon.http_status_to_code(resp.status),
                 "action": _bounded(named.get("action_id")),
                 "collection": _bounded(named.get("collection_id")),
@@ -65,4 +65,4 @@ class Audit:
 
 
 def _bounded(value: Any) -> Any:
-    return value[:_LONGEST] if isinstance(value, str) else value
+    return shortened(value, _LONGEST) if isinstance(value, str) else value

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -188,6 +189,26 @@ def test_what_a_caller_chooses_can_neither_forge_a_line_nor_fill_the_disk(site: 
     assert "\n" not in audit.written[0]
     assert audit.one["user"] == "ann"
     assert len(audit.written[0]) < 4000
+    assert audit.one["forwarded_for_claimed"].endswith("9[4000 characters left out]")
+
+
+@pytest.mark.parametrize("query", ["x=password:&y=%22", 'x=token:"', "x='Cookie=[", "x=-----BEGIN PRIVATE KEY-----"])
+def test_no_parameter_can_hide_another(site: Site, audit: Lines, query: str) -> None:
+    site.admin.ask("POST", "/api/v1.0/commitconfigdocs", query=f"{query}&force=true")
+
+    assert audit.one["query"].endswith("&force=true")
+
+
+def test_a_long_address_of_a_stranger_costs_no_time(site: Site, audit: Lines) -> None:
+    """As long as gunicorn lets through. When each took 1.6 s, these took a minute."""
+    before = time.process_time()
+    for _ in range(20):
+        site.nobody.ask("POST", f"/{'b' * 8000}", query="a" * 8000, headers={"X-Forwarded-For": "a-" * 4000})
+    assert time.process_time() - before < 6
+
+    line = json.loads(audit.written[0])
+    assert (len(audit.written), line["query"]) == (20, f"{'a' * 1000}[7000 characters left out]")
+    assert line["path"] == f"/{'b' * 999}[7001 characters left out]"
 
 
 @pytest.fixture

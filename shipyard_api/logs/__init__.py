@@ -1,0 +1,128 @@
+"""Logging: one JSON object a line on stdout, a constant message plus fields; and no secrets in any of them."""
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from io import TextIOWrapper
+from logging.handlers import WatchedFileHandler
+
+from shipyard_api.logs.redaction import (
+    HIDDEN,
+    Redacted,
+    is_secret,
+    left_out,
+    redacted,
+    redacted_query,
+    shortened,
+    shortened_query,
+)
+
+__all__ = ["AUDIT", "JsonLines", "configure", "redacted", "redacted_query", "shortened", "shortened_query"]
+
+AUDIT = "shipyard.audit"
+"""The logger of the audit log: who changed what, or was refused."""
+
+_PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+# Characters that one text may have; that one field may have, as JSON; and that the fields of a line may have together.
+# Of an exception, more is looked at, since its end says what happened.
+_LONGEST_TEXT = 16_000
+_LONGEST_EXCEPTION = 160_000
+_LONGEST_FIELD = 32_000
+_LONGEST_LINE = 64_000
+# What JSON makes of one character, at most: both halves of a surrogate pair, or a backslash before what had one.
+_WIDEST = 12
+_WIDEST_OF_ASCII = 2
+
+
+class JsonLines(logging.Formatter):
+    """Formats a record as one line of JSON; what was given as ``extra`` becomes fields. Secrets are left out.
+
+    So is what is too long, with a note of how much it was: who sends a request has a say in how long some texts are.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line, without a line end."""
+        line: dict[str, object] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        line.update({key: value for key, value in vars(record).items() if key not in _PLAIN})
+        if record.exc_info:
+            told = shortened(self.formatException(record.exc_info), _LONGEST_EXCEPTION)
+            line["exception"] = Redacted(_without_middle(told, _LONGEST_TEXT))
+        fields = []
+        room = _LONGEST_LINE
+        for key, value in line.items():
+            shown = _fitting(_without_secrets(key, value), min(room, _LONGEST_FIELD))
+            fields.append(f"{json.dumps(key)}: {shown}")
+            room = max(0, room - len(fields[-1]))
+        return f"{{{', '.join(fields)}}}"
+
+
+class _AuditFile(WatchedFileHandler):
+    """A file that is opened anew when somebody has moved it away; nobody else may read it.
+
+    A line is written at once and whole, so several processes may append to the same file.
+    """
+
+    def _open(self) -> TextIOWrapper:
+        return open(self.baseFilename, "a", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o640))
+
+
+def configure(level: str, audit_file: str = "") -> None:
+    """Send everything of that level and above to stdout. The queue's own chatter starts at WARNING.
+
+    The audit log has no level. It goes to a file of its own if one is named; raises OSError if that cannot be opened.
+    """
+    handler = logging.StreamHandler(sys.stdout)
+    handler.setFormatter(JsonLines())
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    for chatty in ("procrastinate", "alembic", "urllib3", "psycopg.pool"):
+        logging.getLogger(chatty).setLevel(max(logging.WARNING, logging.getLogger().level))
+    audit = logging.getLogger(AUDIT)
+    audit.setLevel(logging.INFO)
+    for old in list(audit.handlers):
+        audit.removeHandler(old)
+        old.close()
+    audit.propagate = not audit_file
+    if audit_file:
+        own = _AuditFile(audit_file)
+        own.setFormatter(JsonLines())
+        audit.addHandler(own)
+
+
+def _without_secrets(name: str, value: object) -> object:
+    if value is None or isinstance(value, bool):
+        return value
+    if is_secret(name):
+        return HIDDEN if value != "" else value
+    if isinstance(value, str):
+        return value if isinstance(value, Redacted) else shortened(value, _LONGEST_TEXT)
+    if isinstance(value, Mapping):
+        return {shortened(str(key), _LONGEST_TEXT): _without_secrets(str(key), item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_without_secrets(name, item) for item in value]
+    return value if isinstance(value, int | float) else shortened(str(value), _LONGEST_TEXT)
+
+
+def _fitting(value: object, room: int) -> str:
+    """Return a value as JSON; what needs more room than there is becomes a text without its middle."""
+    told = json.dumps(value)
+    if len(told) <= room:
+        return told
+    if isinstance(value, str):
+        return json.dumps(_without_middle(value, room // _WIDEST))
+    return json.dumps(_without_middle(told, room // _WIDEST_OF_ASCII))
+
+
+def _without_middle(text: str, longest: int) -> str:
+    """Return a text, of a longer one its two ends. Only for one without secrets: half of one might be left."""
+    if len(text) <= longest:
+        return text
+    half = longest // 2
+    return f"{text[:half]}{left_out(len(text) - 2 * half)}{text[len(text) - half :]}"
