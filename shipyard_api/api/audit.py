@@ -10,7 +10,7 @@ from typing import Any
 
 import falcon
 
-from shipyard_api.api.write_limit import WRITES
+from shipyard_api.api.methods import WRITES
 from shipyard_api.logs import AUDIT, shortened, shortened_query
 
 LOG = logging.getLogger(AUDIT)

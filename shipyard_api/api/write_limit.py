@@ -2,9 +2,8 @@
 
 import falcon
 
+from shipyard_api.api.methods import WRITES
 from shipyard_api.usecases.limit_writes import LimitWrites
-
-WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
 class WriteLimit:
