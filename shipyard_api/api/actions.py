@@ -11,6 +11,7 @@ from shipyard_api.api.auth import Policy, require
 from shipyard_api.api.paging import link_next, wanted_actions
 from shipyard_api.api.reading import action_name, boolean, read_checked
 from shipyard_api.api.rendered_actions import RenderedActions, listed
+from shipyard_api.api.request_context import note_created
 from shipyard_api.api.statuses import messages
 from shipyard_api.api.times import since, zulu
 from shipyard_api.api.validations import entity as validation_entity
@@ -81,7 +82,7 @@ class Actions:
             named=_named(req, body),
         )
         created = self._create(request, req.context.caller)
-        _created(resp, created.action, body)
+        _created(req, resp, created.action, body)
         if created.warnings:
             resp.media["warnings"] = messages(created.warnings)
         if created.again:
@@ -156,14 +157,15 @@ class Control:
             require(req, "workflow_orchestrator:create_action")
             require(req, f"workflow_orchestrator:action_{self._control.name_of(action_id).value}")
             force = bool(boolean(req, "force", default=False))
-            _created(resp, self._control.retry(action_id, req.context.caller, force=force), {})
+            _created(req, resp, self._control.retry(action_id, req.context.caller, force=force), {})
             return
         self._control(action_id, verb, req.context.caller)
         resp.status = falcon.HTTP_202
 
 
-def _created(resp: falcon.Response, action: ActionRecord, body: Mapping[str, Any]) -> None:
+def _created(req: falcon.Request, resp: falcon.Response, action: ActionRecord, body: Mapping[str, Any]) -> None:
     """Answer with a new action, and with any further key of what was sent."""
+    note_created(req, action.id)
     resp.status = falcon.HTTP_201
     resp.location = f"/api/v1.0/actions/{action.id}"
     started = {"dag_execution_date": zulu(action.created_at), "dag_status": "SCHEDULED"}

@@ -4,20 +4,19 @@ Who asked, for what, when, from where. Never a body, and of a header only what i
 """
 
 import logging
-import re
 from time import perf_counter
 from typing import Any
 
 import falcon
 
 from shipyard_api.api.methods import WRITES
+from shipyard_api.api.request_context import created_action
 from shipyard_api.logs import AUDIT, shortened, shortened_query
 
 LOG = logging.getLogger(AUDIT)
 
 # More tells nobody anything, and a caller chooses how long it is.
 _LONGEST = 1000
-_NEW_ACTION = re.compile(r"/actions/([^/]+)$")
 
 
 class Audit:
@@ -37,8 +36,7 @@ class Audit:
             return
         context = req.context
         named: dict[str, str] = dict(getattr(context, "named", {}))
-        if "action_id" not in named and (made := _NEW_ACTION.search(resp.get_header("Location") or "")):
-            named["action_id"] = made[1]
+        created = created_action(req)
         identity = getattr(context, "identity", None)
         who = (
             {"user": identity.user, "key": identity.key, "roles": sorted(identity.roles)}
@@ -53,7 +51,8 @@ class Audit:
                 "path": _bounded(req.path),
                 "query": shortened_query(req.query_string, _LONGEST),
                 "status": falcon.http_status_to_code(resp.status),
-                "action": _bounded(named.get("action_id")),
+                "action": _bounded(named.get("action_id", created)),
+                "created_action": created,
                 "collection": _bounded(named.get("collection_id")),
                 "address": req.remote_addr,
                 "forwarded_for_claimed": _bounded(req.get_header("X-Forwarded-For")),

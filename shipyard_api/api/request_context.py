@@ -2,11 +2,11 @@
 
 import re
 import uuid
-from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import falcon
 
+from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.errors import Invalid
 
 REQUEST_ID_HEADER = "X-Shipyard-Req"
@@ -39,6 +39,17 @@ class RequestContext:
             resp.set_header("Allow", ", ".join(sorted([*allowed.split(", "), "OPTIONS"])))
 
 
+def note_created(req: falcon.Request, action: ActionId) -> None:
+    """Note the new action that the request is answered with; for the audit log."""
+    req.context.created_action = action
+
+
+def created_action(req: falcon.Request) -> ActionId | None:
+    """Return the new action that the request was answered with."""
+    found: ActionId | None = getattr(req.context, "created_action", None)
+    return found
+
+
 def _uuid(written: str | None) -> str | None:
     if not written or not _UUID.fullmatch(written):
         return None
@@ -63,6 +74,3 @@ def _check_address(path: str, query: str) -> None:
                 "Invalid address",
                 f"The {part} is not UTF-8 at the byte %{sent[wrong.start]:02X}; escape its characters as UTF-8",
             ) from None
-
-
-Params = dict[str, Any]

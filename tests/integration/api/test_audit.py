@@ -14,7 +14,9 @@ from falcon.testing import TestClient
 
 from shipyard_api import bootstrap, logs
 from shipyard_api.settings import Api, Count
+from shipyard_api.storage import tables as t
 from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.usecases.commit_configdocs import CommitConfigdocs
 from shipyard_api.usecases.tokens import ApiTokens
 from tests.integration.api import canaries, description
 from tests.integration.api.conftest import new_site, settings
@@ -27,7 +29,7 @@ WRITES = [
 ]
 FIELDS = {
     "at", "level", "logger", "message", "user", "key", "roles", "method", "path", "query", "status", "action",
-    "collection", "address", "forwarded_for_claimed", "request", "context_marker", "seconds",
+    "created_action", "collection", "address", "forwarded_for_claimed", "request", "context_marker", "seconds",
 }  # fmt: skip
 MARKER = "10b2a3c4-0000-4000-8000-00000000cafe"
 
@@ -86,18 +88,37 @@ def test_every_write_leaves_a_line_whatever_becomes_of_it(site: Site, audit: Lin
 def test_who_wrote_what(site: Site, audit: Lines) -> None:
     site.commit(*small_design())
     load, commit = map(json.loads, audit.written)
-    assert (load["collection"], load["status"], load["action"]) == ("design", 201, None)
+    assert (load["collection"], load["status"], load["action"], load["created_action"]) == ("design", 201, None, None)
     assert (commit["path"], commit["status"]) == ("/api/v1.0/commitconfigdocs", 200)
     audit.written.clear()
 
     action = site.create_action()
 
     line = audit.one
-    assert (line["user"], line["roles"], line["action"]) == ("ann", ["admin"], action)
+    assert (line["user"], line["roles"], line["action"], line["created_action"]) == ("ann", ["admin"], action, action)
     assert line["key"] in [token.id for token in ApiTokens(site.store).all()]
     audit.written.clear()
     site.admin.post(f"/actions/{action}/control/stop")
-    assert (audit.one["action"], audit.one["status"]) == (action, 409)
+    assert (audit.one["action"], audit.one["created_action"], audit.one["status"]) == (action, None, 409)
+
+
+def test_the_line_of_a_retry_has_both_actions(site: Site, engine: sa.Engine, audit: Lines) -> None:
+    site.commit(*small_design())
+    first = site.create_action()
+    with engine.begin() as connection:
+        connection.execute(t.actions.update().values(state="failed", ended_at=sa.func.now()))
+    audit.written.clear()
+
+    second = site.admin.post(f"/actions/{first}/control/retry").json["id"]
+
+    assert second != first
+    assert (audit.one["status"], audit.one["action"], audit.one["created_action"]) == (201, first, second)
+
+
+def test_an_action_that_was_refused_is_none(site: Site, audit: Lines) -> None:
+    assert site.admin.act().status_code >= 400
+
+    assert (audit.one["action"], audit.one["created_action"]) == (None, None)
 
 
 def test_of_whom_we_do_not_know_nothing_is_told_but_where_they_are(site: Site, audit: Lines) -> None:
@@ -138,12 +159,23 @@ def test_a_refused_body_and_a_refused_hurry(
     assert [json.loads(line)["status"] for line in audit.written] == [413, 429]
 
 
-def test_a_bug_and_a_database_out_of_reach(audit: Lines) -> None:
+def test_a_database_out_of_reach(audit: Lines) -> None:
     nowhere = TestClient(bootstrap.api(settings("postgresql://nobody@127.0.0.1:9/none")))
 
     nowhere.simulate_post("/api/v1.0/actions", headers={"X-Auth-Token": "t"})
 
     assert (audit.one["status"], audit.one["user"]) == (503, None)
+
+
+def test_a_bug(site: Site, audit: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_self: CommitConfigdocs, *_: object, **__: object) -> None:
+        raise RuntimeError("the password is swordfish")
+
+    monkeypatch.setattr(CommitConfigdocs, "__call__", broken)
+    site.admin.client.simulate_post("/api/v1.0/commitconfigdocs")
+
+    assert (audit.one["status"], audit.one["user"]) == (500, "ann")
+    assert "swordfish" not in audit.written[0]
 
 
 def test_a_caller_who_hangs_up_while_sending(site: Site, audit: Lines) -> None:
