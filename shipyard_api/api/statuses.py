@@ -78,8 +78,8 @@ def message(finding: Finding) -> dict[str, Any]:
         "kind": "ValidationMessage",
     }
     if finding.name == "DeploymentVersionMissing" and finding.level is not Level.ERROR:
-        # What upstream's own entry for this has, beside ours (contract: shipyard-rest, 5.2).
-        entry |= {"code": "200 OK", "status": finding.level.value}
+        # What upstream's own entry for this has, in its spelling, beside ours (contract: shipyard-rest, 5.2).
+        entry |= {"code": "200 OK", "status": finding.level.value, "level": finding.level.value.lower()}
     if finding.path:
         entry["path"] = finding.path
     if finding.source:

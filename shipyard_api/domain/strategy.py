@@ -94,20 +94,16 @@ def check_groups(data: object) -> tuple[Finding, ...]:
         for position, parent in _parents(entry):
             path = f"/groups/{index}/depends_on/{position}"
             if parent == entry["name"]:
-                findings.append(
-                    error(
-                        "DeploymentGroupCycleError",
-                        f"Deployment group '{parent}' depends on itself: {parent} -> {parent}",
-                        path=path,
-                    )
-                )
+                findings.append(_cycle_finding((parent, parent), path))
             elif parent not in first:
                 candidates = first if unknown < _SUGGESTIONS and len(first) <= _SUGGESTED_FROM else ()
                 findings.append(_unknown_parent(entry["name"], parent, candidates, path))
                 unknown += 1
             else:
                 graph.add_edge(entry["name"], parent)
-    findings.extend(_cycle_finding(cycle, first[cycle[0]]) for cycle in find_cycles(graph, list(first)))
+    findings.extend(
+        _cycle_finding(cycle, f"/groups/{first[cycle[0]]}/depends_on") for cycle in find_cycles(graph, list(first))
+    )
     return tuple(findings)
 
 
@@ -269,11 +265,11 @@ def _shortest_cycle(graph: "nx.DiGraph[str]", start: str, knot: set[str]) -> tup
     raise AssertionError(f"{start} is in a strongly connected component without a cycle")
 
 
-def _cycle_finding(cycle: tuple[str, ...], index: int) -> Finding:
+def _cycle_finding(cycle: tuple[str, ...], path: str) -> Finding:
     return error(
         "DeploymentGroupCycleError",
         "The deployment groups specified in the Deployment Strategy have groups that form a cycle.",
-        path=f"/groups/{index}/depends_on",
+        path=path,
         diagnostic="The following are involved in a circular dependency: " + " -> ".join(cycle),
     )
 

@@ -94,7 +94,7 @@ class LoadConfigdocs:
         if not missing:
             return ()
         expected = f"schema: {self.version.schema} and name: {self.version.name}"
-        told = f"Deployment version document missing from collection. Expected document to be present with {expected}."
+        told = f"Deployment version document missing from collection. Expected document to be present with {expected}"
         finding = Finding("DeploymentVersionMissing", missing[0].level, told)
         if finding.level is Level.ERROR:
             raise Invalid(

@@ -280,7 +280,8 @@ def test_a_group_that_depends_on_itself_is_an_error() -> None:
     (finding,) = check_groups(data(group_entry("a"), group_entry("b", depends_on=["a", "b"])))
 
     assert finding.level is Level.ERROR
-    assert finding.message.endswith("b -> b")
+    assert finding.message.endswith("have groups that form a cycle.")
+    assert finding.diagnostic == "The following are involved in a circular dependency: b -> b"
     assert finding.path == "/groups/1/depends_on/1"
 
 

@@ -46,7 +46,7 @@ def taken(name: str, ask: str, body: bytes | str | None, **rest: Any) -> Case:
 
 def told(level: str) -> dict[str, Any]:
     """The message about a deployment version that is not there."""
-    return {"code": "200 OK", "message": Pattern(f"{MISSING}.?"), "status": level, "level": Pattern(f"(?i:{level})")}
+    return {"code": "200 OK", "message": MISSING, "status": level, "level": level.lower()}
 
 
 _UNSUITABLE: dict[str, bytes | str] = {
