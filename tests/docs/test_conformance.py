@@ -85,6 +85,12 @@ def test_every_row_names_tests_that_exist_or_says_why_there_are_none(row: Row) -
         assert name in names_in(path), f"{path} has no test {name}"
 
 
+def test_every_test_that_the_page_names_exists() -> None:
+    named = re.findall(r"(tests/[\w/]+\.py)::(test_\w+)", PAGE.read_text("utf-8"))
+
+    assert [f"{path}::{name}" for path, name in named if name not in names_in(path)] == []
+
+
 def test_no_sentence_stands_twice_in_one_section() -> None:
     said = [(row.seed, row.sentence) for row in rows()]
 

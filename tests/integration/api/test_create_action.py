@@ -12,8 +12,8 @@ import sqlalchemy as sa
 
 from shipyard_api.domain.configdocs import Revision, RevisionTag
 from shipyard_api.storage import tables as t
-from tests.factories import document, group_entry, strategy_document
-from tests.integration.api.wire import JSON, Site, messages, small_design
+from tests.factories import document, group_entry, layering_policy, node_document, strategy_document
+from tests.integration.api.wire import JSON, Site, configuration, messages, small_design
 
 ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 STEPS = [
@@ -191,6 +191,30 @@ def test_a_design_that_was_forced_through_is_checked_again(site: Site) -> None:
     assert answer.json["reason"] == "InvalidConfigurationDocuments"
     assert [entry["name"] for entry in messages(answer)] == ["DeploymentGroupCycleError"]
     assert site.viewer.get("/actions").json == []
+
+
+@pytest.mark.parametrize(
+    ("documents", "name"),
+    [
+        pytest.param(
+            [configuration(), strategy_document(group_entry("a", depends_on=["a"]))],
+            "DeploymentGroupCycleError",
+            id="strategy",
+        ),
+        pytest.param([strategy_document(group_entry("a"))], "DocumentNotFoundError", id="configuration"),
+    ],
+)
+def test_without_a_sound_configuration_and_strategy_nothing_continues(
+    site: Site, documents: list[dict[str, Any]], name: str
+) -> None:
+    """There would be nothing to work from, whatever the caller asks."""
+    site.admin.load("design", layering_policy(), node_document("n1"), *documents)
+    site.admin.commit(force="true")
+
+    answer = site.admin.act('{"name": "deploy_site", "parameters": {"continue-on-fail": "true"}}')
+
+    assert (answer.status, answer.json["message"]) == (falcon.HTTP_400, "Document validation failed")
+    assert [entry["name"] for entry in messages(answer) if entry["error"]] == [name]
 
 
 def test_only_errors_are_counted(site: Site) -> None:
