@@ -293,7 +293,8 @@ def _definitions(made: Parts) -> Mapping[ActionName, Definition]:
     engine = made.settings.engine
     patience = Patience(engine.question_seconds, engine.question_pause_seconds)
     designs = Designs(made.designs, made.rendered.of)
-    return catalog(made.store, designs, Systems(made.provisioner, made.cluster), made.rules, patience)
+    systems = Systems(made.provisioner, made.cluster, _promenade(made.settings))
+    return catalog(made.store, designs, systems, made.rules, patience)
 
 
 def _validators(made: Parts) -> list[Validator]:
@@ -303,22 +304,24 @@ def _validators(made: Parts) -> list[Validator]:
     def asked(revision: int) -> Sequence[Finding]:
         return provisioner.validate_design(provisioner.design_reference(revision))
 
-    found = [Validator(provisioner.name, asked)]
-    own = made.settings.promenade
-    if own.url:
-        promenade = PromenadeValidation(
-            own.url,
-            token=lambda: own.token,
-            connect_timeout=own.connect_timeout_seconds,
-            read_timeout=own.read_timeout_seconds,
-        )
-        address = provisioners.design_url(made.settings)
-        found.append(
-            Validator(
-                "Promenade", lambda revision: promenade.validate_design(address.replace("{revision}", str(revision)))
-            )
-        )
-    return found
+    promenade = _promenade(made.settings)
+    also = [Validator("Promenade", promenade)] if promenade else []
+    return [Validator(provisioner.name, asked), *also]
+
+
+def _promenade(settings: Settings) -> Callable[[int], Sequence[Finding]] | None:
+    """Return how Promenade is asked about the design of a revision, if there is one."""
+    own = settings.promenade
+    if not own.url:
+        return None
+    promenade = PromenadeValidation(
+        own.url,
+        token=lambda: own.token,
+        connect_timeout=own.connect_timeout_seconds,
+        read_timeout=own.read_timeout_seconds,
+    )
+    address = provisioners.design_url(settings)
+    return lambda revision: promenade.validate_design(address.replace("{revision}", str(revision)))
 
 
 def _designs(settings: Settings, engine: sa.Engine, compile_schema: DataSchemas) -> DesignStore:

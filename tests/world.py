@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +22,7 @@ from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName
 from shipyard_api.domain.configdocs import BufferMode
+from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.ports.provisioner import Marker
@@ -108,13 +109,15 @@ class World:
     """Everything that outlives a worker: database, provisioner, clock.
 
     ``configuration`` (``physical_provisioner``) and ``kubernetes`` are sections of the deployment configuration;
-    without ``groups`` they are those of this module. ``early`` nodes are told as done while their jobs run.
+    without ``groups`` they are those of this module. ``promenade``, if given, is asked about revisions. ``early`` nodes
+    are told as done while their jobs run.
     """
 
     url: str
     configuration: dict[str, Any] = field(default_factory=dict)
     groups: list[dict[str, Any]] | None = None
     cluster: FakeCluster | None = None
+    promenade: Callable[[int], Sequence[Finding]] | None = None
     early: tuple[str, ...] = ()
     parameters: dict[str, Any] = field(default_factory=dict)
     kubernetes: dict[str, Any] = field(default_factory=dict)
@@ -184,6 +187,7 @@ class World:
             Systems(
                 Watched(self.provisioner, points, frozenset({"design_reference"})),  # type: ignore[arg-type]  # fills the port by delegation
                 Watched(self.cluster, points) if self.cluster else None,  # type: ignore[arg-type]  # fills the port by delegation
+                self.promenade,
             ),
             self.rules,
             Patience(questions=300, pause=10),

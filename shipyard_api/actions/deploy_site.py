@@ -18,6 +18,7 @@ def definition(parts: SiteParts) -> Definition:
             parts.is_site_configured(),
             parts.are_documents_sound(),
             parts.does_provisioner_accept(),
+            parts.does_promenade_accept(),
             parts.verify_site(),
             parts.prepare_site(),
             parts.prepare_and_deploy_nodes(),

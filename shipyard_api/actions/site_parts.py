@@ -8,7 +8,7 @@ from shipyard_api.actions.steps.mark_revision import MarkRevision
 from shipyard_api.actions.steps.questions import Question
 from shipyard_api.actions.steps.site_work import SiteWork
 from shipyard_api.domain.actions import StepId
-from shipyard_api.domain.configdocs import Rendering, Revision
+from shipyard_api.domain.configdocs import Rendering, Revision, scrubbed
 from shipyard_api.domain.findings import Finding, error, errors, info
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.ports.cluster import Cluster
@@ -21,6 +21,7 @@ PREFLIGHT = StepId("preflight.ucp_preflight_check")
 CONFIGURATION = StepId("deployment_configuration")
 VALIDATE_DOCUMENTS = StepId("validate_site_design.deckhand_validate_site_design")
 VALIDATE_PROVISIONER = StepId("validate_site_design.drydock_validate_site_design")
+VALIDATE_CLUSTER = StepId("validate_site_design.promenade_validate_site_design")
 VERIFY_SITE = StepId("drydock_build.verify_site")
 PREPARE_SITE = StepId("drydock_build.prepare_site")
 VERIFY_NODES_EXIST = StepId("drydock_build.verify_nodes_exist")
@@ -30,7 +31,7 @@ TAG = StepId("create_action_tag")
 BY_PROVISIONER = (VALIDATE_PROVISIONER, VERIFY_SITE, PREPARE_SITE, VERIFY_NODES_EXIST, PREPARE_AND_DEPLOY_NODES)
 """The steps that need the provisioner."""
 
-LOOKING = frozenset({CONCURRENCY, PREFLIGHT, CONFIGURATION, VALIDATE_DOCUMENTS, VALIDATE_PROVISIONER})
+LOOKING = frozenset({CONCURRENCY, PREFLIGHT, CONFIGURATION, VALIDATE_DOCUMENTS, VALIDATE_PROVISIONER, VALIDATE_CLUSTER})
 """The steps that change nothing."""
 
 
@@ -55,10 +56,15 @@ class Designs:
 
 @dataclass(frozen=True, slots=True)
 class Systems:
-    """What the work is done with; ``cluster`` is None where Shipyard knows none that nodes could join."""
+    """What the work is done with; ``cluster`` is None where Shipyard knows none that nodes could join.
+
+    ``promenade`` says what Promenade thinks of the design of a revision, and may raise ports.errors; None where there
+    is none.
+    """
 
     provisioner: Provisioner
     cluster: Cluster | None = None
+    promenade: Callable[[int], Sequence[Finding]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +108,10 @@ class SiteParts:
     def does_provisioner_accept(self) -> Question:
         """Let the provisioner check the design as it reads it."""
         return self._question(VALIDATE_PROVISIONER, self._does_provisioner_accept)
+
+    def does_promenade_accept(self) -> Question:
+        """Let Promenade check the design as it reads it; where there is no Promenade, the step says so and succeeds."""
+        return self._question(VALIDATE_CLUSTER, self._does_promenade_accept)
 
     def verify_site(self) -> SiteWork:
         """Let the provisioner verify the site."""
@@ -181,6 +191,17 @@ class SiteParts:
     def _does_provisioner_accept(self, revision: int) -> Sequence[Finding]:
         provisioner = self.systems.provisioner
         return provisioner.validate_design(provisioner.design_reference(revision))
+
+    def _does_promenade_accept(self, revision: int) -> Sequence[Finding]:
+        ask = self.systems.promenade
+        if ask is None:
+            return [info("PromenadeNotConfigured", "no Promenade is configured, so none was asked")]
+
+        def told(revision: int, rendering: Rendering) -> tuple[None, Sequence[Finding]]:
+            """What it quotes of secrets is taken out, as at the commit."""
+            return None, scrubbed(ask(revision), (one.document.data for one in rendering.documents if one.secret))
+
+        return self._read(revision, told)[1]
 
     def _does_provisioner_know_nodes(self, _revision: int) -> Sequence[Finding]:
         provisioner = self.systems.provisioner

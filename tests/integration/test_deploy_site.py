@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
-from shipyard_api.domain.configdocs import Revision, RevisionTag
-from shipyard_api.domain.findings import error
+from shipyard_api.actions.site_parts import Designs, Patience, SiteParts, Systems
+from shipyard_api.domain.configdocs import (
+    Collection,
+    Document,
+    RenderedDocument,
+    Rendering,
+    Revision,
+    RevisionTag,
+)
+from shipyard_api.domain.findings import Finding, error, info
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.ports.errors import Refused
+from shipyard_api.ports.errors import Refused, Unavailable
 from shipyard_api.ports.provisioner import Operation
 from tests.fakes.provisioner import Breakage, Fate
 from tests.world import World
@@ -19,6 +27,7 @@ Worlds = Callable[..., World]
 
 PREFLIGHT = "preflight.ucp_preflight_check"
 VALIDATE = "validate_site_design.drydock_validate_site_design"
+PROMENADE = "validate_site_design.promenade_validate_site_design"
 VERIFY = "drydock_build.verify_site"
 PREPARE_SITE = "drydock_build.prepare_site"
 NODES = "drydock_build.prepare_and_deploy_nodes"
@@ -52,6 +61,7 @@ def test_the_steps_run_in_the_order_of_the_contract_and_each_once(worlds: Worlds
         "deployment_configuration",
         "validate_site_design.deckhand_validate_site_design",
         VALIDATE,
+        PROMENADE,
         VERIFY,
         PREPARE_SITE,
         NODES,
@@ -148,6 +158,52 @@ def test_a_provisioner_that_does_not_answer_is_asked_until_the_patience_is_over(
     assert steps[PREFLIGHT][0] == "failed"
     # 300 s of patience, a look every 10 s.
     assert world.provisioner.calls.count("check_health") == 31
+
+
+def test_without_a_promenade_its_step_succeeds_and_says_that_there_is_none(worlds: Worlds) -> None:
+    steps = run(worlds())
+    assert steps[PROMENADE] == ("success", "no Promenade is configured, so none was asked")
+
+
+def test_a_design_that_promenade_refuses_fails_its_step_before_anything_is_touched(worlds: Worlds) -> None:
+    asked: list[int] = []
+
+    def refuse(revision: int) -> Sequence[Finding]:
+        asked.append(revision)
+        return (error("P1", "no etcd in it"), info("P2", "else it is fine"))
+
+    world = worlds(promenade=refuse)
+    steps = run(world)
+    assert asked == [1]
+    assert steps[PROMENADE] == ("failed", "no etcd in it")
+    assert steps[VERIFY][0] == "upstream_failed"
+    assert (state(world), tags(world), world.provisioner.submissions) == ("failed", set(), [])
+
+
+def test_a_promenade_that_is_away_for_a_while_is_asked_again(worlds: Worlds) -> None:
+    answers = iter([Unavailable("Promenade", "POST /validatedesign", "it is away")] * 2)
+
+    def ask(_revision: int) -> Sequence[Finding]:
+        for away in answers:
+            raise away
+        return (info("P", "a fine cluster"),)
+
+    world = worlds(promenade=ask)
+    assert run(world)[PROMENADE] == ("success", "a fine cluster")
+    assert tags(world) == {RevisionTag.SITE_ACTION_SUCCESS}
+
+
+def test_what_promenade_quotes_of_a_secret_is_not_told() -> None:
+    secret = Document("deckhand/Passphrase/v1", "p", "site", {"name": "p"}, "rosebud-and-sled")
+    design = Rendering((RenderedDocument(secret, Collection("design"), Revision(1), True),))
+    nothing: Any = None
+    systems = Systems(nothing, promenade=lambda _: (error("P", "cannot use rosebud-and-sled"),))
+    parts = SiteParts(nothing, Designs(nothing, lambda _: design), systems, nothing, Patience())
+
+    (told,) = parts.does_promenade_accept().ask(1)
+
+    assert told.message.startswith("cannot use ")
+    assert "rosebud" not in told.message
 
 
 def test_a_design_that_the_provisioner_refuses_fails_validation_with_its_first_error(worlds: Worlds) -> None:

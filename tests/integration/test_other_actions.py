@@ -39,6 +39,7 @@ def test_update_site_deploys_by_groups_after_it_has_seen_that_machines_are_known
         CONFIGURATION,
         DOCUMENTS,
         "validate_site_design.drydock_validate_site_design",
+        "validate_site_design.promenade_validate_site_design",
         "drydock_build.verify_site",
         "drydock_build.prepare_site",
         EXIST,

@@ -6,10 +6,15 @@ from typing import Any
 
 import falcon
 import pytest
+import sqlalchemy as sa
 from falcon.testing import Result
 
+from shipyard_api import bootstrap
+from shipyard_api.domain.actions import ActionName, StepId
+from shipyard_api.settings import Promenade
+from shipyard_api.storage.unit_of_work import SqlStore
 from tests.factories import document, group_entry, layering_policy, node_document, strategy_document
-from tests.integration.api.conftest import NO_FAULT
+from tests.integration.api.conftest import NO_FAULT, new_site, settings
 from tests.integration.api.wire import (
     Site,
     configuration,
@@ -18,7 +23,8 @@ from tests.integration.api.wire import (
     messages,
     small_design,
 )
-from tests.peer import Answer
+from tests.integration.storage.rows import empty
+from tests.peer import Answer, Peer, running
 
 LOOP = [group_entry("a", depends_on=["b"]), group_entry("b", depends_on=["a"])]
 
@@ -387,3 +393,24 @@ def test_what_is_loaded_while_drydock_looks_is_taken_and_the_commit_is_refused(s
     assert answer.json["retry"] is True
     assert (is_committed(site), is_in_buffer(site)) == (False, True)
     assert site.admin.commit().status == falcon.HTTP_200
+
+
+def test_promenade_is_asked_at_the_commit_and_by_the_actions_where_it_is_set(
+    shared_url: str, store: SqlStore, engine: sa.Engine, drydock: Peer
+) -> None:
+    refusal = {"details": {"messageList": [{"message": "no etcd in it", "error": True, "name": "P1"}]}}
+    with running() as promenade:
+        promenade.on("POST /validatedesign", Answer(400, refusal))
+        own = settings(shared_url, drydock.url, promenade=Promenade(url=promenade.url))
+        empty(engine)
+        site = new_site(bootstrap.api(own), store, engine, drydock)
+        site.admin.load("design", *small_design())
+
+        committed = site.admin.commit(force="true")
+        definition = bootstrap._definitions(bootstrap.parts(own))[ActionName.DEPLOY_SITE]
+        step = definition.step(StepId("validate_site_design.promenade_validate_site_design"))
+        looked = step.look(1)
+
+    assert [one["message"] for one in messages(committed) if one["error"]] == ["no etcd in it"]
+    assert [one.message for one in looked] == ["no etcd in it"]
+    assert [one.json["href"] for one in promenade.asked("POST /validatedesign")] == ["http://127.0.0.1:9/1"] * 2

@@ -23,6 +23,7 @@ STEPS = [
     "deployment_configuration",
     "validate_site_design.deckhand_validate_site_design",
     "validate_site_design.drydock_validate_site_design",
+    "validate_site_design.promenade_validate_site_design",
     "drydock_build",
     "drydock_build.verify_site",
     "drydock_build.prepare_site",
@@ -70,7 +71,7 @@ def test_a_new_action_is_queued_with_its_steps_its_audit_and_a_wake_up(site: Sit
     }
     (job,) = rows(engine, sa.table("procrastinate_jobs"))
     assert (job.lock, job.args, job.status) == (entity["id"], {"action": entity["id"]}, "todo")
-    assert len(rows(engine, t.steps)) == 9
+    assert len(rows(engine, t.steps)) == 10
     assert [row.command for row in rows(engine, t.command_audit)] == ["invoke"]
 
 

@@ -235,7 +235,7 @@ def test_the_action_follows_its_engine(site: Site) -> None:
     assert (step["state"], step["duration"], step["detail"]) == ("success", 2.0, "said")
     assert step["operator"] == "PreflightUcpPreflightCheckOperator"
 
-    turn(StepState.FAILED, skipped=5)
+    turn(StepState.FAILED, skipped=6)
     turn(StepState.SUCCESS)
     turn(None)
 

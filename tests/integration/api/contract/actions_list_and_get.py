@@ -193,6 +193,7 @@ CASES = [
             "deployment_configuration",
             "validate_site_design.deckhand_validate_site_design",
             "validate_site_design.drydock_validate_site_design",
+            "validate_site_design.promenade_validate_site_design",
             "drydock_build",
         )
     ),

@@ -16,6 +16,7 @@ LISTED = (
     "deployment_configuration",
     "validate_site_design.deckhand_validate_site_design",
     "validate_site_design.drydock_validate_site_design",
+    "validate_site_design.promenade_validate_site_design",
     "drydock_build",
     "drydock_build.verify_site",
     "drydock_build.prepare_site",
