@@ -1,15 +1,10 @@
 """Commands that change documents: load them into the buffer, commit the buffer."""
 
-from collections.abc import Iterable
-from pathlib import Path
-
 import click
 
-from shipyard_api.cli import render
+from shipyard_api.cli import document_files, render
 from shipyard_api.cli.settings import Settings
 from shipyard_api.cli.words import examples
-
-_SUFFIXES = (".yaml", ".yml")
 
 
 @click.command(
@@ -56,7 +51,7 @@ def create(
         query.append(("empty-collection", "True"))
         body = b""
     else:
-        body = read_documents(_files(filenames, directories, recurse=recurse))
+        body = document_files.joined(document_files.chosen(filenames, directories, recurse=recurse)).body
     from shipyard_api.cli.client import segment, show
 
     show(
@@ -65,63 +60,6 @@ def create(
         expected=201,
         cli=lambda text: render.done("Configuration documents added.", text),
     )
-
-
-def _files(filenames: tuple[str, ...], directories: tuple[str, ...], *, recurse: bool) -> list[Path]:
-    if bool(filenames) == bool(directories):
-        raise click.UsageError(
-            'Please specify one or more filenames using --filename="<filename>" OR one or more directories using '
-            '--directory="<directory>"'
-        )
-    if filenames:
-        for name in filenames:
-            if not name.endswith(_SUFFIXES):
-                raise click.UsageError(f"The file {name} is not a YAML file.  Please enter only YAML files.")
-        return [Path(name) for name in filenames]
-    found = [
-        path
-        for directory in directories
-        for path in sorted(Path(directory).glob("**/*" if recurse else "*"))
-        if path.name.endswith(_SUFFIXES) and path.is_file()
-    ]
-    if not found:
-        raise click.UsageError(
-            "The directory does not contain any YAML files. Please enter one or more YAML files or a directory that "
-            "contains one or more YAML files."
-        )
-    return found
-
-
-def read_documents(files: Iterable[Path]) -> bytes:
-    """Return the files as one YAML stream, comments and all. A file that is not YAML is a usage error."""
-    stream = ""
-    for path in files:
-        text = _checked(path)
-        if stream:
-            # A stream may go on after "...", but only with a document that says where it starts.
-            stream += "...\n" if _says_where_it_starts(text) else "...\n---\n"
-        stream += text if text.endswith("\n") else f"{text}\n"
-    return stream.encode()
-
-
-def _checked(path: Path) -> str:
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        text = path.read_text("utf-8-sig")
-        for _ in yaml.load_all(text, loader):
-            pass
-    except (yaml.YAMLError, ValueError, OSError, RecursionError) as error:
-        raise click.UsageError(f"YAML file {path} is invalid because {error}") from error
-    return text
-
-
-def _says_where_it_starts(text: str) -> bool:
-    for line in text.splitlines():
-        if line.strip() and not line.lstrip().startswith("#"):
-            return line.startswith(("---", "%"))
-    return False
 
 
 @click.command(

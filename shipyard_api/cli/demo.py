@@ -127,7 +127,7 @@ def play(api: "Api", design: Path, collection: str, progress: TextIO, *, patienc
     """
     from shipyard_api.cli import render
     from shipyard_api.cli.client import ApiError, content, segment
-    from shipyard_api.cli.configdocs import read_documents
+    from shipyard_api.cli.document_files import read_documents
     from shipyard_api.cli.watch import follow, screen
 
     say(progress, f"Loading and committing {design.name} ...")
