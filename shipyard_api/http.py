@@ -5,6 +5,7 @@ engine's decision. An answer is read whole, up to a bound, before anyone sees it
 """
 
 import json
+import re
 import threading
 import time
 import weakref
@@ -12,7 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from pathlib import Path
+from traceback import walk_tb
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 from urllib.parse import quote, urlsplit
 
 from shipyard_api.ports.errors import Busy, PeerError, Unavailable
@@ -25,6 +28,9 @@ MAX_BODY = 64 * 1024 * 1024
 _READS = frozenset({"GET", "HEAD"})
 _NO_ANSWER = frozenset({502, 503, 504})
 _PIECE = 64 * 1024
+_HOST = re.compile(r"[\w.~:%-]+")
+_NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"})  # how OpenSSL calls an answer in plain text
+_PLAIN = "without TLS an address begins with http://"
 
 Headers = Mapping[str, str]
 Params = Mapping[str, str] | Sequence[tuple[str, str]]
@@ -117,7 +123,7 @@ class HttpClient:
         first_pause: float = 0.2,
         verify: bool | str = True,
     ) -> None:
-        self.base_url = _checked_base(base_url)
+        self.base_url = checked_base(base_url)
         self.system = system
         self._headers = _checked_headers({"accept-encoding": "identity"} | dict(headers or {}))
         self._credentials = credentials
@@ -240,24 +246,10 @@ class HttpClient:
         return _Final(self.system, call.operation, detail, marker=call.marker)
 
     def _explain(self, call: "_Call", error: Exception) -> PeerError:
-        """Return a failure below HTTP in our words: the library's texts quote whole URLs."""
-        from requests import exceptions
-        from urllib3.exceptions import NewConnectionError, ReadTimeoutError
-
         connect, read = self._timeout
-        where = urlsplit(self.base_url).netloc
-        if isinstance(error, exceptions.ConnectTimeout):
-            return self._final(call, f"no connection to {where} within {connect:g} s")
-        if isinstance(error, exceptions.ReadTimeout | ReadTimeoutError | TimeoutError):
-            return self._final(call, f"no answer from {where} within {read:g} s")
-        inner = _innermost(error)
-        if isinstance(inner, NewConnectionError):
-            detail = f"no connection to {where}: {getattr(inner.__cause__, 'strerror', '')}"
-        elif isinstance(error, exceptions.SSLError):
-            detail = f"no trusted connection to {where}: {inner}"
-        else:
-            detail = f"the answer of {where} was cut short or broken ({type(inner).__name__})"
-        return Unavailable(self.system, call.operation, detail, marker=call.marker)
+        found = trouble(error, self.base_url, connect=connect, read=read, verify=self._verify)
+        kind = _Final if found.lasting else Unavailable
+        return kind(self.system, call.operation, found.detail, marker=call.marker, sent=found.sent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +289,51 @@ def retry_after(headers: Headers, *, now: datetime) -> float | None:
     return max(0.0, (when - now).total_seconds())
 
 
+class Trouble(NamedTuple):
+    """A failure below HTTP. ``lasting``: asking again at once is no use; ``sent``: the peer may have the request."""
+
+    detail: str
+    lasting: bool = False
+    sent: bool = True
+
+
+def trouble(error: BaseException, url: str, *, connect: float, read: float, verify: bool | str = True) -> Trouble:
+    """Return a failure of requests below HTTP in our words: the library's texts quote whole URLs, and each other.
+
+    ``connect``, ``read``: seconds that the peer at ``url`` was given; ``verify`` as for requests.
+    """
+    from requests import exceptions
+    from urllib3.exceptions import NewConnectionError, ReadTimeoutError
+
+    parts = urlsplit(url)
+    where, inner, early = parts.netloc, _innermost(error), _while_connecting(error)
+    if isinstance(verify, str) and parts.scheme == "https" and not Path(verify).exists():
+        return Trouble(f"there is no {verify}, where the certificates to trust should be", lasting=True, sent=False)
+    if isinstance(error, exceptions.InvalidURL):
+        return Trouble(f"{where} is no address that can be asked", lasting=True, sent=False)
+    if isinstance(error, exceptions.ConnectTimeout):
+        return Trouble(f"no connection to {where} within {connect:g} s", lasting=True, sent=False)
+    if isinstance(error, exceptions.ReadTimeout | ReadTimeoutError | TimeoutError):
+        if early:
+            return Trouble(f"no TLS with {where} within {connect:g} s; {_PLAIN}", lasting=True, sent=False)
+        return Trouble(f"no answer from {where} within {read:g} s", lasting=True)
+    if isinstance(inner, NewConnectionError):
+        return Trouble(f"no connection to {where}: {getattr(inner.__cause__, 'strerror', '')}", sent=False)
+    if isinstance(error, exceptions.SSLError):
+        hint = f"; {_PLAIN}" if getattr(inner, "reason", "") in _NO_TLS else ""
+        return Trouble(f"no trusted connection to {where}: {inner}{hint}", sent=not early)
+    if early:
+        return Trouble(f"no TLS with {where}: it hung up ({type(inner).__name__}); {_PLAIN}", sent=False)
+    return Trouble(f"the answer of {where} was cut short or broken ({type(inner).__name__})")
+
+
+def hung_up(error: PeerError) -> bool:
+    """Say whether the peer ended the connection instead of answering in HTTP, as one that expects TLS does."""
+    from http.client import BadStatusLine
+
+    return error.__cause__ is not None and isinstance(_innermost(error.__cause__), BadStatusLine)
+
+
 def _innermost(error: BaseException) -> BaseException:
     """Return the error that the libraries wrapped, in ``args`` and in ``reason``."""
     for inner in (getattr(error, "reason", None), *error.args):
@@ -305,12 +342,30 @@ def _innermost(error: BaseException) -> BaseException:
     return error
 
 
-def _checked_base(url: str) -> str:
+def _while_connecting(error: BaseException | None) -> bool:
+    """Say whether an error, or one behind it, was raised below ``connect``, where TLS begins, too: nothing was sent."""
+    if error is None:
+        return False
+    if any(frame.f_code.co_name == "connect" for frame, _ in walk_tb(error.__traceback__)):
+        return True
+    wrapped = (getattr(error, "reason", None), *error.args)
+    behind = [inner for inner in wrapped if isinstance(inner, BaseException)]
+    return any(map(_while_connecting, [*behind, error.__cause__ or error.__context__]))
+
+
+def checked_base(url: str) -> str:
+    """Return the address of a peer without slashes at its end. Raises ValueError, which never quotes it."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("a base URL must start with http:// or https:// and name a host")
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise ValueError("a base URL must not hold a user, a query or a fragment")
+    if not (_HOST.fullmatch(parts.hostname) and url.isprintable()):
+        raise ValueError("a base URL must have no blanks or signs in its host, and only printable characters")
+    try:
+        _ = parts.port
+    except ValueError as error:
+        raise ValueError("a base URL must have a port of 0 to 65535, or none") from error
     return url.rstrip("/")
 
 

@@ -6,14 +6,14 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from shipyard_api.cli import render
 from shipyard_api.cli.pages import Page
-from shipyard_api.cli.settings import Settings
-from shipyard_api.http import HttpClient, Options, segment
+from shipyard_api.cli.settings import Settings, trusted
+from shipyard_api.http import HttpClient, Options, hung_up, segment
 from shipyard_api.ports.errors import PeerError
 
 if TYPE_CHECKING:
@@ -22,18 +22,24 @@ if TYPE_CHECKING:
 API = "/api/v1.0"
 PATIENCE = 600.0  # seconds: a commit asks every peer to validate the design
 PAGE = 1000
+_TLS = "if it speaks TLS, its address begins with https://"
 
 Query = Sequence[tuple[str, str]]
+_Said = TypeVar("_Said")
 
 __all__ = ["Api", "ApiError", "segment", "show"]
 
 
 class ApiError(Exception):
-    """The request failed; the text is what the contract prints. ``passing``: it may well work a little later."""
+    """The request failed; the text is what the contract prints.
 
-    def __init__(self, text: str, *, passing: bool = False) -> None:
+    ``passing``: it may well work a little later. ``sent``: the server may have got it, and acted on it.
+    """
+
+    def __init__(self, text: str, *, passing: bool = False, sent: bool = False) -> None:
         super().__init__(text)
         self.passing = passing
+        self.sent = sent
 
 
 class Api:
@@ -57,7 +63,7 @@ class Api:
                 credentials=None if login is None or settings.token else lambda: {"X-Auth-Token": _asked(login.token)},
                 read_timeout=PATIENCE,
                 total_timeout=PATIENCE,
-                verify=_trusted(),
+                verify=trusted(),
             )
         except ValueError as error:
             raise ApiError(f"Error: Client Error: {error}") from error
@@ -80,7 +86,7 @@ class Api:
             return None
         from shipyard_api.cli.keystone import Login
 
-        return Login(identity)
+        return _asked(lambda: Login(identity))
 
     def _address(self, login: "Login") -> str:
         began = time.monotonic()
@@ -109,7 +115,7 @@ class Api:
         try:
             return self._send("POST", path, query, options)
         except ApiError as error:
-            if not error.passing or "no connection to" in str(error):
+            if not error.sent:
                 raise
             if not self._knows_keys(path):
                 hint = "It may have been done all the same: look before you ask for it again."
@@ -120,7 +126,7 @@ class Api:
         """Say whether the server's description of itself has the header Idempotency-Key for writing to this path."""
         try:
             # Next to the API, not in it; and asked without the token, since everybody may read it.
-            described = HttpClient(self._root, system="Shipyard", verify=_trusted()).get("openapi.json").json()
+            described = HttpClient(self._root, system="Shipyard", verify=trusted()).get("openapi.json").json()
             return "Idempotency-Key" in str(described["paths"][f"{API}/{path}"]["post"])
         except (PeerError, LookupError, TypeError):
             return False
@@ -145,7 +151,8 @@ class Api:
         try:
             got = self._http.send(method, path, **options)
         except PeerError as error:
-            raise ApiError(f"Error: Client Error: {error}", passing=True) from error
+            hint = f"; {_TLS}" if self._root.startswith("http://") and hung_up(error) else ""
+            raise ApiError(f"Error: Client Error: {error}{hint}", passing=True, sent=error.sent) from error
         if self._settings.debug:
             request = got.headers.get("x-shipyard-req", "-")
             took = time.monotonic() - began
@@ -199,7 +206,7 @@ def write(settings: Settings, shown: str | Page) -> None:
         click.echo(render.harmless(str(shown)), color=True)
 
 
-def _asked(question: Callable[[], str]) -> str:
+def _asked(question: Callable[[], _Said]) -> _Said:
     """Return what Keystone says. Raises ApiError in the contract's words."""
     from shipyard_api.cli.keystone import KeystoneError
 
@@ -207,10 +214,6 @@ def _asked(question: Callable[[], str]) -> str:
         return question()
     except KeystoneError as error:
         raise ApiError(f"Error: Client Error: {error}") from error
-
-
-def _trusted() -> str | bool:
-    return os.environ.get("REQUESTS_CA_BUNDLE") or True
 
 
 def _colours_wanted() -> bool:

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from shipyard_api.cli.settings import Identity
+from shipyard_api.cli.settings import Identity, trusted
+from shipyard_api.http import checked_base, trouble
 
 if TYPE_CHECKING:
     from keystoneauth1.identity.v3 import Password, Token
@@ -19,12 +20,16 @@ class KeystoneError(Exception):
 
 
 class Login:
-    """A login that is made when it is first needed, and again when its token is about to end."""
+    """A login that is made when it is first needed, and again when its token is about to end.
+
+    Raises KeystoneError for an address that cannot be asked, without quoting it: it may hold a password.
+    """
 
     def __init__(self, identity: Identity) -> None:
-        if not identity.auth_url:
-            raise ValueError("no address of a Keystone")
-        url = identity.auth_url.rstrip("/")
+        try:
+            url = checked_base(identity.auth_url or "")
+        except ValueError as error:
+            raise KeystoneError(f"OS_AUTH_URL: {error}") from error
         self._identity, self._auth_url = identity, url if url.endswith("/v3") else f"{url}/v3"
         self._session: Session | None = None
         self._plugin: Password | Token | None = None
@@ -33,12 +38,12 @@ class Login:
         """Return a token that is valid now. Raises KeystoneError."""
         if self._identity.token and self._identity.token_as_is:
             return self._identity.token
-        with _explained():
+        with _explained(self._auth_url):
             return str(self._opened().get_token(self._login()))
 
     def address(self) -> str:
         """Return the public address of Shipyard in the catalog. Raises KeystoneError."""
-        with _explained():
+        with _explained(self._auth_url):
             if self._identity.token and self._identity.token_as_is:
                 # A login with it would need to name its project again, and a Keystone may forbid such logins. The
                 # token itself has a catalog, unless it is for nothing in particular.
@@ -106,14 +111,24 @@ class Login:
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
-    from keystoneauth1.exceptions import ClientException, NotFound
+def _explained(url: str) -> Iterator[None]:
+    from keystoneauth1.exceptions import ClientException, ConnectionError, NotFound
 
     try:
         yield
+    except ConnectionError as error:
+        # The library's own texts quote whole addresses, and what requests said of them.
+        raise _unreachable(error.__context__ or error, url) from error
     except ClientException as error:
         hint = "; is OS_AUTH_URL the address of a Keystone?" if isinstance(error, NotFound) else ""
         raise KeystoneError(f"{error}{hint}") from error
     except (ValueError, AttributeError, KeyError, TypeError) as error:
         # The library reads answers as they come: one that is no Keystone's ends in any of these.
         raise KeystoneError(f"what answers at OS_AUTH_URL is no Keystone v3 ({type(error).__name__})") from error
+    except OSError as error:
+        raise _unreachable(error, url) from error
+
+
+def _unreachable(error: BaseException, url: str) -> KeystoneError:
+    told = trouble(error, url, connect=_PATIENCE, read=_PATIENCE, verify=trusted())
+    return KeystoneError(f"Keystone: {told.detail}")

@@ -1,5 +1,6 @@
 """The global options of the command line, as values."""
 
+import os
 from dataclasses import dataclass, field
 
 
@@ -37,3 +38,8 @@ class Settings:
 
     def __repr__(self) -> str:
         return f"Settings(url={self.url!r}, form={self.form!r})"  # never the token
+
+
+def trusted() -> str | bool:
+    """Return where the certificates to trust are: a file, as for requests, or True for those of the system."""
+    return os.environ.get("REQUESTS_CA_BUNDLE") or True

@@ -9,15 +9,19 @@ class PeerError(Exception):
     """Base of all failures of a peer. ``system`` and ``operation`` say whom we asked and for what.
 
     ``code``: the status code of an answer that is the peer's own last word, as far as that is known.
+    ``sent`` is False where we know that the request never left us, so that the peer cannot have acted on it.
     """
 
-    def __init__(self, system: str, operation: str, detail: str, *, marker: str = "", code: int | None = None) -> None:
+    def __init__(
+        self, system: str, operation: str, detail: str, *, marker: str = "", code: int | None = None, sent: bool = True
+    ) -> None:
         super().__init__(f"{system} {operation}: {detail}")
         self.system = system
         self.operation = operation
         self.detail = detail
         self.marker = marker
         self.code = code
+        self.sent = sent
 
 
 class Unavailable(PeerError):

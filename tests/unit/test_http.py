@@ -273,7 +273,20 @@ def test_a_header_that_http_forbids_is_refused_without_showing_it(value):
     assert value not in str(error.value)
 
 
-BAD_BASES = ["", "localhost:9000", "ftp://a/", "http://", "http://u:p@host/", "http://host/?a=1", "http://host/#x"]
+BAD_BASES = [
+    "",
+    "localhost:9000",
+    "ftp://a/",
+    "http://",
+    "http://u:p@host/",
+    "http://host/?a=1",
+    "http://host/#x",
+    "http://host:99999",
+    "http://host:http",
+    "http://a b/",
+    "http://host\udcff/",
+    "http://host/\udcff",
+]
 
 
 @pytest.mark.parametrize("url", BAD_BASES)

@@ -214,3 +214,43 @@ def test_no_secret_is_in_what_debug_says(keystone, sign_in):
     assert "says Keystone" in result.stderr
     assert PASSWORD not in result.output
     assert "token-1" not in result.output
+
+
+ADDRESSES = {
+    "a password": ("http://u:secret-pass@127.0.0.1:1/v3", "must not hold a user, a query or a fragment"),
+    "a query": ("http://127.0.0.1:1/v3?key=secret-pass", "must not hold a user, a query or a fragment"),
+    "no scheme": ("127.0.0.1:1/v3", "must start with http:// or https:// and name a host"),
+    "no port": ("http://127.0.0.1:port/v3", "must have a port of 0 to 65535, or none"),
+}
+
+
+@pytest.mark.parametrize(("url", "text"), ADDRESSES.values(), ids=ADDRESSES.keys())
+def test_an_address_that_cannot_be_asked_is_said_and_not_shown(sign_in, url, text):
+    result = sign_in(OS_AUTH_URL=url)
+    assert (result.exit_code, result.stdout) == (1, f"Error: Client Error: OS_AUTH_URL: a base URL {text}\n")
+
+
+UNREACHABLE = {
+    "nobody there": ({"OS_AUTH_URL": "http://127.0.0.1:1/v3"}, "no connection to 127.0.0.1:1: Connection refused"),
+    "nobody there, with a token": (
+        {"OS_AUTH_URL": "http://127.0.0.1:1/v3", "OS_AUTH_TOKEN": FakeKeystone.scoped},
+        "no connection to 127.0.0.1:1: Connection refused",
+    ),
+    "no certificates": (
+        {"OS_AUTH_URL": "https://127.0.0.1:1/v3", "REQUESTS_CA_BUNDLE": "/none.pem"},
+        "there is no /none.pem, where the certificates to trust should be",
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "text"), UNREACHABLE.values(), ids=UNREACHABLE.keys())
+def test_a_keystone_that_cannot_be_reached_is_said_in_one_line(sign_in, given, text):
+    result = sign_in(**given)
+    assert (result.exit_code, result.stdout) == (1, f"Error: Client Error: Keystone: {text}\n")
+
+
+def test_a_keystone_without_tls_is_said_in_our_words(api, sign_in):
+    result = sign_in(OS_AUTH_URL=api.url.replace("http:", "https:"))
+    assert result.exit_code == 1
+    assert "HTTPSConnectionPool" not in result.stdout
+    assert result.stdout.endswith("; without TLS an address begins with http://\n")

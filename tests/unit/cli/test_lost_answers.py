@@ -50,11 +50,27 @@ def test_a_server_that_knows_no_keys_is_not_asked_twice(api, run, description):
     assert result.stdout.endswith("\nIt may have been done all the same: look before you ask for it again.\n")
 
 
-def test_a_request_that_never_arrived_is_not_said_to_have_been_done(run):
-    result = run("create", "action", "deploy_site", url="http://127.0.0.1:1")
-    assert result.exit_code == 1
-    assert "no connection to 127.0.0.1:1" in result.stdout
+NEVER_SENT = {
+    "nobody there": ({"url": "http://127.0.0.1:1"}, "no connection to 127.0.0.1:1"),
+    "no such port": ({"url": "http://127.0.0.1:99999"}, "a base URL must have a port of 0 to 65535, or none"),
+    "no certificates": (
+        {"url": "https://127.0.0.1:1", "REQUESTS_CA_BUNDLE": "/none.pem"},
+        "there is no /none.pem, where the certificates to trust should be",
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "text"), NEVER_SENT.values(), ids=NEVER_SENT.keys())
+def test_a_request_that_never_arrived_is_not_said_to_have_been_done(run, given, text):
+    result = run("create", "action", "deploy_site", **given)
+    assert (result.exit_code, text in result.stdout) == (1, True)
     assert "all the same" not in result.stdout
+
+
+def test_a_server_that_does_not_speak_tls_was_not_asked(api, run):
+    result = run("create", "action", "deploy_site", url=api.url.replace("http:", "https:"))
+    assert (result.exit_code, api.requests) == (1, [])
+    assert result.stdout.endswith("; without TLS an address begins with http://\n")
 
 
 def test_an_answer_that_says_no_is_an_answer(api, run):

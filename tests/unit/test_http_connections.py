@@ -1,0 +1,154 @@
+"""Connections that never come to be: what is said of them, and that nothing was sent on them."""
+
+import contextlib
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from shipyard_api.http import HttpClient, hung_up
+from shipyard_api.ports.errors import PeerError, Unavailable
+from tests.authority import Authority
+
+Handle = Callable[[socket.socket], None]
+
+
+@pytest.fixture
+def listening() -> Iterator[Callable[[Handle], str]]:
+    """Start a server that does this with each connection; return its host and port."""
+    stops = []
+
+    def start(handle: Handle) -> str:
+        listener = socket.create_server(("127.0.0.1", 0))
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                with connection, contextlib.suppress(OSError):
+                    handle(connection)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        stops.append((listener, thread))
+        return f"127.0.0.1:{listener.getsockname()[1]}"
+
+    yield start
+    for listener, thread in stops:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join(10)
+
+
+def plain(connection: socket.socket) -> None:
+    connection.recv(10)
+    connection.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n")
+
+
+def mute(connection: socket.socket) -> None:
+    """A server of lines: what TLS begins with has no end of line."""
+    connection.settimeout(5)
+    while connection.recv(65536):
+        pass
+
+
+def hang_up(connection: socket.socket) -> None:
+    connection.recv(1)
+
+
+def failure(url: str, **settings: object) -> PeerError:
+    limits: dict[str, object] = {"connect_timeout": 0.3, "read_timeout": 77.0, "first_pause": 0.001}
+    client = HttpClient(url, system="Shipyard", **(limits | settings))  # type: ignore[arg-type]  # a table of settings
+    with pytest.raises(Unavailable) as error:
+        client.post("actions", json={})
+    return error.value
+
+
+NO_TLS = {
+    "plain": (plain, "no trusted connection to {}: [SSL"),
+    "mute": (mute, "no TLS with {} within 0.3 s"),
+    "hangs up": (hang_up, "no TLS with {}: it hung up (ConnectionResetError)"),
+}
+
+
+@pytest.mark.parametrize(("handle", "told"), NO_TLS.values(), ids=NO_TLS.keys())
+def test_a_server_without_tls_is_told_from_one_that_does_not_answer(listening, handle, told):
+    where = listening(handle)
+    error = failure(f"https://{where}")
+    assert error.detail.startswith(told.format(where))
+    assert error.detail.endswith("; without TLS an address begins with http://")
+    assert not error.sent
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path)
+
+
+def with_tls(authority: Authority, answer: bytes = b"") -> Handle:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*authority.vouch("server"))
+
+    def handle(connection: socket.socket) -> None:
+        with context.wrap_socket(connection, server_side=True) as secured:
+            secured.recv(65536)
+            secured.sendall(answer)
+
+    return handle
+
+
+def test_nothing_is_sent_to_a_server_that_is_not_trusted(listening, authority):
+    where = listening(with_tls(authority))
+    error = failure(f"https://{where}")
+    assert (error.sent, "CERTIFICATE_VERIFY_FAILED" in error.detail) == (False, True)
+
+
+def test_a_trusted_server_that_hangs_up_may_have_acted(listening, authority):
+    where = listening(with_tls(authority, b"HTTP/1.1 201 Created\r\nContent-Length: 9\r\n\r\n{"))
+    error = failure(f"https://{where}", verify=str(authority.file))
+    assert (error.sent, error.detail) == (True, f"the answer of {where} was cut short or broken (IncompleteRead)")
+
+
+def test_a_server_with_tls_that_is_asked_without_hangs_up(listening, authority):
+    error = failure(f"http://{listening(with_tls(authority))}")
+    assert (hung_up(error), error.sent) == (True, True)
+
+
+@pytest.mark.parametrize("path", ["none.pem", "broken.pem"])
+def test_without_certificates_to_trust_nothing_is_sent(listening, authority, tmp_path, path):
+    (tmp_path / "broken.pem").write_text("no certificate")
+    error = failure(f"https://{listening(with_tls(authority))}", verify=str(tmp_path / path))
+    assert not error.sent
+    assert path == "broken.pem" or error.detail == (
+        f"there is no {tmp_path}/none.pem, where the certificates to trust should be"
+    )
+
+
+def test_nobody_listening_was_sent_nothing():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        where = f"127.0.0.1:{free.getsockname()[1]}"
+    error = failure(f"http://{where}")
+    assert (error.sent, error.detail) == (False, f"no connection to {where}: Connection refused")
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"], ids=["none", "half"])
+def test_a_lost_answer_is_one_to_a_request_that_was_sent(listening, answer):
+    def handle(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(answer)
+
+    error = failure(f"http://{listening(handle)}")
+    assert (error.sent, hung_up(error)) == (True, not answer)
+
+
+def test_a_host_that_cannot_be_is_never_asked():
+    began = time.monotonic()
+    error = failure(f"http://{'a' * 64}.example.com", first_pause=10.0)
+    assert (error.sent, "example.com" in error.detail) == (False, True)
+    assert time.monotonic() - began < 5
