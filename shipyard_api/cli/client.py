@@ -6,7 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 API = "/api/v1.0"
 PATIENCE = 600.0  # seconds: a commit asks every peer to validate the design
+LONGEST = 60.0  # seconds for an answer that has begun, at least
 PAGE = 1000
+_YAML = {"Content-Type": "application/x-yaml"}
+_PERHAPS = "It may have been done all the same: look before you ask for it again."
 _TLS = "if it speaks TLS, its address begins with https://"
 
 Query = Sequence[tuple[str, str]]
@@ -45,10 +48,10 @@ class ApiError(Exception):
 class Api:
     """One Shipyard server: the one that the settings name, else the one in the catalog of a Keystone.
 
-    Addresses may be given with or without ``/api/v1.0`` at the end.
+    Addresses may be given with or without ``/api/v1.0`` at the end. ``patience``: seconds that it may keep silent.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, patience: float = PATIENCE) -> None:
         self._settings = settings
         login = self._login()
         settings = self._settings
@@ -61,8 +64,8 @@ class Api:
                 system="Shipyard",
                 headers={name: value for name, value in headers.items() if value},
                 credentials=None if login is None or settings.token else lambda: {"X-Auth-Token": _asked(login.token)},
-                read_timeout=PATIENCE,
-                total_timeout=PATIENCE,
+                read_timeout=patience,
+                total_timeout=max(patience, LONGEST),
                 verify=trusted(),
             )
         except ValueError as error:
@@ -103,24 +106,36 @@ class Api:
         """Write: ``json`` if given, else ``yaml``. Raises ApiError if no answer came."""
         if json is not None:
             return self._send("POST", path, query, {"json": json})
-        return self._send("POST", path, query, {"body": yaml, "headers": {"Content-Type": "application/x-yaml"}})
+        return self._send("POST", path, query, {"body": yaml, "headers": _YAML})
 
-    def post_once(self, path: str, query: Query = (), *, json: object) -> render.Answer:
+    def post_once(self, path: str, query: Query = (), *, json: object = None, template: str = "") -> render.Answer:
         """Write what must happen only once, also where the answer is lost: then the same is asked for once more.
 
-        That is safe with servers that know ``Idempotency-Key``. Others are not asked again, since they might do it
-        twice: ApiError says that it may have been done.
+        That is safe with servers that know ``Idempotency-Key`` for this path, which is called ``template`` in their
+        description where it holds an id. Others are not asked again, since they might do it twice: ApiError says that
+        it may have been done. An answer of a proxy instead of the server's is a lost answer.
         """
-        options: Options = {"json": json, "headers": {"Idempotency-Key": str(uuid.uuid4())}}
+        key = {"Idempotency-Key": str(uuid.uuid4())}
+        options: Options = {"body": b"", "headers": _YAML | key} if json is None else {"json": json, "headers": key}
+        try:
+            said = self._tried(path, query, options)
+            if isinstance(said, ApiError) and not said.sent:
+                raise said
+            if _is_lost(said) and self._knows_keys(template or path):
+                said = self._tried(path, query, options)
+        except KeyboardInterrupt:
+            click.echo(_PERHAPS, err=True)
+            raise
+        if isinstance(said, render.Answer) and not _is_lost(said):
+            return said
+        told = said if isinstance(said, ApiError) else render.answer(said, "cli", expected=0, cli=str)[0]
+        raise ApiError(f"{told}\n{_PERHAPS}", passing=True, sent=True)
+
+    def _tried(self, path: str, query: Query, options: Options) -> render.Answer | ApiError:
         try:
             return self._send("POST", path, query, options)
         except ApiError as error:
-            if not error.sent:
-                raise
-            if not self._knows_keys(path):
-                hint = "It may have been done all the same: look before you ask for it again."
-                raise ApiError(f"{error}\n{hint}") from error
-        return self._send("POST", path, query, options)
+            return error
 
     def _knows_keys(self, path: str) -> bool:
         """Say whether the server's description of itself has the header Idempotency-Key for writing to this path."""
@@ -162,6 +177,19 @@ class Api:
         return render.Answer(method, got.status, got.headers.get("content-type", ""), text)
 
 
+def _is_lost(said: render.Answer | ApiError) -> bool:
+    """Say whether no answer came, or a proxy answered in the server's stead, so that nobody knows what was done."""
+    if isinstance(said, ApiError):
+        return True
+    if said.status != 503:
+        return said.status in (502, 504)
+    try:
+        body = render.parsed(said.text)
+    except ValueError:
+        return True
+    return not (isinstance(body, dict) and "message" in body)
+
+
 def content(said: render.Answer, *, expected: int) -> Any:
     """Return the JSON of an answer with the expected status. Raises ApiError otherwise."""
     if said.status == expected:
@@ -179,18 +207,26 @@ def show(
     *,
     expected: int,
     cli: Callable[[str], str | Page],
+    kind: str = render.JSON,
 ) -> None:
     """Make one request and print its answer as the output form asks; exit with 1 unless it succeeded.
 
+    ``kind``: what a successful answer is, as in ``render.answer``.
     On a terminal pages and errors are dressed for people, and nothing that the server says can command the terminal.
     """
     try:
-        shown, good = render.answer(request(Api(settings)), settings.form, expected=expected, cli=cli)
+        shown, good = render.answer(request(Api(settings)), settings.form, expected=expected, cli=cli, kind=kind)
     except ApiError as error:
         shown, good = str(error), False
     write(settings, shown if good or isinstance(shown, Page) else Page([shown]))
     if not good:
         raise SystemExit(1)
+
+
+def fail(settings: Settings, error: ApiError) -> NoReturn:
+    """Print what failed, as ``show`` does, and exit with 1."""
+    write(settings, Page([str(error)]))
+    raise SystemExit(1) from error
 
 
 def write(settings: Settings, shown: str | Page) -> None:

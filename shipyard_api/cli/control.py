@@ -9,6 +9,7 @@ from shipyard_api.cli.settings import Settings
 from shipyard_api.cli.words import check_id, examples
 
 _ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+_CONTROL = "actions/{action_id}/control/{control_verb}"
 _SUMMARIES = {
     "pause": "Start nothing new; what runs is watched to its end.",
     "unpause": "Let a paused action go on.",
@@ -103,14 +104,14 @@ def retry(settings: Settings, /, action_id: str, force: bool) -> None:
     Says how many before it does so; with --output-format raw or format on stderr.
     """
     action = check_id(action_id.removeprefix("action/"))
-    from shipyard_api.cli.client import Api, ApiError, show
+    from shipyard_api.cli.client import Api, ApiError, fail, show
 
     try:
         api = Api(settings)
         # What did not fail is refused: then there is nothing to announce.
         if api.read(f"actions/{action}").get("action_lifecycle") in (None, "Failed"):
             nodes = list(api.pages(f"actions/{action}/nodes", "nodes"))
-            kept = sum(node["status"] == "success" for node in nodes)
+            kept = sum(node.get("status") == "success" for node in nodes)
             deployed = f"{kept} deployed node{'s' * (kept != 1)}"
             told = f"Keeps {deployed} of action {action}, and tries {len(nodes) - kept} again."
             click.echo(told, err=settings.form != "cli")
@@ -118,12 +119,11 @@ def retry(settings: Settings, /, action_id: str, force: bool) -> None:
         # For a program the answer to the request itself says what is wrong, in the form that was asked for; but what
         # could not be announced must not succeed a moment later.
         if settings.form == "cli" or error.passing:
-            click.echo(str(error))
-            raise SystemExit(1) from error
+            fail(settings, error)
     query = [("force", "true")] if force else []
     show(
         settings,
-        lambda api: api.post(f"actions/{action}/control/retry", query),
+        lambda api: api.post_once(f"actions/{action}/control/retry", query, template=_CONTROL),
         expected=201,
         cli=action_tables.created_action,
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 from click.shell_completion import CompletionItem
 
+from shipyard_api.cli import render
 from shipyard_api.cli.settings import Settings
 from shipyard_api.cli.snapshot import Snapshot, explained, printable, words
 from shipyard_api.cli.words import examples
@@ -114,7 +115,7 @@ def demo(
                 if keep:
                     _wait(progress, ready)
     except (ApiError, DemoError, StackError, StalledError) as error:
-        click.echo(str(error), err=as_json)
+        click.echo(render.harmless(str(error)), err=as_json)
         raise SystemExit(1) from error
     if faults:
         raise SystemExit(1)
@@ -125,7 +126,6 @@ def play(api: "Api", design: Path, collection: str, progress: TextIO, *, patienc
 
     Raises ApiError with what was refused, StalledError if nothing changes for ``patience`` seconds.
     """
-    from shipyard_api.cli import render
     from shipyard_api.cli.client import ApiError, content, segment
     from shipyard_api.cli.document_files import read_documents
     from shipyard_api.cli.watch import follow, screen

@@ -126,6 +126,7 @@ def note_details(settings: Settings, /, note_id: str) -> None:
         lambda api: as_text(api.get(f"notedetails/{note_id}")),
         expected=200,
         cli=action_tables.note_details,
+        kind=render.TEXT,
     )
 
 
@@ -150,7 +151,8 @@ def workflow(settings: Settings, /, workflow_id: str) -> None:
 
 def as_text(said: render.Answer) -> render.Answer:
     """Return an answer that holds text as plain text, since the API calls even that JSON (contract: rest, 1)."""
-    return replace(said, content_type="text/plain") if said.status == 200 else said
+    named = said.status == 200 and ("json" in said.content_type.lower() or not said.content_type)
+    return replace(said, content_type="text/plain") if named else said
 
 
 def _check_workflow(given: str) -> None:

@@ -64,7 +64,7 @@ def get(
     """
     chosen = _chosen(flags)
     if base_version or diff_version:
-        if chosen or collection:
+        if chosen or collection is not None:
             raise click.UsageError(
                 "--base-version and --diff-version may not be used with --collection, --buffer, --committed, "
                 "--last-site-action or --successful-site-action"
@@ -72,7 +72,7 @@ def get(
         _differences(settings, base_version or "committed", diff_version or "buffer", rendered=rendered)
     elif rendered:
         raise click.UsageError("--rendered may only be used with --base-version or --diff-version")
-    elif collection:
+    elif collection is not None:
         _print(settings, f"configdocs/{_segment(collection)}", chosen, cleartext=cleartext_secrets)
     else:
         _compare(settings, chosen)
@@ -109,7 +109,7 @@ def _print(settings: Settings, path: str, chosen: list[str], *, cleartext: bool)
         query.append(("cleartext-secrets", "true"))
     from shipyard_api.cli.client import show
 
-    show(settings, lambda api: api.get(path, query), expected=200, cli=str)
+    show(settings, lambda api: api.get(path, query), expected=200, cli=str, kind=render.YAML)
 
 
 def _compare(settings: Settings, chosen: list[str]) -> None:
@@ -137,4 +137,5 @@ def _differences(settings: Settings, base: str, new: str, *, rendered: bool) -> 
             lambda api: api.get("configdocs", [*query, ("format", "unified")]),
             expected=200,
             cli=render.difference,
+            kind=render.TEXT,
         )

@@ -14,6 +14,7 @@ from shipyard_api.cli.snapshot import printable
 JsonObject = Mapping[str, Any]
 
 FORMS = ("format", "raw", "cli")
+JSON, YAML, TEXT = "json", "yaml", "text"  # what an answer is
 _INDENT = " " * 8
 _LEVELS = (("error", "fatal"), ("warn", "warning"), ("info", "debug"))
 
@@ -28,10 +29,13 @@ class Answer:
     text: str
 
 
-def answer(said: Answer, form: str, *, expected: int, cli: Callable[[str], str | Page]) -> tuple[str | Page, bool]:
+def answer(
+    said: Answer, form: str, *, expected: int, cli: Callable[[str], str | Page], kind: str = JSON
+) -> tuple[str | Page, bool]:
     """Return what to print, and whether the request succeeded.
 
     ``cli`` turns the body of an expected answer into what the form ``cli`` shows; the other forms need no help.
+    ``kind``: JSON, YAML or TEXT, which an expected answer has to be: what a proxy puts in its place is an error.
     """
     good = said.status == expected
     if said.status == 401:
@@ -41,9 +45,11 @@ def answer(said: Answer, form: str, *, expected: int, cli: Callable[[str], str |
     try:
         if said.method == "POST" and said.status in (400, 409):
             return status(said.text, word="Error"), False
+        if good and not _fits(said, kind):
+            raise ValueError("not what was asked for")  # noqa: TRY301 - as for any body that cannot be read
         if form == "raw":
             return said.text, good
-        if form == "format" and (said.text or good):
+        if form == "format" and (said.text or good) and (good or _fits(said, YAML) or _fits(said, JSON)):
             return formatted(said) if said.text else "", good
         if good:
             return cli(said.text), True
@@ -52,6 +58,16 @@ def answer(said: Answer, form: str, *, expected: int, cli: Callable[[str], str |
         return f"Error: Unable to decode response. Value: {said.text}", False
     except (AttributeError, KeyError, TypeError) as error:
         return f"Error: Unable to invoke action due to: the answer has an unexpected shape ({error!r})", False
+
+
+def _fits(said: Answer, kind: str) -> bool:
+    """Say whether an answer may be of this kind. Upstream's server calls even texts JSON (contract: rest, 1)."""
+    given = said.content_type.lower()
+    if kind == JSON and given and said.text and "json" not in given:
+        parsed(said.text)
+        return True
+    kinds = {JSON: ("json",), YAML: ("yaml",), TEXT: ("json", "text/plain", "diff")}[kind]
+    return not (given and said.text) or any(one in given for one in kinds)
 
 
 def formatted(said: Answer) -> str:

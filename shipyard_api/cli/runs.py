@@ -2,7 +2,7 @@
 
 import click
 
-from shipyard_api.cli import action_tables
+from shipyard_api.cli import action_tables, render
 from shipyard_api.cli.settings import Settings
 from shipyard_api.cli.words import Items, examples
 
@@ -75,4 +75,4 @@ def step(settings: Settings, /, step_id: str, action_id: str, attempt: str | Non
     from shipyard_api.cli.describe import as_text
 
     path = f"actions/{segment(action_id)}/steps/{segment(step_id)}/logs"
-    show(settings, lambda api: as_text(api.get(path, query)), expected=200, cli=str)
+    show(settings, lambda api: as_text(api.get(path, query)), expected=200, cli=str, kind=render.TEXT)

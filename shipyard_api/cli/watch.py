@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from shipyard_api.cli.client import Api
 
 FRAME = 0.5  # seconds between two drawings: the clock must not stand still while nothing changes
+PATIENCE = 15.0  # seconds that one answer may take: nothing is drawn meanwhile
 GIVE_UP = 300.0  # seconds without an answer; a server that is being replaced is back before that
 
 
@@ -47,19 +48,18 @@ def watch(settings: Settings, /, action_id: str, interval: float, svg: Path | No
 
     Ends with the action: exit code 0 if it succeeded, 1 if it failed.
     """
-    from shipyard_api.cli.client import Api, ApiError
+    from shipyard_api.cli.client import Api, ApiError, fail
 
     check_id(action_id.removeprefix("action/"))
     try:
-        api = Api(settings)
+        api = Api(settings, patience=PATIENCE)
         if svg:
             _picture(api, action_id.removeprefix("action/"), svg)
             return
         with screen(sys.stdout) as show:
             last = follow(api, action_id.removeprefix("action/"), show, interval=interval)
     except ApiError as error:
-        click.echo(str(error))
-        raise SystemExit(1) from error
+        fail(settings, error)
     if not last.succeeded:
         raise SystemExit(1)
 

@@ -40,6 +40,58 @@ def test_an_answer_that_is_lost_again_is_an_error(api, run):
     result = run("create", "action", "deploy_site")
     assert (result.exit_code, len(keys(api))) == (1, 2)
     assert result.stdout.startswith("Error: Client Error: Shipyard POST /actions: the answer of ")
+    assert result.stdout.endswith(PERHAPS)
+
+
+PROXIES = {
+    "502": Reply(502, b"<html>", "text/html"),
+    "503": Reply(503, b"<html>", "text/html"),
+    "503, JSON of its own": Reply(503, {"error": "no upstream"}),
+    "504": Reply(504, b"", "text/html"),
+}
+PERHAPS = "\nIt may have been done all the same: look before you ask for it again.\n"
+
+
+@pytest.mark.parametrize("proxy", PROXIES.values(), ids=PROXIES.keys())
+def test_an_answer_of_a_proxy_is_a_lost_answer(api, run, proxy):
+    api.replies |= {"POST /actions": [proxy, CREATED], "GET /openapi.json": Reply(200, OURS)}
+    result = run("create", "action", "deploy_site")
+    assert (result.exit_code, f"action/{ID}" in result.stdout) == (0, True)
+    first, second = keys(api)
+    assert first == second
+
+
+@pytest.mark.parametrize("proxy", PROXIES.values(), ids=PROXIES.keys())
+def test_behind_a_proxy_a_server_that_knows_no_keys_is_not_asked_twice(api, run, proxy):
+    api.replies |= {"POST /actions": [proxy, CREATED]}
+    result = run("create", "action", "deploy_site")
+    assert (result.exit_code, len(keys(api))) == (1, 1)
+    assert result.stdout.startswith("Error: ")
+    assert result.stdout.endswith(PERHAPS)
+
+
+RETRY = f"POST /actions/{ID}/control/retry"
+CONTROL = "/api/v1.0/actions/{action_id}/control/{control_verb}"
+
+
+def test_a_lost_retry_may_have_been_done(api, run):
+    """Our own server knows no key there: a second retry of the same action is refused by its state, or is a new one."""
+    api.replies |= {
+        f"GET /actions/{ID}/nodes": Reply(200, {"nodes": [], "next": None}),
+        RETRY: [LOST, CREATED],
+        "GET /openapi.json": Reply(200, OURS),
+    }
+    result = run("retry", ID)
+    assert (result.exit_code, len(keys(api))) == (1, 1)
+    assert result.stdout.endswith(PERHAPS)
+
+
+def test_a_lost_retry_is_asked_for_again_where_the_server_knows_keys_there(api, run):
+    described = {"paths": {CONTROL: OURS["paths"]["/api/v1.0/actions"]}}
+    api.replies |= {RETRY: [LOST, CREATED], "GET /openapi.json": Reply(200, described)}
+    assert run("--output-format=raw", "retry", ID).exit_code == 0
+    first, second = keys(api)
+    assert first == second
 
 
 @pytest.mark.parametrize("description", OTHERS.values(), ids=OTHERS.keys())

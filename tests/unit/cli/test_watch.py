@@ -6,6 +6,7 @@ import pty
 import re
 import subprocess
 import sys
+import threading
 from datetime import timedelta
 from pathlib import Path
 
@@ -95,6 +96,36 @@ def test_a_server_that_stays_away_is_given_up(site, monkeypatch):
     site.replies[one] = [site.replies[one][0], Reply(503, {"message": "starting", "reason": "R"})]
     with pytest.raises(ApiError, match="Error: starting\nReason: R"):
         follow(site)
+
+
+def test_a_server_that_hangs_is_asked_again_and_said_to_hang(site, run, monkeypatch):
+    monkeypatch.setattr(watch, "PATIENCE", 0.2)
+    one, left = f"GET /actions/{ID}", threading.Event()
+    pending, _, complete = site.replies[one]
+    seen = []
+
+    def hanging_once(_):
+        seen.append(1)
+        if len(seen) == 2:
+            left.wait(20)
+        return pending if len(seen) < 3 else complete
+
+    site.replies[one] = hanging_once
+    result = run("watch", ID, "--interval=0.1")
+    left.set()
+    assert (result.exit_code, "no answer for 0 s, asking again" in result.stdout) == (0, True)
+
+
+EVIL = Reply(404, {"message": "\x1b[2Jno", "reason": "none"})
+
+
+@pytest.mark.parametrize("command", ["watch", "retry"])
+def test_an_error_cannot_command_the_terminal(api, command):
+    api.replies |= {f"GET /actions/{ID}": EVIL, f"GET /actions/{ID}/nodes": EVIL}
+    written, code = on_a_terminal(api.url, command=command)
+    assert code == 1
+    assert b"\x1b[2J" not in written
+    assert "\ufffd[2Jno" in written.decode()
 
 
 def test_an_action_that_does_not_go_on_is_given_up_where_patience_ends(api):
@@ -201,14 +232,15 @@ def test_a_failed_verdict_is_no_success_even_if_the_action_is_complete():
     assert Snapshot(samples.action("Complete")).succeeded
 
 
-def on_a_terminal(url: str, **environment: str) -> tuple[bytes, int]:
+def on_a_terminal(url: str, command: str = "watch", **environment: str) -> tuple[bytes, int]:
     """Run ``shipyard watch`` on a terminal of 80 by 24; return all that it wrote, and its exit code."""
+    options = ["--interval", "0.1"] if command == "watch" else []
     root = Path(__file__).parents[3]
     given = {"SHIPYARD_URL": url, "TERM": "xterm", "COLUMNS": "80", "LINES": "24", "PYTHONPATH": str(root)}
     code = "from shipyard_api.cli.main import main; main()"
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-X", "utf8", "-c", code, "watch", ID, "--interval", "0.1"],
+        [sys.executable, "-X", "utf8", "-c", code, command, ID, *options],
         stdin=theirs,
         stdout=theirs,
         env=os.environ | given | environment,
