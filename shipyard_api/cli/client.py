@@ -1,5 +1,6 @@
 """The REST API as commands see it: one request, or all pages of a list; failures in the contract's words."""
 
+import contextlib
 import os
 import sys
 import time
@@ -13,7 +14,8 @@ import click
 from shipyard_api.cli import render
 from shipyard_api.cli.pages import Page
 from shipyard_api.cli.settings import Settings, trusted
-from shipyard_api.http import HttpClient, Options, hung_up, segment
+from shipyard_api.http import HttpClient, Options, hung_up
+from shipyard_api.http import segment as quoted
 from shipyard_api.ports.errors import PeerError
 
 if TYPE_CHECKING:
@@ -78,6 +80,11 @@ class Api:
                 raise ApiError(
                     "Error: Missing the address of the server: set SHIPYARD_URL or give --url, or name a Keystone that "
                     "knows it: set OS_AUTH_URL or give --os-auth-url"
+                )
+            if (identity.username or identity.password) and not (self._settings.token or identity.token):
+                raise ApiError(
+                    "Error: Missing the Keystone that OS_USERNAME and OS_PASSWORD are for: set OS_AUTH_URL or give "
+                    "--os-auth-url; or set SHIPYARD_TOKEN or give --token, which needs no Keystone"
                 )
             # Without a Keystone there is nobody to exchange it, so it is sent as it is.
             if identity.token and not self._settings.token:
@@ -147,15 +154,21 @@ class Api:
             return False
 
     def read(self, path: str, query: Query = ()) -> Any:
-        """Return the JSON of a successful read. Raises ApiError with the API's own words otherwise."""
-        return content(self.get(path, query), expected=200)
+        """Return the JSON object of a successful read. Raises ApiError with the API's own words otherwise."""
+        found = content(self.get(path, query), expected=200)
+        if not isinstance(found, dict):
+            raise ApiError(f"{render.MISSHAPEN} (not an object)")
+        return found
 
     def pages(self, path: str, name: str) -> Iterator[Any]:
         """Yield all entries of a paged list, in the server's order. Raises as ``read``."""
         marker = ""
         while True:
             page = self.read(path, [("limit", str(PAGE))] + ([("marker", marker)] if marker else []))
-            yield from page[name]
+            listed = page.get(name)
+            if not (isinstance(listed, list) and all(isinstance(one, dict) for one in listed)):
+                raise ApiError(f"{render.MISSHAPEN} ({name} is not a list of objects)")
+            yield from listed
             marker = str(page.get("next") or "")
             if not marker:
                 return
@@ -166,6 +179,9 @@ class Api:
         try:
             got = self._http.send(method, path, **options)
         except PeerError as error:
+            if self._settings.debug:
+                took = time.monotonic() - began
+                click.echo(f"{method} /{path} no answer {took:.3f} s from {self._http.base_url}", err=True)
             hint = f"; {_TLS}" if self._root.startswith("http://") and hung_up(error) else ""
             raise ApiError(f"Error: Client Error: {error}{hint}", passing=True, sent=error.sent) from error
         if self._settings.debug:
@@ -175,6 +191,13 @@ class Api:
         # The contract shows undecodable bodies to people, so bytes that are no text must not stop us here.
         text = got.body.decode("utf-8", "replace")
         return render.Answer(method, got.status, got.headers.get("content-type", ""), text)
+
+
+def segment(text: str) -> str:
+    """Return the text as one segment of a path. One that would lead elsewhere is a usage error."""
+    if text in ("", ".", ".."):
+        raise click.UsageError(f"'{text}' names nothing that a server could have.")
+    return quoted(text)
 
 
 def _is_lost(said: render.Answer | ApiError) -> bool:
@@ -201,6 +224,15 @@ def content(said: render.Answer, *, expected: int) -> Any:
     raise ApiError(str(text), passing=said.status in (429, 502, 503, 504))
 
 
+@contextlib.contextmanager
+def shaped() -> Iterator[None]:
+    """Turn what fails on an answer of another shape than agreed into ApiError."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ApiError(f"{render.MISSHAPEN} ({error!r})") from error
+
+
 def show(
     settings: Settings,
     request: Callable[[Api], render.Answer],
@@ -215,7 +247,10 @@ def show(
     On a terminal pages and errors are dressed for people, and nothing that the server says can command the terminal.
     """
     try:
-        shown, good = render.answer(request(Api(settings)), settings.form, expected=expected, cli=cli, kind=kind)
+        api = Api(settings)
+        with shaped():
+            said = request(api)
+        shown, good = render.answer(said, settings.form, expected=expected, cli=cli, kind=kind)
     except ApiError as error:
         shown, good = str(error), False
     write(settings, shown if good or isinstance(shown, Page) else Page([shown]))

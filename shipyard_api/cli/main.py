@@ -3,6 +3,9 @@
 Exit codes: 0 success, 1 an error of the API or no connection, 2 a wrong command line.
 """
 
+import io
+import os
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -41,6 +44,21 @@ _SECTIONS = {
 
 class Shipyard(control.VerbOr):
     """The command itself: its help text has the commands in the order in which one needs them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse what is not text in this place, for all commands: it could neither be sent nor printed."""
+        for given in args:
+            if not given.isascii() and any("\ud800" <= character <= "\udfff" for character in given):
+                raise click.UsageError(f"The argument {given!a} is not UTF-8.", ctx)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; Ctrl-C ends it with the exit code that shells give it."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("Interrupted.", err=True)
+            raise SystemExit(130) from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, those for a Keystone apart, and then the commands."""
@@ -228,5 +246,16 @@ for command in (
 
 
 def main() -> None:
-    """Run the command line of this process."""
-    shipyard(prog_name="shipyard")
+    """Run the command line of this process. Output that cannot be written is an error in one line, exit code 1."""
+    # A shell's ">&-" leaves no stream at all; the work is still to be done.
+    sys.stdout, sys.stderr = (stream or open(os.devnull, "w") for stream in (sys.stdout, sys.stderr))  # noqa: PTH123, SIM115 - for as long as the process lives
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
+            stream.reconfigure(errors="replace")
+    try:
+        shipyard(prog_name="shipyard")
+    except OSError as error:
+        click.echo(f"Error: {error}", err=True)
+        # What could not be written is still kept for the end of the process, which would fail on it again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(1)

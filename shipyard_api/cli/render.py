@@ -13,6 +13,7 @@ from shipyard_api.cli.snapshot import printable
 
 JsonObject = Mapping[str, Any]
 
+MISSHAPEN = "Error: Unable to invoke action due to: the answer has an unexpected shape"
 FORMS = ("format", "raw", "cli")
 JSON, YAML, TEXT = "json", "yaml", "text"  # what an answer is
 _INDENT = " " * 8
@@ -57,7 +58,7 @@ def answer(
     except ValueError:
         return f"Error: Unable to decode response. Value: {said.text}", False
     except (AttributeError, KeyError, TypeError) as error:
-        return f"Error: Unable to invoke action due to: the answer has an unexpected shape ({error!r})", False
+        return f"{MISSHAPEN} ({error!r})", False
 
 
 def _fits(said: Answer, kind: str) -> bool:

@@ -48,7 +48,7 @@ def watch(settings: Settings, /, action_id: str, interval: float, svg: Path | No
 
     Ends with the action: exit code 0 if it succeeded, 1 if it failed.
     """
-    from shipyard_api.cli.client import Api, ApiError, fail
+    from shipyard_api.cli.client import Api, ApiError, fail, shaped
 
     check_id(action_id.removeprefix("action/"))
     try:
@@ -56,7 +56,7 @@ def watch(settings: Settings, /, action_id: str, interval: float, svg: Path | No
         if svg:
             _picture(api, action_id.removeprefix("action/"), svg)
             return
-        with screen(sys.stdout) as show:
+        with shaped(), screen(sys.stdout) as show:
             last = follow(api, action_id.removeprefix("action/"), show, interval=interval)
     except ApiError as error:
         fail(settings, error)
