@@ -170,9 +170,9 @@ def notes(found: Iterable[JsonObject]) -> list[str]:
     for note in found:
         try:
             text = f"> {note['sub_type']}:{note['subject']}({note['note_timestamp']}): {note['note_val']}"
-            if note["resolved_url_value"]:
-                text += f"\n  - Info available with 'describe notedetails/{note['note_id']}'"
-        except KeyError:
+            more = f"\n  - Info available with 'describe notedetails/{note['note_id']}'"
+            text += more if note["resolved_url_value"] else ""
+        except (KeyError, TypeError):
             text = f"!!! Unparseable Note: {note}"
         texts.append(text)
     return texts

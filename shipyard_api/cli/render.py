@@ -98,11 +98,13 @@ def status(text: str, *, word: str) -> str:
         f"Reason: {body.get('reason', 'Not specified')}",
     ]
     details = body.get("details")
-    if details:
-        listed = details.get("messageList", [])
+    if details and isinstance(details, dict):
+        given = details.get("messageList")
+        # Whatever a server puts there, its message and reason are shown.
+        listed = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
         counts = [0, 0, 0, 0]
         for message in listed:
-            counts[_level(message)[0]] += 1
+            counts[_level(message)] += 1
         lines += [*messages(listed), "", "####  Errors: {}, Warnings: {}, Infos: {}, Other: {}  ####".format(*counts)]
     return "\n".join(lines)
 
@@ -120,14 +122,11 @@ def parsed(text: str) -> Any:
         raise ValueError("nested too deeply") from error
 
 
-def _level(message: JsonObject) -> tuple[int, str]:
-    """Return the class of a message (0 to 3) and the word in it, so that equal words stay together."""
+def _level(message: JsonObject) -> int:
+    """Return the class of a message: 0 for errors, 1 for warnings, 2 for infos, 3 for others."""
     word = message.get("level")
     word = ("error" if message.get("error") else "info") if word is None else str(word).lower()
-    for number, words in enumerate(_LEVELS):
-        if word in words:
-            return number, word
-    return len(_LEVELS), ""
+    return next((number for number, words in enumerate(_LEVELS) if word in words), len(_LEVELS))
 
 
 def _message(message: JsonObject) -> list[str]:

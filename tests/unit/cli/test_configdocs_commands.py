@@ -600,7 +600,7 @@ def test_the_last_line_counts_what_was_found(api, run, site, line, path, code, t
     result = run(*line.split())
     lines = result.stdout.splitlines()
     assert (result.exit_code, lines[:3]) == (0, [title, "Status: Validations failed", "Reason: Validation"])
-    assert [line.rpartition(" ")[2] for line in lines[3:-2]] == ["1", "6", "4", "0", "2", "3", "5"]
+    assert [line.rpartition(" ")[2] for line in lines[3:-2]] == ["1", "4", "6", "0", "2", "3", "5"]
     assert lines[-2:] == ["", "####  Errors: 3, Warnings: 1, Infos: 2, Other: 1  ####"]
 
 

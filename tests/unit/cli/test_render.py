@@ -263,6 +263,33 @@ def test_a_note_that_lacks_fields_is_shown_as_it_is():
     assert action_tables.notes([{"note_id": "N"}]) == ["!!! Unparseable Note: {'note_id': 'N'}"]
 
 
+FIELDS = ("sub_type", "subject", "note_timestamp", "note_val", "resolved_url_value", "note_id")
+
+
+@pytest.mark.parametrize("lacking", FIELDS)
+def test_a_note_without_one_of_its_six_fields_is_unparseable(lacking):
+    note = {name: "" for name in FIELDS if name != lacking}
+    assert action_tables.notes([note]) == [f"!!! Unparseable Note: {note}"]
+
+
+def test_a_note_that_is_no_object_does_not_break_the_others():
+    good = dict.fromkeys(FIELDS, "")
+    assert action_tables.notes(["x", None, good]) == [
+        "!!! Unparseable Note: x",
+        "!!! Unparseable Note: None",
+        "> :(): ",
+    ]
+
+
+DETAILS = {"null list": {"messageList": None}, "text": "xx", "list": [1], "texts": {"messageList": ["xx"]}}
+
+
+@pytest.mark.parametrize("details", DETAILS.values(), ids=DETAILS.keys())
+def test_details_of_another_shape_do_not_hide_what_is_said(details):
+    text = render.status(json.dumps({"message": "m", "reason": "r", "details": details}), word="Error")
+    assert text.startswith("Error: m\nReason: r")
+
+
 def said(status: int, text: str, method: str = "GET", content_type: str = "application/json") -> Answer:
     return Answer(method, status, content_type, text)
 
