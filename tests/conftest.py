@@ -33,7 +33,9 @@ def postgres() -> Iterator[RunningPostgres]:
     from shipyard_api.storage import migrations
 
     speed_before_safety = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
-    with temporary(speed_before_safety) as server:
+    # An API keeps connections for as long as its process lives, and the tests of one process make many of them.
+    many_at_once = {"max_connections": "300"}
+    with temporary(speed_before_safety | many_at_once) as server:
         _execute(server.url, "CREATE DATABASE migrated")
         engine = sa.create_engine(_url(server.url, "migrated", "postgresql+psycopg2"))
         migrations.upgrade(engine, ROOT / "migrations")
