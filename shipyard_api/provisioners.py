@@ -85,7 +85,8 @@ def links(settings: Settings) -> Links | None:
     """Return what fetches what is at those places; None where there are none."""
     if settings.provisioner.kind is not ProvisionerKind.DRYDOCK:
         return None
-    return DrydockLinks(settings.drydock.url, token=lambda: settings.drydock.token)
+    own = settings.drydock
+    return DrydockLinks(own.url, token=lambda: own.token, design_url=design_url(settings))
 
 
 def design_url(settings: Settings) -> str:

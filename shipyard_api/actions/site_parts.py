@@ -8,11 +8,12 @@ from shipyard_api.actions.steps.mark_revision import MarkRevision
 from shipyard_api.actions.steps.questions import Question
 from shipyard_api.actions.steps.site_work import SiteWork
 from shipyard_api.domain.actions import StepId
-from shipyard_api.domain.configdocs import Rendering, Revision, scrubbed
+from shipyard_api.domain.configdocs import Rendering, Revision, scrubbed, scrubber
 from shipyard_api.domain.findings import Finding, error, errors, info
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
+from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.provisioner import Operation, Provisioner
 from shipyard_api.ports.store import Store
 
@@ -190,18 +191,26 @@ class SiteParts:
 
     def _does_provisioner_accept(self, revision: int) -> Sequence[Finding]:
         provisioner = self.systems.provisioner
-        return provisioner.validate_design(provisioner.design_reference(revision))
+        return self._said_of(revision, lambda: provisioner.validate_design(provisioner.design_reference(revision)))
 
     def _does_promenade_accept(self, revision: int) -> Sequence[Finding]:
         ask = self.systems.promenade
         if ask is None:
             return [info("PromenadeNotConfigured", "no Promenade is configured, so none was asked")]
+        return self._said_of(revision, lambda: ask(revision))
 
-        def told(revision: int, rendering: Rendering) -> tuple[None, Sequence[Finding]]:
-            """What it quotes of secrets is taken out, as at the commit."""
-            return None, scrubbed(ask(revision), (one.document.data for one in rendering.documents if one.secret))
-
-        return self._read(revision, told)[1]
+    def _said_of(self, revision: int, ask: Callable[[], Sequence[Finding]]) -> Sequence[Finding]:
+        """Ask a peer, and take out of its answer what it quotes of secrets, as at the commit."""
+        try:
+            secrets = self.designs.rendered(Revision(revision)).secrets
+        except RenderingFailed as failed:
+            return failed.findings
+        except UnknownRevision as unknown:
+            return [error("RevisionNotFound", str(unknown))]
+        try:
+            return scrubbed(ask(), secrets)
+        except PeerError as trouble:
+            raise trouble.worded(scrubber(secrets)(trouble.detail)) from None
 
     def _does_provisioner_know_nodes(self, _revision: int) -> Sequence[Finding]:
         provisioner = self.systems.provisioner

@@ -4,6 +4,8 @@
 no, repeating the same request gives the same answer. ``Busy``: not now, ask again.
 """
 
+from typing import Self
+
 
 class PeerError(Exception):
     """Base of all failures of a peer. ``system`` and ``operation`` say whom we asked and for what.
@@ -22,6 +24,14 @@ class PeerError(Exception):
         self.marker = marker
         self.code = code
         self.sent = sent
+
+    def worded(self, detail: str) -> Self:
+        """Return the same failure in other words."""
+        other = type(self).__new__(type(self))
+        vars(other).update(vars(self))
+        other.detail = detail
+        other.args = (f"{self.system} {self.operation}: {detail}",)
+        return other
 
 
 class Unavailable(PeerError):

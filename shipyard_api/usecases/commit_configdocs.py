@@ -109,10 +109,14 @@ class CommitConfigdocs:
         """Ask all peers at once, and wait for all of them; what they quote of secrets is taken out."""
         if not self.validators:
             return ()
+
+        def ask(validator: Validator) -> Sequence[Finding]:
+            return _ask(validator, revision)
+
         with ThreadPoolExecutor(len(self.validators), thread_name_prefix="validate-design") as pool:
-            answers = pool.map(lambda one: _ask(one, revision), self.validators)
+            answers = pool.map(ask, self.validators)
             found = [finding for answer in answers for finding in answer]
-        return scrubbed(found, (one.document.data for one in rendering.documents if one.secret))
+        return scrubbed(found, rendering.secrets)
 
 
 def _ask(validator: Validator, revision: Revision) -> Sequence[Finding]:

@@ -45,9 +45,9 @@ class DeckhandClient:
 
     ``base_url`` ends in ``/api/v1.0``. ``token`` is asked before every request; on 401 ``renew_token`` is called and
     the request, which had no effect, sent once more. ``marker`` is asked before every request for the request of ours
-    that is behind it, ``end_user`` is the person; both are for Deckhand's log. Seconds: ``connect_timeout``;
-    ``read_timeout``, which is long because deployments let Deckhand render for 600 s; ``read_pause`` before ``http``
-    first repeats a read. ``largest_answer``: bytes.
+    that is behind it, ``end_user`` is the person; both are for Deckhand's log. ``quotes`` is what Deckhand's texts go
+    through. Seconds: ``connect_timeout``; ``read_timeout``, which is long because deployments let Deckhand render for
+    600 s; ``read_pause`` before ``http`` first repeats a read. ``largest_answer``: bytes.
     """
 
     def __init__(
@@ -76,6 +76,7 @@ class DeckhandClient:
             max_body=largest_answer,
             verify=verify,
         )
+        self.quotes = self._http.quotes
         self._renew_token = renew_token
         self._marker = marker
 
@@ -225,7 +226,7 @@ def _is_absent(answer: Response, *kinds: str) -> bool:
 
 
 def _denial(answer: Response) -> Denial:
-    status = _status(answer)
+    status = answer.quotes.values(_status(answer))
     return Denial(answer.status, kind_of(status), status, _fault(answer))
 
 
@@ -247,7 +248,7 @@ def _said(answer: Response) -> str:
     status = _status(answer)
     # From 500 on the text may be that of a database, with the statement's parameters, and these are the documents.
     text = kind_of(status) if answer.status >= 500 else said_in(status)
-    line = " ".join(text.split())[:LONGEST_DETAIL]
+    line = answer.quotes.line(text, LONGEST_DETAIL)
     return f"answered {answer.status}: {line}" if line else f"answered {answer.status} without a reason"
 
 

@@ -145,7 +145,8 @@ class DeckhandDesigns:
         if not any(entry.get("status") == "failure" for entry in entries):
             return ()
         written = [one.document for one in self.documents(revision)]
-        return translate.reported_findings(entries, written, translate.secrets_among(written))
+        reported = self._client.quotes.values(entries)
+        return translate.reported_findings(reported, written, translate.secrets_among(written))
 
     def fingerprint(self, text: bytes) -> str:
         """Return what is shown instead of a secret: HMAC-SHA256 where a key is configured, else a plain SHA-256."""

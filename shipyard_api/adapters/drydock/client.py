@@ -9,8 +9,9 @@ from typing import Any
 from shipyard_api.http import Headers, HttpClient, Params, Response, retry_after, segment
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, Marker
+from shipyard_api.quotes import Quotes
 
-from .translate import SYSTEM, JsonObject, context_marker, without_password
+from .translate import SYSTEM, JsonObject, context_marker
 
 LARGEST_TASK_LIST = 256 * 1024 * 1024  # bytes: Drydock lists everything it ever ran
 LONGEST_DETAIL = 400  # characters of Drydock's text that go into ours
@@ -21,10 +22,11 @@ class DrydockClient:
 
     ``base_url`` ends in ``/api/v1.0``. ``token`` is asked before every request; on 401 ``renew_token`` is called and
     the request, which had no effect, sent once more. ``end_user`` is the person behind the calls, for Drydock's log.
-    Seconds: ``connect_timeout``; ``poll_timeout`` for a task and health; ``read_timeout`` for everything that makes
-    Drydock load a design, ask MAAS or list its past; ``read_pause`` before ``http`` first repeats a read;
-    ``retry_pause`` before a node filter answered with 500 is asked again, which happens ``filter_retries`` times (the
-    contract's Shipyard: twice, 30 s apart).
+    ``quotes`` is what Drydock's texts go through. Seconds:
+    ``connect_timeout``; ``poll_timeout`` for a task and health; ``read_timeout`` for everything that makes Drydock load
+    a design, ask MAAS or list its past; ``read_pause`` before ``http`` first repeats a read; ``retry_pause`` before a
+    node filter answered with 500 is asked again, which happens ``filter_retries`` times (the contract's Shipyard:
+    twice, 30 s apart).
     """
 
     def __init__(
@@ -43,12 +45,15 @@ class DrydockClient:
         sleep: Callable[[float], None] = time.sleep,
         verify: bool | str = True,
     ) -> None:
+        self.quotes = Quotes()
+
         def http(read_timeout: float) -> HttpClient:
             return HttpClient(
                 base_url,
                 system=SYSTEM,
                 headers={"X-End-User": end_user},
                 credentials=lambda: {"X-Auth-Token": token()},
+                quotes=self.quotes,
                 connect_timeout=connect_timeout,
                 read_timeout=read_timeout,
                 total_timeout=2 * read_timeout,
@@ -139,7 +144,7 @@ class DrydockClient:
             return _json_object(answer)
         if answer.status == 500 and "attribute" in str(_json_object(answer).get("message")):
             # It goes on with nothing in hand and trips over that (contract drydock, section 10).
-            detail = f"Drydock could not fetch the design {without_password(design)} ({_said(answer)})"
+            detail = f"Drydock could not fetch the design {self.quotes(design)} ({_said(answer)})"
             raise Refused(SYSTEM, answer.operation, detail)
         return _expected(answer).object()
 
@@ -186,7 +191,7 @@ def _said(answer: Response) -> str:
     """Return status and reason in one line, from any of Drydock's three error bodies."""
     body = _json_object(answer)
     text = str(body.get("message") or body.get("title") or "")
-    line = " ".join(text.split())[:LONGEST_DETAIL]
+    line = answer.quotes.line(text, LONGEST_DETAIL)
     return f"answered {answer.status}: {line}" if line else f"answered {answer.status} without a reason"
 
 

@@ -1,6 +1,5 @@
 """What Drydock keeps about a task or a machine, as it says it."""
 
-import re
 from collections.abc import Callable
 from urllib.parse import unquote, urlsplit
 
@@ -11,15 +10,21 @@ from .translate import SYSTEM
 
 LARGEST = 32 * 1024 * 1024  # bytes: the logs of one machine are some hundred kilobytes each
 
-# In JSON, where a text ends at its quotation mark. Tasks hold the address of the design, perhaps with a password.
-_USER_INFO = re.compile(r'//(?:(?:\\.|[^/@\s"\\])*@)+')
-
 
 class DrydockLinks:
-    """Fetches what is below ``base_url``. Seconds: ``connect_timeout``; ``read_timeout``, for the whole answer, too."""
+    """Fetches what is below ``base_url``. Seconds: ``connect_timeout``; ``read_timeout``, for the whole answer, too.
+
+    ``design_url``: where Drydock gets designs; tasks hold it, with the password that is in it.
+    """
 
     def __init__(
-        self, base_url: str, *, token: Callable[[], str], connect_timeout: float = 5.0, read_timeout: float = 10.0
+        self,
+        base_url: str,
+        *,
+        token: Callable[[], str],
+        design_url: str = "",
+        connect_timeout: float = 5.0,
+        read_timeout: float = 10.0,
     ) -> None:
         self._http = HttpClient(
             base_url,
@@ -32,6 +37,7 @@ class DrydockLinks:
             max_body=LARGEST,
             read_attempts=1,
         )
+        self._http.quotes.hide_address(design_url)
 
     def fetch(self, address: str) -> str:
         """Return the text, which is JSON: a page of some proxy in between is not what was asked for."""
@@ -43,4 +49,4 @@ class DrydockLinks:
             kind = Refused if answer.status < 500 else Unavailable
             raise kind(SYSTEM, answer.operation, f"answered {answer.status}")
         answer.json()
-        return _USER_INFO.sub("//…@", answer.text)
+        return answer.quotes.json(answer.text)

@@ -69,6 +69,9 @@ class DrydockProvisioner:
     ) -> None:
         translate.check_design_template(design_url)
         self._client = client
+        # Drydock is told the address, with the password that is in it, and may quote either.
+        client.quotes.hide_address(design_url)
+        self._quotes = client.quotes
         self._design_url = design_url
         self._threads = threads
         self._verify_after_prepare = verify_after_prepare
@@ -84,7 +87,7 @@ class DrydockProvisioner:
 
     def validate_design(self, design: str) -> tuple[Finding, ...]:
         """Return Drydock's findings, of which a valid design has some 18 (Info). May take minutes."""
-        return translate.findings(self._client.validate_design(design))
+        return translate.findings(self._client.validate_design(design), self._quotes)
 
     def select_nodes(self, design: str, groups: Sequence[tuple[Selector, ...]]) -> tuple[frozenset[NodeName], ...]:
         """Return the nodes of each tuple of selectors, each distinct question asked once. May take minutes.
@@ -93,19 +96,27 @@ class DrydockProvisioner:
         """
         everyone = self._names(design, None)
         if not everyone:
-            reason = f"the design {translate.without_password(design)} names no node, or Drydock could not read it"
+            reason = f"the design {self._quotes(design)} names no node, or Drydock could not read it"
             raise Refused(self.name, "select_nodes", reason)
         filters = [translate.node_filter(selectors) for selectors in groups]
         distinct = {repr(one): one for one in filters if one is not None}
+
+        def ask(one: dict[str, Any]) -> frozenset[NodeName]:
+            return self._names(design, one)
+
         with ThreadPoolExecutor(max_workers=self._threads, thread_name_prefix="drydock-nodefilter") as pool:
-            answers = pool.map(lambda one: self._names(design, one), distinct.values())
+            answers = pool.map(ask, distinct.values())
             found = dict(zip(distinct, answers, strict=True))
         return tuple(everyone if one is None else found[repr(one)] for one in filters)
 
     def conditions(self) -> Sequence[NodeCondition]:
         """Return the machines of MAAS as Drydock shows them. Slow on large sites."""
+
+        def told(one: Mapping[str, Any], key: str) -> str:
+            return self._quotes(str(one.get(key) or "unknown"))
+
         return [
-            NodeCondition(name, str(one.get("status_name") or "unknown"), str(one.get("power_state") or "unknown"))
+            NodeCondition(name, told(one, "status_name"), told(one, "power_state"))
             for name, one in sorted(self._client.nodes().items())
         ]
 
@@ -133,7 +144,7 @@ class DrydockProvisioner:
             report = self._verified(report)
         if report.state is JobState.ENDED and not report.ok:
             report = self._explained(report)
-        return report
+        return self._quotes.report(report)
 
     def reports(self, jobs: Mapping[JobId, Work]) -> Reports:
         """Return how the tasks stand, each asked for on its own."""

@@ -42,7 +42,7 @@ def read_report(job: JobId, work: Work, task: JsonObject) -> JobReport:
     state = _STATES.get(str(task.get("status")))
     result = task.get("result")
     if state is None or not isinstance(result, Mapping):
-        detail = f"task {job} is not described in a way we understand (status {task.get('status')!r})"
+        detail = f"task {job} is not described in a way we understand"
         raise Unavailable(SYSTEM, "report", detail)
     ended = state is JobState.ENDED
     notes = [str(result[key]) for key in ("message", "reason") if result.get(key)]

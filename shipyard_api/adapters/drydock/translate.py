@@ -1,7 +1,6 @@
 """Our words into Drydock's requests, and its tasks and findings back; pure (contract drydock, sections 4, 7, 8, 10)."""
 
 import json
-import re
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -12,6 +11,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.selectors import Selector, selects_every_node
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import JobId, Marker, Operation, Wipe, Work
+from shipyard_api.quotes import Quotes, without_users
 
 SYSTEM = "Drydock"
 LONGEST_DESIGN_REFERENCE = 128  # characters; a longer one makes the creation of a task fail with 500
@@ -31,7 +31,7 @@ JsonObject = Mapping[str, Any]
 def check_design_template(template: str) -> None:
     """Raise ValueError unless Drydock can follow, and store, the design address of every revision."""
     scheme, separator, _ = template.partition("://")
-    shown = without_password(template)
+    shown = without_users(template)
     if not separator or scheme not in READABLE_SCHEMES:
         allowed = ", ".join(sorted(READABLE_SCHEMES))
         raise ValueError(f"Drydock cannot follow the design address {shown!r}; its scheme must be one of {allowed}")
@@ -47,11 +47,6 @@ def check_design_template(template: str) -> None:
 def design_reference(template: str, revision: int) -> str:
     """Return the address of this revision of the design."""
     return template.replace("{revision}", str(revision))
-
-
-def without_password(design: str) -> str:
-    """Return the address as it may be shown: plain http(s) addresses carry the user and password for the design."""
-    return re.sub(r"//[^/@]*@", "//…@", design)
 
 
 def node_filter(selectors: Sequence[Selector]) -> dict[str, Any] | None:
@@ -168,15 +163,16 @@ def created_at(task: JsonObject) -> datetime | None:
     return created.replace(tzinfo=UTC) if created.tzinfo is None else created.astimezone(UTC)
 
 
-def findings(status: JsonObject) -> tuple[Finding, ...]:
+def findings(status: JsonObject, quotes: Quotes) -> tuple[Finding, ...]:
     """Return what a Status object says of a design; a failure without a failing message gets one from its summary.
 
     Without any details it is no validation, and all that it says is one error (contract: shipyard-rest, 5.5).
     """
     details = status.get("details")
     if not isinstance(details, Mapping):
-        return (Finding(SYSTEM, Level.ERROR, json.dumps(status)[:_LONGEST_ANSWER], source=SYSTEM),)
-    messages = details.get("messageList")
+        return (Finding(SYSTEM, Level.ERROR, quotes(json.dumps(status), _LONGEST_ANSWER), source=SYSTEM),)
+    status = quotes.values(status)
+    messages = status["details"].get("messageList")
     found = tuple(_finding(message) for message in messages or () if isinstance(message, Mapping))
     failed = str(status.get("status")).lower() != "success"
     if failed and not any(finding.level is Level.ERROR for finding in found):

@@ -93,6 +93,7 @@ class IronicProvisioner:
         self._habits = Habits(inspect, undo_failed, remove)
         self._threads = threads
         self._span = span
+        self._quotes = client.quotes
         self._mover = Mover(client, sleep=sleep)
         # What cannot be written on a node while it is moving, by job; () for a node that was looked at.
         self._left_out: dict[str, dict[NodeName, tuple[str, ...]]] = {}
@@ -122,7 +123,8 @@ class IronicProvisioner:
     def conditions(self) -> Sequence[NodeCondition]:
         """Return every node of Ironic with its provision state; one without a name goes by its UUID."""
         listed = self._client.nodes(("uuid", "name", "provision_state", "power_state"))
-        return sorted(map(translate.condition, listed), key=lambda condition: condition.name)
+        told = (replace(one, status=self._quotes(one.status)) for one in map(translate.condition, listed))
+        return sorted(told, key=lambda condition: condition.name)
 
     def submit(self, marker: Marker, work: Work) -> JobId:
         """Mark the nodes as those of this job, and start each that needs it.
@@ -181,7 +183,7 @@ class IronicProvisioner:
 
         def report(job: JobId, work: Work) -> JobReport:
             if work.operation in site.OPERATIONS:
-                return site.report(self._client, job, work.operation)
+                return self._quotes.report(site.report(self._client, job, work.operation))
             return self._report(job, work, nodes)
 
         return report
@@ -259,7 +261,7 @@ class IronicProvisioner:
         for one in standings:
             self._remember(job, one.name, one.node.left_out if one.node else None)
         failed = {name: what.why for name, what in decided.items() if isinstance(what, Failed)}
-        failed = {name: self._load(job, name).shown(name, why) for name, why in failed.items()}
+        failed = {name: self._load(job, name).shown(name, self._quotes(why)) for name, why in failed.items()}
         succeeded = frozenset(name for name, what in decided.items() if isinstance(what, Done))
         ended = len(failed) + len(succeeded) == len(decided)
         notes = list(troubles[:MOST_TROUBLES])

@@ -21,6 +21,7 @@ from requests.structures import CaseInsensitiveDict
 
 from shipyard_api import http
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+from shipyard_api.quotes import Quotes
 
 from .options import KeystoneOptions, Scope
 
@@ -60,6 +61,7 @@ class KeystoneClient:
             connect_timeout=options.connect_timeout_seconds,
             read_timeout=options.read_timeout_seconds,
             total_timeout=options.read_timeout_seconds,
+            quotes=Quotes(options.password),
             verify=options.ca_file or True,
         )
         self._options = options
@@ -146,7 +148,7 @@ def _unreadable() -> Unavailable:
 
 def _fault(answer: http.Response, options: KeystoneOptions) -> PeerError:
     """Return what an answer without a token means. Keystone's 401 is one for all: it tells nobody what was wrong."""
-    said = f"answered {answer.status}" + (f": {text}" if (text := _text(answer, options.password)) else "")
+    said = f"answered {answer.status}" + (f": {text}" if (text := _text(answer)) else "")
     operation = answer.operation
     match answer.status:
         case 401:
@@ -163,12 +165,12 @@ def _fault(answer: http.Response, options: KeystoneOptions) -> PeerError:
     return Refused(SYSTEM, operation, f"no token for {options.whose} ({said})")
 
 
-def _text(answer: http.Response, password: str) -> str:
-    """Return Keystone's words in one line, without the password should it quote it."""
+def _text(answer: http.Response) -> str:
+    """Return Keystone's words in one line."""
     try:
         body: Any = answer.json()
     except Unavailable:
         return ""
     error = body.get("error") if isinstance(body, dict) else None
     text = error.get("message") if isinstance(error, dict) else None
-    return " ".join(str(text or "").replace(password, "***").split())[:LONGEST_TEXT]
+    return answer.quotes.line(str(text or ""), LONGEST_TEXT)

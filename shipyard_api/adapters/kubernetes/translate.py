@@ -5,6 +5,7 @@ from typing import Any
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.cluster import Readiness
+from shipyard_api.quotes import Quotes
 
 LONGEST_WHY = 500  # characters
 
@@ -13,7 +14,7 @@ JsonObject = Mapping[str, Any]
 _HOSTNAME = "kubernetes.io/hostname"
 
 
-def readiness(objects: Iterable[JsonObject], nodes: Collection[NodeName]) -> dict[NodeName, Readiness]:
+def readiness(objects: Iterable[JsonObject], nodes: Collection[NodeName], quotes: Quotes) -> dict[NodeName, Readiness]:
     """Return how each of the nodes stands, by the Node objects of the whole cluster.
 
     An object is a node's if it has its name, in lower case as Kubernetes wants names, else if it is labelled as the
@@ -25,27 +26,27 @@ def readiness(objects: Iterable[JsonObject], nodes: Collection[NodeName]) -> dic
         metadata = _mapping(each.get("metadata"))
         by_name[str(metadata.get("name") or "")] = each
         by_host.setdefault(str(_mapping(metadata.get("labels")).get(_HOSTNAME) or "").lower(), each)
-    return {node: _readiness(by_name.get(node.lower()) or by_host.get(node.lower())) for node in nodes}
+    return {node: _readiness(by_name.get(node.lower()) or by_host.get(node.lower()), quotes) for node in nodes}
 
 
-def _readiness(node: JsonObject | None) -> Readiness:
+def _readiness(node: JsonObject | None, quotes: Quotes) -> Readiness:
     if node is None:
         return Readiness(ready=False, why="not in the cluster")
     leaving = _mapping(node.get("metadata")).get("deletionTimestamp")
     if leaving:
-        return Readiness(ready=False, why=one_line(f"being deleted since {leaving}", LONGEST_WHY))
+        return Readiness(ready=False, why=one_line(quotes(f"being deleted since {leaving}"), LONGEST_WHY))
     conditions = _mapping(node.get("status")).get("conditions")
     for condition in conditions if isinstance(conditions, list) else ():
         # By its type: where it stands in the list depends on who else writes conditions.
         if isinstance(condition, dict) and condition.get("type") == "Ready":
             ready = condition.get("status") == "True"
-            return Readiness(ready, "" if ready else _why(condition))
+            return Readiness(ready, "" if ready else one_line(quotes(_why(condition)), LONGEST_WHY))
     return Readiness(ready=False, why="in the cluster, but its kubelet has not said whether it is ready")
 
 
 def _why(condition: JsonObject) -> str:
     told = ": ".join(str(condition[key]) for key in ("reason", "message") if condition.get(key))
-    return one_line(told or f"its condition Ready is {condition.get('status')}", LONGEST_WHY)
+    return told or f"its condition Ready is {condition.get('status')}"
 
 
 def one_line(text: str, longest: int) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from shipyard_api.domain.errors import ShipyardError
@@ -103,7 +104,9 @@ class MaasProvisioner:
     def conditions(self) -> Sequence[NodeCondition]:
         """Return every machine that our user may see; takes tens of seconds where there are hundreds."""
         machines = map(translate.read_machine, self._client.machines())
-        return sorted(map(translate.condition, machines), key=lambda one: one.name)
+        quotes = self._client.quotes
+        told = (replace(one, status=quotes(one.status)) for one in map(translate.condition, machines))
+        return sorted(told, key=lambda one: one.name)
 
     def submit(self, marker: Marker, work: Work) -> JobId:
         """Record the job, then begin with it; what could not be begun yet, ``report`` begins.
@@ -161,8 +164,10 @@ class MaasProvisioner:
             if record is None:
                 return JobReport(job, JobState.LOST, ok=False, message=f"MAAS has no tag {marks.mark(job)}")
             if job in rounds:
-                return self._told(job, record, rounds[job].advance(rounds[job].look(machines)))
-            return self._site_report(job, work)
+                told = self._told(job, record, rounds[job].advance(rounds[job].look(machines)))
+            else:
+                told = self._site_report(job, work)
+            return self._client.quotes.report(told)
 
         return report
 

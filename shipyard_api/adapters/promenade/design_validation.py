@@ -33,6 +33,7 @@ class PromenadeValidation:
 
         A design that Promenade could not fetch is an error among the messages: it does not tell one from the other.
         """
+        self._http.quotes.hide_address(design)
         body = {"rel": "design", "href": design, "type": "application/x-yaml"}
         answer = self._http.post("validatedesign", json=body)
         if answer.status not in (200, 400):
@@ -42,11 +43,11 @@ class PromenadeValidation:
 
 def _messages(answer: Response) -> Sequence[Mapping[str, Any]]:
     """Return the messages; an answer without any details is one error (contract: shipyard-rest, 5.5)."""
-    status = answer.json()
+    status = answer.quotes.values(answer.json())
     details = status.get("details") if isinstance(status, dict) else None
     listed = details.get("messageList") if isinstance(details, dict) else None
     if not isinstance(listed, list):
-        return [{"message": answer.text[:_LONGEST], "error": True}]
+        return [{"message": answer.quotes(answer.text, _LONGEST), "error": True}]
     return [one if isinstance(one, dict) else {"message": str(one), "error": True} for one in listed]
 
 

@@ -25,7 +25,7 @@ from shipyard_api.domain.configdocs.documents import (
 )
 from shipyard_api.domain.configdocs.machines import BAREMETAL_NODE, HOST_PROFILE, inventory
 from shipyard_api.domain.configdocs.queries import Query, choose
-from shipyard_api.domain.configdocs.redaction import redacted, scrubbed
+from shipyard_api.domain.configdocs.redaction import redacted, scrubbed, scrubber
 from shipyard_api.domain.configdocs.relations import secret_keys
 from shipyard_api.domain.configdocs.rendering import RenderedDocument, Rendering, render
 from shipyard_api.domain.configdocs.shape import parse_documents
@@ -67,6 +67,7 @@ __all__ = [
     "redacted",
     "render",
     "scrubbed",
+    "scrubber",
     "secret_keys",
     "unified",
 ]

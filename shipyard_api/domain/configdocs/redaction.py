@@ -23,10 +23,8 @@ def redacted(document: Document, fingerprint: Fingerprint) -> Document:
     return replace(document, metadata=metadata, data=fingerprint(canonical(document.data)))
 
 
-def scrubbed(findings: Sequence[Finding], secrets: Iterable[Any]) -> tuple[Finding, ...]:
-    """Return the findings of others with every text that stands in a secret value taken out of them."""
-    if not findings:
-        return ()
+def scrubber(secrets: Iterable[Any]) -> Callable[[str], str]:
+    """Return what takes out of a text of others every text that stands in a secret value."""
     words = sorted({text for value in secrets for text in _texts(value)}, key=len, reverse=True)
 
     def clean(text: str) -> str:
@@ -34,6 +32,14 @@ def scrubbed(findings: Sequence[Finding], secrets: Iterable[Any]) -> tuple[Findi
             text = text.replace(word, HIDDEN)
         return text
 
+    return clean
+
+
+def scrubbed(findings: Sequence[Finding], secrets: Iterable[Any]) -> tuple[Finding, ...]:
+    """Return the findings of others with every text that stands in a secret value taken out of them."""
+    if not findings:
+        return ()
+    clean = scrubber(secrets)
     return tuple(
         replace(one, message=clean(one.message), diagnostic=clean(one.diagnostic), path=clean(one.path))
         for one in findings

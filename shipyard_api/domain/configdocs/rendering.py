@@ -44,6 +44,11 @@ class Rendering:
 
     documents: tuple[RenderedDocument, ...]
 
+    @property
+    def secrets(self) -> list[Any]:
+        """The data of the documents that hold secrets."""
+        return [one.document.data for one in self.documents if one.secret]
+
 
 def render(
     documents: Sequence[StoredDocument], compile_schema: Compile, out_of_time: Callable[[], bool] = _never

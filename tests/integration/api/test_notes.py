@@ -402,7 +402,7 @@ def test_the_password_of_the_design_is_not_passed_on(site: Site, action: str) ->
 
     answer = site.viewer.get(f"/notedetails/{leading_on(site, action, 'job-2')['note_id']}")
 
-    assert answer.json == {"design_ref": "http://…@shipyard:9000/revisions/1"}
+    assert answer.json == {"design_ref": "http://***@shipyard:9000/revisions/1"}
 
 
 TROUBLES: dict[str, list[Answer]] = {

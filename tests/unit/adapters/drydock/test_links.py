@@ -67,11 +67,11 @@ def test_no_other_address_is_ever_asked(peer: Peer, address: str) -> None:
 
 
 PASSWORDS = {
-    "a task": ({"design_ref": "http://drydock:s3cret@shipyard/revisions/5"}, "http://…@shipyard/revisions/5"),
-    "only a user": ({"design_ref": "https://s3cret@shipyard/5"}, "https://…@shipyard/5"),
-    "an at sign in it": ({"log": "GET http://u:s3cret@s3cret@h/5 failed"}, "GET http://…@h/5 failed"),
-    "a quotation mark in it": ({"log": 'http://u:"s3cret@h/5'}, "http://…@h/5"),
-    "deeper": ([{"a": [{"b": "deckhand+http://u:s3cret@h"}]}], "deckhand+http://…@h"),
+    "a task": ({"design_ref": "http://drydock:s3cret@shipyard/revisions/5"}, "http://***@shipyard/revisions/5"),
+    "only a user": ({"design_ref": "https://s3cret@shipyard/5"}, "https://***@shipyard/5"),
+    "an at sign in it": ({"log": "GET http://u:s3cret@s3cret@h/5 failed"}, "GET http://***@h/5 failed"),
+    "a quotation mark in it": ({"log": 'http://u:"s3cret@h/5'}, "http://***@h/5"),
+    "deeper": ([{"a": [{"b": "deckhand+http://u:s3cret@h"}]}], "deckhand+http://***@h"),
 }
 
 
