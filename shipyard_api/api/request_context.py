@@ -6,10 +6,14 @@ from urllib.parse import unquote_to_bytes
 
 import falcon
 
+from shipyard_api import origin
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.errors import Invalid
+from shipyard_api.origin import Origin
 
 REQUEST_ID_HEADER = "X-Shipyard-Req"
+# Of a path in each line of the log; a caller chooses how long it is.
+_LONGEST = 200
 
 # The digits of a UUID and what may stand around and between them. uuid.UUID alone reads digits as int() does, which
 # takes 0x and _ for ornaments.
@@ -20,9 +24,14 @@ class RequestContext:
     """Middleware; runs before routing and before authentication (contract: shipyard-rest, chapter 1)."""
 
     def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
-        """Give the request its id, its marker and its verbosity, the one parameter that every resource takes."""
+        """Give the request its id, its marker and its verbosity, the one parameter that every resource takes.
+
+        From here on this thread works for the request: lines of the log and peers are told of it.
+        """
         req.context.request_id = str(uuid.uuid4())
         req.context.marker = _uuid(req.get_header("X-Context-Marker")) or req.context.request_id
+        asked = {"request": req.context.request_id, "method": req.method, "path": req.path[:_LONGEST]}
+        origin.begin(Origin(req.context.marker, fields=asked))
         _check_address(req.env["PATH_INFO"], req.query_string)
         verbosity = req.get_param("verbosity")
         if verbosity is not None and not (len(verbosity) == 1 and verbosity in "012345"):
@@ -32,7 +41,11 @@ class RequestContext:
         req.context.verbosity = 1 if verbosity is None else int(verbosity)
 
     def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
-        """Name the request in every answer, and let the answer to OPTIONS list that method, too."""
+        """Name the request in every answer, and let the answer to OPTIONS list that method, too.
+
+        The thread is free for another request.
+        """
+        origin.end()
         resp.set_header(REQUEST_ID_HEADER, getattr(req.context, "request_id", str(uuid.uuid4())))
         allowed = resp.get_header("Allow")
         if req.method == "OPTIONS" and allowed and "OPTIONS" not in allowed:

@@ -165,7 +165,10 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A turn that has begun: the action, the number that fences it, and the step it stands at (None: all ended)."""
+    """A turn that has begun: the action, the number that fences it, and the step it stands at (None: all ended).
+
+    ``user`` and ``context_marker`` are the action's own.
+    """
 
     action: ActionId
     name: ActionName
@@ -179,6 +182,8 @@ class Claim:
     failed: bool
     paused: bool = False
     stopped_by: str | None = None
+    user: str = ""
+    context_marker: str = ""
 
     @property
     def on_hold(self) -> bool:

@@ -47,7 +47,14 @@ class SqlTurns:
                 ),
                 started_at=sa.func.coalesce(actions.c.started_at, now),
             )
-            .returning(actions.c.name, actions.c.epoch, actions.c.state, actions.c.stopped_by)
+            .returning(
+                actions.c.name,
+                actions.c.epoch,
+                actions.c.state,
+                actions.c.stopped_by,
+                actions.c.user_name,
+                actions.c.context_marker,
+            )
         ).one_or_none()
         if row is None:
             return None
@@ -83,6 +90,8 @@ class SqlTurns:
             failed=any(step.state == StepState.FAILED.value for step in steps),
             paused=row.state == RunState.PAUSED.value,
             stopped_by=row.stopped_by,
+            user=row.user_name,
+            context_marker=row.context_marker,
         )
 
     def start_step(self, claim: Claim, state: Json, *, now: datetime) -> None:

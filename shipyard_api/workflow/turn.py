@@ -16,7 +16,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 
+from shipyard_api import origin
 from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepState
+from shipyard_api.origin import Origin
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker
@@ -86,6 +88,10 @@ class Engine:
 
     def run(self, action: ActionId) -> None:
         """Run turns of the action until it must wait, has ended, or another worker has taken over."""
+        with origin.kept():
+            self._run(action)
+
+    def _run(self, action: ActionId) -> None:
         try:
             while self.turn(action) is Again.NOW:
                 pass
@@ -112,6 +118,7 @@ class Engine:
             claim = tx.turns.claim(action, now=self._clock.now(), worker=self._worker)
             if claim is None:
                 return Again.LATER
+            origin.begin(_origin(claim))
             attempt = self._decide(tx, claim)
             committed_at = self._clock.monotonic()
         if isinstance(attempt, Again):
@@ -273,3 +280,9 @@ class Engine:
 
     def _pause_after(self, error: PeerError) -> float:
         return max(self._settle, (error.retry_after or 0.0) if isinstance(error, Busy) else 0.0)
+
+
+def _origin(claim: Claim) -> Origin:
+    """Return for whom a turn works: whoever created the action, with the marker that they gave it."""
+    fields = {"action": str(claim.action)} | ({"step": str(claim.step)} if claim.step else {})
+    return Origin(claim.context_marker, claim.user, fields)

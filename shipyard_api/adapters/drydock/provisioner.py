@@ -9,6 +9,7 @@ from typing import Any
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.selectors import Selector
+from shipyard_api.origin import carried
 from shipyard_api.ports.errors import PeerError, Refused
 from shipyard_api.ports.provisioner import (
     Capabilities,
@@ -105,7 +106,7 @@ class DrydockProvisioner:
             return self._names(design, one)
 
         with ThreadPoolExecutor(max_workers=self._threads, thread_name_prefix="drydock-nodefilter") as pool:
-            answers = pool.map(ask, distinct.values())
+            answers = pool.map(carried(ask), distinct.values())
             found = dict(zip(distinct, answers, strict=True))
         return tuple(everyone if one is None else found[repr(one)] for one in filters)
 

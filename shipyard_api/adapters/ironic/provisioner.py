@@ -12,6 +12,7 @@ from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.selectors import Selector, select
+from shipyard_api.origin import carried
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import (
     Capabilities,
@@ -302,7 +303,7 @@ class IronicProvisioner:
                 return error
 
         with ThreadPoolExecutor(max_workers=self._threads, thread_name_prefix="ironic") as pool:
-            return list(pool.map(attempt, things))
+            return list(pool.map(carried(attempt), things))
 
 
 def _standings(job: Job, names: Sequence[NodeName], nodes: Mapping[NodeName, Node]) -> list[_Standing]:

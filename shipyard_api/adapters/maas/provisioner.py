@@ -10,6 +10,7 @@ from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.selectors import Selector, select
+from shipyard_api.origin import carried
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import (
     Capabilities,
@@ -275,5 +276,5 @@ class MaasProvisioner:
         if not asked:
             return {}
         with ThreadPoolExecutor(max_workers=self._options.threads, thread_name_prefix="maas-events") as pool:
-            told = zip(asked, pool.map(newest, asked), strict=True)
+            told = zip(asked, pool.map(carried(newest), asked), strict=True)
             return {node: event for node, event in told if event is not None}

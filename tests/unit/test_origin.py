@@ -1,0 +1,60 @@
+"""For whom a thread works, and what of it lines of the log say."""
+
+import json
+import logging
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from shipyard_api import origin
+from shipyard_api.logs import JsonLines
+from shipyard_api.origin import Origin, carried
+
+MARKER = "2b0f9b0a-8a6e-4c49-8f5d-5d8e0a6b7c11"
+
+
+@pytest.fixture(autouse=True)
+def _nobody() -> Iterator[None]:
+    with origin.kept():
+        origin.end()
+        yield
+
+
+def line(**extra: object) -> dict[str, object]:
+    record = logging.makeLogRecord({"msg": "said", **extra})
+    found: dict[str, object] = json.loads(JsonLines().format(record))
+    return {name: found[name] for name in found if name not in ("at", "level", "logger", "message")}
+
+
+def test_a_line_names_the_origin_and_what_it_says_itself_counts() -> None:
+    origin.begin(Origin(MARKER, "ann", {"request": "r", "path": "/a"}))
+    assert line() == {"request": "r", "path": "/a", "context_marker": MARKER, "user": "ann"}
+    assert line(user="bob")["user"] == "bob"
+
+
+def test_without_an_origin_a_line_names_none() -> None:
+    origin.begin(Origin(MARKER, "ann"))
+    origin.end()
+    assert line() == {}
+
+
+def test_a_user_is_added_when_it_is_known() -> None:
+    origin.begin(Origin(MARKER))
+    origin.name_user("ann")
+    assert line() == {"context_marker": MARKER, "user": "ann"}
+
+
+def test_other_threads_work_for_the_same_only_if_they_are_told() -> None:
+    origin.begin(Origin(MARKER, "ann"))
+    with ThreadPoolExecutor(1) as pool:
+        # One thread, so that the last task would see what the first one left behind.
+        told = [pool.submit(work).result() for work in (origin.marker, carried(origin.marker), origin.marker)]
+    assert told == ["", MARKER, ""]
+
+
+def test_the_origin_of_before_comes_back() -> None:
+    origin.begin(Origin(MARKER))
+    with origin.kept():
+        origin.begin(Origin("", "bob"))
+    assert origin.marker() == MARKER
