@@ -1,4 +1,4 @@
-"""On whose behalf a thread works: a request or an action. Lines of the log name it.
+"""On whose behalf a thread works: a request or an action. Lines of the log name it, and so do requests to peers.
 
 It belongs to the thread. Threads that do a part of its work get it by ``carried``; those that serve one request, or one
 action, after another are told of the next one, or that there is none.
@@ -9,6 +9,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import ParamSpec, TypeVar
+from urllib.parse import quote
+
+NOBODY = "shipyard"
+"""Whom peers are told of where there is no person behind what is asked."""
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -77,3 +81,15 @@ def told() -> dict[str, str]:
 def marker() -> str:
     """Return the marker, or an empty text where there is none."""
     return _CURRENT.get().marker
+
+
+def headers() -> dict[str, str]:
+    """Return what peers are told of it (contract: shipyard-rest, 1 and 14; shipyard-actions, 6)."""
+    origin = _CURRENT.get()
+    marked = {"X-Context-Marker": origin.marker} if origin.marker else {}
+    return {**marked, "X-End-User": _written(origin.user or NOBODY)}
+
+
+def _written(name: str) -> str:
+    """Return a name as a header can carry it: as it is, or percent-encoded."""
+    return name if name.isascii() and name.isprintable() and name == name.strip() else quote(name, safe="")

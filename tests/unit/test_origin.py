@@ -1,4 +1,4 @@
-"""For whom a thread works, and what of it lines of the log say."""
+"""For whom a thread works, what of it lines of the log say, and what peers are told."""
 
 import json
 import logging
@@ -58,3 +58,24 @@ def test_the_origin_of_before_comes_back() -> None:
     with origin.kept():
         origin.begin(Origin("", "bob"))
     assert origin.marker() == MARKER
+
+
+@pytest.mark.parametrize(
+    ("user", "told"),
+    [
+        ("ann", "ann"),
+        ("Ann of Oz", "Ann of Oz"),
+        ("", "shipyard"),
+        ("Zoë", "Zo%C3%AB"),
+        ("a\r\nX-Evil: 1", "a%0D%0AX-Evil%3A%201"),
+        (" ann", "%20ann"),
+    ],
+)
+def test_any_name_fits_into_a_header(user: str, told: str) -> None:
+    origin.begin(Origin("", user))
+    assert origin.headers() == {"X-End-User": told}
+
+
+def test_a_marker_is_sent_as_it_is() -> None:
+    origin.begin(Origin(MARKER, "ann"))
+    assert origin.headers() == {"X-Context-Marker": MARKER, "X-End-User": "ann"}

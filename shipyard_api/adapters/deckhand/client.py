@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from shipyard_api import origin
 from shipyard_api.http import HttpClient, Options, Params, Response, retry_after, segment
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.yaml_stream import Limits, YamlFault, read_documents, write_documents
@@ -44,10 +45,9 @@ class DeckhandClient:
     """One Deckhand. Changes are sent once, but for taking a tag away; reads are repeated by ``http``.
 
     ``base_url`` ends in ``/api/v1.0``. ``token`` is asked before every request; on 401 ``renew_token`` is called and
-    the request, which had no effect, sent once more. ``marker`` is asked before every request for the request of ours
-    that is behind it, ``end_user`` is the person; both are for Deckhand's log. ``quotes`` is what Deckhand's texts go
-    through. Seconds: ``connect_timeout``; ``read_timeout``, which is long because deployments let Deckhand render for
-    600 s; ``read_pause`` before ``http`` first repeats a read. ``largest_answer``: bytes.
+    the request, which had no effect, sent once more. Deckhand's log is told for whom we ask (``origin``). ``quotes`` is
+    what Deckhand's texts go through. Seconds: ``connect_timeout``; ``read_timeout``, which is long because deployments
+    let Deckhand render for 600 s; ``read_pause`` before ``http`` first repeats a read. ``largest_answer``: bytes.
     """
 
     def __init__(
@@ -56,8 +56,6 @@ class DeckhandClient:
         *,
         token: Callable[[], str],
         renew_token: Callable[[], None] = lambda: None,
-        marker: Callable[[], str] = lambda: "",
-        end_user: str = "shipyard",
         connect_timeout: float = 5.0,
         read_timeout: float = 610.0,
         read_pause: float = 0.2,
@@ -67,7 +65,6 @@ class DeckhandClient:
         self._http = HttpClient(
             base_url,
             system=SYSTEM,
-            headers={"X-End-User": end_user},
             credentials=lambda: {"X-Auth-Token": token()},
             connect_timeout=connect_timeout,
             read_timeout=read_timeout,
@@ -78,7 +75,6 @@ class DeckhandClient:
         )
         self.quotes = self._http.quotes
         self._renew_token = renew_token
-        self._marker = marker
 
     def revisions(self) -> list[JsonObject]:
         """Return every revision there ever was, in no order. Slow where there are many."""
@@ -168,9 +164,8 @@ class DeckhandClient:
 
     def _send(self, method: str, path: str, *, params: Params = (), body: bytes | None = None) -> Response:
         """Return the answer to a request, sent a second time only if the first was turned away for its token."""
-        marker = self._marker()
-        headers = {"X-Context-Marker": marker} if marker else {}
-        options: Options = {"params": params, "headers": headers, "marker": marker}
+        headers = origin.headers()
+        options: Options = {"params": params, "headers": headers, "marker": origin.marker()}
         if body is not None:
             headers["Content-Type"] = MEDIA_TYPE
             options["body"] = body

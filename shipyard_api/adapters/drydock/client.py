@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from shipyard_api.http import Headers, HttpClient, Params, Response, retry_after, segment
+from shipyard_api import origin
+from shipyard_api.http import HttpClient, Params, Response, retry_after, segment
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, Marker
 from shipyard_api.quotes import Quotes
@@ -21,8 +22,8 @@ class DrydockClient:
     """One Drydock. Effects are sent once; reads are repeated by ``http``, questions asked by POST here.
 
     ``base_url`` ends in ``/api/v1.0``. ``token`` is asked before every request; on 401 ``renew_token`` is called and
-    the request, which had no effect, sent once more. ``end_user`` is the person behind the calls, for Drydock's log.
-    ``quotes`` is what Drydock's texts go through. Seconds:
+    the request, which had no effect, sent once more. Drydock's log is told for whom we ask, and by which marker: that
+    of ``origin``, unless the call has one of its own. ``quotes`` is what Drydock's texts go through. Seconds:
     ``connect_timeout``; ``poll_timeout`` for a task and health; ``read_timeout`` for everything that makes Drydock load
     a design, ask MAAS or list its past; ``read_pause`` before ``http`` first repeats a read; ``retry_pause`` before a
     node filter answered with 500 is asked again, which happens ``filter_retries`` times (the contract's Shipyard:
@@ -35,7 +36,6 @@ class DrydockClient:
         *,
         token: Callable[[], str],
         renew_token: Callable[[], None] = lambda: None,
-        end_user: str = "shipyard",
         connect_timeout: float = 20.0,
         poll_timeout: float = 60.0,
         read_timeout: float = 300.0,
@@ -51,7 +51,6 @@ class DrydockClient:
             return HttpClient(
                 base_url,
                 system=SYSTEM,
-                headers={"X-End-User": end_user},
                 credentials=lambda: {"X-Auth-Token": token()},
                 quotes=self.quotes,
                 connect_timeout=connect_timeout,
@@ -164,7 +163,9 @@ class DrydockClient:
         marker: str = "",
     ) -> Response:
         """Return the answer to a request, sent a second time only if the first was turned away for its token."""
-        headers: Headers = {"X-Context-Marker": logged} if (logged := context_marker(marker)) else {}
+        headers = origin.headers()
+        if logged := context_marker(marker or headers.pop("X-Context-Marker", "")):
+            headers["X-Context-Marker"] = logged
         answer = http.send(method, path, params=params, json=body, headers=headers, marker=marker)
         if answer.status == 401:
             self._renew_token()

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from urllib.parse import unquote, urlsplit
 
+from shipyard_api import origin
 from shipyard_api.http import HttpClient
 from shipyard_api.ports.errors import Refused, Unavailable
 
@@ -29,7 +30,6 @@ class DrydockLinks:
         self._http = HttpClient(
             base_url,
             system=SYSTEM,
-            headers={"X-End-User": "shipyard"},
             credentials=lambda: {"X-Auth-Token": token()},
             connect_timeout=connect_timeout,
             read_timeout=read_timeout,
@@ -44,7 +44,7 @@ class DrydockLinks:
         base = f"{self._http.base_url}/"
         if not address.startswith(base) or {".", ".."} & set(unquote(urlsplit(address).path).split("/")):
             raise Refused(SYSTEM, "link", "the address is not one of Drydock's own")
-        answer = self._http.get(address.removeprefix(base))
+        answer = self._http.get(address.removeprefix(base), headers=origin.headers())
         if not answer.ok:
             kind = Refused if answer.status < 500 else Unavailable
             raise kind(SYSTEM, answer.operation, f"answered {answer.status}")

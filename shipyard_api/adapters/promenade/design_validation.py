@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from shipyard_api import origin
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
 from shipyard_api.http import HttpClient, Response
 from shipyard_api.ports.errors import Unavailable
@@ -35,7 +36,7 @@ class PromenadeValidation:
         """
         self._http.quotes.hide_address(design)
         body = {"rel": "design", "href": design, "type": "application/x-yaml"}
-        answer = self._http.post("validatedesign", json=body)
+        answer = self._http.post("validatedesign", json=body, headers=origin.headers())
         if answer.status not in (200, 400):
             raise Unavailable(SYSTEM, answer.operation, f"answered {answer.status}, which is no validation")
         return tuple(_finding(one) for one in _messages(answer))

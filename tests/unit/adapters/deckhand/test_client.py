@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from shipyard_api import origin
 from shipyard_api.adapters.deckhand.client import DeckhandClient, Denial
+from shipyard_api.origin import Origin
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from tests.peer import Answer, Peer
 from tests.unit.adapters.deckhand.answers import documents, fault, several, single
@@ -68,9 +70,10 @@ def _do(name: str, deckhand: DeckhandClient) -> None:
 @pytest.mark.parametrize("name", CALLS)
 def test_every_request_says_who_asks_and_what_for(peer: Peer, name: str) -> None:
     peer.on(CALLS[name][0], Answer(403))
-    deckhand = client(peer.url, marker=lambda: MARKER, end_user="alice")
-    with pytest.raises(Refused) as caught:
-        _do(name, deckhand)
+    with origin.kept():
+        origin.begin(Origin(MARKER, "alice"))
+        with pytest.raises(Refused) as caught:
+            _do(name, client(peer.url))
     assert caught.value.system == "Deckhand"
     [request] = peer.requests
     assert request.headers["x-auth-token"] == "token-1"
@@ -304,7 +307,7 @@ def test_an_error_says_whether_asking_again_helps(
 ) -> None:
     peer.on("GET /revisions/7", answer)
     with pytest.raises(error, match=told) as caught:
-        client(peer.url, marker=lambda: MARKER).revision(7)
+        client(peer.url).revision(7)
     assert type(caught.value) is error
     assert (caught.value.system, caught.value.operation) == ("Deckhand", "GET /revisions/7")
 

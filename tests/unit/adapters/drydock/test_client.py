@@ -5,13 +5,16 @@ from collections.abc import Callable
 
 import pytest
 
+from shipyard_api import origin
 from shipyard_api.adapters.drydock.client import DrydockClient
+from shipyard_api.origin import Origin
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, Marker
 from tests.peer import Answer, Peer
 
 JOB = JobId("1326eedd-e830-4a00-a9a9-abb518c5f016")
 MARKER = Marker("7f4d4d0e-3a2f-4d57-9d1b-0a51d5c0a6f3")
+THEIRS = "2b0f9b0a-8a6e-4c49-8f5d-5d8e0a6b7c11"
 NO_MARKER = Marker("")
 BODY = {"action": "verify_site", "design_ref": "http://d/3", "node_filter": None}
 CREATED = Answer(201, {"task_id": JOB})
@@ -44,7 +47,9 @@ def client(url: str, **options: object) -> DrydockClient:
 
 def test_a_task_is_created_with_the_headers_drydock_wants(peer: Peer) -> None:
     peer.on("POST /tasks", CREATED)
-    assert client(peer.url, end_user="alice").create_task(MARKER, BODY) == JOB
+    with origin.kept():
+        origin.begin(Origin(THEIRS, "alice"))
+        assert client(peer.url).create_task(MARKER, BODY) == JOB
     [request] = peer.requests
     assert request.json == BODY
     assert request.headers["content-type"] == "application/json"
@@ -52,6 +57,16 @@ def test_a_task_is_created_with_the_headers_drydock_wants(peer: Peer) -> None:
     assert request.headers["x-context-marker"] == MARKER
     assert request.headers["x-end-user"] == "alice"
     assert int(request.headers["content-length"]) > 0
+
+
+def test_a_question_has_the_marker_of_whom_it_is_asked_for(peer: Peer) -> None:
+    peer.on("GET /nodes", Answer(200, []))
+    for theirs in (Origin(THEIRS, "Zoë"), Origin(THEIRS.replace("-4c49", "-1c49"), " zoe"), Origin()):
+        with origin.kept():
+            origin.begin(theirs)
+            client(peer.url).nodes()
+    told = [(one.headers.get("x-context-marker"), one.headers["x-end-user"]) for one in peer.requests]
+    assert told == [(THEIRS, "Zo%C3%AB"), (None, "%20zoe"), (None, "shipyard")]
 
 
 def test_a_marker_that_drydock_would_drop_is_not_sent(peer: Peer) -> None:
