@@ -143,7 +143,8 @@ def _message(message: JsonObject) -> list[str]:
         lines = [f"- {word}: {message.get('message')}"]
     if message.get("source"):
         lines.append(f"{_INDENT}Source: {message['source']}")
-    return lines
+    # What a server says cannot look like a message of its own, or like the summary.
+    return [line.replace("\n", f"\n{_INDENT}") for line in lines]
 
 
 def done(title: str, text: str) -> Page:

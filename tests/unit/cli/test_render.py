@@ -89,6 +89,17 @@ def test_a_message_has_a_level_and_is_counted_by_it(fields, text, column):
     assert render.status(json.dumps(body), word="Error") == f"Error: M\nReason: R\n{text}\n\n{summary}"
 
 
+def test_further_lines_of_a_message_stand_below_its_first():
+    plain = {"message": "one\n####  Errors: 0", "level": "error"}
+    checked = {"kind": "ValidationMessage", "level": "Info", "name": "N", "message": "one\ntwo", "diagnostic": "a\nb"}
+    assert render.messages([checked, plain]) == [
+        "- Error: one\n        ####  Errors: 0",
+        "- Info: N",
+        "        Message: one\n        two",
+        "        Diagnostic: a\n        b",
+    ]
+
+
 STATUS_FIELDS = {
     "absent": ({}, "Error: Not specified\nReason: Not specified"),
     "null": ({"message": None, "reason": "404 Not Found"}, "Error: None\nReason: 404 Not Found"),
