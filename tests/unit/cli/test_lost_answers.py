@@ -77,6 +77,7 @@ CONTROL = "/api/v1.0/actions/{action_id}/control/{control_verb}"
 def test_a_lost_retry_may_have_been_done(api, run):
     """Our own server knows no key there: a second retry of the same action is refused by its state, or is a new one."""
     api.replies |= {
+        f"GET /actions/{ID}": Reply(200, {"id": ID, "action_lifecycle": "Failed"}),
         f"GET /actions/{ID}/nodes": Reply(200, {"nodes": [], "next": None}),
         RETRY: [LOST, CREATED],
         "GET /openapi.json": Reply(200, OURS),
