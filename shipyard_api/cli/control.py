@@ -6,7 +6,7 @@ import click
 
 from shipyard_api.cli import action_tables
 from shipyard_api.cli.settings import Settings
-from shipyard_api.cli.words import check_id, examples
+from shipyard_api.cli.words import check_action, examples
 
 _ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 _CONTROL = "actions/{action_id}/control/{control_verb}"
@@ -66,8 +66,8 @@ def _command(verb: str, words: str, *, checked: bool) -> click.Command:
     def command(settings: Settings, /, type_: str | None, action_id: str | None) -> None:
         if type_ is not None and action_id is None and "/" in type_:
             action_id = type_.partition("/")[2]
-        elif checked and action_id is not None:
-            check_id(action_id)
+        elif action_id is not None:
+            action_id = check_action(action_id) if checked else action_id.removeprefix("action/")
         if not type_ or not action_id:
             raise click.UsageError("A type and id must be entered.")
         action = action_id
@@ -103,7 +103,7 @@ def retry(settings: Settings, /, action_id: str, force: bool) -> None:
 
     Says how many before it does so; with --output-format raw or format on stderr.
     """
-    action = check_id(action_id.removeprefix("action/"))
+    action = check_action(action_id)
     from shipyard_api.cli.client import Api, ApiError, fail, show
 
     try:

@@ -8,7 +8,7 @@ import click
 
 from shipyard_api.cli import action_tables, render
 from shipyard_api.cli.settings import Settings
-from shipyard_api.cli.words import Items, check_id, examples
+from shipyard_api.cli.words import Items, check_action, check_id, examples
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api
@@ -45,10 +45,9 @@ class Describe(Items):
 @click.pass_obj
 def action(settings: Settings, /, action_id: str) -> None:
     """Show the action ACTION_ID; action/ACTION_ID is the same."""
-    check_id(action_id)
+    path = f"actions/{check_action(action_id)}"
     from shipyard_api.cli.client import show
 
-    path = f"actions/{action_id}"
     show(settings, lambda api: api.get(path), expected=200, cli=action_tables.action)
 
 
@@ -65,7 +64,7 @@ def action(settings: Settings, /, action_id: str) -> None:
 @click.pass_obj
 def step(settings: Settings, /, step_id: str, action_id: str | None) -> None:
     """Show the step STEP_ID of an action; step/ACTION_ID/STEP_ID is the same."""
-    known = check_id(action_id)
+    known = check_action(action_id)
     from shipyard_api.cli.client import segment, show
 
     show(
@@ -93,7 +92,7 @@ def validation(settings: Settings, /, validation_id: str, action_id: str | None)
     Tables print validation/ACTION_ID/VALIDATION_ID. That works too: if there is no such validation, the two ids are
     tried the other way round.
     """
-    first, other = check_id(validation_id, kind="validation"), check_id(action_id)
+    first, other = check_id(validation_id, kind="validation"), check_action(action_id)
     from shipyard_api.cli.client import show
 
     def either_way(api: "Api") -> render.Answer:

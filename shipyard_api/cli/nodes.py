@@ -7,7 +7,7 @@ import click
 
 from shipyard_api.cli import node_tables, render
 from shipyard_api.cli.settings import Settings
-from shipyard_api.cli.words import check_id, examples
+from shipyard_api.cli.words import check_action, examples
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api, Query
@@ -72,7 +72,7 @@ def get_nodes(settings: Settings, /, statuses: tuple[str, ...], prefix: str | No
 @click.pass_obj
 def describe(settings: Settings, /, name: str, before: str | None) -> None:
     """Show how the node NAME stands and what the latest actions did with it; node/NAME is the same."""
-    query = [("marker", check_id(before.removeprefix("action/")))] if before else []
+    query = [("marker", check_action(before))] if before else []
     from shipyard_api.cli.client import segment, show
 
     show(settings, lambda api: api.get(f"nodes/{segment(name)}", query), expected=200, cli=node_tables.node)
@@ -91,7 +91,7 @@ def report(settings: Settings, /, action_id: str) -> None:
 
     Of these it says why, and where the provisioner shows more. The output formats raw and format have all the nodes.
     """
-    action = check_id(action_id.removeprefix("action/"))
+    action = check_action(action_id)
     from shipyard_api.cli.client import show
 
     show(settings, lambda api: api.get(f"actions/{action}/report"), expected=200, cli=node_tables.report)

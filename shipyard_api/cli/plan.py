@@ -10,7 +10,7 @@ from shipyard_api.cli.pages import Page, Table, fields, sections, table
 from shipyard_api.cli.render import messages
 from shipyard_api.cli.render import parsed as read
 from shipyard_api.cli.settings import Settings
-from shipyard_api.cli.words import check_id, examples
+from shipyard_api.cli.words import check_action, examples
 
 JsonObject = Mapping[str, Any]
 
@@ -66,7 +66,7 @@ def plan(
     body: dict[str, object]
     query = []
     if retry:
-        body = {"retry": check_id(retry.removeprefix("action/"))}
+        body = {"retry": check_action(retry)}
         query += [("force", "true")] if force else []
     else:
         body = {"name": known(str(name)), "parameters": parsed(parameters), "version": version or "committed"}

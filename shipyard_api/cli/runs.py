@@ -74,5 +74,5 @@ def step(settings: Settings, /, step_id: str, action_id: str, attempt: str | Non
     from shipyard_api.cli.client import segment, show
     from shipyard_api.cli.describe import as_text
 
-    path = f"actions/{segment(action_id)}/steps/{segment(step_id)}/logs"
+    path = f"actions/{segment(action_id.removeprefix('action/'))}/steps/{segment(step_id)}/logs"
     show(settings, lambda api: as_text(api.get(path, query)), expected=200, cli=str, kind=render.TEXT)

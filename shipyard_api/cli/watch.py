@@ -14,7 +14,7 @@ import click
 
 from shipyard_api.cli.settings import Settings
 from shipyard_api.cli.snapshot import Snapshot, changes
-from shipyard_api.cli.words import check_id, examples
+from shipyard_api.cli.words import check_action, examples
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api
@@ -50,14 +50,14 @@ def watch(settings: Settings, /, action_id: str, interval: float, svg: Path | No
     """
     from shipyard_api.cli.client import Api, ApiError, fail, shaped
 
-    check_id(action_id.removeprefix("action/"))
+    action = check_action(action_id)
     try:
         api = Api(settings, patience=PATIENCE)
         if svg:
-            _picture(api, action_id.removeprefix("action/"), svg)
+            _picture(api, action, svg)
             return
         with shaped(), screen(sys.stdout) as show:
-            last = follow(api, action_id.removeprefix("action/"), show, interval=interval)
+            last = follow(api, action, show, interval=interval)
     except ApiError as error:
         fail(settings, error)
     if not last.succeeded:

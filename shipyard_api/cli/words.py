@@ -26,8 +26,13 @@ def check_id(given: str | None, *, kind: str = "action") -> str:
     return given
 
 
+def check_action(given: str | None) -> str:
+    """Return the id of an action, which may be given as tables print it: ``action/ID``. Errors as in ``check_id``."""
+    return check_id(given if given is None else given.removeprefix("action/"))
+
+
 class Items(click.Group):
-    """A group that also takes items as the tables print them, such as ``action/ID``, instead of a command.
+    """A group that also takes items as the tables print them, such as ``action/ID``, instead of a command or behind it.
 
     ``items``: by first word, the forms there are, each as people read it and what it means.
     """
@@ -38,10 +43,9 @@ class Items(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Turn an item of a table into the command that it is for."""
-        word, *parts = args[0].split("/")
-        for told, form in self.items.get(word, ()):
-            if told.count("/") == len(parts) and all(parts):
-                return super().resolve_command(ctx, [word, *form(*parts), *args[1:]])
+        behind = args[0] in self.items and args[1:] and args[1].startswith(f"{args[0]}/")
+        if found := self._command_of(args[1:] if behind else args):
+            return super().resolve_command(ctx, found)
         if not (args[0] in self.commands or args[0].startswith("-") or ctx.resilient_parsing):
             raise click.UsageError(
                 "\n".join(
@@ -53,3 +57,11 @@ class Items(click.Group):
                 ctx,
             )
         return super().resolve_command(ctx, args)
+
+    def _command_of(self, args: list[str]) -> list[str] | None:
+        """Return the words of the command that an item is for, and what follows it; None if it is no item."""
+        word, *parts = args[0].split("/")
+        for told, form in self.items.get(word, ()):
+            if told.count("/") == len(parts) and all(parts):
+                return [word, *form(*parts), *args[1:]]
+        return None
