@@ -5,7 +5,7 @@ import os
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -190,7 +190,8 @@ class Api:
             click.echo(f"{method} /{path} {got.status} {len(got.body)} bytes {took:.3f} s request {request}", err=True)
         # The contract shows undecodable bodies to people, so bytes that are no text must not stop us here.
         text = got.body.decode("utf-8", "replace")
-        return render.Answer(method, got.status, got.headers.get("content-type", ""), text)
+        kind, location = got.headers.get("content-type", ""), got.headers.get("location", "")
+        return render.Answer(method, got.status, kind, text, f"/{path}", self._root, location)
 
 
 def segment(text: str) -> str:
@@ -240,20 +241,30 @@ def show(
     expected: int,
     cli: Callable[[str], str | Page],
     kind: str = render.JSON,
+    explained: Callable[[render.Answer], Iterable[str]] = lambda said: (),
 ) -> None:
     """Make one request and print its answer as the output form asks; exit with 1 unless it succeeded.
 
-    ``kind``: what a successful answer is, as in ``render.answer``.
+    ``kind``: what a successful answer is, as in ``render.answer``. ``explained``: what to add on stderr to an answer
+    that is no success, one line each.
     On a terminal pages and errors are dressed for people, and nothing that the server says can command the terminal.
     """
+    notes: list[str] = []
     try:
         api = Api(settings)
         with shaped():
             said = request(api)
         shown, good = render.answer(said, settings.form, expected=expected, cli=cli, kind=kind)
+        if not good:
+            # The other forms may be the body alone, which need not say that it is an error.
+            origin = render.origin(said)
+            notes += [origin] if origin not in str(shown) else []
+            notes += explained(said)
     except ApiError as error:
         shown, good = str(error), False
     write(settings, shown if good or isinstance(shown, Page) else Page([shown]))
+    for note in notes:
+        click.echo(render.harmless(note), err=True)
     if not good:
         raise SystemExit(1)
 

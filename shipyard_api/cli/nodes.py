@@ -1,6 +1,7 @@
 """Commands about nodes: as the provisioner sees them, as actions left them, and the report of one action."""
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -112,4 +113,4 @@ def _whole(api: "Api", query: "Query") -> render.Answer:
     while page.get("next"):
         page = api.read("nodes", [*query, limit, ("marker", str(page["next"]))])
         nodes += page["nodes"]
-    return render.Answer("GET", 200, first.content_type, json.dumps({"nodes": nodes, "next": None}))
+    return replace(first, text=json.dumps({"nodes": nodes, "next": None}))

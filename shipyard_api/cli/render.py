@@ -22,12 +22,15 @@ _LEVELS = (("error", "fatal"), ("warn", "warning"), ("info", "debug"))
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the API said to one request."""
+    """What the API said to one request; ``path`` is below the version, ``location`` where else it sends the caller."""
 
     method: str
     status: int
     content_type: str
     text: str
+    path: str
+    server: str
+    location: str = ""
 
 
 def answer(
@@ -45,7 +48,7 @@ def answer(
         return "Error: Unauthorized to perform this action.", False
     try:
         if said.method == "POST" and said.status in (400, 409):
-            return status(said.text, word="Error"), False
+            return _refusal(said), False
         if good and not _fits(said, kind):
             raise ValueError("not what was asked for")  # noqa: TRY301 - as for any body that cannot be read
         if form == "raw":
@@ -54,11 +57,39 @@ def answer(
             return formatted(said) if said.text else "", good
         if good:
             return cli(said.text), True
-        return status(said.text, word="Error") or f"Error: Not specified\nReason: status {said.status}", False
+        return _refusal(said), False
     except ValueError:
-        return f"Error: Unable to decode response. Value: {said.text}", False
+        return _below(f"Error: Unable to decode response. Value: {said.text}", origin(said)), False
     except (AttributeError, KeyError, TypeError) as error:
         return f"{MISSHAPEN} ({error!r})", False
+
+
+def origin(said: Answer) -> str:
+    """Return who answered what to which request, where an error is no Status and says nothing of it; else ""."""
+    if said.status < 300 or said.status in (401, 403):
+        return ""
+    try:
+        body = parsed(said.text) if said.text else None
+    except ValueError:
+        body = None
+    if isinstance(body, dict) and body.keys() & {"message", "reason"}:
+        return ""
+    line = f"- Error: {said.status} from {said.server} ({said.method} {said.path})"
+    if said.status < 400 and said.location:
+        return f"{line}, which points to {said.location}"
+    if said.status == 404 and isinstance(body, dict) and body.get("title") == "404 Not Found":
+        # So says a server of upstream's, as Falcon does, of what it has no route for.
+        return f"{line}: this server has no such address; it may be of another release"
+    return line
+
+
+def _refusal(said: Answer) -> str:
+    text = status(said.text, word="Error") or f"Error: Not specified\nReason: status {said.status}"
+    return _below(text, origin(said))
+
+
+def _below(text: str, line: str) -> str:
+    return f"{text.rstrip()}\n{line}" if line else text
 
 
 def _fits(said: Answer, kind: str) -> bool:

@@ -92,9 +92,15 @@ FAILURES = {
         Reply(404, {"message": "Action not found", "reason": f"Unknown Action: {ID}"}),
         f"Error: Action not found\nReason: Unknown Action: {ID}\n",
     ),
-    "500": (Reply(500, b"<html>\xff", "text/html"), "Error: Unable to decode response. Value: <html>\ufffd\n"),
+    "500": (
+        Reply(500, b"<html>\xff", "text/html"),
+        f"Error: Unable to decode response. Value: <html>\ufffd\n- Error: 500 from URL (GET /actions/{ID})\n",
+    ),
     "503": (Reply(503, {"message": "Later", "reason": "Starting"}), "Error: Later\nReason: Starting\n"),
-    "redirect": (Reply(302, b""), "Error: Not specified\nReason: status 302\n"),
+    "redirect": (
+        Reply(302, b""),
+        f"Error: Not specified\nReason: status 302\n- Error: 302 from URL (GET /actions/{ID})\n",
+    ),
 }
 
 
@@ -102,7 +108,7 @@ FAILURES = {
 def test_an_error_answer_is_text_on_stdout_and_exit_code_1(api, run, reply, text):
     api.replies[f"GET /actions/{ID}"] = reply
     result = run("describe", "action", ID)
-    assert (result.exit_code, result.stdout, result.stderr) == (1, text, "")
+    assert (result.exit_code, result.stdout, result.stderr) == (1, text.replace("URL", api.url), "")
 
 
 def test_no_connection_is_a_client_error(run):

@@ -367,7 +367,7 @@ FAILURES = {
     "commit 500 without details": (
         "commit configdocs",
         Reply(500, {}),
-        "Error: Not specified\nReason: Not specified\n",
+        "Error: Not specified\nReason: Not specified\n- Error: 500 from URL (POST /commitconfigdocs)\n",
     ),
     "commit 401": (
         "commit configdocs --dryrun",
@@ -414,7 +414,7 @@ FAILURES = {
     "rendered by a proxy": (
         "get renderedconfigdocs",
         Reply(502, b"<html>no</html>", "text/html"),
-        "Error: Unable to decode response. Value: <html>no</html>\n",
+        "Error: Unable to decode response. Value: <html>no</html>\n- Error: 502 from URL (GET /renderedconfigdocs)\n",
     ),
 }
 PATHS = (
@@ -430,7 +430,7 @@ PATHS = (
 def test_an_error_of_the_api_is_printed_and_ends_with_1(api, run, site, line, reply, text):
     api.replies |= dict.fromkeys(PATHS, reply)
     result = run(*line.split())
-    assert (result.exit_code, result.stdout, result.stderr) == (1, text, "")
+    assert (result.exit_code, result.stdout, result.stderr) == (1, text.replace("URL", api.url), "")
 
 
 VERSION_FLAGS = "--buffer, --committed, --last-site-action, --successful-site-action"

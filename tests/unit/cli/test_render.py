@@ -302,10 +302,11 @@ def test_details_of_another_shape_do_not_hide_what_is_said(details):
 
 
 def said(status: int, text: str, method: str = "GET", content_type: str = "application/json") -> Answer:
-    return Answer(method, status, content_type, text)
+    return Answer(method, status, content_type, text, "/actions", "http://site")
 
 
 ERROR = json.dumps({"message": "M", "reason": "R"})
+FROM = "- Error: {} from http://site (GET /actions)"
 ANSWERS = {
     "cli": (said(200, "{}"), "cli", "<{}>", True),
     "raw": (said(200, ' {"a":1}'), "raw", ' {"a":1}', True),
@@ -325,7 +326,12 @@ ANSWERS = {
     "another 2xx": (said(202, "{}"), "cli", "Error: Not specified\nReason: Not specified", False),
     "401": (said(401, "secret"), "raw", "Error: Command requires authentication. Check credential values", False),
     "403": (said(403, "secret"), "format", "Error: Unauthorized to perform this action.", False),
-    "not JSON": (said(500, "<html>"), "cli", "Error: Unable to decode response. Value: <html>", False),
+    "not JSON": (
+        said(500, "<html>"),
+        "cli",
+        f"Error: Unable to decode response. Value: <html>\n{FROM.format(500)}",
+        False,
+    ),
     "not JSON in format": (said(200, "<"), "format", "Error: Unable to decode response. Value: <", False),
     "not YAML in format": (
         said(200, "a: [", content_type="application/x-yaml"),
@@ -333,10 +339,25 @@ ANSWERS = {
         "Error: Unable to decode response. Value: a: [",
         False,
     ),
-    "a list for a Status": (said(500, "[]"), "cli", "Error: Unable to decode response. Value: []", False),
+    "a list for a Status": (
+        said(500, "[]"),
+        "cli",
+        f"Error: Unable to decode response. Value: []\n{FROM.format(500)}",
+        False,
+    ),
     "success without body in format": (said(200, ""), "format", "", True),
-    "error without body in format": (said(502, ""), "format", "Error: Not specified\nReason: status 502", False),
-    "error without body": (said(502, ""), "cli", "Error: Not specified\nReason: status 502", False),
+    "error without body in format": (
+        said(502, ""),
+        "format",
+        f"Error: Not specified\nReason: status 502\n{FROM.format(502)}",
+        False,
+    ),
+    "error without body": (
+        said(502, ""),
+        "cli",
+        f"Error: Not specified\nReason: status 502\n{FROM.format(502)}",
+        False,
+    ),
 }
 
 

@@ -28,7 +28,10 @@ def test_a_login_page_is_no_success(api, run, line, path, form):
 @pytest.mark.parametrize("form", ["cli", "format"])
 def test_a_page_of_a_proxy_is_not_laid_out(api, run, form):
     api.replies["GET /actions"] = Reply(502, PAGE, "text/html")
-    assert run("--output-format", form, "get", "actions").stdout == DECODED
+    assert (
+        run("--output-format", form, "get", "actions").stdout
+        == f"{DECODED}- Error: 502 from {api.url} (GET /actions)\n"
+    )
 
 
 def test_a_created_action_is_json_in_the_raw_form_too(api, run):
@@ -52,3 +55,74 @@ UPSTREAM = {
 def test_what_other_servers_call_their_answers_is_taken(api, run, line, path, body, kind, form):
     api.replies[f"GET {path}"] = Reply(200, body, kind)
     assert run("--output-format", form, *line.split()).exit_code == 0
+
+
+NO_STATUS = {
+    "HTML": (Reply(502, PAGE, "text/html"), "- Error: 502 from {url} (GET /actions)"),
+    "JSON of another shape": (Reply(503, {"error": "no upstream"}), "- Error: 503 from {url} (GET /actions)"),
+    "a redirection": (
+        Reply(301, b"", "text/html", {"Location": "https://site/"}),
+        "- Error: 301 from {url} (GET /actions), which points to https://site/",
+    ),
+    "a redirection to nowhere": (Reply(302, b"", "text/html"), "- Error: 302 from {url} (GET /actions)"),
+}
+
+
+@pytest.mark.parametrize(("reply", "line"), NO_STATUS.values(), ids=NO_STATUS.keys())
+def test_an_error_that_is_no_status_says_who_answered_what(api, run, reply, line):
+    api.replies["GET /actions"] = reply
+    result = run("get", "actions")
+    assert (result.exit_code, result.stdout.splitlines()[-1], result.stderr) == (1, line.format(url=api.url), "")
+
+
+@pytest.mark.parametrize(("reply", "line"), NO_STATUS.values(), ids=NO_STATUS.keys())
+def test_the_raw_form_is_the_body_and_the_rest_is_on_stderr(api, run, reply, line):
+    api.replies["GET /actions"] = reply
+    result = run("--output-format=raw", "get", "actions")
+    assert (result.exit_code, result.stdout) == (1, f"{reply.data().decode()}\n")
+    assert result.stderr == f"{line.format(url=api.url)}\n"
+
+
+STATUSES = {
+    "upstream's": {"kind": "Status", "message": "M", "reason": "R"},
+    "of a route": {"message": None, "reason": "404 Not Found"},
+}
+
+
+@pytest.mark.parametrize("form", ["cli", "format", "raw"])
+@pytest.mark.parametrize("body", STATUSES.values(), ids=STATUSES.keys())
+def test_nothing_is_added_to_a_status(api, run, body, form):
+    api.replies["GET /actions"] = Reply(404, body)
+    result = run("--output-format", form, "get", "actions")
+    assert ("- Error: 404" in result.stdout, result.stderr) == (False, "")
+
+
+# Commands that upstream's server knows nothing of, with what they ask it for first that it does not have.
+OURS = {
+    "plan deploy_site": "POST /plans",
+    f"watch {ID}": f"GET /actions/{ID}/groups",
+    f"report {ID}": f"GET /actions/{ID}/report",
+    f"retry {ID}": f"GET /actions/{ID}/nodes",
+    "get nodes": "GET /nodes",
+    "describe node n1": "GET /nodes/n1",
+}
+
+
+@pytest.mark.parametrize(("line", "request_"), OURS.items(), ids=OURS.keys())
+def test_what_upstreams_server_does_not_have_is_told(api, run, line, request_):
+    api.replies |= {
+        f"GET /actions/{ID}": Reply(200, {"id": ID, "action_lifecycle": "Failed"}),
+        request_: Reply(404, {"title": "404 Not Found"}),
+    }
+    result = run(*line.split())
+    assert (result.exit_code, result.stdout) == (
+        1,
+        "Error: Not specified\nReason: Not specified\n"
+        f"- Error: 404 from {api.url} ({request_}): this server has no such address; it may be of another release\n",
+    )
+
+
+def test_a_refusal_without_a_body_is_not_an_empty_line(api, run):
+    api.replies["POST /commitconfigdocs"] = Reply(409, b"")
+    result = run("commit", "configdocs")
+    assert result.stdout.startswith("Error: Not specified\nReason: status 409\n- Error: 409 from ")
