@@ -49,16 +49,17 @@ def create(
     query = [("buffermode", "append" if append else "replace")] if append or replace else []
     if empty_collection:
         query.append(("empty-collection", "True"))
-        body = b""
+        stream = document_files.Stream(b"", ())
     else:
-        body = document_files.joined(document_files.chosen(filenames, directories, recurse=recurse)).body
+        stream = document_files.joined(document_files.chosen(filenames, directories, recurse=recurse))
     from shipyard_api.cli.client import segment, show
 
     show(
         settings,
-        lambda api: api.post(f"configdocs/{segment(collection)}", query, yaml=body),
+        lambda api: api.post(f"configdocs/{segment(collection)}", query, yaml=stream.body),
         expected=201,
         cli=lambda text: render.done("Configuration documents added.", text),
+        explained=lambda said: document_files.places(stream, said.text),
     )
 
 

@@ -4,6 +4,7 @@ A load replaces a whole collection, so what is passed over here is deleted by th
 """
 
 import io
+import re
 import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any, NamedTuple
 import click
 
 _SUFFIXES = (".yaml", ".yml")
+_PLACE = re.compile(r"line (\d{1,9}), column \d{1,9}(?: \(document (\d{1,9})\))?")  # as a server tells it
+_PLACES = 5  # that are told; who has more faults mends those first
 _DEPTH = 1_000  # levels; libyaml's composer recurses in C, where 200,000 of them kill the process
 
 
@@ -113,6 +116,20 @@ def joined(files: Iterable[Path]) -> Stream:
     if not parts:
         raise click.UsageError("There is no document in these files. To load none, use --empty-collection.")
     return Stream("".join(texts).encode(), parts)
+
+
+def places(stream: Stream, text: str) -> list[str]:
+    """Return where in the files the places of the stream are that a text names; the first of each document, a few."""
+    found: dict[int, str] = {}
+    for line, document in ((int(one), int(other or 0)) for one, other in _PLACE.findall(text)):
+        part = next((part for part in stream.parts if line in part.lines), None)
+        if part is None or document in found:
+            continue
+        called = f"line {line} (document {document})" if document else f"line {line}"
+        found[document if document else -line] = f"{called} is line {line - part.lines.start + 1} of {part.path}"
+    told = list(found.values())
+    more = [f"and {len(told) - _PLACES} more"] if len(told) > _PLACES else []
+    return told[:_PLACES] + more
 
 
 def read_documents(files: Iterable[Path]) -> bytes:

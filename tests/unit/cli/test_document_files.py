@@ -131,3 +131,53 @@ def test_each_file_knows_its_lines_and_documents_in_the_stream(tmp_path):
     assert [(part.path.name, list(part.documents)) for part in parts] == [("a", [1, 2]), ("c", [3]), ("d", [4])]
     for part in parts:
         assert "".join(lines[number - 1] for number in part.lines).rstrip() == texts[part.path.name].rstrip()
+
+
+def refused(*faults):
+    return Reply(400, {"message": "Unable to load", "reason": "r", "details": {"messageList": [
+        {"message": fault, "error": True} for fault in faults
+    ]}})  # fmt: skip
+
+
+FILES = {"d/a.yaml": "# why\na: 1\n---\nb: 1\n", "d/b.yaml": REMARK, "d/c.yaml": "c:\n  d: 1\n"}
+# The stream: a.yaml is lines 1 to 4, "..." and "---" follow, c.yaml is lines 7 and 8.
+POINTERS = {
+    "a document": (["line 8, column 3 (document 3): x"], ["line 8 (document 3) is line 2 of d/c.yaml"]),
+    "several": (
+        ["line 8, column 3 (document 3): x", "line 4, column 1 (document 2): y, first given at line 3"],
+        ["line 8 (document 3) is line 2 of d/c.yaml", "line 4 (document 2) is line 4 of d/a.yaml"],
+    ),
+    "in one text": (
+        ["line 4, column 3 (document 2): x\nline 7, column 1 (document 3): y"],
+        ["line 4 (document 2) is line 4 of d/a.yaml", "line 7 (document 3) is line 1 of d/c.yaml"],
+    ),
+    "no document": (["line 7, column 1: x"], ["line 7 is line 1 of d/c.yaml"]),
+    "one of each": (["line 7, column 1 (document 3): x", "line 8, column 1 (document 3): y"],
+                    ["line 7 (document 3) is line 1 of d/c.yaml"]),
+    "outside": (["line 99, column 1 (document 3): x", "line 6, column 1 (document 3): y"], []),
+    "no place": (["the schema a/A/v1 is unknown"], []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["cli", "raw"])
+@pytest.mark.parametrize(("faults", "lines"), POINTERS.values(), ids=POINTERS.keys())
+def test_what_is_refused_is_told_by_file_and_line(api, load, run, faults, lines, form):
+    load(FILES)
+    api.replies["POST /configdocs/c"] = refused(*faults)
+    result = run("--output-format", form, "create", "configdocs", "c", "--directory=d")
+    assert (result.exit_code, result.stderr.splitlines()) == (1, lines)
+    assert "column" in result.stdout or "schema" in result.stdout
+
+
+def test_only_a_few_places_are_told(api, load):
+    api.replies["POST /configdocs/c"] = refused(*(f"line {2 * n - 1}, column 1 (document {n}): x" for n in range(1, 8)))
+    load({"d/a.yaml": "---\n".join(["a: 1\n"] * 7)})
+    result = load({}, "--directory=d")
+    told = result.stderr.splitlines()
+    assert (told[4], told[5:]) == ("line 9 (document 5) is line 9 of d/a.yaml", ["and 2 more"])
+
+
+def test_a_load_that_is_taken_points_to_nothing(api, load):
+    warned = {"messageList": [{"message": "line 1, column 1 (document 1): odd", "level": "warning"}]}
+    api.replies["POST /configdocs/c"] = Reply(201, STATUS | {"details": warned})
+    assert load(FILES).stderr == ""
