@@ -79,4 +79,4 @@ class ApiTokens:
             with self.store.begin() as tx:
                 tx.tokens.used(token.id)
         except Exception as error:  # noqa: BLE001  # a full disk, a database that only reads: none is the caller's fault
-            LOG.warning("use of a token not written down", extra={"token": token.id, "trouble": str(error)})
+            LOG.warning("use of a token not written down", extra={"key": token.id, "trouble": str(error)})
