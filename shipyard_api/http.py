@@ -340,10 +340,11 @@ def trouble(error: BaseException, url: str, *, connect: float, read: float, veri
 
 
 def hung_up(error: PeerError) -> bool:
-    """Say whether the peer ended the connection instead of answering in HTTP, as one that expects TLS does."""
+    """Say whether the peer ended the connection, or did not answer in HTTP, as one does that expects TLS."""
     from http.client import BadStatusLine
 
-    return error.__cause__ is not None and isinstance(_innermost(error.__cause__), BadStatusLine)
+    ended = (BadStatusLine, ConnectionResetError)
+    return error.__cause__ is not None and isinstance(_innermost(error.__cause__), ended)
 
 
 def _innermost(error: BaseException) -> BaseException:

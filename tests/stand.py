@@ -130,7 +130,7 @@ class Stand:
         """Wait until the action has ended; the API may be out of reach meanwhile."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            with contextlib.suppress(requests.ConnectionError):
+            with contextlib.suppress(requests.ConnectionError, requests.exceptions.ChunkedEncodingError):
                 answer = self.request("GET", f"/actions/{action}")
                 if answer.status_code == 200 and answer.json()["verdict"]:
                     return dict(answer.json())

@@ -154,7 +154,8 @@ def test_what_is_printed(given: Given, case: Said) -> None:
     finally:
         given.leave()
     method = case.ask.partition(" ")[0]
-    said = render.Answer(method, answer.status_code, answer.headers["Content-Type"], answer.text)
+    path, server = case.ask.partition(" ")[2], "http://shipyard"
+    said = render.Answer(method, answer.status_code, answer.headers["Content-Type"], answer.text, path, server)
 
     text, good = render.answer(said, "cli", expected=case.expected, cli=as_status)
 

@@ -1,6 +1,7 @@
 """gunicorn's own log: what it quotes of a broken request costs no time and gives nothing away."""
 
 import json
+import logging
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,10 @@ def log(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def logger(log: Path) -> Iterator[JsonLogger]:
+def logger(log: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[JsonLogger]:
+    # gunicorn's loggers are the process's, and pytest's own handlers on them are not ours to change.
+    for name in ("gunicorn.error", "gunicorn.access"):
+        monkeypatch.setattr(logging.getLogger(name), "handlers", [])
     config = Config()
     config.set("errorlog", str(log))
     logger = JsonLogger(config)
