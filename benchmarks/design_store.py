@@ -92,16 +92,16 @@ class Store:
             # One document of many changes, as in the life of a site.
             chosen = number % len(documents)
             changed = [one if index != chosen else with_label(one, number) for index, one in enumerate(documents)]
-            head = self.designs.landmarks().head
+            head = self.designs.heads().head
             self.designs.put(Collection("design"), changed, base=head, head=head)
-        self.head = self.designs.landmarks().head
+        self.head = self.designs.heads().head
 
     def measure(self) -> None:
         """Do everything once."""
         self.round += 1
         extra = f"\n---\n{NOTE.format(number=self.round)}".encode()
         self._time("load", lambda: self._write(self.raw + extra))
-        head = self.designs.landmarks().head
+        head = self.designs.heads().head
         # A process that has served before has compiled the schemas of the site.
         rendered = RenderedDesigns(self.designs)
         read = ReadConfigdocs(self.designs, rendered)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 from urllib.parse import quote, urlsplit
 
 from shipyard_api.ports.errors import Busy, PeerError, Unavailable
-from shipyard_api.quotes import Quotes
+from shipyard_api.scrubbing import Scrubber
 
 if TYPE_CHECKING:
     import requests
@@ -41,7 +41,7 @@ Params = Mapping[str, str] | Sequence[tuple[str, str]]
 class Response:
     """An answer, whole. ``headers`` has lower-case names; ``system`` and ``operation`` are for error texts.
 
-    ``quotes``: what a text in it goes through before it is repeated to anybody.
+    ``scrubber``: what a text in it goes through before it is repeated to anybody.
     """
 
     status: int
@@ -49,7 +49,7 @@ class Response:
     body: bytes
     system: str = ""
     operation: str = ""
-    quotes: Quotes = field(default_factory=Quotes, repr=False, compare=False)
+    scrubber: Scrubber = field(default_factory=Scrubber, repr=False, compare=False)
 
     @property
     def ok(self) -> bool:
@@ -111,7 +111,7 @@ class HttpClient:
     as a whole must arrive within ``total_timeout``. ``credentials`` is asked before every attempt for the headers
     that prove who we are; their values never appear in an error. Environment proxies and .netrc are ignored and
     redirects are not followed. ``first_pause``: seconds before a second attempt, doubled for each further one.
-    ``quotes`` learn the tokens that are shown; of other secrets they are to know already.
+    ``scrubber`` learn the tokens that are shown; of other secrets they are to know already.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class HttpClient:
         system: str,
         headers: Headers | None = None,
         credentials: Callable[[], Headers] | None = None,
-        quotes: Quotes | None = None,
+        scrubber: Scrubber | None = None,
         connect_timeout: float = 5.0,
         read_timeout: float = 30.0,
         total_timeout: float = 300.0,
@@ -132,7 +132,7 @@ class HttpClient:
     ) -> None:
         self.base_url = checked_base(base_url)
         self.system = system
-        self.quotes = quotes or Quotes()
+        self.scrubber = scrubber or Scrubber()
         self._headers = _checked_headers({"accept-encoding": "identity"} | dict(headers or {}))
         self._credentials = credentials
         self._timeout = (connect_timeout, read_timeout)
@@ -220,7 +220,7 @@ class HttpClient:
         for value in proof.values():
             # A token, alone or after its scheme. What has more parts (OAuth) is made anew for every request.
             if value.count(" ") <= 1:
-                self.quotes.hide_passing(value.rpartition(" ")[2])
+                self.scrubber.hide_passing(value.rpartition(" ")[2])
         deadline = time.monotonic() + self._total_timeout
         try:
             with self._session().request(
@@ -235,7 +235,7 @@ class HttpClient:
             ) as raw:
                 headers = {name.lower(): value for name, value in raw.headers.items()}
                 body = b"".join(self._pieces(call, raw, headers, deadline))
-                return Response(raw.status_code, headers, body, self.system, call.operation, self.quotes)
+                return Response(raw.status_code, headers, body, self.system, call.operation, self.scrubber)
         except (RequestException, HTTPError, OSError) as error:
             raise self._explain(call, error) from error
 

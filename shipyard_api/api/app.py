@@ -26,7 +26,7 @@ from shipyard_api.api import (
 from shipyard_api.api.audit import Audit
 from shipyard_api.api.auth import Authentication
 from shipyard_api.api.rendered_actions import RenderedActions
-from shipyard_api.api.request_context import RequestContext
+from shipyard_api.api.request_context import RequestContextMiddleware
 from shipyard_api.api.security_headers import SecurityHeaders
 from shipyard_api.api.write_limit import WriteLimit
 from shipyard_api.ports.identity import Identities, Policy
@@ -116,7 +116,7 @@ def create_app(own: Collaborators) -> "falcon.App[Any, Any]":
     middleware: list[Any] = [
         Audit(),
         SecurityHeaders(),
-        RequestContext(),
+        RequestContextMiddleware(),
         Authentication(own.identities, own.policy),
         WriteLimit(own.limit_writes),
     ]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import falcon
 
-from shipyard_api import origin
+from shipyard_api import request_context
 from shipyard_api.domain.errors import Forbidden, Unauthenticated
 from shipyard_api.ports import identity as ports
 from shipyard_api.usecases.context import Caller
@@ -50,7 +50,7 @@ class Authentication:
         req.context.challenge = self._identities.challenge
         identity = self._identities.of(_as_sent(req))
         req.context.identity = identity
-        origin.name_user(identity.user)
+        request_context.name_user(identity.user)
         req.context.policy = self._policy
         req.context.caller = Caller(identity.user, identity.roles, req.context.marker, identity.key)
         require(req, rule)

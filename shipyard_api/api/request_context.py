@@ -6,10 +6,10 @@ from urllib.parse import unquote_to_bytes
 
 import falcon
 
-from shipyard_api import origin
+from shipyard_api import request_context
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.errors import Invalid
-from shipyard_api.origin import Origin
+from shipyard_api.request_context import RequestContext
 
 REQUEST_ID_HEADER = "X-Shipyard-Req"
 # Of a path in each line of the log; a caller chooses how long it is.
@@ -20,7 +20,7 @@ _LONGEST = 200
 _UUID = re.compile(r"(urn:uuid:)?\{?[0-9A-Fa-f-]+\}?")
 
 
-class RequestContext:
+class RequestContextMiddleware:
     """Middleware; runs before routing and before authentication (contract: shipyard-rest, chapter 1)."""
 
     def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
@@ -31,7 +31,7 @@ class RequestContext:
         req.context.request_id = str(uuid.uuid4())
         req.context.marker = _uuid(req.get_header("X-Context-Marker")) or req.context.request_id
         asked = {"request": req.context.request_id, "method": req.method, "path": req.path[:_LONGEST]}
-        origin.begin(Origin(req.context.marker, fields=asked))
+        request_context.begin(RequestContext(req.context.marker, fields=asked))
         _check_address(req.env["PATH_INFO"], req.query_string)
         verbosity = req.get_param("verbosity")
         if verbosity is not None and not (len(verbosity) == 1 and verbosity in "012345"):
@@ -45,7 +45,7 @@ class RequestContext:
 
         The thread is free for another request.
         """
-        origin.end()
+        request_context.end()
         resp.set_header(REQUEST_ID_HEADER, getattr(req.context, "request_id", str(uuid.uuid4())))
         allowed = resp.get_header("Allow")
         if req.method == "OPTIONS" and allowed and "OPTIONS" not in allowed:

@@ -70,7 +70,7 @@ class _Open:
     batches: dict[Phase, int]
 
 
-class Roster:
+class Membership:
     """The groups of a strategy with their members: what does not change in a rollout, and may serve several."""
 
     def __init__(self, strategy: Strategy, members: Mapping[GroupName, Iterable[NodeName]]) -> None:
@@ -97,13 +97,13 @@ class Rollout:
     def __init__(
         self, strategy: Strategy, members: Mapping[GroupName, Iterable[NodeName]], mode: Mode = SERIAL
     ) -> None:
-        self._set_up(Roster(strategy, members), mode)
+        self._set_up(Membership(strategy, members), mode)
         self._index({})
 
     @classmethod
     def taken_up(
         cls,
-        roster: Roster,
+        membership: Membership,
         mode: Mode,
         *,
         nodes: Mapping[NodeName, NodeStatus],
@@ -114,16 +114,16 @@ class Rollout:
     ) -> "Rollout":
         """Return a rollout as its stored state left it; names that are not given have not started."""
         rollout = cls.__new__(cls)
-        rollout._set_up(roster, mode)
+        rollout._set_up(membership, mode)
         rollout.restore(nodes=nodes, groups=groups, reasons=reasons, running=running, batches=batches)
         return rollout
 
-    def _set_up(self, roster: Roster, mode: Mode) -> None:
+    def _set_up(self, membership: Membership, mode: Mode) -> None:
         self.mode = mode
-        self._groups, self._rank, self._by_rank = roster.groups, roster.rank, roster.by_rank
-        self._children = roster.children
-        self.members = roster.members
-        self.nodes = dict(roster.nodes)
+        self._groups, self._rank, self._by_rank = membership.groups, membership.rank, membership.by_rank
+        self._children = membership.children
+        self.members = membership.members
+        self.nodes = dict(membership.nodes)
         self.groups: dict[GroupName, GroupStatus] = dict.fromkeys(self._groups, GroupStatus.NOT_STARTED)
         self.reasons: dict[GroupName, Reason] = {}
         self.running: list[Move] = []

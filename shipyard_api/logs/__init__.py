@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from io import TextIOWrapper
 from logging.handlers import WatchedFileHandler
 
-from shipyard_api import origin
+from shipyard_api import request_context
 from shipyard_api.logs.redaction import (
     HIDDEN,
     Redacted,
@@ -51,7 +51,7 @@ class JsonLines(logging.Formatter):
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),
-            **origin.told(),
+            **request_context.log_fields(),
         }
         line.update({key: value for key, value in vars(record).items() if key not in _PLAIN})
         if record.exc_info:

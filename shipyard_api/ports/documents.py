@@ -80,7 +80,7 @@ class LockHeld(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Landmarks:
+class Heads:
     """The newest revision (0 if there is none), and the newest that carries each tag that means something to us."""
 
     head: Revision
@@ -112,7 +112,7 @@ class DesignStore(Protocol):
     def name(self) -> str:
         """The store in words for operators."""
 
-    def landmarks(self) -> Landmarks:
+    def heads(self) -> Heads:
         """Return where the versions are."""
 
     def put(

@@ -30,8 +30,8 @@ from shipyard_api.domain.configdocs import (
 from shipyard_api.domain.findings import Finding
 from shipyard_api.ports.documents import (
     DocumentElsewhere,
+    Heads,
     Json,
-    Landmarks,
     Overtaken,
     RenderingFailed,
     RevisionRecord,
@@ -62,7 +62,7 @@ class SqlDesigns:
         self._contents = DesignContents(engine, seals)
         self._compile_schema = compile_schema
 
-    def landmarks(self) -> Landmarks:
+    def heads(self) -> Heads:
         """Return where the versions are."""
         tags = t.revision_tags.c
         newest = [
@@ -70,7 +70,7 @@ class SqlDesigns:
         ]
         with self._transaction() as connection:
             head, *found = connection.execute(sa.select(rows.newest(), *newest)).one()
-        return Landmarks(
+        return Heads(
             Revision(head),
             {tag: Revision(number) for tag, number in zip(RevisionTag, found, strict=True) if number is not None},
         )

@@ -10,9 +10,9 @@ from shipyard_api.domain.configdocs import Rendering, Revision, RevisionTag, scr
 from shipyard_api.domain.errors import Blocked, Conflict
 from shipyard_api.domain.findings import Finding, error, errors
 from shipyard_api.domain.site_design import DesignRules
-from shipyard_api.origin import carried
 from shipyard_api.ports.documents import DesignStore, LockHeld, RenderingFailed, WriterLock
 from shipyard_api.ports.errors import PeerError
+from shipyard_api.request_context import propagated
 from shipyard_api.usecases.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.versions import read_versions
 
@@ -115,7 +115,7 @@ class CommitConfigdocs:
             return _ask(validator, revision)
 
         with ThreadPoolExecutor(len(self.validators), thread_name_prefix="validate-design") as pool:
-            answers = pool.map(carried(ask), self.validators)
+            answers = pool.map(propagated(ask), self.validators)
             found = [finding for answer in answers for finding in answer]
         return scrubbed(found, rendering.secrets)
 

@@ -25,7 +25,7 @@ from shipyard_api.domain.parameters import (
 )
 from shipyard_api.domain.selectors import select
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
-from shipyard_api.ports.documents import DesignStore, Landmarks, RenderingFailed
+from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.store import ActionRecord, NewAction, RequestKey, RequestKeyTaken, SiteBusy, Store, Transaction
 from shipyard_api.usecases.context import Caller
@@ -165,12 +165,12 @@ class CreateAction:
             LOG.warning("let through as asked", extra={"action": action.id, "revision": action.revision, **told})
         return Created(action, checked.told)
 
-    def foresee(self, request: ActionRequest, landmarks: Landmarks, revision: Revision | None) -> Checked:
+    def foresee(self, request: ActionRequest, heads: Heads, revision: Revision | None) -> Checked:
         """Return what the action would work from, and what would refuse it now. Changes nothing.
 
         ``revision``: as if that were committed; None for what is.
         """
-        checked = self.check(request, landmarks, revision)
+        checked = self.check(request, heads, revision)
         if checked.refused:
             return checked
         try:
@@ -182,12 +182,10 @@ class CreateAction:
             return checked.but(refused)
         return checked
 
-    def check(
-        self, request: ActionRequest, landmarks: Landmarks | None = None, planned: Revision | None = None
-    ) -> Checked:
+    def check(self, request: ActionRequest, heads: Heads | None = None, planned: Revision | None = None) -> Checked:
         """Return what the action would work from, or why it is refused. Changes nothing.
 
-        That another action runs is not looked at here: it may have ended before this one is stored. ``landmarks`` are
+        That another action runs is not looked at here: it may have ended before this one is stored. ``heads`` are
         read if they are not given; ``planned`` stands for the committed revision.
         """
         checked = self._understood(request)
@@ -195,8 +193,8 @@ class CreateAction:
         if parameters is None or checked.refused:
             return checked
         checks = CHECKS[request.name]
-        landmarks = landmarks or self.designs.landmarks()
-        revision = planned or committed_revision(landmarks)
+        heads = heads or self.designs.heads()
+        revision = planned or committed_revision(heads)
         checked = replace(checked, revision=revision)
         if checks.documents is DocumentChecks.NONE:
             return checked
@@ -205,7 +203,7 @@ class CreateAction:
                 Precondition("No committed configdocs", "Unable to locate a committed revision in Deckhand")
             )
         allowed = _allows_intermediate_commits(request, parameters)
-        between = self._intermediate_commits(landmarks, revision) if checks.commits else ()
+        between = self._intermediate_commits(heads, revision) if checks.commits else ()
         checked = replace(checked, allowed=allowed, intermediate=between)
         if between and not allowed:
             return checked.but(
@@ -221,7 +219,7 @@ class CreateAction:
         if design.inputs is None or (checked.wrong and not parameters.continues_on_fail):
             return checked.but(Invalid("Document validation failed", "InvalidConfigurationDocuments", design.findings))
         if request.name not in self.definitions:
-            return checked.but(self._not_yet(request.name, parameters, landmarks))
+            return checked.but(self._not_yet(request.name, parameters, heads))
         return checked
 
     def read(self, name: ActionName, revision: Revision) -> Design:
@@ -235,10 +233,10 @@ class CreateAction:
         except RenderingFailed as failed:
             return Design(findings=failed.findings)
 
-    def _not_yet(self, name: ActionName, parameters: Parameters, landmarks: Landmarks) -> ShipyardError:
+    def _not_yet(self, name: ActionName, parameters: Parameters, heads: Heads) -> ShipyardError:
         """Return why an action on single servers does not run: what is wrong with it, or that none does so far."""
         target = parameters.target_revision if name is ActionName.REDEPLOY_SERVER else TargetRevision.COMMITTED
-        revision = _revision_of(target, landmarks)
+        revision = _revision_of(target, heads)
         if revision is None:
             return Precondition(
                 "Target revision not found",
@@ -306,12 +304,12 @@ class CreateAction:
         allowed = request.allow_intermediate_commits
         return Checked(request=request, parameters=parameters, told=warnings, allowed=allowed, refused=strict)
 
-    def _intermediate_commits(self, landmarks: Landmarks, committed: Revision) -> Sequence[Revision]:
+    def _intermediate_commits(self, heads: Heads, committed: Revision) -> Sequence[Revision]:
         """Return what was committed since the last site action and that none was run on (seed 004).
 
         Without a site action so far it is as if there had been one on revision 0.
         """
-        acted_on = landmarks.with_any(*SITE_ACTIONS) or Revision(0)
+        acted_on = heads.with_any(*SITE_ACTIONS) or Revision(0)
         tags = [tag.value for tag in COMMITS]
         since = self.designs.revisions(tags=tags, after=acted_on, limit=_MOST_COMMITS)
         return [record.revision for record in since if record.revision < committed]
@@ -369,11 +367,11 @@ def _allows_intermediate_commits(request: ActionRequest, parameters: Parameters)
     return bool(parameters.allows_intermediate_commits or request.allow_intermediate_commits)
 
 
-def _revision_of(target: TargetRevision, landmarks: Landmarks) -> Revision | None:
+def _revision_of(target: TargetRevision, heads: Heads) -> Revision | None:
     match target:
         case TargetRevision.COMMITTED:
-            return committed_revision(landmarks)
+            return committed_revision(heads)
         case TargetRevision.LAST_SITE_ACTION:
-            return landmarks.with_any(*SITE_ACTIONS)
+            return heads.with_any(*SITE_ACTIONS)
         case TargetRevision.SUCCESSFUL_SITE_ACTION:
-            return landmarks.with_any(SITE_ACTIONS[0])
+            return heads.with_any(SITE_ACTIONS[0])

@@ -63,11 +63,11 @@ class PlanSite:
 
         Raises NotFound if the buffer is empty.
         """
-        landmarks = self.designs.landmarks()
-        revision = read_versions(self.designs, landmarks).of(version)
+        heads = self.designs.heads()
+        revision = read_versions(self.designs, heads).of(version)
         if revision is None and version is Version.BUFFER:
             raise NotFound("This revision does not exist", f"{version.value} version does not exist")
-        checked = self.create.foresee(request, landmarks, revision)
+        checked = self.create.foresee(request, heads, revision)
         design = checked.design or self._read(request.name, revision)
         strategy = _strategy(request.name, checked.parameters, design.inputs)
         return Plan(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from shipyard_api.domain.configdocs import Change, Revision, RevisionTag, Version
 from shipyard_api.domain.errors import NotFound
-from shipyard_api.ports.documents import DesignStore, Landmarks
+from shipyard_api.ports.documents import DesignStore, Heads
 
 COMMITS = (RevisionTag.COMMITTED, RevisionTag.ROLLBACK_COMMIT)
 SITE_ACTIONS = (RevisionTag.SITE_ACTION_SUCCESS, RevisionTag.SITE_ACTION_FAILURE)
@@ -45,23 +45,22 @@ class Versions:
         raise NotFound("Version does not exist", f"{version.value} version does not exist")
 
 
-def committed_revision(landmarks: Landmarks) -> Revision | None:
+def committed_revision(heads: Heads) -> Revision | None:
     """Return the revision in force."""
-    return landmarks.with_any(*COMMITS)
+    return heads.with_any(*COMMITS)
 
 
-def read_versions(designs: DesignStore, landmarks: Landmarks | None = None) -> Versions:
-    """Return the revisions of all versions as they stand; the landmarks are read if they are not given."""
-    landmarks = landmarks or designs.landmarks()
-    committed = committed_revision(landmarks)
-    changed = landmarks.head > (committed or 0) and any(
-        change is not Change.UNMODIFIED
-        for change in designs.differences(committed or Revision(0), landmarks.head).values()
+def read_versions(designs: DesignStore, heads: Heads | None = None) -> Versions:
+    """Return the revisions of all versions as they stand; the heads are read if they are not given."""
+    heads = heads or designs.heads()
+    committed = committed_revision(heads)
+    changed = heads.head > (committed or 0) and any(
+        change is not Change.UNMODIFIED for change in designs.differences(committed or Revision(0), heads.head).values()
     )
     return Versions(
-        head=landmarks.head,
+        head=heads.head,
         committed=committed,
-        buffer=landmarks.head if changed else None,
-        last_site_action=landmarks.with_any(*SITE_ACTIONS),
-        successful_site_action=landmarks.with_any(RevisionTag.SITE_ACTION_SUCCESS),
+        buffer=heads.head if changed else None,
+        last_site_action=heads.with_any(*SITE_ACTIONS),
+        successful_site_action=heads.with_any(RevisionTag.SITE_ACTION_SUCCESS),
     )

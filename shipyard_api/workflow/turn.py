@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 
-from shipyard_api import origin
+from shipyard_api import request_context
 from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepState
-from shipyard_api.origin import Origin
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.store import Claim, Fenced, Intent, Store, StoreUnavailable, Transaction
+from shipyard_api.request_context import RequestContext
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.step import (
     Act,
@@ -88,7 +88,7 @@ class Engine:
 
     def run(self, action: ActionId) -> None:
         """Run turns of the action until it must wait, has ended, or another worker has taken over."""
-        with origin.kept():
+        with request_context.restored():
             self._run(action)
 
     def _run(self, action: ActionId) -> None:
@@ -118,7 +118,7 @@ class Engine:
             claim = tx.turns.claim(action, now=self._clock.now(), worker=self._worker)
             if claim is None:
                 return Again.LATER
-            origin.begin(_origin(claim))
+            request_context.begin(_origin(claim))
             attempt = self._decide(tx, claim)
             committed_at = self._clock.monotonic()
         if isinstance(attempt, Again):
@@ -282,7 +282,7 @@ class Engine:
         return max(self._settle, (error.retry_after or 0.0) if isinstance(error, Busy) else 0.0)
 
 
-def _origin(claim: Claim) -> Origin:
+def _origin(claim: Claim) -> RequestContext:
     """Return for whom a turn works: whoever created the action, with the marker that they gave it."""
     fields = {"action": str(claim.action)} | ({"step": str(claim.step)} if claim.step else {})
-    return Origin(claim.context_marker, claim.user, fields)
+    return RequestContext(claim.context_marker, claim.user, fields)

@@ -45,7 +45,7 @@ class Home:
 
     @property
     def head(self) -> Revision:
-        return self.designs.landmarks().head
+        return self.designs.heads().head
 
     def put(self, collection: str, *documents: Document, base: Revision | None = None) -> Revision | None:
         """Load on top of the newest revision, or of ``base``."""

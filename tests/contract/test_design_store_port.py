@@ -69,7 +69,7 @@ def test_a_real_deckhand_is_among_the_stores() -> None:
 
 
 def test_an_empty_store_has_nothing(home: Home) -> None:
-    assert (home.head, home.designs.landmarks().newest) == (NONE, {})
+    assert (home.head, home.designs.heads().newest) == (NONE, {})
     assert home.designs.documents(NONE) == ()
     assert home.designs.differences(NONE, NONE) == {}
     assert list(home.designs.revisions(after=NONE, limit=10)) == []
@@ -554,18 +554,18 @@ def test_tags_change_no_contents(home: Home) -> None:
     assert home.since(made) == {"x": made}
 
 
-def test_landmarks_are_the_newest_of_each_tag(home: Home) -> None:
+def test_heads_are_the_newest_of_each_tag(home: Home) -> None:
     first, second, third, head = (home.load("a", thing("x", {"v": number})) for number in range(4))
     home.designs.tag(third, "committed", {})
     home.designs.tag(first, "committed", {})
     home.designs.tag(second, "site-action-failure", {})
     home.designs.tag(head, "of somebody else", {})
-    landmarks = home.designs.landmarks()
-    assert landmarks.head == head
-    assert landmarks.newest == {RevisionTag.COMMITTED: third, RevisionTag.SITE_ACTION_FAILURE: second}
-    either = landmarks.with_any(RevisionTag.SITE_ACTION_SUCCESS, RevisionTag.SITE_ACTION_FAILURE)
+    heads = home.designs.heads()
+    assert heads.head == head
+    assert heads.newest == {RevisionTag.COMMITTED: third, RevisionTag.SITE_ACTION_FAILURE: second}
+    either = heads.with_any(RevisionTag.SITE_ACTION_SUCCESS, RevisionTag.SITE_ACTION_FAILURE)
     assert either == second
-    assert landmarks.with_any(RevisionTag.SITE_ACTION_SUCCESS) is None
+    assert heads.with_any(RevisionTag.SITE_ACTION_SUCCESS) is None
 
 
 # Lists of revisions

@@ -43,7 +43,7 @@ def run(world: World) -> dict[str, tuple[str, str]]:
 
 
 def tags(world: World) -> set[RevisionTag]:
-    return set(world.designs().landmarks().newest) - {RevisionTag.COMMITTED}
+    return set(world.designs().heads().newest) - {RevisionTag.COMMITTED}
 
 
 def state(world: World) -> str:
@@ -349,5 +349,5 @@ def test_a_revision_can_have_failed_and_succeeded(worlds: Worlds) -> None:
     run(world)
 
     assert tags(world) == {RevisionTag.SITE_ACTION_FAILURE, RevisionTag.SITE_ACTION_SUCCESS}
-    landmarks = world.designs().landmarks()
-    assert landmarks.newest[RevisionTag.SITE_ACTION_SUCCESS] == landmarks.newest[RevisionTag.SITE_ACTION_FAILURE] == 1
+    heads = world.designs().heads()
+    assert heads.newest[RevisionTag.SITE_ACTION_SUCCESS] == heads.newest[RevisionTag.SITE_ACTION_FAILURE] == 1

@@ -36,7 +36,7 @@ class Desk:
 
     def load(self, collection: str, *, mode: BufferMode = BufferMode.REPLACE) -> Revision:
         """Load a collection that differs from all that was loaded before."""
-        nodes = [f"{collection}-{self.designs.landmarks().head}"]
+        nodes = [f"{collection}-{self.designs.heads().head}"]
         documents = small_design(nodes) if collection == "design" else [node_document(*nodes)]
         return LoadConfigdocs(self.designs, self.lock, DataSchemas())(collection, mode, documents).revision
 
@@ -128,7 +128,7 @@ def test_a_peer_that_takes_its_time_keeps_nobody_out(desk: Desk) -> None:
 
 
 def test_what_was_loaded_while_the_peers_looked_is_not_committed_unseen(desk: Desk) -> None:
-    looked_at = desk.designs.landmarks().head
+    looked_at = desk.designs.heads().head
 
     with pytest.raises(Conflict, match=f"revision {looked_at} was checked, {looked_at + 1} is in it") as refused:
         desk.commit(meanwhile(lambda: desk.load("other", mode=BufferMode.APPEND)))
@@ -147,7 +147,7 @@ def test_of_two_commits_of_different_buffers_one_is_refused(desk: Desk) -> None:
     with pytest.raises(Conflict, match="no documents in the buffer"):
         desk.commit(meanwhile(another_commits))
 
-    assert desk.committed() == [desk.designs.landmarks().head]
+    assert desk.committed() == [desk.designs.heads().head]
 
 
 def test_of_many_commits_at_once_one_commits(desk: Desk) -> None:
@@ -171,7 +171,7 @@ def test_of_many_commits_at_once_one_commits(desk: Desk) -> None:
         outcomes = [threads.submit(one_of_them) for _ in range(3)]
 
     assert sorted(one.result() for one in outcomes) == [False, False, True]
-    assert desk.committed() == [desk.designs.landmarks().head]
+    assert desk.committed() == [desk.designs.heads().head]
 
 
 def test_a_writer_who_is_at_it_when_the_peers_have_answered_keeps_the_commit_out(desk: Desk) -> None:
@@ -187,7 +187,7 @@ def test_a_writer_who_is_at_it_when_the_peers_have_answered_keeps_the_commit_out
 def test_what_commits_nothing_tells_what_it_found_of_the_buffer_that_it_saw(
     desk: Desk, mode: CommitMode, found: Sequence[Finding]
 ) -> None:
-    looked_at = desk.designs.landmarks().head
+    looked_at = desk.designs.heads().head
 
     outcome = desk.commit(meanwhile(lambda: desk.load("design"), *found), mode=mode)
 

@@ -10,7 +10,7 @@ from shipyard_api.domain.deployment_configuration import Patience
 from shipyard_api.domain.facts import GroupStatus, Phase, Reason
 from shipyard_api.domain.modes import Mode
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout import Move, Rollout, Roster
+from shipyard_api.domain.rollout import Membership, Move, Rollout
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy import GroupName
 from shipyard_api.workflow.step import Json
@@ -83,17 +83,17 @@ class RolloutState:
         fixed = _fixed(stored["fixed"])
         state = cls(
             fixed.inputs,
-            fixed=stored["fixed"] if fixed.roster is not None else "",
+            fixed=stored["fixed"] if fixed.membership is not None else "",
             since=stored["since"],
             failed=stored["failed"],
             kept=_nodes(stored.get("kept", ())),
             kept_from=stored.get("kept_from", ""),
         )
-        if fixed.roster is not None:
+        if fixed.membership is not None:
             watched = [_load_watch(one) for one in stored["rollout"]["running"]]
             state.watches = dict(watched)
             state.rollout = _load(
-                fixed.roster, state.inputs.configuration.mode, stored["rollout"], [move for move, _ in watched]
+                fixed.membership, state.inputs.configuration.mode, stored["rollout"], [move for move, _ in watched]
             )
         return state
 
@@ -121,10 +121,10 @@ def _load_watch(stored: Mapping[str, Any]) -> tuple[Move, Watch]:
 
 @dataclass(frozen=True, slots=True)
 class _Fixed:
-    """What does not change while the step runs. ``roster`` is None until the members are known."""
+    """What does not change while the step runs. ``membership`` is None until the members are known."""
 
     inputs: SiteInputs
-    roster: Roster | None
+    membership: Membership | None
 
 
 def _fixed_text(inputs: SiteInputs, rollout: Rollout | None) -> str:
@@ -136,7 +136,7 @@ def _fixed_text(inputs: SiteInputs, rollout: Rollout | None) -> str:
 def _fixed(text: str) -> _Fixed:
     stored = json.loads(text)
     inputs, members = SiteInputs.from_json(stored["inputs"]), stored["members"]
-    return _Fixed(inputs, None if members is None else Roster(inputs.strategy, members))
+    return _Fixed(inputs, None if members is None else Membership(inputs.strategy, members))
 
 
 def _dump(rollout: Rollout) -> dict[str, Any]:
@@ -153,12 +153,12 @@ def _dump(rollout: Rollout) -> dict[str, Any]:
     }
 
 
-def _load(roster: Roster, mode: Mode, stored: Mapping[str, Any], running: list[Move]) -> Rollout:
+def _load(membership: Membership, mode: Mode, stored: Mapping[str, Any], running: list[Move]) -> Rollout:
     nodes: dict[NodeName, NodeStatus] = {}
     for status, names in stored["nodes"].items():
         nodes |= dict.fromkeys(names, NodeStatus(status))
     return Rollout.taken_up(
-        roster,
+        membership,
         mode,
         nodes=nodes,
         groups={GroupName(name): GroupStatus(status) for name, status in stored["groups"].items()},

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from shipyard_api import origin
+from shipyard_api import request_context
 from shipyard_api.http import HttpClient, Options, Params, Response, retry_after, segment
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.yaml_stream import Limits, YamlFault, read_documents, write_documents
@@ -45,7 +45,7 @@ class DeckhandClient:
     """One Deckhand. Changes are sent once, but for taking a tag away; reads are repeated by ``http``.
 
     ``base_url`` ends in ``/api/v1.0``. ``token`` is asked before every request; on 401 ``renew_token`` is called and
-    the request, which had no effect, sent once more. Deckhand's log is told for whom we ask (``origin``). ``quotes`` is
+    the request, which had no effect, sent once more. Requests carry the headers of ``request_context``. ``scrubber`` is
     what Deckhand's texts go through. Seconds: ``connect_timeout``; ``read_timeout``, which is long because deployments
     let Deckhand render for 600 s; ``read_pause`` before ``http`` first repeats a read. ``largest_answer``: bytes.
     """
@@ -73,7 +73,7 @@ class DeckhandClient:
             max_body=largest_answer,
             verify=verify,
         )
-        self.quotes = self._http.quotes
+        self.scrubber = self._http.scrubber
         self._renew_token = renew_token
 
     def revisions(self) -> list[JsonObject]:
@@ -164,8 +164,8 @@ class DeckhandClient:
 
     def _send(self, method: str, path: str, *, params: Params = (), body: bytes | None = None) -> Response:
         """Return the answer to a request, sent a second time only if the first was turned away for its token."""
-        headers = origin.headers()
-        options: Options = {"params": params, "headers": headers, "marker": origin.marker()}
+        headers = request_context.headers()
+        options: Options = {"params": params, "headers": headers, "marker": request_context.marker()}
         if body is not None:
             headers["Content-Type"] = MEDIA_TYPE
             options["body"] = body
@@ -221,7 +221,7 @@ def _is_absent(answer: Response, *kinds: str) -> bool:
 
 
 def _denial(answer: Response) -> Denial:
-    status = answer.quotes.values(_status(answer))
+    status = answer.scrubber.values(_status(answer))
     return Denial(answer.status, kind_of(status), status, _fault(answer))
 
 
@@ -243,7 +243,7 @@ def _said(answer: Response) -> str:
     status = _status(answer)
     # From 500 on the text may be that of a database, with the statement's parameters, and these are the documents.
     text = kind_of(status) if answer.status >= 500 else said_in(status)
-    line = answer.quotes.line(text, LONGEST_DETAIL)
+    line = answer.scrubber.line(text, LONGEST_DETAIL)
     return f"answered {answer.status}: {line}" if line else f"answered {answer.status} without a reason"
 
 

@@ -21,8 +21,8 @@ from shipyard_api.domain.configdocs import (
 )
 from shipyard_api.domain.findings import Finding
 from shipyard_api.ports.documents import (
+    Heads,
     Json,
-    Landmarks,
     Overtaken,
     RenderingFailed,
     RevisionRecord,
@@ -65,11 +65,11 @@ class DeckhandDesigns:
 
     # Reading
 
-    def landmarks(self) -> Landmarks:
+    def heads(self) -> Heads:
         """Return where the versions are. Slow where there are many revisions."""
         listed = self._listed()
         newest = {tag: one.revision for one in listed for tag in RevisionTag if tag.value in one.tags}
-        return Landmarks(listed[-1].revision if listed else EMPTY, newest)
+        return Heads(listed[-1].revision if listed else EMPTY, newest)
 
     def revisions(self, *, tags: Some[str] = (), after: Revision, limit: int) -> Sequence[RevisionRecord]:
         """Return up to ``limit`` revisions after the given one, in order; with ``tags``, those that carry one."""
@@ -145,7 +145,7 @@ class DeckhandDesigns:
         if not any(entry.get("status") == "failure" for entry in entries):
             return ()
         written = [one.document for one in self.documents(revision)]
-        reported = self._client.quotes.values(entries)
+        reported = self._client.scrubber.values(entries)
         return translate.reported_findings(reported, written, translate.secrets_among(written))
 
     def fingerprint(self, text: bytes) -> str:
@@ -161,7 +161,7 @@ class DeckhandDesigns:
     ) -> Revision | None:
         """Make a revision that is ``base`` with this collection replaced; None if nothing would differ from ``base``.
 
-        May be repeated after Unavailable, with what ``landmarks`` then says is the newest. Raises Refused for what
+        May be repeated after Unavailable, with what ``heads`` then says is the newest. Raises Refused for what
         Deckhand cannot keep; what else is raised says the port.
         """
         self._check_head(head)
@@ -215,7 +215,7 @@ class DeckhandDesigns:
         return translate.tags_of(self._client.tags(revision))
 
     def _check_head(self, head: Revision) -> None:
-        if (newest := self.landmarks().head) != head:
+        if (newest := self.heads().head) != head:
             raise Overtaken(f"the newest revision is {newest}, no longer {head}")
 
     def _is_same(
@@ -261,7 +261,7 @@ class DeckhandDesigns:
         made = translate.made_by(answer)
         if made is None or made <= head:
             # A collection of which nothing is left, or nothing new: the number stands in the list only.
-            made = self.landmarks().head
+            made = self.heads().head
         return made if made != head else None
 
     def _rolled_back(self, target: Revision) -> Revision:

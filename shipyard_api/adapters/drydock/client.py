@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from shipyard_api import origin
+from shipyard_api import request_context
 from shipyard_api.http import HttpClient, Params, Response, retry_after, segment
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, Marker
-from shipyard_api.quotes import Quotes
+from shipyard_api.scrubbing import Scrubber
 
 from .translate import SYSTEM, JsonObject, context_marker
 
@@ -22,8 +22,8 @@ class DrydockClient:
     """One Drydock. Effects are sent once; reads are repeated by ``http``, questions asked by POST here.
 
     ``base_url`` ends in ``/api/v1.0``. ``token`` is asked before every request; on 401 ``renew_token`` is called and
-    the request, which had no effect, sent once more. Drydock's log is told for whom we ask, and by which marker: that
-    of ``origin``, unless the call has one of its own. ``quotes`` is what Drydock's texts go through. Seconds:
+    the request, which had no effect, sent once more. Requests carry marker and user:
+    those of ``request_context`` unless the call has its own. ``scrubber`` cleans Drydock's texts. Seconds:
     ``connect_timeout``; ``poll_timeout`` for a task and health; ``read_timeout`` for everything that makes Drydock load
     a design, ask MAAS or list its past; ``read_pause`` before ``http`` first repeats a read; ``retry_pause`` before a
     node filter answered with 500 is asked again, which happens ``filter_retries`` times (the contract's Shipyard:
@@ -45,14 +45,14 @@ class DrydockClient:
         sleep: Callable[[float], None] = time.sleep,
         verify: bool | str = True,
     ) -> None:
-        self.quotes = Quotes()
+        self.scrubber = Scrubber()
 
         def http(read_timeout: float) -> HttpClient:
             return HttpClient(
                 base_url,
                 system=SYSTEM,
                 credentials=lambda: {"X-Auth-Token": token()},
-                quotes=self.quotes,
+                scrubber=self.scrubber,
                 connect_timeout=connect_timeout,
                 read_timeout=read_timeout,
                 total_timeout=2 * read_timeout,
@@ -143,7 +143,7 @@ class DrydockClient:
             return _json_object(answer)
         if answer.status == 500 and "attribute" in str(_json_object(answer).get("message")):
             # It goes on with nothing in hand and trips over that (contract drydock, section 10).
-            detail = f"Drydock could not fetch the design {self.quotes(design)} ({_said(answer)})"
+            detail = f"Drydock could not fetch the design {self.scrubber(design)} ({_said(answer)})"
             raise Refused(SYSTEM, answer.operation, detail)
         return _expected(answer).object()
 
@@ -163,7 +163,7 @@ class DrydockClient:
         marker: str = "",
     ) -> Response:
         """Return the answer to a request, sent a second time only if the first was turned away for its token."""
-        headers = origin.headers()
+        headers = request_context.headers()
         if logged := context_marker(marker or headers.pop("X-Context-Marker", "")):
             headers["X-Context-Marker"] = logged
         answer = http.send(method, path, params=params, json=body, headers=headers, marker=marker)
@@ -192,7 +192,7 @@ def _said(answer: Response) -> str:
     """Return status and reason in one line, from any of Drydock's three error bodies."""
     body = _json_object(answer)
     text = str(body.get("message") or body.get("title") or "")
-    line = answer.quotes.line(text, LONGEST_DETAIL)
+    line = answer.scrubber.line(text, LONGEST_DETAIL)
     return f"answered {answer.status}: {line}" if line else f"answered {answer.status} without a reason"
 
 

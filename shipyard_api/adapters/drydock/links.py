@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from urllib.parse import unquote, urlsplit
 
-from shipyard_api import origin
+from shipyard_api import request_context
 from shipyard_api.http import HttpClient
 from shipyard_api.ports.errors import Refused, Unavailable
 
@@ -37,16 +37,16 @@ class DrydockLinks:
             max_body=LARGEST,
             read_attempts=1,
         )
-        self._http.quotes.hide_address(design_url)
+        self._http.scrubber.hide_address(design_url)
 
     def fetch(self, address: str) -> str:
         """Return the text, which is JSON: a page of some proxy in between is not what was asked for."""
         base = f"{self._http.base_url}/"
         if not address.startswith(base) or {".", ".."} & set(unquote(urlsplit(address).path).split("/")):
             raise Refused(SYSTEM, "link", "the address is not one of Drydock's own")
-        answer = self._http.get(address.removeprefix(base), headers=origin.headers())
+        answer = self._http.get(address.removeprefix(base), headers=request_context.headers())
         if not answer.ok:
             kind = Refused if answer.status < 500 else Unavailable
             raise kind(SYSTEM, answer.operation, f"answered {answer.status}")
         answer.json()
-        return answer.quotes.json(answer.text)
+        return answer.scrubber.json(answer.text)

@@ -9,7 +9,6 @@ from typing import Any
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.selectors import Selector
-from shipyard_api.origin import carried
 from shipyard_api.ports.errors import PeerError, Refused
 from shipyard_api.ports.provisioner import (
     Capabilities,
@@ -23,6 +22,7 @@ from shipyard_api.ports.provisioner import (
     Work,
     each_report,
 )
+from shipyard_api.request_context import propagated
 
 from . import results, translate
 from .client import DrydockClient
@@ -71,8 +71,8 @@ class DrydockProvisioner:
         translate.check_design_template(design_url)
         self._client = client
         # Drydock is told the address, with the password that is in it, and may quote either.
-        client.quotes.hide_address(design_url)
-        self._quotes = client.quotes
+        client.scrubber.hide_address(design_url)
+        self._scrubber = client.scrubber
         self._design_url = design_url
         self._threads = threads
         self._verify_after_prepare = verify_after_prepare
@@ -88,7 +88,7 @@ class DrydockProvisioner:
 
     def validate_design(self, design: str) -> tuple[Finding, ...]:
         """Return Drydock's findings, of which a valid design has some 18 (Info). May take minutes."""
-        return translate.findings(self._client.validate_design(design), self._quotes)
+        return translate.findings(self._client.validate_design(design), self._scrubber)
 
     def select_nodes(self, design: str, groups: Sequence[tuple[Selector, ...]]) -> tuple[frozenset[NodeName], ...]:
         """Return the nodes of each tuple of selectors, each distinct question asked once. May take minutes.
@@ -97,7 +97,7 @@ class DrydockProvisioner:
         """
         everyone = self._names(design, None)
         if not everyone:
-            reason = f"the design {self._quotes(design)} names no node, or Drydock could not read it"
+            reason = f"the design {self._scrubber(design)} names no node, or Drydock could not read it"
             raise Refused(self.name, "select_nodes", reason)
         filters = [translate.node_filter(selectors) for selectors in groups]
         distinct = {repr(one): one for one in filters if one is not None}
@@ -106,7 +106,7 @@ class DrydockProvisioner:
             return self._names(design, one)
 
         with ThreadPoolExecutor(max_workers=self._threads, thread_name_prefix="drydock-nodefilter") as pool:
-            answers = pool.map(carried(ask), distinct.values())
+            answers = pool.map(propagated(ask), distinct.values())
             found = dict(zip(distinct, answers, strict=True))
         return tuple(everyone if one is None else found[repr(one)] for one in filters)
 
@@ -114,7 +114,7 @@ class DrydockProvisioner:
         """Return the machines of MAAS as Drydock shows them. Slow on large sites."""
 
         def told(one: Mapping[str, Any], key: str) -> str:
-            return self._quotes(str(one.get(key) or "unknown"))
+            return self._scrubber(str(one.get(key) or "unknown"))
 
         return [
             NodeCondition(name, told(one, "status_name"), told(one, "power_state"))
@@ -145,7 +145,7 @@ class DrydockProvisioner:
             report = self._verified(report)
         if report.state is JobState.ENDED and not report.ok:
             report = self._explained(report)
-        return self._quotes.report(report)
+        return self._scrubber.report(report)
 
     def reports(self, jobs: Mapping[JobId, Work]) -> Reports:
         """Return how the tasks stand, each asked for on its own."""

@@ -11,7 +11,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.selectors import Selector, selects_every_node
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import JobId, Marker, Operation, Wipe, Work
-from shipyard_api.quotes import Quotes, without_users
+from shipyard_api.scrubbing import Scrubber, without_users
 
 SYSTEM = "Drydock"
 LONGEST_DESIGN_REFERENCE = 128  # characters; a longer one makes the creation of a task fail with 500
@@ -163,15 +163,15 @@ def created_at(task: JsonObject) -> datetime | None:
     return created.replace(tzinfo=UTC) if created.tzinfo is None else created.astimezone(UTC)
 
 
-def findings(status: JsonObject, quotes: Quotes) -> tuple[Finding, ...]:
+def findings(status: JsonObject, scrubber: Scrubber) -> tuple[Finding, ...]:
     """Return what a Status object says of a design; a failure without a failing message gets one from its summary.
 
     Without any details it is no validation, and all that it says is one error (contract: shipyard-rest, 5.5).
     """
     details = status.get("details")
     if not isinstance(details, Mapping):
-        return (Finding(SYSTEM, Level.ERROR, quotes(json.dumps(status), _LONGEST_ANSWER), source=SYSTEM),)
-    status = quotes.values(status)
+        return (Finding(SYSTEM, Level.ERROR, scrubber(json.dumps(status), _LONGEST_ANSWER), source=SYSTEM),)
+    status = scrubber.values(status)
     messages = status["details"].get("messageList")
     found = tuple(_finding(message) for message in messages or () if isinstance(message, Mapping))
     failed = str(status.get("status")).lower() != "success"

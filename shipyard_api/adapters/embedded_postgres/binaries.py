@@ -32,7 +32,7 @@ class Binaries:
         return str(self.directory / name)
 
 
-# PostgreSQL's programs start each other through a shell, with their path between double quotes.
+# PostgreSQL's programs start each other through a shell, with their path between double scrubber.
 _MISREAD = frozenset('"$`\\')
 
 

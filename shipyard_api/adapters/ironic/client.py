@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from shipyard_api.http import Headers, HttpClient, Options, Params, Response, retry_after, segment
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
-from shipyard_api.quotes import Quotes
+from shipyard_api.scrubbing import Scrubber
 
 SYSTEM = "Ironic"
 NEWEST = 115  # of the versions 1.N, the highest that this adapter was tried with
@@ -58,7 +58,7 @@ class IronicClient:
     ) -> None:
         if token and basic:
             raise ValueError("Ironic takes a token or a user with a password, not both")
-        self.quotes = Quotes(basic[1]) if basic else Quotes()
+        self.scrubber = Scrubber(basic[1]) if basic else Scrubber()
         secret = base64.b64encode(":".join(basic).encode()).decode() if basic else ""
 
         def credentials() -> Headers:
@@ -71,7 +71,7 @@ class IronicClient:
                 address.rstrip("/").removesuffix("/v1"),
                 system=SYSTEM,
                 credentials=credentials,
-                quotes=self.quotes,
+                scrubber=self.scrubber,
                 connect_timeout=connect_timeout,
                 read_timeout=read_timeout,
                 total_timeout=2 * read_timeout,
@@ -162,7 +162,7 @@ class IronicClient:
             try:
                 self._http = self._http or self._opened(address)
             except ValueError as error:
-                raise Refused(SYSTEM, "address", f"{self.quotes(address)} cannot be used: {error}") from error
+                raise Refused(SYSTEM, "address", f"{self.scrubber(address)} cannot be used: {error}") from error
             return self._http
 
     def _negotiated(self) -> int:
@@ -245,4 +245,4 @@ def _text(answer: Response) -> str:
         return ""
     if isinstance(inner, dict):
         inner = inner.get("faultstring") or inner.get("message")
-    return answer.quotes.line(str(inner or ""), LONGEST_TEXT)
+    return answer.scrubber.line(str(inner or ""), LONGEST_TEXT)

@@ -12,7 +12,6 @@ from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.selectors import Selector, select
-from shipyard_api.origin import carried
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import (
     Capabilities,
@@ -27,6 +26,7 @@ from shipyard_api.ports.provisioner import (
     Work,
     each_report,
 )
+from shipyard_api.request_context import propagated
 
 from . import site, translate
 from .changes import Load
@@ -94,7 +94,7 @@ class IronicProvisioner:
         self._habits = Habits(inspect, undo_failed, remove)
         self._threads = threads
         self._span = span
-        self._quotes = client.quotes
+        self._scrubber = client.scrubber
         self._mover = Mover(client, sleep=sleep)
         # What cannot be written on a node while it is moving, by job; () for a node that was looked at.
         self._left_out: dict[str, dict[NodeName, tuple[str, ...]]] = {}
@@ -124,7 +124,7 @@ class IronicProvisioner:
     def conditions(self) -> Sequence[NodeCondition]:
         """Return every node of Ironic with its provision state; one without a name goes by its UUID."""
         listed = self._client.nodes(("uuid", "name", "provision_state", "power_state"))
-        told = (replace(one, status=self._quotes(one.status)) for one in map(translate.condition, listed))
+        told = (replace(one, status=self._scrubber(one.status)) for one in map(translate.condition, listed))
         return sorted(told, key=lambda condition: condition.name)
 
     def submit(self, marker: Marker, work: Work) -> JobId:
@@ -184,7 +184,7 @@ class IronicProvisioner:
 
         def report(job: JobId, work: Work) -> JobReport:
             if work.operation in site.OPERATIONS:
-                return self._quotes.report(site.report(self._client, job, work.operation))
+                return self._scrubber.report(site.report(self._client, job, work.operation))
             return self._report(job, work, nodes)
 
         return report
@@ -262,7 +262,7 @@ class IronicProvisioner:
         for one in standings:
             self._remember(job, one.name, one.node.left_out if one.node else None)
         failed = {name: what.why for name, what in decided.items() if isinstance(what, Failed)}
-        failed = {name: self._load(job, name).shown(name, self._quotes(why)) for name, why in failed.items()}
+        failed = {name: self._load(job, name).shown(name, self._scrubber(why)) for name, why in failed.items()}
         succeeded = frozenset(name for name, what in decided.items() if isinstance(what, Done))
         ended = len(failed) + len(succeeded) == len(decided)
         notes = list(troubles[:MOST_TROUBLES])
@@ -303,7 +303,7 @@ class IronicProvisioner:
                 return error
 
         with ThreadPoolExecutor(max_workers=self._threads, thread_name_prefix="ironic") as pool:
-            return list(pool.map(carried(attempt), things))
+            return list(pool.map(propagated(attempt), things))
 
 
 def _standings(job: Job, names: Sequence[NodeName], nodes: Mapping[NodeName, Node]) -> list[_Standing]:

@@ -21,7 +21,7 @@ from requests.structures import CaseInsensitiveDict
 
 from shipyard_api import http
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
-from shipyard_api.quotes import Quotes
+from shipyard_api.scrubbing import Scrubber
 
 from .options import KeystoneOptions, Scope
 
@@ -61,7 +61,7 @@ class KeystoneClient:
             connect_timeout=options.connect_timeout_seconds,
             read_timeout=options.read_timeout_seconds,
             total_timeout=options.read_timeout_seconds,
-            quotes=Quotes(options.password),
+            scrubber=Scrubber(options.password),
             verify=options.ca_file or True,
         )
         self._options = options
@@ -173,4 +173,4 @@ def _text(answer: http.Response) -> str:
         return ""
     error = body.get("error") if isinstance(body, dict) else None
     text = error.get("message") if isinstance(error, dict) else None
-    return answer.quotes.line(str(text or ""), LONGEST_TEXT)
+    return answer.scrubber.line(str(text or ""), LONGEST_TEXT)

@@ -15,7 +15,7 @@ from shipyard_api.adapters.kubernetes.access import Access, connection
 from shipyard_api.adapters.kubernetes.translate import JsonObject, one_line
 from shipyard_api.http import retry_after
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
-from shipyard_api.quotes import Quotes
+from shipyard_api.scrubbing import Scrubber
 
 SYSTEM = "Kubernetes"
 OPERATION = "GET /api/v1/nodes"
@@ -46,7 +46,7 @@ class KubernetesClient:
     ) -> None:
         timeout = httpx2.Timeout(read_timeout, connect=connect_timeout)
         self._connection = connection(access, timeout)
-        self.quotes = Quotes(*self._connection.secrets)
+        self.scrubber = Scrubber(*self._connection.secrets)
         self._connect_timeout, self._read_timeout = connect_timeout, read_timeout
         self._pauses = [first_pause * 2**attempt for attempt in range(_ATTEMPTS - 1)]
         self._page = page
@@ -79,7 +79,7 @@ class KubernetesClient:
             listed = self._expected(answer).object()
             items = listed.get("items") or []
             if listed.get("kind") != "NodeList" or not isinstance(items, list):
-                kind = one_line(self.quotes(str(listed.get("kind"))), 100)
+                kind = one_line(self.scrubber(str(listed.get("kind"))), 100)
                 raise Unavailable(SYSTEM, OPERATION, f"answered {answer.status}, but of kind {kind}, not NodeList")
             yield [one for one in items if isinstance(one, dict)]
             metadata = listed.get("metadata")
@@ -111,7 +111,7 @@ class KubernetesClient:
             # Relative, so that a URL with a path of its own keeps it: API servers stand behind gateways.
             with self._connection.client.stream("GET", "api/v1/nodes", params=dict(params)) as raw:
                 # A kubeconfig may name a file with a token, which is read for every request.
-                self.quotes.hide_passing(raw.request.headers.get("authorization", "").rpartition(" ")[2])
+                self.scrubber.hide_passing(raw.request.headers.get("authorization", "").rpartition(" ")[2])
                 body = b"".join(self._pieces(raw, deadline))
                 return _Answer(raw.status_code, {name.lower(): value for name, value in raw.headers.items()}, body)
         except (httpx2.HTTPError, ConfigError, OSError, UnicodeError) as error:
@@ -146,7 +146,7 @@ class KubernetesClient:
         """Return the answer if it is a success, else raise what it means."""
         if answer.status == 200:
             return answer
-        text = one_line(self.quotes(answer.text), LONGEST_TEXT)
+        text = one_line(self.scrubber(answer.text), LONGEST_TEXT)
         said = f"answered {answer.status}: {text}" if text else f"answered {answer.status} without a reason"
         if answer.status == 429 or (answer.status == 503 and "retry-after" in answer.headers):
             pause = retry_after(answer.headers, now=datetime.now(UTC))

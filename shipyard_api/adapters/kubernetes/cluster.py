@@ -18,4 +18,4 @@ class KubernetesCluster:
 
     def readiness(self, nodes: Collection[NodeName]) -> Mapping[NodeName, Readiness]:
         """Return how each of these nodes stands, by one listing of them all (for none, without asking)."""
-        return translate.readiness(self._client.nodes(), nodes, self._client.quotes) if nodes else {}
+        return translate.readiness(self._client.nodes(), nodes, self._client.scrubber) if nodes else {}

@@ -5,7 +5,7 @@ from typing import Any
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.cluster import Readiness
-from shipyard_api.quotes import Quotes
+from shipyard_api.scrubbing import Scrubber
 
 LONGEST_WHY = 500  # characters
 
@@ -14,7 +14,9 @@ JsonObject = Mapping[str, Any]
 _HOSTNAME = "kubernetes.io/hostname"
 
 
-def readiness(objects: Iterable[JsonObject], nodes: Collection[NodeName], quotes: Quotes) -> dict[NodeName, Readiness]:
+def readiness(
+    objects: Iterable[JsonObject], nodes: Collection[NodeName], scrubber: Scrubber
+) -> dict[NodeName, Readiness]:
     """Return how each of the nodes stands, by the Node objects of the whole cluster.
 
     An object is a node's if it has its name, in lower case as Kubernetes wants names, else if it is labelled as the
@@ -26,21 +28,21 @@ def readiness(objects: Iterable[JsonObject], nodes: Collection[NodeName], quotes
         metadata = _mapping(each.get("metadata"))
         by_name[str(metadata.get("name") or "")] = each
         by_host.setdefault(str(_mapping(metadata.get("labels")).get(_HOSTNAME) or "").lower(), each)
-    return {node: _readiness(by_name.get(node.lower()) or by_host.get(node.lower()), quotes) for node in nodes}
+    return {node: _readiness(by_name.get(node.lower()) or by_host.get(node.lower()), scrubber) for node in nodes}
 
 
-def _readiness(node: JsonObject | None, quotes: Quotes) -> Readiness:
+def _readiness(node: JsonObject | None, scrubber: Scrubber) -> Readiness:
     if node is None:
         return Readiness(ready=False, why="not in the cluster")
     leaving = _mapping(node.get("metadata")).get("deletionTimestamp")
     if leaving:
-        return Readiness(ready=False, why=one_line(quotes(f"being deleted since {leaving}"), LONGEST_WHY))
+        return Readiness(ready=False, why=one_line(scrubber(f"being deleted since {leaving}"), LONGEST_WHY))
     conditions = _mapping(node.get("status")).get("conditions")
     for condition in conditions if isinstance(conditions, list) else ():
         # By its type: where it stands in the list depends on who else writes conditions.
         if isinstance(condition, dict) and condition.get("type") == "Ready":
             ready = condition.get("status") == "True"
-            return Readiness(ready, "" if ready else one_line(quotes(_why(condition)), LONGEST_WHY))
+            return Readiness(ready, "" if ready else one_line(scrubber(_why(condition)), LONGEST_WHY))
     return Readiness(ready=False, why="in the cluster, but its kubelet has not said whether it is ready")
 
 

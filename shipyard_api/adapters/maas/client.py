@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from shipyard_api.http import HttpClient, Params, Response, retry_after, segment
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
-from shipyard_api.quotes import Quotes
+from shipyard_api.scrubbing import Scrubber
 
 from .oauth import ApiKey, signer
 
@@ -51,13 +51,13 @@ class MaasClient:
         verify: bool | str = True,
     ) -> None:
         key = ApiKey.parse(api_key)
-        self.quotes = Quotes(api_key.strip(), key.token, key.secret)
+        self.scrubber = Scrubber(api_key.strip(), key.token, key.secret)
         self._http = HttpClient(
             base_url,
             system=SYSTEM,
             headers={"Accept": "application/json"},
             credentials=signer(key, now),
-            quotes=self.quotes,
+            scrubber=self.scrubber,
             connect_timeout=connect_timeout,
             read_timeout=read_timeout,
             total_timeout=4 * read_timeout,
@@ -222,5 +222,5 @@ def _said(answer: Response) -> str:
         body = "; ".join(text.removeprefix("__all__: ") for text in texts)
     elif isinstance(body, list):
         body = "; ".join(map(str, body))
-    line = answer.quotes.line(str(body), LONGEST_DETAIL)
+    line = answer.scrubber.line(str(body), LONGEST_DETAIL)
     return f"answered {answer.status}: {line}" if line else f"answered {answer.status} without a reason"

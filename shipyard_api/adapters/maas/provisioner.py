@@ -10,7 +10,6 @@ from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.selectors import Selector, select
-from shipyard_api.origin import carried
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import (
     Capabilities,
@@ -25,6 +24,7 @@ from shipyard_api.ports.provisioner import (
     Work,
     each_report,
 )
+from shipyard_api.request_context import propagated
 
 from . import marks, translate
 from .client import SYSTEM, JsonObject, MaasClient
@@ -105,8 +105,8 @@ class MaasProvisioner:
     def conditions(self) -> Sequence[NodeCondition]:
         """Return every machine that our user may see; takes tens of seconds where there are hundreds."""
         machines = map(translate.read_machine, self._client.machines())
-        quotes = self._client.quotes
-        told = (replace(one, status=quotes(one.status)) for one in map(translate.condition, machines))
+        scrubber = self._client.scrubber
+        told = (replace(one, status=scrubber(one.status)) for one in map(translate.condition, machines))
         return sorted(told, key=lambda one: one.name)
 
     def submit(self, marker: Marker, work: Work) -> JobId:
@@ -168,7 +168,7 @@ class MaasProvisioner:
                 told = self._told(job, record, rounds[job].advance(rounds[job].look(machines)))
             else:
                 told = self._site_report(job, work)
-            return self._client.quotes.report(told)
+            return self._client.scrubber.report(told)
 
         return report
 
@@ -276,5 +276,5 @@ class MaasProvisioner:
         if not asked:
             return {}
         with ThreadPoolExecutor(max_workers=self._options.threads, thread_name_prefix="maas-events") as pool:
-            told = zip(asked, pool.map(carried(newest), asked), strict=True)
+            told = zip(asked, pool.map(propagated(newest), asked), strict=True)
             return {node: event for node, event in told if event is not None}

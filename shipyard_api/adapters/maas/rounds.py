@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.origin import carried
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, Operation, Wipe, Work
+from shipyard_api.request_context import propagated
 
 from .client import JsonObject, MaasClient
 from .decisions import (
@@ -117,7 +117,7 @@ class Round:
             and not seen.machine.locked
         ]
         with self._pool() as pool:
-            return [error for error in pool.map(carried(abort), running) if error is not None]
+            return [error for error in pool.map(propagated(abort), running) if error is not None]
 
     def _each(self, due: list[tuple[NodeName, Seen]], may_release: bool) -> dict[NodeName, Seen]:
         def begin(item: tuple[NodeName, Seen]) -> tuple[NodeName, Seen]:
@@ -129,7 +129,7 @@ class Round:
         if not due:
             return {}
         with self._pool() as pool:
-            return dict(pool.map(carried(begin), due))
+            return dict(pool.map(propagated(begin), due))
 
     def _attempt(self, seen: Seen) -> Seen:
         """Begin the operation. Only a refusal that the machine's own state confirms fails the node."""

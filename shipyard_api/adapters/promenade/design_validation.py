@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from shipyard_api import origin
+from shipyard_api import request_context
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
 from shipyard_api.http import HttpClient, Response
 from shipyard_api.ports.errors import Unavailable
@@ -34,9 +34,9 @@ class PromenadeValidation:
 
         A design that Promenade could not fetch is an error among the messages: it does not tell one from the other.
         """
-        self._http.quotes.hide_address(design)
+        self._http.scrubber.hide_address(design)
         body = {"rel": "design", "href": design, "type": "application/x-yaml"}
-        answer = self._http.post("validatedesign", json=body, headers=origin.headers())
+        answer = self._http.post("validatedesign", json=body, headers=request_context.headers())
         if answer.status not in (200, 400):
             raise Unavailable(SYSTEM, answer.operation, f"answered {answer.status}, which is no validation")
         return tuple(_finding(one) for one in _messages(answer))
@@ -44,11 +44,11 @@ class PromenadeValidation:
 
 def _messages(answer: Response) -> Sequence[Mapping[str, Any]]:
     """Return the messages; an answer without any details is one error (contract: shipyard-rest, 5.5)."""
-    status = answer.quotes.values(answer.json())
+    status = answer.scrubber.values(answer.json())
     details = status.get("details") if isinstance(status, dict) else None
     listed = details.get("messageList") if isinstance(details, dict) else None
     if not isinstance(listed, list):
-        return [{"message": answer.quotes(answer.text, _LONGEST), "error": True}]
+        return [{"message": answer.scrubber(answer.text, _LONGEST), "error": True}]
     return [one if isinstance(one, dict) else {"message": str(one), "error": True} for one in listed]
 
 

@@ -95,5 +95,5 @@ def _rule(schema: Any, path: list[str | int]) -> str:
 
 
 def _short(message: str) -> str:
-    """Return the message without the middle of a very long value that it quotes."""
+    """Return the message without the middle of a very long value that it scrubber."""
     return message if len(message) <= 400 else f"{message[:200]} … {message[-180:]}"

@@ -36,7 +36,7 @@ def commit_again(site: Site, number: int) -> int:
     """Put one more revision into force."""
     site.admin.load(f"extra{number}", document("a/B/v1", f"extra{number}", {}))
     assert site.admin.commit().status == falcon.HTTP_200
-    return int(site.designs.landmarks().head)
+    return int(site.designs.heads().head)
 
 
 def acted_on(site: Site, revision: int, tag: RevisionTag = RevisionTag.SITE_ACTION_SUCCESS) -> None:

@@ -22,7 +22,7 @@ def busy(site: Site) -> Site:
     for number, tag in ((1, RevisionTag.SITE_ACTION_SUCCESS), (2, RevisionTag.SITE_ACTION_FAILURE), (3, None)):
         site.commit(*small_design([f"n{number}"]))
         if tag:
-            site.designs.tag(site.designs.landmarks().head, tag.value, {})
+            site.designs.tag(site.designs.heads().head, tag.value, {})
     change(site, *small_design(["n4"]), collection="design")
     return site
 

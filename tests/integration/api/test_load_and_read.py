@@ -32,7 +32,7 @@ def committed(site: Site, collection: str, *documents: dict[str, Any]) -> None:
 
 def act(site: Site, tag: RevisionTag) -> None:
     """Mark the committed revision as a site action does."""
-    site.designs.tag(site.designs.landmarks().head, tag.value, {})
+    site.designs.tag(site.designs.heads().head, tag.value, {})
 
 
 def test_a_load_answers_where_the_collection_is(site: Site) -> None:

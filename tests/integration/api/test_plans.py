@@ -409,7 +409,7 @@ def test_what_a_plan_is_made_of_is_read_once(
 
     assert (found["refused"] or {}).get("title") == refused
     assert found["groups"] != []
-    once = ("landmarks", "read_design", "parse_configuration", "parse_parameters")
+    once = ("heads", "read_design", "parse_configuration", "parse_parameters")
     assert {name: called[name] for name in once} == dict.fromkeys(once, 1)
 
 

@@ -39,7 +39,7 @@ def designs(engine: sa.Engine) -> SqlDesigns:
 def put(
     designs: SqlDesigns, base: int, collection: Collection, *documents: Document, head: int | None = None
 ) -> Revision | None:
-    newest = designs.landmarks().head if head is None else Revision(head)
+    newest = designs.heads().head if head is None else Revision(head)
     return designs.put(collection, documents, base=Revision(base), head=newest)
 
 
@@ -76,9 +76,9 @@ def test_it_has_a_name_for_operators(designs: SqlDesigns) -> None:
 
 
 def test_before_the_first_there_is_revision_0(designs: SqlDesigns) -> None:
-    landmarks = designs.landmarks()
+    heads = designs.heads()
 
-    assert (landmarks.head, landmarks.newest) == (0, {})
+    assert (heads.head, heads.newest) == (0, {})
     assert designs.documents(EMPTY) == designs.documents(EMPTY, A) == ()
     assert designs.differences(EMPTY, EMPTY) == {}
     assert numbers(designs) == []
@@ -117,7 +117,7 @@ def test_a_put_by_somebody_who_has_not_seen_the_newest_is_overtaken(designs: Sql
     with pytest.raises(Overtaken):  # also where nothing would change
         put(designs, 2, A, doc("two"), head=seen)
 
-    assert designs.landmarks().head == 2
+    assert designs.heads().head == 2
 
 
 def test_a_document_is_kept_as_it_was_written(designs: SqlDesigns) -> None:
@@ -426,17 +426,17 @@ def test_a_document_less_is_a_difference(designs: SqlDesigns) -> None:
 # --- tags and lists
 
 
-def test_landmarks(designs: SqlDesigns) -> None:
+def test_heads(designs: SqlDesigns) -> None:
     for number in range(5):
         put(designs, number, A, doc(f"d{number}"))
     for revision, tag in ((1, "committed"), (3, "committed"), (1, "site-action-success"), (2, "site-action-failure")):
         designs.tag(Revision(revision), tag, {})
     designs.tag(Revision(5), "something else", {})
 
-    landmarks = designs.landmarks()
+    heads = designs.heads()
 
-    assert landmarks.head == 5
-    assert landmarks.newest == {
+    assert heads.head == 5
+    assert heads.newest == {
         RevisionTag.COMMITTED: 3,
         RevisionTag.SITE_ACTION_SUCCESS: 1,
         RevisionTag.SITE_ACTION_FAILURE: 2,
@@ -461,7 +461,7 @@ def test_taking_a_tag_away(designs: SqlDesigns) -> None:
         designs.untag(Revision(1), "committed")
 
     assert designs.revision(Revision(1)).tags == {"other": {"for": "other"}}
-    assert designs.landmarks().newest == {}
+    assert designs.heads().newest == {}
 
 
 def test_the_list_goes_page_by_page(designs: SqlDesigns) -> None:
@@ -578,9 +578,9 @@ def test_documents_that_make_no_design(designs: SqlDesigns) -> None:
 
 def test_no_call_sends_more_statements_as_history_grows(designs: SqlDesigns, engine: sa.Engine) -> None:
     def costs() -> dict[str, int]:
-        head = designs.landmarks().head
+        head = designs.heads().head
         calls: dict[str, Callable[[], object]] = {
-            "landmarks": designs.landmarks,
+            "heads": designs.heads,
             "list": lambda: designs.revisions(tags=["x", "y"], after=EMPTY, limit=1000),
             "documents": lambda: designs.documents(head),
             "differences": lambda: designs.differences(Revision(1), head),
@@ -599,12 +599,12 @@ def test_no_call_sends_more_statements_as_history_grows(designs: SqlDesigns, eng
     designs.fingerprint(b"")  # the first one makes a key
     first = costs()
     for number in range(25):
-        head = designs.landmarks().head
+        head = designs.heads().head
         put(designs, head, A, *(doc(f"d{other}", number) for other in range(30)))
         designs.tag(head, "x", {})
 
     assert costs() == first
-    assert (first["landmarks"], first["list"], first["documents"]) == (1, 1, 1)
+    assert (first["heads"], first["list"], first["documents"]) == (1, 1, 1)
     assert first["put"] <= 8
 
 
@@ -619,7 +619,7 @@ def test_the_newest_of_a_tag_is_looked_up_whatever_the_history(designs: SqlDesig
             connection.execute(sa.text(statement))
 
     with statements(engine) as sent:
-        assert designs.landmarks().newest == {RevisionTag.COMMITTED: 20000}
+        assert designs.heads().newest == {RevisionTag.COMMITTED: 20000}
 
     ((query, parameters),) = sent
     with engine.connect() as connection:
@@ -635,7 +635,7 @@ def test_a_database_out_of_reach_is_an_outage() -> None:
     designs = SqlDesigns(connect("postgresql://me@127.0.0.1:1/x", pool_size=1), seals(), anything_goes)
     one = Revision(1)
     calls: list[Callable[[], object]] = [
-        designs.landmarks,
+        designs.heads,
         lambda: designs.put(A, [doc("one")], base=EMPTY, head=EMPTY),
         lambda: designs.put(A, [secret("one")], base=EMPTY, head=EMPTY),
         lambda: designs.revisions(after=EMPTY, limit=1),

@@ -210,7 +210,7 @@ def test_without_the_right_key_secrets_stay_shut_and_the_rest_goes_on(engine: sa
     assert designs.put(B, [doc("two")], base=ONE, head=ONE) == 2
     assert designs.rollback(ONE) == 3
     assert designs.differences(ONE, Revision(2)) == {A: Change.UNMODIFIED, B: Change.CREATED}
-    assert designs.landmarks().head == 3
+    assert designs.heads().head == 3
     assert len(designs.documents(Revision(2), B)) == 1
     assert len(store(engine, FIRST).documents(Revision(3))) == 2
 

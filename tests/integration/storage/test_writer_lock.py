@@ -170,7 +170,7 @@ def test_ten_writers_lose_nothing_though_one_is_killed(
     assert killed.wait(timeout=10) < 0
 
     designs = SqlDesigns(engine, None, lambda _: lambda _: ())
-    written = lines(designs, designs.landmarks().head)
+    written = lines(designs, designs.heads().head)
     assert sorted(written) == sorted(["killed 0", *(f"{name} {number}" for name in names for number in range(each))])
     records = designs.revisions(after=Revision(0), limit=1000)
     assert [record.revision for record in records] == list(range(1, len(written) + 1))
@@ -199,5 +199,5 @@ def test_even_without_the_lock_nothing_is_lost_and_no_number_is_skipped(engine: 
         overtaken = sum(threads.map(write_unlocked, "abcd"))
 
     assert overtaken > 0
-    assert len(set(lines(designs, designs.landmarks().head))) == 32
+    assert len(set(lines(designs, designs.heads().head))) == 32
     assert [one.revision for one in designs.revisions(after=Revision(0), limit=99)] == list(range(1, 33))

@@ -46,7 +46,7 @@ def write(engine: sa.Engine, name: str, count: int) -> None:
 
 
 def add_line(designs: SqlDesigns, line: str) -> None:
-    head = designs.landmarks().head
+    head = designs.heads().head
     data = [*lines(designs, head), line]
     document = Document("a/B/v1", "shared", "site", {"name": "shared", "schema": "metadata/Document/v1"}, data)
     designs.put(SHARED, [document], base=head, head=head)

@@ -61,13 +61,13 @@ def ironic(peer: Peer, **credentials: Any) -> IronicProvisioner:
     headers = {f"X-OpenStack-Ironic-API-{end.title()}-Version": version for end, version in ends.items()}
     peer.on("GET /v1", Answer(200, {}, headers))
     client = IronicClient(peer.url, read_pause=0.0, **(credentials or {"token": lambda: TOKEN}))
-    client.quotes.hide(PASSWORD)  # as of its Keystone
+    client.scrubber.hide(PASSWORD)  # as of its Keystone
     return IronicProvisioner(client, lambda _: INVENTORY, sleep=lambda _: None)
 
 
 def deckhand(peer: Peer) -> DeckhandDesigns:
     client = DeckhandClient(peer.url, token=lambda: TOKEN, read_pause=0.0)
-    client.quotes.hide(PASSWORD)
+    client.scrubber.hide(PASSWORD)
     return DeckhandDesigns(client)
 
 
@@ -82,7 +82,7 @@ def ready(peer: Peer, item: dict[str, Any]) -> object:
 
 def _readiness(peer: Peer) -> object:
     with closing(KubernetesClient(Address(peer.url, token=TOKEN), first_pause=0.0)) as client:
-        client.quotes.hide(PASSWORD)
+        client.scrubber.hide(PASSWORD)
         return KubernetesCluster(client).readiness([N1])
 
 
@@ -257,7 +257,7 @@ def ironic_verifies_a_site(peer: Peer, text: str) -> object:
 
 def deckhand_refuses(peer: Peer, text: str) -> object:
     peer.on("GET /revisions", fault(400, "X", text))
-    return deckhand(peer).landmarks()
+    return deckhand(peer).heads()
 
 
 def deckhand_cannot_render(peer: Peer, text: str) -> object:

@@ -78,19 +78,19 @@ class Stage:
         """Load documents, and return the revision that came of it."""
         answer = self.site.admin.load(collection, *documents, **params)
         assert answer.status_code == 201, answer.text
-        return int(self.site.designs.landmarks().head)
+        return int(self.site.designs.heads().head)
 
     def empty(self, collection: str) -> int:
         """Take a collection out of the buffer's design."""
         answer = self.site.admin.post(f"/configdocs/{collection}", empty_collection="true")
         assert answer.status_code == 201, answer.text
-        return int(self.site.designs.landmarks().head)
+        return int(self.site.designs.heads().head)
 
     def commit(self, **params: Any) -> int:
         """Put the buffer into force."""
         answer = self.site.admin.commit(**params)
         assert answer.status_code == 200, answer.text
-        return int(self.site.designs.landmarks().head)
+        return int(self.site.designs.heads().head)
 
     def tag(self, revision: int, tag: str) -> None:
         """Mark a revision as a site action does."""

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from shipyard_api import origin
+from shipyard_api import request_context
 from shipyard_api.adapters.deckhand.client import DeckhandClient, Denial
-from shipyard_api.origin import Origin
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+from shipyard_api.request_context import RequestContext
 from tests.peer import Answer, Peer
 from tests.unit.adapters.deckhand.answers import documents, fault, several, single
 
@@ -70,8 +70,8 @@ def _do(name: str, deckhand: DeckhandClient) -> None:
 @pytest.mark.parametrize("name", CALLS)
 def test_every_request_says_who_asks_and_what_for(peer: Peer, name: str) -> None:
     peer.on(CALLS[name][0], Answer(403))
-    with origin.kept():
-        origin.begin(Origin(MARKER, "alice"))
+    with request_context.restored():
+        request_context.begin(RequestContext(MARKER, "alice"))
         with pytest.raises(Refused) as caught:
             _do(name, client(peer.url))
     assert caught.value.system == "Deckhand"

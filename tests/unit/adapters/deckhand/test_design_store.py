@@ -92,8 +92,8 @@ def seven(peer: Peer) -> None:
 
 def test_revisions_are_sorted_and_their_numbers_have_gaps(peer: Peer, designs: DeckhandDesigns) -> None:
     there_are(peer, listed(9, "committed"), listed(4, "committed", "site-action-failure"), listed(12), listed(2, "x"))
-    assert designs.landmarks().head == 12
-    assert designs.landmarks().newest == {RevisionTag.COMMITTED: 9, RevisionTag.SITE_ACTION_FAILURE: 4}
+    assert designs.heads().head == 12
+    assert designs.heads().newest == {RevisionTag.COMMITTED: 9, RevisionTag.SITE_ACTION_FAILURE: 4}
     peer.on("GET /revisions/9/tags", single({"committed": {"x": 1}}))
     found = designs.revisions(after=Revision(4), limit=5)
     assert [(one.revision, one.tags) for one in found] == [(9, {"committed": {"x": 1}}), (12, {})]
@@ -154,7 +154,7 @@ def test_the_older_revision_is_always_named_first(
 def test_what_is_no_list_of_revisions_is_no_answer(peer: Peer, designs: DeckhandDesigns, route: str, body: Any) -> None:
     peer.on(route, single(body))
     with pytest.raises(Unavailable):
-        designs.landmarks()
+        designs.heads()
 
 
 @pytest.mark.parametrize(

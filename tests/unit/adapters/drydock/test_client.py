@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
-from shipyard_api import origin
+from shipyard_api import request_context
 from shipyard_api.adapters.drydock.client import DrydockClient
-from shipyard_api.origin import Origin
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, Marker
+from shipyard_api.request_context import RequestContext
 from tests.peer import Answer, Peer
 
 JOB = JobId("1326eedd-e830-4a00-a9a9-abb518c5f016")
@@ -47,8 +47,8 @@ def client(url: str, **options: object) -> DrydockClient:
 
 def test_a_task_is_created_with_the_headers_drydock_wants(peer: Peer) -> None:
     peer.on("POST /tasks", CREATED)
-    with origin.kept():
-        origin.begin(Origin(THEIRS, "alice"))
+    with request_context.restored():
+        request_context.begin(RequestContext(THEIRS, "alice"))
         assert client(peer.url).create_task(MARKER, BODY) == JOB
     [request] = peer.requests
     assert request.json == BODY
@@ -61,9 +61,13 @@ def test_a_task_is_created_with_the_headers_drydock_wants(peer: Peer) -> None:
 
 def test_a_question_has_the_marker_of_whom_it_is_asked_for(peer: Peer) -> None:
     peer.on("GET /nodes", Answer(200, []))
-    for theirs in (Origin(THEIRS, "Zoë"), Origin(THEIRS.replace("-4c49", "-1c49"), " zoe"), Origin()):
-        with origin.kept():
-            origin.begin(theirs)
+    for theirs in (
+        RequestContext(THEIRS, "Zoë"),
+        RequestContext(THEIRS.replace("-4c49", "-1c49"), " zoe"),
+        RequestContext(),
+    ):
+        with request_context.restored():
+            request_context.begin(theirs)
             client(peer.url).nodes()
     told = [(one.headers.get("x-context-marker"), one.headers["x-end-user"]) for one in peer.requests]
     assert told == [(THEIRS, "Zo%C3%AB"), (None, "%20zoe"), (None, "shipyard")]

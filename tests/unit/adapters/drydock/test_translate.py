@@ -11,7 +11,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.selectors import Selector
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import JobId, Marker, Operation, Work
-from shipyard_api.quotes import Quotes
+from shipyard_api.scrubbing import Scrubber
 
 DESIGN = "deckhand+http://127.0.0.1:9000/api/v1.0/revisions/3/rendered-documents"
 MARKER = Marker("7f4d4d0e-3a2f-4d57-9d1b-0a51d5c0a6f3")
@@ -280,7 +280,7 @@ def message(level: str = "Info", **changes: object) -> dict[str, object]:
 def test_a_finding_keeps_rule_level_text_diagnostic_and_documents() -> None:
     documents = [{"schema": "drydock/BaremetalNode/v1", "name": "ctl01"}, "noise"]
     told = message("Error", diagnostic="Select a valid image from: jammy", documents=documents)
-    assert translate.findings(status("Failure", told), Quotes()) == (
+    assert translate.findings(status("Failure", told), Scrubber()) == (
         Finding(
             "DD3001",
             Level.ERROR,
@@ -331,6 +331,6 @@ def test_a_finding_keeps_rule_level_text_diagnostic_and_documents() -> None:
     ],
 )
 def test_every_form_of_status_gives_findings(answer: dict[str, object], found: list[tuple[str, Level, str]]) -> None:
-    findings = translate.findings(answer, Quotes())
+    findings = translate.findings(answer, Scrubber())
     assert [(one.name, one.level, one.message) for one in findings] == found
     assert all(one.source == "Drydock" for one in findings)

@@ -7,7 +7,7 @@ import pytest
 from shipyard_api.adapters.kubernetes.translate import LONGEST_WHY, one_line, readiness
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.cluster import Readiness
-from shipyard_api.quotes import Quotes
+from shipyard_api.scrubbing import Scrubber
 
 N1 = NodeName("n1")
 
@@ -21,7 +21,7 @@ def ready(status: object = "True", **told: object) -> dict[str, object]:
 
 
 def of(*objects: Any, name: NodeName = N1) -> Readiness:
-    return readiness(objects, [name], Quotes())[name]
+    return readiness(objects, [name], Scrubber())[name]
 
 
 def test_ready_is_what_the_condition_of_that_type_says() -> None:
@@ -62,7 +62,7 @@ def test_a_node_that_is_being_deleted_is_not_ready_whatever_it_says() -> None:
 
 
 def test_a_node_is_named_in_lower_case() -> None:
-    assert readiness([node("cmp01-r1", ready())], [NodeName("CMP01-R1")], Quotes())[NodeName("CMP01-R1")].ready
+    assert readiness([node("cmp01-r1", ready())], [NodeName("CMP01-R1")], Scrubber())[NodeName("CMP01-R1")].ready
 
 
 def test_a_node_of_another_name_is_the_one_of_that_hostname() -> None:
@@ -81,7 +81,7 @@ def test_a_part_of_a_name_is_another_name() -> None:
 
 def test_every_node_is_answered_and_no_other() -> None:
     names = [NodeName("n3"), NodeName("n1")]
-    found = readiness([node("n1", ready()), node("n2", ready())], names, Quotes())
+    found = readiness([node("n1", ready()), node("n2", ready())], names, Scrubber())
     assert list(found) == names
     assert [each.ready for each in found.values()] == [False, True]
 

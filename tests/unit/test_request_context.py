@@ -7,17 +7,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from shipyard_api import origin
+from shipyard_api import request_context
 from shipyard_api.logs import JsonLines
-from shipyard_api.origin import Origin, carried
+from shipyard_api.request_context import RequestContext
 
 MARKER = "2b0f9b0a-8a6e-4c49-8f5d-5d8e0a6b7c11"
 
 
 @pytest.fixture(autouse=True)
 def _nobody() -> Iterator[None]:
-    with origin.kept():
-        origin.end()
+    with request_context.restored():
+        request_context.end()
         yield
 
 
@@ -28,36 +28,43 @@ def line(**extra: object) -> dict[str, object]:
 
 
 def test_a_line_names_the_origin_and_what_it_says_itself_counts() -> None:
-    origin.begin(Origin(MARKER, "ann", {"request": "r", "path": "/a"}))
+    request_context.begin(RequestContext(MARKER, "ann", {"request": "r", "path": "/a"}))
     assert line() == {"request": "r", "path": "/a", "context_marker": MARKER, "user": "ann"}
     assert line(user="bob")["user"] == "bob"
 
 
 def test_without_an_origin_a_line_names_none() -> None:
-    origin.begin(Origin(MARKER, "ann"))
-    origin.end()
+    request_context.begin(RequestContext(MARKER, "ann"))
+    request_context.end()
     assert line() == {}
 
 
 def test_a_user_is_added_when_it_is_known() -> None:
-    origin.begin(Origin(MARKER))
-    origin.name_user("ann")
+    request_context.begin(RequestContext(MARKER))
+    request_context.name_user("ann")
     assert line() == {"context_marker": MARKER, "user": "ann"}
 
 
 def test_other_threads_work_for_the_same_only_if_they_are_told() -> None:
-    origin.begin(Origin(MARKER, "ann"))
+    request_context.begin(RequestContext(MARKER, "ann"))
     with ThreadPoolExecutor(1) as pool:
         # One thread, so that the last task would see what the first one left behind.
-        told = [pool.submit(work).result() for work in (origin.marker, carried(origin.marker), origin.marker)]
+        told = [
+            pool.submit(work).result()
+            for work in (
+                request_context.marker,
+                request_context.propagated(request_context.marker),
+                request_context.marker,
+            )
+        ]
     assert told == ["", MARKER, ""]
 
 
 def test_the_origin_of_before_comes_back() -> None:
-    origin.begin(Origin(MARKER))
-    with origin.kept():
-        origin.begin(Origin("", "bob"))
-    assert origin.marker() == MARKER
+    request_context.begin(RequestContext(MARKER))
+    with request_context.restored():
+        request_context.begin(RequestContext("", "bob"))
+    assert request_context.marker() == MARKER
 
 
 @pytest.mark.parametrize(
@@ -72,10 +79,10 @@ def test_the_origin_of_before_comes_back() -> None:
     ],
 )
 def test_any_name_fits_into_a_header(user: str, told: str) -> None:
-    origin.begin(Origin("", user))
-    assert origin.headers() == {"X-End-User": told}
+    request_context.begin(RequestContext("", user))
+    assert request_context.headers() == {"X-End-User": told}
 
 
 def test_a_marker_is_sent_as_it_is() -> None:
-    origin.begin(Origin(MARKER, "ann"))
-    assert origin.headers() == {"X-Context-Marker": MARKER, "X-End-User": "ann"}
+    request_context.begin(RequestContext(MARKER, "ann"))
+    assert request_context.headers() == {"X-Context-Marker": MARKER, "X-End-User": "ann"}

@@ -1,7 +1,7 @@
-"""What a peer says, as it may be repeated: without the secrets that are between the peer and us (product, chapter 12).
+"""Remove our secrets from the texts of a peer (product, section 12).
 
-Peers quote what they were sent, headers and addresses included. Every text of theirs that is shown, stored or logged
-goes through here, before it is cut to a length. What is only worked with does not: names of nodes, states, references.
+Peers echo what they receive, headers and addresses included. Every text of a peer that is shown, stored or logged is
+scrubbed before it is cut to a length. Values that are only used internally (node names, states, references) are not.
 """
 
 import base64
@@ -16,22 +16,22 @@ from urllib.parse import quote, unquote
 from shipyard_api.ports.provisioner import JobReport
 
 HIDDEN = "***"
-LONGEST = 64 * 1024  # characters of one text of a peer; nobody reads more
+LONGEST = 64 * 1024  # characters of one text of a peer
 SHORTEST = 4  # characters; shorter secrets protect nothing, and would make holes in every text
-DEEPEST = 100  # levels of a value; what lies deeper is left out
-MOST_PASSING = 16  # tokens that come and go: the latest ones are remembered
+DEEPEST = 100  # levels of a value; deeper levels are left out
+MOST_PASSING = 16  # short-lived tokens; the latest ones are remembered
 
-# Neither ends a user or a password: `@` may stand in both.
+# Neither ends a user or a password: both may contain `@`.
 _USER = re.compile(r"//[^\s/?#]*@")
 # The same in JSON that is not read, where a text ends at its quotation mark.
 _USER_IN_JSON = re.compile(r'//(?:(?:\\.|[^/@\s"\\])*@)+')
 _ADDRESS = re.compile(r"//([^\s/?#]*)@")
 
 
-class Quotes:
-    """Takes secrets out of the texts of one peer; may be shared by threads.
+class Scrubber:
+    """Removes secrets from the texts of one peer; thread-safe.
 
-    ``secrets``: what of ours the peer was told, and could quote. Tokens that come and go are learnt on the way.
+    ``secrets``: the credentials that we send to the peer. Short-lived tokens are added as they are used.
     """
 
     def __init__(self, *secrets: str) -> None:
@@ -42,13 +42,13 @@ class Quotes:
         self.hide(*secrets)
 
     def hide(self, *secrets: str) -> None:
-        """Hide these, too, in every form in which a peer could quote them."""
+        """Hide these secrets too, in every form in which a peer could repeat them."""
         with self._lock:
             self._own |= frozenset(secrets)
             self._remember()
 
     def hide_address(self, address: str) -> None:
-        """Hide what proves in an address who asks: its password, or its user where that stands alone."""
+        """Hide the credential in an address: its password, or its user where there is no password."""
         if (found := _ADDRESS.search(address)) is None:
             return
         user, colon, password = found[1].partition(":")
@@ -56,7 +56,7 @@ class Quotes:
         self.hide(password if colon else user, base64.b64encode(basic).decode())
 
     def hide_passing(self, secret: str) -> None:
-        """Hide a token that is in use now, and will be another one some day."""
+        """Hide a short-lived token."""
         if secret in self._passing or secret in self._own:
             return
         with self._lock:
@@ -64,21 +64,21 @@ class Quotes:
             self._remember()
 
     def __call__(self, text: str, longest: int = LONGEST) -> str:
-        """Return a text as it may be repeated, at most so many characters of it."""
-        from shipyard_api.logs import redacted  # a command has no peers to quote, and starts sooner without
+        """Return the scrubbed text, at most ``longest`` characters of it."""
+        from shipyard_api.logs import redacted  # imported here: the command line starts sooner without it
 
         text = self._without_own(text)
         if len(text) > LONGEST:
-            # What is cut through can no longer be told for what it is.
+            # A secret that is cut in two would no longer be recognised.
             text = text[:LONGEST].rpartition(" ")[0]
         return redacted(without_users(text))[:longest]
 
     def line(self, text: str, longest: int) -> str:
-        """Return a text in one line."""
+        """Return the scrubbed text on one line."""
         return " ".join(self(text).split())[:longest]
 
     def values(self, value: Any, *, depth: int = DEEPEST) -> Any:
-        """Return a JSON value that is there to be read by people, with every text in it as it may be repeated."""
+        """Return a JSON value that people read, with every text in it scrubbed."""
         if isinstance(value, str):
             return self(value)
         if isinstance(value, dict | list) and not depth:
@@ -88,14 +88,14 @@ class Quotes:
         return [self.values(item, depth=depth - 1) for item in value] if isinstance(value, list) else value
 
     def json(self, text: str) -> str:
-        """Return unread JSON of any size without our secrets, and without users and passwords of addresses.
+        """Return unparsed JSON of any size without our secrets, and without credentials in addresses.
 
-        What only looks like a secret stays: to take that out would take the quotation mark behind it along.
+        Text that only looks like a secret stays: removing it would remove the closing quotation mark as well.
         """
         return _USER_IN_JSON.sub(f"//{HIDDEN}@", self._without_own(text))
 
     def report(self, report: JobReport) -> JobReport:
-        """Return a report with its reasons and its message as they may be repeated."""
+        """Return the report with its reasons and its message scrubbed."""
         reasons = {node: self(why) for node, why in report.reasons.items()}
         return replace(report, reasons=reasons, message=self(report.message))
 
@@ -111,12 +111,12 @@ class Quotes:
 
 
 def without_users(text: str) -> str:
-    """Return a text without the users and passwords of the addresses in it."""
+    """Return the text without the credentials of the addresses in it."""
     return _USER.sub(f"//{HIDDEN}@", text)
 
 
 def _forms(secrets: Iterable[str]) -> set[str]:
-    """Return the secrets as they are, and as addresses, JSON and Python write them."""
+    """Return the secrets verbatim and as URLs, JSON and Python escape them."""
     plain = {form for secret in secrets for form in (secret, unquote(secret))}
     written = {
         form for one in plain for form in (one, quote(one), quote(one, safe=""), json.dumps(one)[1:-1], repr(one)[1:-1])

@@ -1,0 +1,92 @@
+"""The request or action that the current thread works for: its marker, its user, and fields for log lines.
+
+The API sets it for each request, the engine for each turn. Log lines and requests to peers read it. Threads that do a
+part of the work receive it through ``propagated``.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import ParamSpec, TypeVar
+from urllib.parse import quote
+
+SERVICE_USER = "shipyard"
+"""The end user that peers see when no person is behind a request."""
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    """``marker``: a UUID, the caller's own or generated. ``fields`` appear in log lines only."""
+
+    marker: str = ""
+    user: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+
+_NONE = RequestContext()
+_CURRENT: ContextVar[RequestContext] = ContextVar("request_context", default=_NONE)
+
+
+def begin(context: RequestContext) -> None:
+    """Make this the context of the current thread."""
+    _CURRENT.set(context)
+
+
+def end() -> None:
+    """Clear the context of the current thread."""
+    _CURRENT.set(_NONE)
+
+
+def name_user(user: str) -> None:
+    """Add the user to the current context, once the caller is authenticated."""
+    _CURRENT.set(replace(_CURRENT.get(), user=user))
+
+
+@contextmanager
+def restored() -> Iterator[None]:
+    """Restore the current context on exit."""
+    before = _CURRENT.get()
+    try:
+        yield
+    finally:
+        _CURRENT.set(before)
+
+
+def propagated(work: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Return a function that runs ``work`` in any thread under the context of this one."""
+    current = _CURRENT.get()
+
+    def run(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        with restored():
+            _CURRENT.set(current)
+            return work(*args, **kwargs)
+
+    return run
+
+
+def log_fields() -> dict[str, str]:
+    """Return the fields that every log line of this thread carries."""
+    current = _CURRENT.get()
+    own = {"context_marker": current.marker, "user": current.user}
+    return {**current.fields, **{name: value for name, value in own.items() if value}}
+
+
+def marker() -> str:
+    """Return the marker, or an empty text where there is none."""
+    return _CURRENT.get().marker
+
+
+def headers() -> dict[str, str]:
+    """Return the headers that identify marker and end user to a peer (contract: shipyard-rest, 1 and 14)."""
+    current = _CURRENT.get()
+    marked = {"X-Context-Marker": current.marker} if current.marker else {}
+    return {**marked, "X-End-User": _header_value(current.user or SERVICE_USER)}
+
+
+def _header_value(name: str) -> str:
+    """Return a name as a header can carry it: as it is, or percent-encoded."""
+    return name if name.isascii() and name.isprintable() and name == name.strip() else quote(name, safe="")
