@@ -25,7 +25,7 @@ from typing import Any
 from shipyard_api.adapters.embedded_postgres import server
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.sealed.seals import FernetSeals, new_key
-from shipyard_api.domain.configdocs import (
+from shipyard_api.domain.documents import (
     BufferMode,
     Collection,
     Query,

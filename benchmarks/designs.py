@@ -13,7 +13,7 @@ from time import process_time
 from typing import Any
 
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
-from shipyard_api.domain.configdocs import Collection, Revision, StoredDocument, parse_documents, render
+from shipyard_api.domain.documents import Collection, Revision, StoredDocument, parse_documents, render
 
 LAYERS = ("global", "region", "type", "site")
 CHART = "armada/Chart/v1"

@@ -33,7 +33,7 @@ from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.adapters.sealed.seals import FernetSeals
 from shipyard_api.api.app import Collaborators, create_app
 from shipyard_api.domain.actions import ActionName
-from shipyard_api.domain.configdocs import Revision
+from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import Invalid, NotFound, ShipyardError
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.nodes import Inventory

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
-from shipyard_api.domain.configdocs import (
+from shipyard_api.domain.documents import (
     CONTROL,
     DATA_SCHEMA,
     Collection,

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
-from shipyard_api.domain.configdocs import BufferMode, Revision
+from shipyard_api.domain.documents import BufferMode, Revision
 from shipyard_api.simulators.scenario import Scenario
 from shipyard_api.storage import tables
 from shipyard_api.storage.writer_lock import SqlWriterLock

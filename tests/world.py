@@ -21,7 +21,7 @@ from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName
-from shipyard_api.domain.configdocs import BufferMode
+from shipyard_api.domain.documents import BufferMode
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import DesignRules

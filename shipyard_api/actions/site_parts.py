@@ -8,7 +8,7 @@ from shipyard_api.actions.steps.mark_revision import MarkRevision
 from shipyard_api.actions.steps.questions import Question
 from shipyard_api.actions.steps.site_work import SiteWork
 from shipyard_api.domain.actions import StepId
-from shipyard_api.domain.configdocs import Rendering, Revision, scrubbed, scrubber
+from shipyard_api.domain.documents import Rendering, Revision, scrubbed, scrubber
 from shipyard_api.domain.findings import Finding, error, errors, info
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.ports.cluster import Cluster

@@ -7,7 +7,7 @@ import falcon
 
 from shipyard_api.api.auth import require
 from shipyard_api.api.reading import boolean, one_of
-from shipyard_api.domain.configdocs import RenderedDocument, StoredDocument, Version
+from shipyard_api.domain.documents import RenderedDocument, StoredDocument, Version
 from shipyard_api.domain.errors import Invalid
 from shipyard_api.yaml_stream import write_documents
 

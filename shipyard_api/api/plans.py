@@ -8,7 +8,7 @@ from shipyard_api.api.auth import Policy
 from shipyard_api.api.errors import InvalidFormat, lookup
 from shipyard_api.api.reading import action_name, boolean, read_checked
 from shipyard_api.api.statuses import messages
-from shipyard_api.domain.configdocs import Version
+from shipyard_api.domain.documents import Version
 from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.domain.modes import Mode
 from shipyard_api.domain.planning import PlannedGroup

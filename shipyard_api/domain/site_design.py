@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shipyard_api.domain import configdocs, deployment_configuration, selectors, strategy
-from shipyard_api.domain.configdocs import Document, Rendering
+from shipyard_api.domain import deployment_configuration, selectors, strategy
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, Patience
+from shipyard_api.domain.documents import BAREMETAL_NODE, Document, Rendering, find, inventory
 from shipyard_api.domain.findings import DocumentRef, Finding, Level, error, errors, info, warning
 from shipyard_api.domain.modes import Mode, OnTimeout
 from shipyard_api.domain.nodes import NodeName
@@ -104,7 +104,7 @@ class VersionRule:
 
     def check(self, documents: Iterable[Document]) -> tuple[Finding, ...]:
         """Return what a design without such a document is told."""
-        if self.level is None or configdocs.find(documents, self.schema, self.name) is not None:
+        if self.level is None or find(documents, self.schema, self.name) is not None:
             return ()
         words = {
             Level.ERROR: f"Missing required document {self.schema}",
@@ -207,7 +207,7 @@ def _configuration(
 ) -> tuple[DeploymentConfiguration | None, str | None, list[Finding]]:
     """Return the configuration, None if it is not sound, and the strategy that it names, sound or not."""
     schema, name = deployment_configuration.SCHEMA, deployment_configuration.NAME
-    document = configdocs.find(documents, schema, name)
+    document = find(documents, schema, name)
     if document is None:
         return None, None, [_missing(schema, name)]
     wrong = [finding.about(document.ref) for finding in check("deployment_configuration_v1", document.data)]
@@ -228,7 +228,7 @@ def _strategy(
     documents: Sequence[Document], named: str | None, check: SchemaCheck
 ) -> tuple[Document | None, list[Finding]]:
     """Return the strategy document that is used, None for all at once; a name that is given must exist."""
-    document = configdocs.find(documents, strategy.SCHEMA, named or strategy.DEFAULT_STRATEGY_NAME)
+    document = find(documents, strategy.SCHEMA, named or strategy.DEFAULT_STRATEGY_NAME)
     if document is None and named:
         return None, [_missing(strategy.SCHEMA, named)]
     if document is None:
@@ -243,13 +243,13 @@ def _strategy(
 
 
 def _members(inputs: SiteInputs, documents: Sequence[Document], ref: DocumentRef | None) -> list[Finding]:
-    inventory = configdocs.inventory(documents)
-    if not inventory.nodes:
-        return [warning("DesignWithoutNodes", f"The design has no {configdocs.BAREMETAL_NODE}: nothing to deploy.")]
+    machines = inventory(documents)
+    if not machines.nodes:
+        return [warning("DesignWithoutNodes", f"The design has no {BAREMETAL_NODE}: nothing to deploy.")]
     used = inputs.strategy
-    members = {group.name: selectors.select(group.selectors, inventory) for group in used.groups}
+    members = {group.name: selectors.select(group.selectors, machines) for group in used.groups}
     found = list(strategy.check_members(used, members))
-    left_out = inventory.nodes.keys() - frozenset().union(*members.values())
+    left_out = machines.nodes.keys() - frozenset().union(*members.values())
     if left_out:
         examples = ", ".join(sorted(left_out)[:10])
         found.append(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from shipyard_api.domain.configdocs import (
+from shipyard_api.domain.documents import (
     Change,
     Collection,
     Document,

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from shipyard_api.domain.actions import ActionId, ActionName, Control, RunState, Standing, StepId, StepState
-from shipyard_api.domain.configdocs import Revision
+from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.progress import GroupRecord, LastNodeRecord, NodePast, NodeRecord
 from shipyard_api.ports.provisioner import JobId, JobReport, Marker, Work

@@ -21,7 +21,7 @@ from shipyard_api.domain.actions import (
     StepId,
     StepState,
 )
-from shipyard_api.domain.configdocs import Revision
+from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.ports.progress import GroupRecord, NodeRecord, PhaseRecord
 from shipyard_api.ports.provisioner import JobId

@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
-from shipyard_api.domain.configdocs import Document, Identity, canonical
+from shipyard_api.domain.documents import Document, Identity, canonical
 from shipyard_api.ports.documents import NoSecretKey, SecretsLocked
 from shipyard_api.ports.secrets import BrokenSeal, Seals
 from shipyard_api.storage import tables as t

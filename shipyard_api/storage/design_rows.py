@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from shipyard_api.domain.configdocs import Collection, Identity, Revision
+from shipyard_api.domain.documents import Collection, Identity, Revision
 from shipyard_api.ports.documents import Json, RevisionRecord, UnknownRevision
 from shipyard_api.storage import tables as t
 

@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
-from shipyard_api.domain.configdocs import (
+from shipyard_api.domain.documents import (
     LAYERING_POLICY,
     Change,
     Collection,

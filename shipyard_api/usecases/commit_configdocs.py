@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from shipyard_api.domain.configdocs import Rendering, Revision, RevisionTag, scrubbed
+from shipyard_api.domain.documents import Rendering, Revision, RevisionTag, scrubbed
 from shipyard_api.domain.errors import Blocked, Conflict
 from shipyard_api.domain.findings import Finding, error, errors
 from shipyard_api.domain.site_design import DesignRules

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shipyard_api.domain.actions import CHECKS, EXCLUSIVE, ActionId, ActionName, DocumentChecks
-from shipyard_api.domain.configdocs import Revision, canonical
+from shipyard_api.domain.documents import Revision, canonical
 from shipyard_api.domain.errors import Conflict, Invalid, KeyReused, Precondition, ShipyardError
 from shipyard_api.domain.facts import Noted
 from shipyard_api.domain.findings import Finding, Level, error, errors

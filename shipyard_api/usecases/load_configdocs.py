@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from shipyard_api.domain.configdocs import (
+from shipyard_api.domain.documents import (
     COLLECTION_LIMIT,
     BufferMode,
     Change,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from shipyard_api.domain.actions import CHECKS, ActionId, ActionName, DocumentChecks, StepId
-from shipyard_api.domain.configdocs import Revision, Version
+from shipyard_api.domain.documents import Revision, Version
 from shipyard_api.domain.errors import NotFound, ShipyardError
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.modes import Mode

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from shipyard_api.domain.configdocs import (
+from shipyard_api.domain.documents import (
     Change,
     Collection,
     Document,

@@ -4,7 +4,7 @@ import threading
 from collections import OrderedDict
 from datetime import datetime
 
-from shipyard_api.domain.configdocs import Rendering, Revision, inventory
+from shipyard_api.domain.documents import Rendering, Revision, inventory
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.ports.documents import DesignStore
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from shipyard_api.domain.configdocs import Change, Revision, RevisionTag, Version
+from shipyard_api.domain.documents import Change, Revision, RevisionTag, Version
 from shipyard_api.domain.errors import NotFound
 from shipyard_api.ports.documents import DesignStore, Heads
 

@@ -13,7 +13,7 @@ from shipyard_api import bootstrap
 from shipyard_api.api import app as app_module
 from shipyard_api.api.auth import Guarded
 from shipyard_api.domain.actions import ActionName, RunState, StepState
-from shipyard_api.domain.configdocs import BufferMode, Version
+from shipyard_api.domain.documents import BufferMode, Version
 from shipyard_api.domain.facts import GroupStatus, Phase, PhaseStatus, Reason
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.policy import GUARDS, default_roles

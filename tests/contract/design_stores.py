@@ -22,8 +22,8 @@ import sqlalchemy as sa
 from shipyard_api.adapters.deckhand.client import DeckhandClient
 from shipyard_api.adapters.deckhand.design_store import DeckhandDesigns
 from shipyard_api.adapters.sealed.seals import FernetSeals, new_key
-from shipyard_api.domain.configdocs import CONTROL, DOCUMENT, Collection, DataCheck, Document, Revision, SchemaFault
-from shipyard_api.domain.configdocs.documents import with_defaults
+from shipyard_api.domain.documents import CONTROL, DOCUMENT, Collection, DataCheck, Document, Revision, SchemaFault
+from shipyard_api.domain.documents.document import with_defaults
 from shipyard_api.ports.documents import DesignStore
 from shipyard_api.storage.designs import SqlDesigns
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.domain.configdocs import (
+from shipyard_api.domain.documents import (
     BAREMETAL_NODE,
     Change,
     Collection,
@@ -18,7 +18,7 @@ from shipyard_api.domain.configdocs import (
     RevisionTag,
     canonical,
 )
-from shipyard_api.domain.configdocs.documents import with_defaults
+from shipyard_api.domain.documents.document import with_defaults
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.ports.documents import (
     DesignStore,

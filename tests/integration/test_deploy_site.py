@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shipyard_api.actions.site_parts import Designs, Patience, SiteParts, Systems
-from shipyard_api.domain.configdocs import (
+from shipyard_api.domain.documents import (
     Collection,
     Document,
     RenderedDocument,

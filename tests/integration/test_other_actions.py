@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
-from shipyard_api.domain.configdocs import RevisionTag
+from shipyard_api.domain.documents import RevisionTag
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import Operation
 from shipyard_api.storage import tables

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
-from shipyard_api.domain.configdocs import BufferMode, Revision, RevisionTag
+from shipyard_api.domain.documents import BufferMode, Revision, RevisionTag
 from shipyard_api.domain.errors import Blocked, Conflict
 from shipyard_api.domain.findings import Finding, error, info
 from shipyard_api.domain.site_design import DesignRules

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from shipyard_api.domain.actions import ActionId, StepId, StepState
-from shipyard_api.domain.configdocs import Revision, RevisionTag
+from shipyard_api.domain.documents import Revision, RevisionTag
 from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.store import Store

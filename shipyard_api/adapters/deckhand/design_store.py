@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
-from shipyard_api.domain.configdocs import (
+from shipyard_api.domain.documents import (
     LAYERING_POLICY,
     Change,
     Collection,

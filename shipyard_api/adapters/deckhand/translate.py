@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from shipyard_api.domain.configdocs import (
+from shipyard_api.domain.documents import (
     COLLECTION_LIMIT,
     LAYERING_POLICY,
     NAME_LIMIT,
@@ -24,7 +24,7 @@ from shipyard_api.domain.configdocs import (
     canonical,
     secret_keys,
 )
-from shipyard_api.domain.configdocs.documents import layering_of, with_defaults
+from shipyard_api.domain.documents.document import layering_of, with_defaults
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
 from shipyard_api.ports.documents import DocumentElsewhere, SecondLayeringPolicy
 from shipyard_api.ports.errors import Refused

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from shipyard_api.domain.configdocs.machines import BAREMETAL_NODE
+from shipyard_api.domain.documents.machines import BAREMETAL_NODE
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.ports.errors import Refused, Unavailable

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
-from shipyard_api.domain.configdocs import DataCheck, SchemaFault, canonical
+from shipyard_api.domain.documents import DataCheck, SchemaFault, canonical
 
 _MOST = 200  # faults of one document
 _KEPT = 512  # compiled schemas

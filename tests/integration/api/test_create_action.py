@@ -10,7 +10,7 @@ import falcon
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api.domain.configdocs import Revision, RevisionTag
+from shipyard_api.domain.documents import Revision, RevisionTag
 from shipyard_api.storage import tables as t
 from tests.factories import document, group_entry, layering_policy, node_document, strategy_document
 from tests.integration.api.wire import JSON, Site, configuration, messages, small_design

@@ -5,7 +5,7 @@ from typing import Any
 import falcon
 import pytest
 
-from shipyard_api.domain.configdocs import RevisionTag
+from shipyard_api.domain.documents import RevisionTag
 from tests.factories import document, layering_policy
 from tests.integration.api.wire import Site, small_design
 

@@ -8,7 +8,7 @@ import falcon
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api.domain.configdocs import RevisionTag
+from shipyard_api.domain.documents import RevisionTag
 from shipyard_api.storage.writer_lock import SqlWriterLock
 from shipyard_api.yaml_stream import read_documents, write_documents
 from tests.factories import document, layering_policy

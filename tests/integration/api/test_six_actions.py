@@ -10,7 +10,7 @@ from falcon.testing import Result
 
 from shipyard_api import bootstrap
 from shipyard_api.domain.actions import ActionId
-from shipyard_api.domain.configdocs import Revision, RevisionTag
+from shipyard_api.domain.documents import Revision, RevisionTag
 from shipyard_api.storage import tables as t
 from tests.factories import document, group_entry, layering_policy, strategy_document
 from tests.integration.api.conftest import settings

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shipyard_api.adapters.sealed.seals import FernetSeals
-from shipyard_api.domain.configdocs import CONTROL, DOCUMENT, LAYERING_POLICY, Collection, Document, SchemaFault
-from shipyard_api.domain.configdocs.documents import with_defaults
+from shipyard_api.domain.documents import CONTROL, DOCUMENT, LAYERING_POLICY, Collection, Document, SchemaFault
+from shipyard_api.domain.documents.document import with_defaults
 
 A, B, C = Collection("a"), Collection("b"), Collection("c")
 # Keys of the tests, oldest first.

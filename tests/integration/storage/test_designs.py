@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shipyard_api.domain.configdocs import Change, Collection, Document, Identity, Revision, RevisionTag
+from shipyard_api.domain.documents import Change, Collection, Document, Identity, Revision, RevisionTag
 from shipyard_api.ports.documents import (
     DocumentElsewhere,
     NoSecretKey,

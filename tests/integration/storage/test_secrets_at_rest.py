@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api.domain.configdocs import Change, Document, Revision, canonical
+from shipyard_api.domain.documents import Change, Document, Revision, canonical
 from shipyard_api.ports.documents import DocumentElsewhere, NoSecretKey, Overtaken, SecretsLocked
 from shipyard_api.ports.secrets import Seals
 from shipyard_api.storage import tables as t

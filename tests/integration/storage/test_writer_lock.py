@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api.domain.configdocs import Revision
+from shipyard_api.domain.documents import Revision
 from shipyard_api.ports.documents import LockHeld, Overtaken
 from shipyard_api.ports.store import StoreUnavailable
 from shipyard_api.storage.designs import SqlDesigns

@@ -9,7 +9,7 @@ import time
 
 import sqlalchemy as sa
 
-from shipyard_api.domain.configdocs import Collection, Document, Revision
+from shipyard_api.domain.documents import Collection, Document, Revision
 from shipyard_api.ports.documents import LockHeld
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import connect

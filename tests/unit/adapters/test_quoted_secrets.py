@@ -23,7 +23,7 @@ from shipyard_api.adapters.maas import marks
 from shipyard_api.adapters.maas.client import MaasClient
 from shipyard_api.adapters.maas.provisioner import MaasProvisioner
 from shipyard_api.adapters.promenade.design_validation import PromenadeValidation
-from shipyard_api.domain.configdocs import Revision
+from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.domain.selectors import Selector
 from shipyard_api.ports.documents import RenderingFailed

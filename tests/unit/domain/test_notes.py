@@ -9,7 +9,7 @@ from ulid import ULID
 
 from shipyard_api.domain import notes as module
 from shipyard_api.domain.actions import ActionId, ActionName, StepId
-from shipyard_api.domain.configdocs import Revision
+from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.notes import Line, Link, Linked, Note, creation, kinds, line_of, note_id, notes
 
 ACTION = ActionId("01M7XV7VKPMDHXJVA7WMC7P6XP")

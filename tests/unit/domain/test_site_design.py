@@ -8,7 +8,7 @@ import pytest
 
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
-from shipyard_api.domain.configdocs import Collection, Revision, StoredDocument, parse_documents, render
+from shipyard_api.domain.documents import Collection, Revision, StoredDocument, parse_documents, render
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.site_design import SiteInputs, read_design
 from shipyard_api.domain.strategy import ALL_AT_ONCE

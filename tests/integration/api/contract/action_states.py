@@ -6,7 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import RunState, StepState
-from shipyard_api.domain.configdocs import Revision
+from shipyard_api.domain.documents import Revision
 from shipyard_api.storage import tables as t
 from tests.integration.api.contract.noting import leave_notes
 from tests.integration.api.contract.states import FAILURE, Stage, committed, state

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from shipyard_api.adapters.identity.options import IdentityKind, IdentityOptions
 from shipyard_api.adapters.keystone.options import KeystoneOptions
 from shipyard_api.domain.actions import ActionId, RunState, StepState
-from shipyard_api.domain.configdocs import Revision
+from shipyard_api.domain.documents import Revision
 from shipyard_api.settings import Demand, StoreKind, Validations
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.actions import SqlActions

@@ -10,8 +10,8 @@ import pytest
 from shipyard_api.adapters.deckhand import translate
 from shipyard_api.adapters.deckhand.client import DeckhandClient
 from shipyard_api.adapters.deckhand.design_store import DeckhandDesigns
-from shipyard_api.domain.configdocs import CONTROL, DOCUMENT, Change, Collection, Document, Revision, RevisionTag
-from shipyard_api.domain.configdocs.documents import with_defaults
+from shipyard_api.domain.documents import CONTROL, DOCUMENT, Change, Collection, Document, Revision, RevisionTag
+from shipyard_api.domain.documents.document import with_defaults
 from shipyard_api.domain.findings import DocumentRef
 from shipyard_api.ports.documents import (
     DocumentElsewhere,

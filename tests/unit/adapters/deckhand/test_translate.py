@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from shipyard_api.adapters.deckhand import translate
-from shipyard_api.domain.configdocs import DOCUMENT, Collection, Document, Revision, StoredDocument
-from shipyard_api.domain.configdocs.documents import with_defaults
+from shipyard_api.domain.documents import DOCUMENT, Collection, Document, Revision, StoredDocument
+from shipyard_api.domain.documents.document import with_defaults
 from shipyard_api.domain.findings import DocumentRef, Level
 
 THING = "example/Thing/v1"

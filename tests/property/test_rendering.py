@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from shipyard_api.domain.configdocs import (
+from shipyard_api.domain.documents import (
     Collection,
     Document,
     Rendering,
@@ -22,8 +22,8 @@ from shipyard_api.domain.configdocs import (
     render,
     secret_keys,
 )
-from shipyard_api.domain.configdocs.comparison import ValueChange, value_changes
-from shipyard_api.domain.configdocs.paths import (
+from shipyard_api.domain.documents.comparison import ValueChange, value_changes
+from shipyard_api.domain.documents.paths import (
     MISSING,
     Every,
     Fields,
@@ -34,7 +34,7 @@ from shipyard_api.domain.configdocs.paths import (
     places,
     read,
 )
-from shipyard_api.domain.configdocs.patterns import PatternError, check_pattern, replace_all, search
+from shipyard_api.domain.documents.patterns import PatternError, check_pattern, replace_all, search
 from shipyard_api.domain.findings import Finding
 from tests.designs import KIND, LAYERS, POLICY, SCHEMAS, in_layer
 from tests.property.reference_renderer import Reference

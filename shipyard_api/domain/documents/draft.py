@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from shipyard_api.domain.configdocs.paths import MISSING, Path, PathError, places, pointer, read
-from shipyard_api.domain.configdocs.sizes import NODES, TEXT, Sizes, TooLargeError
+from shipyard_api.domain.documents.paths import MISSING, Path, PathError, places, pointer, read
+from shipyard_api.domain.documents.sizes import NODES, TEXT, Sizes, TooLargeError
 
 _PADDING_LIMIT = 10_000
 

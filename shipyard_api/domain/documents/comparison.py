@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shipyard_api.domain.configdocs.documents import Change, Collection, Document
-from shipyard_api.domain.configdocs.paths import pointer
+from shipyard_api.domain.documents.document import Change, Collection, Document
+from shipyard_api.domain.documents.paths import pointer
 
 Place = tuple[str | int, ...]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.domain.configdocs import Collection, Rendering, Revision, StoredDocument, parse_documents, render
-from shipyard_api.domain.configdocs.comparison import value_changes
+from shipyard_api.domain.documents import Collection, Rendering, Revision, StoredDocument, parse_documents, render
+from shipyard_api.domain.documents.comparison import value_changes
 from shipyard_api.domain.findings import Finding
 from shipyard_api.yaml_stream import read_documents
 from tests.conftest import site_file

@@ -1,8 +1,8 @@
 """Configdocs: what a document is, and how documents make a design (contract: deckhand, parts B and C)."""
 
-from shipyard_api.domain.configdocs.comparison import DocumentChange, ValueChange, compare_documents, unified
-from shipyard_api.domain.configdocs.data_schemas import Compile, DataCheck, SchemaFault
-from shipyard_api.domain.configdocs.documents import (
+from shipyard_api.domain.documents.comparison import DocumentChange, ValueChange, compare_documents, unified
+from shipyard_api.domain.documents.data_schemas import Compile, DataCheck, SchemaFault
+from shipyard_api.domain.documents.document import (
     COLLECTION_LIMIT,
     CONTROL,
     DATA_SCHEMA,
@@ -23,12 +23,12 @@ from shipyard_api.domain.configdocs.documents import (
     canonical,
     find,
 )
-from shipyard_api.domain.configdocs.machines import BAREMETAL_NODE, HOST_PROFILE, inventory
-from shipyard_api.domain.configdocs.queries import Query, choose
-from shipyard_api.domain.configdocs.redaction import redacted, scrubbed, scrubber
-from shipyard_api.domain.configdocs.relations import secret_keys
-from shipyard_api.domain.configdocs.rendering import RenderedDocument, Rendering, render
-from shipyard_api.domain.configdocs.shape import parse_documents
+from shipyard_api.domain.documents.machines import BAREMETAL_NODE, HOST_PROFILE, inventory
+from shipyard_api.domain.documents.queries import Query, choose
+from shipyard_api.domain.documents.redaction import redacted, scrubbed, scrubber
+from shipyard_api.domain.documents.relations import secret_keys
+from shipyard_api.domain.documents.rendering import RenderedDocument, Rendering, render
+from shipyard_api.domain.documents.shape import parse_documents
 
 __all__ = [
     "BAREMETAL_NODE",

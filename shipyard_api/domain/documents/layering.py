@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shipyard_api.domain.configdocs.documents import LAYERING_POLICY, Document, Key, layering_of
-from shipyard_api.domain.configdocs.draft import Draft
-from shipyard_api.domain.configdocs.paths import MISSING, PathError, parse_action_path, read
+from shipyard_api.domain.documents.document import LAYERING_POLICY, Document, Key, layering_of
+from shipyard_api.domain.documents.draft import Draft
+from shipyard_api.domain.documents.paths import MISSING, PathError, parse_action_path, read
 from shipyard_api.domain.findings import Finding, error
 
 _SHOWN = 5

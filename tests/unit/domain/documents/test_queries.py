@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.domain.configdocs import Collection, Query, RenderedDocument, Revision, choose
+from shipyard_api.domain.documents import Collection, Query, RenderedDocument, Revision, choose
 from tests.designs import in_layer, stored
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from shipyard_api.domain.configdocs.documents import Document, canonical
+from shipyard_api.domain.documents.document import Document, canonical
 from shipyard_api.domain.findings import Finding
 
 HIDDEN = "***"

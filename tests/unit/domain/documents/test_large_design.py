@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from benchmarks.designs import CATALOGUE, CHART, LAYERS, large_design
-from shipyard_api.domain.configdocs import RenderedDocument, render
+from shipyard_api.domain.documents import RenderedDocument, render
 from tests.designs import SCHEMAS, stored
 
 

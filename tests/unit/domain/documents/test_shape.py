@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.domain.configdocs import find, parse_documents
+from shipyard_api.domain.documents import find, parse_documents
 from shipyard_api.domain.findings import Level
 from tests.designs import SCHEMAS, data_schema, in_layer, taking
 from tests.factories import document, layering_policy

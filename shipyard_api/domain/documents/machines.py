@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from shipyard_api.domain.configdocs.documents import Document
+from shipyard_api.domain.documents.document import Document
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 
 BAREMETAL_NODE = "drydock/BaremetalNode/v1"

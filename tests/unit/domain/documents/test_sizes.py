@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
-from shipyard_api.domain.configdocs import Collection, Revision, StoredDocument, parse_documents, render, sizes
-from shipyard_api.domain.configdocs.patterns import LONGEST_TEXT, PatternError, check_pattern, replace_all, search
-from shipyard_api.domain.configdocs.sizes import Size, Sizes, TooLargeError
+from shipyard_api.domain.documents import Collection, Revision, StoredDocument, parse_documents, render, sizes
+from shipyard_api.domain.documents.patterns import LONGEST_TEXT, PatternError, check_pattern, replace_all, search
+from shipyard_api.domain.documents.sizes import Size, Sizes, TooLargeError
 from tests.conftest import ROOT
 from tests.designs import KIND, POLICY, data_of, data_schema, in_layer, names_of, taking, wrong
 
@@ -134,7 +134,7 @@ def test_one_document_alone_cannot_take_all_memory(name: str) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (1200 << 20, 1200 << 20))
         resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
         from tests.designs import wrong
-        from tests.unit.domain.configdocs.test_sizes import BOMBS
+        from tests.unit.domain.documents.test_sizes import BOMBS
         print({{one.name for one in wrong(*BOMBS[{name!r}])}})
     """
     done = subprocess.run(

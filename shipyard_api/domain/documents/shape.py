@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from shipyard_api.domain.configdocs.data_schemas import Compile
-from shipyard_api.domain.configdocs.documents import (
+from shipyard_api.domain.documents.data_schemas import Compile
+from shipyard_api.domain.documents.document import (
     CONTROL,
     DATA_SCHEMA,
     DOCUMENT,
@@ -21,8 +21,8 @@ from shipyard_api.domain.configdocs.documents import (
     layering_of,
     with_defaults,
 )
-from shipyard_api.domain.configdocs.paths import PathError, parse_action_path, parse_path
-from shipyard_api.domain.configdocs.patterns import PatternError, check_pattern
+from shipyard_api.domain.documents.paths import PathError, parse_action_path, parse_path
+from shipyard_api.domain.documents.patterns import PatternError, check_pattern
 from shipyard_api.domain.findings import Finding, error
 
 _SCHEMA = re.compile(r"[A-Za-z]+/[A-Za-z]+/v[0-9]+")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.domain.configdocs import inventory, parse_documents
+from shipyard_api.domain.documents import inventory, parse_documents
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from tests.factories import document, node, node_document
 

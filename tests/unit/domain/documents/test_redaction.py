@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.domain.configdocs import parse_documents, redacted, scrubbed, secret_keys
+from shipyard_api.domain.documents import parse_documents, redacted, scrubbed, secret_keys
 from shipyard_api.domain.findings import DocumentRef, Finding, error
 from tests.designs import KIND, POLICY, in_layer, rendered, stored, taking
 from tests.factories import document

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shipyard_api.domain.configdocs.data_schemas import Compile, schema_findings
-from shipyard_api.domain.configdocs.documents import (
+from shipyard_api.domain.documents.data_schemas import Compile, schema_findings
+from shipyard_api.domain.documents.document import (
     DATA_SCHEMA,
     VALIDATION_POLICY,
     Collection,
@@ -16,11 +16,11 @@ from shipyard_api.domain.configdocs.documents import (
     Revision,
     StoredDocument,
 )
-from shipyard_api.domain.configdocs.draft import Draft
-from shipyard_api.domain.configdocs.layering import layered
-from shipyard_api.domain.configdocs.relations import Relations, relate
-from shipyard_api.domain.configdocs.sizes import Sizes, TooLargeError
-from shipyard_api.domain.configdocs.substitution import substitute
+from shipyard_api.domain.documents.draft import Draft
+from shipyard_api.domain.documents.layering import layered
+from shipyard_api.domain.documents.relations import Relations, relate
+from shipyard_api.domain.documents.sizes import Sizes, TooLargeError
+from shipyard_api.domain.documents.substitution import substitute
 from shipyard_api.domain.findings import Finding, error
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.domain.configdocs import Collection, Revision, StoredDocument, parse_documents, render
+from shipyard_api.domain.documents import Collection, Revision, StoredDocument, parse_documents, render
 from tests.designs import (
     KIND,
     POLICY,

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from shipyard_api.domain.configdocs.documents import Document
-from shipyard_api.domain.configdocs.draft import Draft
-from shipyard_api.domain.configdocs.paths import MISSING, PathError, parse_path, read
-from shipyard_api.domain.configdocs.patterns import PatternError, replace_all, search
+from shipyard_api.domain.documents.document import Document
+from shipyard_api.domain.documents.draft import Draft
+from shipyard_api.domain.documents.paths import MISSING, PathError, parse_path, read
+from shipyard_api.domain.documents.patterns import PatternError, replace_all, search
 from shipyard_api.domain.findings import Finding, error
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.domain.configdocs.paths import (
+from shipyard_api.domain.documents.paths import (
     MISSING,
     Below,
     Elements,

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shipyard_api.domain.configdocs.documents import TEXT_KINDS, Document
-from shipyard_api.domain.configdocs.substitution import substitutions_of
+from shipyard_api.domain.documents.document import TEXT_KINDS, Document
+from shipyard_api.domain.documents.substitution import substitutions_of
 from shipyard_api.domain.findings import Finding, error
 
 _MOST_FAULTS = 100  # of one document

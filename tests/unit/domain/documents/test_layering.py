@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.domain.configdocs import render
+from shipyard_api.domain.documents import render
 from tests.designs import POLICY, SCHEMAS, data_of, in_layer, names_of, rendered, stored, taking, wrong
 from tests.factories import document, layering_policy
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shipyard_api.domain.configdocs.documents import layering_of
-from shipyard_api.domain.configdocs.paths import MISSING, PathError, parse_path, read
-from shipyard_api.domain.configdocs.rendering import RenderedDocument
+from shipyard_api.domain.documents.document import layering_of
+from shipyard_api.domain.documents.paths import MISSING, PathError, parse_path, read
+from shipyard_api.domain.documents.rendering import RenderedDocument
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shipyard_api.domain.configdocs import BAREMETAL_NODE, HOST_PROFILE, inventory, parse_documents
+from shipyard_api.domain.documents import BAREMETAL_NODE, HOST_PROFILE, inventory, parse_documents
 from shipyard_api.domain.findings import Level
 from tests.factories import document
 

@@ -4,9 +4,9 @@ from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from shipyard_api.domain.configdocs.documents import Document, Key, layering_of
-from shipyard_api.domain.configdocs.layering import Family, find_family, layer_order
-from shipyard_api.domain.configdocs.substitution import Source, substitutions_of
+from shipyard_api.domain.documents.document import Document, Key, layering_of
+from shipyard_api.domain.documents.layering import Family, find_family, layer_order
+from shipyard_api.domain.documents.substitution import Source, substitutions_of
 from shipyard_api.domain.findings import error
 
 _CIRCLE_SHOWN = 12
