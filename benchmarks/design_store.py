@@ -40,9 +40,9 @@ from shipyard_api.storage import migrations
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.storage.writer_lock import SqlWriterLock
-from shipyard_api.usecases.load_configdocs import LoadConfigdocs
-from shipyard_api.usecases.read_configdocs import ReadConfigdocs
-from shipyard_api.usecases.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.configdocs.load import LoadConfigdocs
+from shipyard_api.usecases.configdocs.read import ReadConfigdocs
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.yaml_stream import read_documents, write_documents
 
 SITES = Path(__file__).resolve().parents[2] / "shared" / "data" / "sites"

@@ -59,11 +59,11 @@ from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from shipyard_api.storage.writer_lock import SqlWriterLock
-from shipyard_api.usecases.commit_configdocs import CommitConfigdocs, CommitMode
-from shipyard_api.usecases.context import Caller
-from shipyard_api.usecases.create_action import ActionRequest, CreateAction
-from shipyard_api.usecases.load_configdocs import LoadConfigdocs
-from shipyard_api.usecases.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.actions.create import ActionRequest, CreateAction
+from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, CommitMode
+from shipyard_api.usecases.configdocs.load import LoadConfigdocs
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.workflow.turn import Engine
 
 ROOT = Path(__file__).resolve().parents[1]

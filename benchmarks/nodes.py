@@ -17,7 +17,7 @@ from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.settings import Database, Drydock, Secret, Settings
 from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import SqlStore, connect
-from shipyard_api.usecases.tokens import ApiTokens
+from shipyard_api.usecases.tokens.manage import ApiTokens
 
 ROUNDS = 7
 LATEST = "01M7XV7VKPMDHXJVA7WM000100"

@@ -48,24 +48,24 @@ from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import SqlStore, connect, connect_readers
 from shipyard_api.storage.writer_lock import SqlWriterLock
-from shipyard_api.usecases.commit_configdocs import CommitConfigdocs, Validator
-from shipyard_api.usecases.control_action import ControlAction
-from shipyard_api.usecases.create_action import CreateAction
-from shipyard_api.usecases.describe_action import DescribeAction
-from shipyard_api.usecases.limit_writes import LimitWrites
-from shipyard_api.usecases.list_actions import ListActions
-from shipyard_api.usecases.list_nodes import ListNodes
-from shipyard_api.usecases.load_configdocs import LoadConfigdocs
-from shipyard_api.usecases.plan_site import PlanSite
-from shipyard_api.usecases.read_configdocs import ReadConfigdocs
+from shipyard_api.usecases.actions.control import ControlAction
+from shipyard_api.usecases.actions.create import CreateAction
+from shipyard_api.usecases.actions.describe import DescribeAction
+from shipyard_api.usecases.actions.list import ListActions
+from shipyard_api.usecases.actions.plan import PlanSite
+from shipyard_api.usecases.actions.report import ReportAction
+from shipyard_api.usecases.callers.limit_writes import LimitWrites
+from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, Validator
+from shipyard_api.usecases.configdocs.load import LoadConfigdocs
+from shipyard_api.usecases.configdocs.read import ReadConfigdocs
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.nodes.list import ListNodes
+from shipyard_api.usecases.nodes.statuses import SiteStatuses
 from shipyard_api.usecases.read_logs import ReadLogs
 from shipyard_api.usecases.read_notes import ReadNotes
 from shipyard_api.usecases.read_validations import ReadValidations
-from shipyard_api.usecases.rendered_designs import RenderedDesigns
-from shipyard_api.usecases.report_action import ReportAction
-from shipyard_api.usecases.site_statuses import SiteStatuses
-from shipyard_api.usecases.tokens import ApiTokens
-from shipyard_api.usecases.watch_stragglers import WatchStragglers
+from shipyard_api.usecases.stragglers.watch import WatchStragglers
+from shipyard_api.usecases.tokens.manage import ApiTokens
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.turn import Engine
 

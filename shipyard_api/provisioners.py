@@ -30,7 +30,7 @@ from shipyard_api.settings import (
     SettingsError,
     StoreKind,
 )
-from shipyard_api.usecases.report_action import Places
+from shipyard_api.usecases.actions.report import Places
 
 if TYPE_CHECKING:
     from shipyard_api.adapters.keystone.tokens import Tokens

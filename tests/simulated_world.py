@@ -13,9 +13,9 @@ from shipyard_api.domain.documents import BufferMode, Revision
 from shipyard_api.simulators.scenario import Scenario
 from shipyard_api.storage import tables
 from shipyard_api.storage.writer_lock import SqlWriterLock
-from shipyard_api.usecases.commit_configdocs import CommitConfigdocs, CommitMode
-from shipyard_api.usecases.load_configdocs import LoadConfigdocs
-from shipyard_api.usecases.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, CommitMode
+from shipyard_api.usecases.configdocs.load import LoadConfigdocs
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from tests.factories import document, layering_policy, node_document, strategy_document
 from tests.simulated_peers import Peer
 from tests.virtual_time import VirtualClock

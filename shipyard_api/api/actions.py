@@ -21,10 +21,10 @@ from shipyard_api.domain.errors import Invalid, NotFound
 from shipyard_api.domain.notes import SUMMARY
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.store import ActionRecord
-from shipyard_api.usecases.control_action import ControlAction
-from shipyard_api.usecases.create_action import ActionRequest, CreateAction, Named
-from shipyard_api.usecases.describe_action import DescribeAction
-from shipyard_api.usecases.list_actions import ListActions
+from shipyard_api.usecases.actions.control import ControlAction
+from shipyard_api.usecases.actions.create import ActionRequest, CreateAction, Named
+from shipyard_api.usecases.actions.describe import DescribeAction
+from shipyard_api.usecases.actions.list import ListActions
 from shipyard_api.usecases.read_notes import ReadNotes
 from shipyard_api.usecases.read_validations import ReadValidations
 

@@ -31,21 +31,21 @@ from shipyard_api.api.security_headers import SecurityHeaders
 from shipyard_api.api.write_limit import WriteLimit
 from shipyard_api.ports.identity import Identities, Policy
 from shipyard_api.ports.schemas import Schemas
-from shipyard_api.usecases.commit_configdocs import CommitConfigdocs
-from shipyard_api.usecases.control_action import ControlAction
-from shipyard_api.usecases.create_action import CreateAction
-from shipyard_api.usecases.describe_action import DescribeAction
-from shipyard_api.usecases.limit_writes import LimitWrites
-from shipyard_api.usecases.list_actions import ListActions
-from shipyard_api.usecases.list_nodes import ListNodes
-from shipyard_api.usecases.load_configdocs import LoadConfigdocs
-from shipyard_api.usecases.plan_site import PlanSite
-from shipyard_api.usecases.read_configdocs import ReadConfigdocs
+from shipyard_api.usecases.actions.control import ControlAction
+from shipyard_api.usecases.actions.create import CreateAction
+from shipyard_api.usecases.actions.describe import DescribeAction
+from shipyard_api.usecases.actions.list import ListActions
+from shipyard_api.usecases.actions.plan import PlanSite
+from shipyard_api.usecases.actions.report import ReportAction
+from shipyard_api.usecases.callers.limit_writes import LimitWrites
+from shipyard_api.usecases.configdocs.commit import CommitConfigdocs
+from shipyard_api.usecases.configdocs.load import LoadConfigdocs
+from shipyard_api.usecases.configdocs.read import ReadConfigdocs
+from shipyard_api.usecases.nodes.list import ListNodes
+from shipyard_api.usecases.nodes.statuses import SiteStatuses
 from shipyard_api.usecases.read_logs import ReadLogs
 from shipyard_api.usecases.read_notes import ReadNotes
 from shipyard_api.usecases.read_validations import ReadValidations
-from shipyard_api.usecases.report_action import ReportAction
-from shipyard_api.usecases.site_statuses import SiteStatuses
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import falcon
 from shipyard_api import request_context
 from shipyard_api.domain.errors import Forbidden, Unauthenticated
 from shipyard_api.ports import identity as ports
-from shipyard_api.usecases.context import Caller
+from shipyard_api.usecases.callers.caller import Caller
 
 Policy = Mapping[str, str | None]
 """A resource's rule for each of its methods; None for what anyone may ask."""

@@ -11,9 +11,9 @@ from shipyard_api.api.statuses import validation_status
 from shipyard_api.domain.documents import BufferMode
 from shipyard_api.domain.errors import Invalid
 from shipyard_api.domain.findings import Finding, Level, errors
-from shipyard_api.usecases.commit_configdocs import CommitConfigdocs, CommitMode
-from shipyard_api.usecases.load_configdocs import UNSUITABLE, LoadConfigdocs
-from shipyard_api.usecases.read_configdocs import ReadConfigdocs
+from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, CommitMode
+from shipyard_api.usecases.configdocs.load import UNSUITABLE, LoadConfigdocs
+from shipyard_api.usecases.configdocs.read import ReadConfigdocs
 from shipyard_api.yaml_stream import YamlFault, read_documents
 
 

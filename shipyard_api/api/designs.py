@@ -12,7 +12,7 @@ from shipyard_api.api.errors import BrokenDesign
 from shipyard_api.api.reading import integer
 from shipyard_api.domain.documents import Query, Rendering, Revision
 from shipyard_api.domain.errors import NotFound
-from shipyard_api.usecases.read_configdocs import NotRendered, ReadConfigdocs
+from shipyard_api.usecases.configdocs.read import NotRendered, ReadConfigdocs
 
 _KEPT_TEXTS = 4
 _LONGEST_KEPT = 16 * 1024 * 1024

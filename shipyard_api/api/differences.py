@@ -9,7 +9,7 @@ from shipyard_api.api.auth import Policy
 from shipyard_api.api.reading import boolean
 from shipyard_api.domain.documents import Change, DocumentChange, Version, unified
 from shipyard_api.domain.errors import Invalid
-from shipyard_api.usecases.read_configdocs import Comparison, ReadConfigdocs
+from shipyard_api.usecases.configdocs.read import Comparison, ReadConfigdocs
 from shipyard_api.yaml_stream import write_documents
 
 DIFF = "text/x-diff; charset=utf-8"

@@ -8,7 +8,7 @@ import falcon
 import yaml
 
 from shipyard_api.api.auth import Policy
-from shipyard_api.usecases.describe_action import DescribeAction
+from shipyard_api.usecases.actions.describe import DescribeAction
 
 
 class Versions:

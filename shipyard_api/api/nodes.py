@@ -10,7 +10,7 @@ from shipyard_api.api.times import zulu
 from shipyard_api.domain.facts import GroupStatus
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.ports.progress import GroupRecord, NodeRecord, PhaseRecord
-from shipyard_api.usecases.describe_action import DescribeAction, Page
+from shipyard_api.usecases.actions.describe import DescribeAction, Page
 
 MOST = 1000
 

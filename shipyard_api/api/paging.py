@@ -10,7 +10,7 @@ import falcon
 
 from shipyard_api.api.reading import text, whole_number, words
 from shipyard_api.domain.actions import ActionId, ActionName, RunState, lifecycle
-from shipyard_api.usecases.list_actions import ListQuery
+from shipyard_api.usecases.actions.list import ListQuery
 
 MOST = 1000
 

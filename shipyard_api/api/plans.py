@@ -13,9 +13,8 @@ from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.domain.modes import Mode
 from shipyard_api.domain.planning import PlannedGroup
 from shipyard_api.ports.schemas import Schemas
-from shipyard_api.usecases import plan_site
-from shipyard_api.usecases.create_action import ActionRequest
-from shipyard_api.usecases.plan_site import PlanSite
+from shipyard_api.usecases.actions.create import ActionRequest
+from shipyard_api.usecases.actions.plan import Plan, PlanSite
 
 
 class Plans:
@@ -54,7 +53,7 @@ def _check(body: dict[str, Any]) -> None:
         )
 
 
-def _entity(plan: plan_site.Plan) -> dict[str, Any]:
+def _entity(plan: Plan) -> dict[str, Any]:
     nodes = {node for planned in plan.groups for node in planned.members}
     return {
         "name": plan.name.value,

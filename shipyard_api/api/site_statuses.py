@@ -7,8 +7,8 @@ import falcon
 
 from shipyard_api.api.auth import Policy
 from shipyard_api.domain.errors import Invalid
-from shipyard_api.usecases import site_statuses
-from shipyard_api.usecases.site_statuses import StatusKind
+from shipyard_api.usecases.nodes import statuses as site_statuses
+from shipyard_api.usecases.nodes.statuses import StatusKind
 
 # For each filter: its list in the answer, the key of the status in an entry, and what is said when the peer fails.
 _SHOWN = {

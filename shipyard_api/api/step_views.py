@@ -6,7 +6,7 @@ from shipyard_api.api.action_views import ShownStep, operator, seconds
 from shipyard_api.api.times import zulu
 from shipyard_api.domain.actions import StepId
 from shipyard_api.ports.store import StepRun
-from shipyard_api.usecases.describe_action import ActionRun
+from shipyard_api.usecases.actions.describe import ActionRun
 
 # What an engine with queues and pools of its own would have to say, and ours has not.
 _NOTHING = (

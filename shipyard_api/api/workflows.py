@@ -13,8 +13,8 @@ from shipyard_api.api.times import zulu
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.errors import Invalid, NotFound
 from shipyard_api.ports.store import ActionRecord
-from shipyard_api.usecases.describe_action import ActionRun, DescribeAction
-from shipyard_api.usecases.list_actions import ListActions
+from shipyard_api.usecases.actions.describe import ActionRun, DescribeAction
+from shipyard_api.usecases.actions.list import ListActions
 
 _RECENT = timedelta(days=30)
 

@@ -3,7 +3,7 @@
 import falcon
 
 from shipyard_api.api.methods import WRITES
-from shipyard_api.usecases.limit_writes import LimitWrites
+from shipyard_api.usecases.callers.limit_writes import LimitWrites
 
 
 class WriteLimit:

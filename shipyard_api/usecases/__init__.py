@@ -1,1 +1,1 @@
-"""One module per verb an operator has; each owns its transaction."""
+"""One module per verb of the operator, in folders by noun; each use case owns its transaction."""

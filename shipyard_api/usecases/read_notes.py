@@ -9,7 +9,7 @@ from shipyard_api.domain.errors import NotFound
 from shipyard_api.domain.notes import MOST, SUMMARY, Line, Link, Linked, Note, creation, kinds, line_of, notes
 from shipyard_api.ports.links import Links
 from shipyard_api.ports.store import ActionRecord, JournalEntry, Store
-from shipyard_api.usecases.report_action import Places
+from shipyard_api.usecases.actions.report import Places
 
 
 @dataclass(frozen=True, slots=True)

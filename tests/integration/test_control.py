@@ -18,11 +18,11 @@ from shipyard_api.ports.provisioner import Capabilities, Operation
 from shipyard_api.ports.store import JournalEntry, Straggler
 from shipyard_api.storage import tables
 from shipyard_api.storage.unit_of_work import SqlStore, connect
-from shipyard_api.usecases.context import Caller
-from shipyard_api.usecases.control_action import ControlAction
-from shipyard_api.usecases.create_action import ActionRequest, CreateAction
-from shipyard_api.usecases.rendered_designs import RenderedDesigns
-from shipyard_api.usecases.watch_stragglers import WatchStragglers
+from shipyard_api.usecases.actions.control import ControlAction
+from shipyard_api.usecases.actions.create import ActionRequest, CreateAction
+from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.stragglers.watch import WatchStragglers
 from shipyard_api.workflow.turn import Engine
 from tests.fakes.provisioner import Fate
 from tests.world import RULES, SCHEMAS, Checkpoints, World

@@ -12,8 +12,8 @@ from shipyard_api.domain.actions import Control
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.store import JournalEntry, Straggler
-from shipyard_api.usecases.context import Caller
-from shipyard_api.usecases.control_action import ControlAction
+from shipyard_api.usecases.actions.control import ControlAction
+from shipyard_api.usecases.callers.caller import Caller
 from tests.factories import group_entry
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.provisioner import Breakage

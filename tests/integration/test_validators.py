@@ -18,9 +18,9 @@ from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.storage.writer_lock import SqlWriterLock
-from shipyard_api.usecases.commit_configdocs import CommitConfigdocs, CommitMode, Committed, Validator
-from shipyard_api.usecases.load_configdocs import LoadConfigdocs
-from shipyard_api.usecases.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, CommitMode, Committed, Validator
+from shipyard_api.usecases.configdocs.load import LoadConfigdocs
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from tests.conftest import ROOT
 from tests.factories import node_document
 from tests.integration.api.wire import small_design

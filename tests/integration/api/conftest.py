@@ -18,7 +18,7 @@ from shipyard_api.adapters.sealed.seals import FernetSeals, new_key
 from shipyard_api.settings import Api, Count, Database, Drydock, Secret, Secrets, Settings
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import SqlStore, connect
-from shipyard_api.usecases.tokens import ApiTokens
+from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.conftest import migrated
 from tests.integration.api.wire import Caller, Site
 from tests.integration.storage.rows import empty

@@ -15,7 +15,7 @@ from schemathesis.checks import negative_data_rejection, not_a_server_error, pos
 from schemathesis.specs.openapi.checks import response_schema_conformance
 
 from shipyard_api.storage.unit_of_work import SqlStore
-from shipyard_api.usecases.tokens import ApiTokens
+from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.integration.api import description
 from tests.integration.api.conftest import new_site
 from tests.integration.api.wire import small_design

@@ -16,8 +16,8 @@ from shipyard_api import bootstrap, logs
 from shipyard_api.settings import Api, Count
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.unit_of_work import SqlStore
-from shipyard_api.usecases.commit_configdocs import CommitConfigdocs
-from shipyard_api.usecases.tokens import ApiTokens
+from shipyard_api.usecases.configdocs.commit import CommitConfigdocs
+from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.integration.api import canaries, description
 from tests.integration.api.conftest import new_site, settings
 from tests.integration.api.wire import JSON, YAML, Caller, Site, small_design

@@ -11,7 +11,7 @@ import pytest
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.domain.errors import Unauthenticated
 from shipyard_api.storage.unit_of_work import SqlStore, connect, connect_readers
-from shipyard_api.usecases.tokens import ApiTokens
+from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.integration.api import description
 from tests.integration.api.wire import Caller, Site, small_design
 

@@ -9,7 +9,7 @@ from falcon.testing import Result
 from shipyard_api import bootstrap
 from shipyard_api.settings import Deckhand, Designs, Secret, StoreKind
 from shipyard_api.storage.unit_of_work import SqlStore
-from shipyard_api.usecases.tokens import ApiTokens
+from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.factories import document
 from tests.integration.api.conftest import settings
 from tests.integration.api.wire import Caller

@@ -15,7 +15,7 @@ from shipyard_api import bootstrap
 from shipyard_api.adapters.identity.options import IdentityKind, IdentityOptions
 from shipyard_api.adapters.keystone.options import KeystoneOptions
 from shipyard_api.storage import tables as t
-from shipyard_api.usecases.tokens import ApiTokens
+from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests import simulated_keystone
 from tests.integration.api.conftest import settings
 from tests.integration.api.test_create_action import rows

@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api.storage.unit_of_work import SqlStore
-from shipyard_api.usecases.tokens import ApiTokens
+from shipyard_api.usecases.tokens.manage import ApiTokens
 from shipyard_api.yaml_stream import write_documents
 from tests.factories import document
 from tests.integration.api.served import WAIT, Server, gunicorn

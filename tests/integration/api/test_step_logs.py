@@ -16,7 +16,7 @@ from shipyard_api.domain.facts import AttemptFailed, JobStarted
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.actions import SqlActions
-from shipyard_api.usecases.tokens import ApiTokens
+from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.integration.api.recorded import statements
 from tests.integration.api.wire import V1, Site, messages, small_design
 

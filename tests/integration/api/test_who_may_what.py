@@ -15,7 +15,7 @@ from shipyard_api.adapters.identity.options import IdentityKind, IdentityOptions
 from shipyard_api.adapters.keystone.options import KeystoneOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.storage.unit_of_work import SqlStore, connect
-from shipyard_api.usecases.tokens import ApiTokens
+from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests import simulated_keystone
 from tests.conftest import migrated
 from tests.integration.api import description

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from shipyard_api import bootstrap
 from shipyard_api.settings import Api, Count, SettingsError, load
 from shipyard_api.storage.unit_of_work import SqlStore
-from shipyard_api.usecases.tokens import ApiTokens
+from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.integration.api import description
 from tests.integration.api.conftest import new_site, settings
 from tests.integration.api.wire import YAML, Caller, Site, messages, small_design

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from shipyard_api.domain.errors import Invalid, NotFound, Unauthenticated
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.unit_of_work import SqlStore
-from shipyard_api.usecases.tokens import ApiTokens
+from shipyard_api.usecases.tokens.manage import ApiTokens
 
 DIGEST, OTHER = bytes(range(32)), bytes(32)
 

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from shipyard_api.domain.errors import TooManyRequests
 from shipyard_api.storage.unit_of_work import SqlStore
-from shipyard_api.usecases.limit_writes import LimitWrites
+from shipyard_api.usecases.callers.limit_writes import LimitWrites
 
 # So long that nothing of it passes while a test runs.
 HOUR = 3600.0

@@ -26,7 +26,7 @@ from shipyard_api.ports.documents import (
     WriterLock,
 )
 from shipyard_api.ports.errors import Refused
-from shipyard_api.usecases.versions import Versions, read_versions
+from shipyard_api.usecases.configdocs.versions import Versions, read_versions
 
 UNSUITABLE = "Document(s) invalid syntax or otherwise unsuitable"
 _ELSEWHERE = "Documents may not exist in more than one collection"

@@ -28,10 +28,10 @@ from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.store import ActionRecord, NewAction, RequestKey, RequestKeyTaken, SiteBusy, Store, Transaction
-from shipyard_api.usecases.context import Caller
-from shipyard_api.usecases.preconditions import refuse_stragglers, site_is_busy
-from shipyard_api.usecases.rendered_designs import RenderedDesigns
-from shipyard_api.usecases.versions import COMMITS, SITE_ACTIONS, committed_revision
+from shipyard_api.usecases.actions.preconditions import refuse_stragglers, site_is_busy
+from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.configdocs.versions import COMMITS, SITE_ACTIONS, committed_revision
 from shipyard_api.workflow.definition import Definition
 
 LOG = logging.getLogger(__name__)

@@ -19,10 +19,10 @@ from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy import Strategy
 from shipyard_api.domain.targets import targeted
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
-from shipyard_api.usecases.control_action import ControlAction
-from shipyard_api.usecases.create_action import ActionRequest, CreateAction, Design
-from shipyard_api.usecases.rendered_designs import RenderedDesigns
-from shipyard_api.usecases.versions import read_versions
+from shipyard_api.usecases.actions.control import ControlAction
+from shipyard_api.usecases.actions.create import ActionRequest, CreateAction, Design
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.configdocs.versions import read_versions
 from shipyard_api.workflow.definition import Definition
 
 

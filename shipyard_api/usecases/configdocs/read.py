@@ -21,8 +21,8 @@ from shipyard_api.domain.documents import (
 from shipyard_api.domain.errors import Invalid, NotFound
 from shipyard_api.domain.findings import errors
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
-from shipyard_api.usecases.rendered_designs import RenderedDesigns
-from shipyard_api.usecases.versions import read_versions
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.configdocs.versions import read_versions
 
 
 class NotRendered(Invalid):

@@ -13,8 +13,8 @@ from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.ports.documents import DesignStore, LockHeld, RenderingFailed, WriterLock
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.request_context import propagated
-from shipyard_api.usecases.rendered_designs import RenderedDesigns
-from shipyard_api.usecases.versions import read_versions
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.configdocs.versions import read_versions
 
 _UNABLE = "Unable to commit configuration documents"
 

@@ -18,9 +18,9 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import parse_parameters
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.ports.store import ActionRecord, Json, NewAction, SiteBusy, Store, Transaction
-from shipyard_api.usecases.context import Caller
-from shipyard_api.usecases.create_action import noted
-from shipyard_api.usecases.preconditions import refuse_stragglers, site_is_busy
+from shipyard_api.usecases.actions.create import noted
+from shipyard_api.usecases.actions.preconditions import refuse_stragglers, site_is_busy
+from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.workflow.definition import Definition
 
 

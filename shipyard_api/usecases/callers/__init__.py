@@ -1,0 +1,1 @@
+"""Use cases on callers of the API."""

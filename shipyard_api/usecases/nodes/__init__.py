@@ -1,0 +1,1 @@
+"""Use cases on the nodes of the site."""

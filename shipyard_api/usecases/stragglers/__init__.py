@@ -1,0 +1,1 @@
+"""Use cases on stragglers: work that goes on after its action stopped waiting."""
