@@ -358,7 +358,7 @@ CASES = [
     ),
     created("test_site looks at no document", body("test_site"), "unconfigured_committed"),
     # shipyard-actions 3: a failed check is logged and ignored, as long as there is something to freeze (product 5;
-    # docs/howto/operate.md).
+    # docs/howto/fix-a-failure.md).
     *(
         created(
             f"continue-on-fail={written!r} on documents that lack something",
