@@ -42,7 +42,8 @@ from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
 from shipyard_api.ports.identity import Identities, Policy
 from shipyard_api.ports.provisioner import Marker, Provisioner
-from shipyard_api.ports.store import Store, StoreUnavailable
+from shipyard_api.ports.state.errors import StoreUnavailable
+from shipyard_api.ports.state.store import Store
 from shipyard_api.settings import Demand, Settings, SettingsError, StoreKind, share_directory
 from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.designs import SqlDesigns

@@ -26,7 +26,7 @@ from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.ports.provisioner import Marker
-from shipyard_api.ports.store import Transaction
+from shipyard_api.ports.state.store import Transaction
 from shipyard_api.storage import tables
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import SqlStore, connect

@@ -6,7 +6,7 @@ from shipyard_api.actions import deploy_site, test_site, update_site, update_sof
 from shipyard_api.actions.site_parts import Designs, Patience, SiteParts, Systems
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.site_design import DesignRules
-from shipyard_api.ports.store import Store
+from shipyard_api.ports.state.store import Store
 from shipyard_api.workflow.definition import Definition
 
 

@@ -15,7 +15,7 @@ from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.provisioner import Operation, Provisioner
-from shipyard_api.ports.store import Store
+from shipyard_api.ports.state.store import Store
 
 CONCURRENCY = StepId("dag_concurrency_check")
 PREFLIGHT = StepId("preflight.ucp_preflight_check")

@@ -20,7 +20,7 @@ from shipyard_api.domain.actions import Control as Verb
 from shipyard_api.domain.errors import Invalid, NotFound
 from shipyard_api.domain.notes import SUMMARY
 from shipyard_api.ports.schemas import Schemas
-from shipyard_api.ports.store import ActionRecord
+from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import ActionRequest, CreateAction, Named
 from shipyard_api.usecases.actions.describe import DescribeAction

@@ -13,7 +13,7 @@ from shipyard_api.domain.findings import Finding
 from shipyard_api.ports.documents import SecretsLocked
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.identity import PolicyBroken
-from shipyard_api.ports.store import StoreUnavailable
+from shipyard_api.ports.state.errors import StoreUnavailable
 
 LOG = logging.getLogger(__name__)
 

@@ -9,7 +9,8 @@ from shipyard_api.api.reading import whole_number, words
 from shipyard_api.api.times import zulu
 from shipyard_api.domain.facts import GroupStatus
 from shipyard_api.domain.nodes import NodeStatus
-from shipyard_api.ports.progress import GroupRecord, NodeRecord, PhaseRecord
+from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord
+from shipyard_api.ports.state.nodes import NodeRecord
 from shipyard_api.usecases.actions.describe import DescribeAction, Page
 
 MOST = 1000

@@ -11,7 +11,7 @@ from shipyard_api.api.times import zulu
 from shipyard_api.domain.actions import lifecycle
 from shipyard_api.domain.facts import GroupStatus
 from shipyard_api.domain.nodes import NodeStatus
-from shipyard_api.ports.store import ActionRecord
+from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.usecases.actions import report as report_action
 from shipyard_api.usecases.actions.report import ReportAction, ReportedGroup, ReportedNode
 

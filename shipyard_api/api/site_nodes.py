@@ -9,7 +9,7 @@ from shipyard_api.api.nodes import MOST, name_of_node, node_entity, phase_entity
 from shipyard_api.api.reading import whole_number, words
 from shipyard_api.api.times import zulu
 from shipyard_api.domain.nodes import NodeStatus
-from shipyard_api.ports.progress import LastNodeRecord, NodeChange, NodePast
+from shipyard_api.ports.state.nodes import LastNodeRecord, NodeChange, NodePast
 from shipyard_api.usecases.nodes.list import ListNodes
 
 # A line of the journal can name every node of a site, and each action has some of them.

@@ -14,7 +14,7 @@ from shipyard_api.api.reading import integer
 from shipyard_api.domain.errors import Invalid, NotFound
 from shipyard_api.domain.log_lines import log_line
 from shipyard_api.domain.notes import LENGTH, Line
-from shipyard_api.ports.store import JournalEntry
+from shipyard_api.ports.state.journal import JournalEntry
 from shipyard_api.usecases.actions.describe import DescribeAction
 from shipyard_api.usecases.read_logs import ReadLogs
 from shipyard_api.usecases.read_notes import ReadNotes

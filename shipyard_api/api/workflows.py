@@ -12,7 +12,7 @@ from shipyard_api.api.paging import link_next, wanted_actions
 from shipyard_api.api.times import zulu
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.errors import Invalid, NotFound
-from shipyard_api.ports.store import ActionRecord
+from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.usecases.actions.describe import ActionRun, DescribeAction
 from shipyard_api.usecases.actions.list import ListActions
 

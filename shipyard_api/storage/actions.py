@@ -22,22 +22,22 @@ from shipyard_api.domain.actions import (
     StepState,
 )
 from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.ports.progress import GroupRecord, NodeRecord, PhaseRecord
 from shipyard_api.ports.provisioner import JobId
-from shipyard_api.ports.store import (
+from shipyard_api.ports.state.actions import (
     EVERY_ACTION,
     ActionRecord,
     CommandRecord,
-    JournalEntry,
-    Json,
     NewAction,
-    RequestKeyTaken,
-    SiteBusy,
     StepRecord,
     StepRun,
     WantedActions,
 )
+from shipyard_api.ports.state.errors import RequestKeyTaken, SiteBusy
+from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord
+from shipyard_api.ports.state.journal import JournalEntry
+from shipyard_api.ports.state.nodes import NodeRecord
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.phases import IN_ORDER, phase
@@ -61,7 +61,7 @@ _VERSION_OF = sa.select(_VERSION).select_from(t.actions).where(t.actions.c.id ==
 
 
 class SqlActions:
-    """Fills ``ports.store.Actions``."""
+    """Fills ``ports.state.actions.Actions``."""
 
     def __init__(self, connection: sa.Connection, turns: SqlTurns) -> None:
         self._connection = connection
@@ -261,9 +261,9 @@ class SqlActions:
             for row in self._connection.execute(query.order_by(nodes.c.name).limit(limit))
         ]
 
-    def inputs(self, action: ActionId) -> Json:
+    def inputs(self, action: ActionId) -> JsonObject:
         """Return what the action works from."""
-        found: Json = self._connection.execute(
+        found: JsonObject = self._connection.execute(
             sa.select(t.actions.c.inputs).where(t.actions.c.id == action)
         ).scalar_one()
         return found

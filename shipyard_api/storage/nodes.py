@@ -11,8 +11,9 @@ import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.domain.nodes import NodeStatus
-from shipyard_api.ports.progress import LastNodeRecord, NodeChange, NodePast, NodeRecord, PhaseRecord
 from shipyard_api.ports.provisioner import Operation
+from shipyard_api.ports.state.groups import PhaseRecord
+from shipyard_api.ports.state.nodes import LastNodeRecord, NodeChange, NodePast, NodeRecord
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.phases import IN_ORDER, phase
 
@@ -26,7 +27,7 @@ _LATE: Mapping[str, tuple[str, NodeStatus]] = {
 
 
 class SqlNodes:
-    """Fills ``ports.store.Nodes``."""
+    """Fills ``ports.state.nodes.Nodes``."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection

@@ -5,7 +5,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from shipyard_api.ports.progress import PhaseRecord
+from shipyard_api.ports.state.groups import PhaseRecord
 from shipyard_api.storage import tables as t
 
 # What was recorded in one transaction has one time, and prepare comes first.

@@ -9,13 +9,13 @@ import sqlalchemy as sa
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import JobId, JobReport, Operation, Work
-from shipyard_api.ports.store import Straggler
+from shipyard_api.ports.state.stragglers import Straggler
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
 
 
 class SqlStragglers:
-    """Fills ``ports.store.Stragglers``."""
+    """Fills ``ports.state.stragglers.Stragglers``."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection

@@ -6,12 +6,12 @@ from datetime import datetime
 import sqlalchemy as sa
 from ulid import ULID
 
-from shipyard_api.ports.store import TokenRecord
+from shipyard_api.ports.state.tokens import TokenRecord
 from shipyard_api.storage import tables as t
 
 
 class SqlTokens:
-    """Fills ``ports.store.Tokens``."""
+    """Fills ``ports.state.tokens.Tokens``."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection

@@ -7,8 +7,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState, StepId, StepState
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.ports.provisioner import Marker
-from shipyard_api.ports.store import Claim, Fenced, Intent, Json
+from shipyard_api.ports.state.errors import Fenced
+from shipyard_api.ports.state.turns import Claim, Intent
 from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
@@ -19,7 +21,7 @@ _MOVING = tuple(state.value for state in RunState if state not in ENDED)
 
 
 class SqlTurns:
-    """Fills ``ports.store.Turns``."""
+    """Fills ``ports.state.turns.Turns``."""
 
     def __init__(self, connection: sa.Connection, wakeup: Wakeup) -> None:
         self._connection = connection
@@ -73,7 +75,7 @@ class SqlTurns:
         ).all()
         open_steps = [step for step in steps if step.state in (None, StepState.RUNNING.value)]
         current = open_steps[0] if open_steps else None
-        inputs: Json = {}
+        inputs: JsonObject = {}
         if current is not None and current.memory is None:
             wanted = sa.select(actions.c.inputs).where(actions.c.id == action)
             inputs = self._connection.execute(wanted).scalar_one()
@@ -94,7 +96,7 @@ class SqlTurns:
             context_marker=row.context_marker,
         )
 
-    def start_step(self, claim: Claim, state: Json, *, now: datetime) -> None:
+    def start_step(self, claim: Claim, state: JsonObject, *, now: datetime) -> None:
         """Record that the claim's step has begun."""
         self._plan(claim, now)
         self._update_step(claim, state=StepState.RUNNING.value, started_at=now, **_memory(state, {}))
@@ -110,7 +112,7 @@ class SqlTurns:
         self._write(claim, intent.attempted_at, "intended", facts)
 
     def record(
-        self, claim: Claim, state: Json, facts: Sequence[object], *, now: datetime, wake_at: datetime | None
+        self, claim: Claim, state: JsonObject, facts: Sequence[object], *, now: datetime, wake_at: datetime | None
     ) -> None:
         """Write the outcome of what the turn did."""
         self._plan(claim, wake_at or now)
@@ -218,14 +220,14 @@ class SqlTurns:
         journal.write(self._connection, self._line(claim, at), kind, facts)
 
 
-def _memory(state: Json, before: Json) -> dict[str, Any]:
+def _memory(state: JsonObject, before: JsonObject) -> dict[str, Any]:
     """Return the columns that hold a state; its fixed text only if it is another one than before."""
     fixed = state.get("fixed")
     columns: dict[str, Any] = {"memory": {name: value for name, value in state.items() if name != "fixed"}}
     return columns if fixed == before.get("fixed") else {**columns, "fixed": fixed}
 
 
-def _state(memory: Json | None, fixed: str | None) -> Json | None:
+def _state(memory: JsonObject | None, fixed: str | None) -> JsonObject | None:
     return memory if memory is None or fixed is None else {**memory, "fixed": fixed}
 
 

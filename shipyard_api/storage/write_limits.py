@@ -32,7 +32,7 @@ _SWEEP = sa.text("""
 
 
 class SqlWriteLimits:
-    """Fills ``ports.write_limits.WriteLimits``."""
+    """Fills ``ports.state.write_limits.WriteLimits``."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from shipyard_api.domain.actions import BARE_GROUPS, ActionId, StepId
 from shipyard_api.domain.errors import NotFound
-from shipyard_api.ports.store import JournalEntry, StepRecord, StepRun, Store
+from shipyard_api.ports.state.actions import StepRecord, StepRun
+from shipyard_api.ports.state.journal import JournalEntry
+from shipyard_api.ports.state.store import Store
 
 _MOST_LINES = 200
 

@@ -8,7 +8,9 @@ from shipyard_api.domain.actions import ActionId, StepId
 from shipyard_api.domain.errors import NotFound
 from shipyard_api.domain.notes import MOST, SUMMARY, Line, Link, Linked, Note, creation, kinds, line_of, notes
 from shipyard_api.ports.links import Links
-from shipyard_api.ports.store import ActionRecord, JournalEntry, Store
+from shipyard_api.ports.state.actions import ActionRecord
+from shipyard_api.ports.state.journal import JournalEntry
+from shipyard_api.ports.state.store import Store
 from shipyard_api.usecases.actions.report import Places
 
 

@@ -10,7 +10,8 @@ from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.errors import NotFound
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.notes import line_of, note_id
-from shipyard_api.ports.store import JournalEntry, Store
+from shipyard_api.ports.state.journal import JournalEntry
+from shipyard_api.ports.state.store import Store
 
 _FINDING = "finding"
 # What is only good to know is no validation: clients show all of these as trouble.

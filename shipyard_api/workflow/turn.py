@@ -21,7 +21,9 @@ from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepStat
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker
-from shipyard_api.ports.store import Claim, Fenced, Intent, Store, StoreUnavailable, Transaction
+from shipyard_api.ports.state.errors import Fenced, StoreUnavailable
+from shipyard_api.ports.state.store import Store, Transaction
+from shipyard_api.ports.state.turns import Claim, Intent
 from shipyard_api.request_context import RequestContext
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.step import (

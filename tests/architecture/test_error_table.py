@@ -8,7 +8,7 @@ import shipyard_api.bootstrap  # noqa: F401  # imports every module that can def
 from shipyard_api.api.errors import TABLE, lookup
 from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.ports.errors import PeerError
-from shipyard_api.ports.store import StoreUnavailable
+from shipyard_api.ports.state.errors import StoreUnavailable
 
 FAMILIES = (ShipyardError, PeerError, StoreUnavailable)
 

@@ -15,7 +15,8 @@ from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import DesignRules, VersionRule
 from shipyard_api.ports.provisioner import Capabilities, Operation
-from shipyard_api.ports.store import JournalEntry, Straggler
+from shipyard_api.ports.state.journal import JournalEntry
+from shipyard_api.ports.state.stragglers import Straggler
 from shipyard_api.storage import tables
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from shipyard_api.usecases.actions.control import ControlAction

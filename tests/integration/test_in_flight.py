@@ -11,7 +11,8 @@ import sqlalchemy as sa
 from shipyard_api.domain.actions import Control
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Refused
-from shipyard_api.ports.store import JournalEntry, Straggler
+from shipyard_api.ports.state.journal import JournalEntry
+from shipyard_api.ports.state.stragglers import Straggler
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.callers.caller import Caller
 from tests.factories import group_entry

@@ -32,7 +32,7 @@ from shipyard_api.domain.strategy import GroupName
 from shipyard_api.ports.cluster import Cluster, Readiness
 from shipyard_api.ports.errors import PeerError, Refused
 from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Provisioner, Reports, Work
-from shipyard_api.ports.store import Store
+from shipyard_api.ports.state.store import Store
 from shipyard_api.workflow.step import Act, Decision, Done, Failed, Folded, Json, Look, Trouble
 
 LOG = logging.getLogger(__name__)

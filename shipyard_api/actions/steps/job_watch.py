@@ -10,7 +10,7 @@ from enum import Enum
 
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Provisioner, Work
-from shipyard_api.ports.store import Store
+from shipyard_api.ports.state.store import Store
 from shipyard_api.workflow.step import Json, Trouble
 
 # A peer's clock may be this far from ours: jobs that were recorded longer before an intent cannot be mistaken for it.

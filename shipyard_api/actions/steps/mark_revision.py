@@ -7,7 +7,7 @@ from shipyard_api.domain.actions import ActionId, StepId, StepState
 from shipyard_api.domain.documents import Revision, RevisionTag
 from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.provisioner import Marker
-from shipyard_api.ports.store import Store
+from shipyard_api.ports.state.store import Store
 from shipyard_api.workflow.step import Act, Decision, Done, Failed, Folded, Json, Look, Trouble
 
 

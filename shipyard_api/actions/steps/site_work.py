@@ -10,7 +10,7 @@ from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.facts import JobStarted, WorkLeftBehind
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.ports.provisioner import Marker, Operation, Provisioner, Work
-from shipyard_api.ports.store import Store
+from shipyard_api.ports.state.store import Store
 from shipyard_api.workflow.step import Act, Decision, Done, Failed, Folded, Json, Look, Trouble
 
 

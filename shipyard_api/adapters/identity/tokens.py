@@ -8,7 +8,8 @@ from typing import Any
 
 from shipyard_api.domain.errors import Unauthenticated
 from shipyard_api.ports.identity import Identity, Request, digest
-from shipyard_api.ports.store import StoreUnavailable, TokenRecord
+from shipyard_api.ports.state.errors import StoreUnavailable
+from shipyard_api.ports.state.tokens import TokenRecord
 
 # A process that remembers so many good tokens, or so many wrong ones, forgets the one that it has known for longest.
 MOST_KNOWN = 1024

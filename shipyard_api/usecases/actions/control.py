@@ -14,10 +14,13 @@ from shipyard_api.domain.actions import (
     Standing,
 )
 from shipyard_api.domain.errors import Conflict, NotFound
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import parse_parameters
 from shipyard_api.domain.site_design import SiteInputs
-from shipyard_api.ports.store import ActionRecord, Json, NewAction, SiteBusy, Store, Transaction
+from shipyard_api.ports.state.actions import ActionRecord, NewAction
+from shipyard_api.ports.state.errors import SiteBusy
+from shipyard_api.ports.state.store import Store, Transaction
 from shipyard_api.usecases.actions.create import noted
 from shipyard_api.usecases.actions.preconditions import refuse_stragglers, site_is_busy
 from shipyard_api.usecases.callers.caller import Caller
@@ -29,7 +32,7 @@ class RetryPlan:
     """What a retry of an action would be: its stored inputs, the nodes that are left alone, and why it is refused."""
 
     action: ActionRecord
-    inputs: Json
+    inputs: JsonObject
     kept: Sequence[NodeName]
     refused: Conflict | None
 

@@ -27,7 +27,9 @@ from shipyard_api.domain.selectors import select
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed
 from shipyard_api.ports.schemas import Schemas
-from shipyard_api.ports.store import ActionRecord, NewAction, RequestKey, RequestKeyTaken, SiteBusy, Store, Transaction
+from shipyard_api.ports.state.actions import ActionRecord, NewAction, RequestKey
+from shipyard_api.ports.state.errors import RequestKeyTaken, SiteBusy
+from shipyard_api.ports.state.store import Store, Transaction
 from shipyard_api.usecases.actions.preconditions import refuse_stragglers, site_is_busy
 from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns

@@ -6,8 +6,11 @@ from datetime import datetime
 
 from shipyard_api.domain.actions import BARE_GROUPS, ActionId, ActionName, StepId
 from shipyard_api.domain.errors import NotFound
-from shipyard_api.ports.progress import GroupRecord, NodeRecord
-from shipyard_api.ports.store import ActionRecord, CommandRecord, JournalEntry, StepRecord, StepRun, Store, Transaction
+from shipyard_api.ports.state.actions import ActionRecord, CommandRecord, StepRecord, StepRun
+from shipyard_api.ports.state.groups import GroupRecord
+from shipyard_api.ports.state.journal import JournalEntry
+from shipyard_api.ports.state.nodes import NodeRecord
+from shipyard_api.ports.state.store import Store, Transaction
 
 
 @dataclass(frozen=True, slots=True)

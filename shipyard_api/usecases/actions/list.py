@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.ports.clock import Clock
-from shipyard_api.ports.store import ActionRecord, Store, WantedActions
+from shipyard_api.ports.state.actions import ActionRecord, WantedActions
+from shipyard_api.ports.state.store import Store
 from shipyard_api.usecases.actions.describe import ActionWithSteps
 
 _FIRST = datetime.min.replace(tzinfo=UTC)

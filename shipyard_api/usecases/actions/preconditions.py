@@ -5,7 +5,8 @@ from contextlib import contextmanager
 
 from shipyard_api.domain.errors import Conflict
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.ports.store import SiteBusy, Straggler
+from shipyard_api.ports.state.errors import SiteBusy
+from shipyard_api.ports.state.stragglers import Straggler
 
 _SHOWN = 5
 

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 from shipyard_api.domain.actions import ENDED, ActionId
 from shipyard_api.domain.errors import NotFound
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.ports.clock import Clock
-from shipyard_api.ports.progress import GroupRecord, NodeRecord, PhaseRecord
-from shipyard_api.ports.store import ActionRecord, Json, Store
+from shipyard_api.ports.state.actions import ActionRecord
+from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord
+from shipyard_api.ports.state.nodes import NodeRecord
+from shipyard_api.ports.state.store import Store
 
 _ALL = 2**31 - 1
 
@@ -31,7 +34,7 @@ class ReportedGroup:
     """A deployment group with the criteria that it missed; each phase with where to look."""
 
     group: GroupRecord
-    shortfalls: Sequence[Json]
+    shortfalls: Sequence[JsonObject]
     phases: Sequence[tuple[PhaseRecord, str | None]]
 
 
@@ -53,7 +56,7 @@ class Report:
     seconds: float | None
     groups: Sequence[ReportedGroup]
     nodes: Sequence[ReportedNode]
-    findings: Sequence[Json]
+    findings: Sequence[JsonObject]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,7 @@ class ReportAction:
             groups = tx.actions.groups(record.id, status=(), group=(), after=-1, limit=_ALL)
             nodes = tx.actions.nodes(record.id, status=(), group=(), after="", limit=_ALL)
             journal = tx.actions.journal(record.id, ("finding", "group_changed"))
-        missed: dict[str, Sequence[Json]] = {
+        missed: dict[str, Sequence[JsonObject]] = {
             entry.facts["group"]: entry.facts.get("shortfalls", ())
             for entry in journal
             if entry.kind == "group_changed"

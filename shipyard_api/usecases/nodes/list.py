@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from shipyard_api.domain.errors import NotFound
-from shipyard_api.ports.progress import LastNodeRecord, NodePast
-from shipyard_api.ports.store import Store
+from shipyard_api.ports.state.nodes import LastNodeRecord, NodePast
+from shipyard_api.ports.state.store import Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from datetime import datetime
 
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.provisioner import JobState, Provisioner
-from shipyard_api.ports.store import Store, Straggler
+from shipyard_api.ports.state.store import Store
+from shipyard_api.ports.state.stragglers import Straggler
 
 LOG = logging.getLogger(__name__)
 

@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 
 from shipyard_api.domain.errors import Invalid, NotFound, Unauthenticated
 from shipyard_api.ports.identity import digest
-from shipyard_api.ports.store import Store, TokenRecord
+from shipyard_api.ports.state.store import Store
+from shipyard_api.ports.state.tokens import TokenRecord
 
 LOG = logging.getLogger(__name__)
 

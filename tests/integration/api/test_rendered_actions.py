@@ -40,7 +40,8 @@ from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy import GroupName
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Work
-from shipyard_api.ports.store import Claim, Intent, Straggler
+from shipyard_api.ports.state.stragglers import Straggler
+from shipyard_api.ports.state.turns import Claim, Intent
 from shipyard_api.storage import journal
 from shipyard_api.storage.actions import SERVER, SqlActions
 from shipyard_api.storage.stragglers import SqlStragglers

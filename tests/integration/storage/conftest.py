@@ -10,7 +10,7 @@ from ulid import ULID
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.domain.actions import ActionId, ActionName, StepId
 from shipyard_api.domain.documents import Revision
-from shipyard_api.ports.store import NewAction
+from shipyard_api.ports.state.actions import NewAction
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from tests.conftest import migrated
 from tests.integration.storage.rows import empty

@@ -10,7 +10,8 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
-from shipyard_api.ports.store import SiteBusy, WantedActions
+from shipyard_api.ports.state.actions import WantedActions
+from shipyard_api.ports.state.errors import SiteBusy
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.actions import SqlActions
 from shipyard_api.storage.unit_of_work import SqlStore

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api.ports.store import StoreUnavailable
+from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.storage.unit_of_work import connect
 
 OURS = "-c tcp_keepalives_idle=20 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"

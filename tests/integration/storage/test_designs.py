@@ -20,7 +20,7 @@ from shipyard_api.ports.documents import (
     SecondLayeringPolicy,
     UnknownRevision,
 )
-from shipyard_api.ports.store import StoreUnavailable
+from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import connect
 from tests.integration.storage.design_documents import A, B, C, anything_goes, doc, policy, seals, secret

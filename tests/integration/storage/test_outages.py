@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.ports.store import StoreUnavailable
+from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 

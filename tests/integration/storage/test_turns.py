@@ -12,7 +12,8 @@ import sqlalchemy as sa
 from shipyard_api.domain.actions import ActionId, RunState, StepId, StepState
 from shipyard_api.domain.findings import DocumentRef, info
 from shipyard_api.ports.provisioner import Marker
-from shipyard_api.ports.store import Claim, Fenced, Intent, Turns
+from shipyard_api.ports.state.errors import Fenced
+from shipyard_api.ports.state.turns import Claim, Intent, Turns
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.unit_of_work import SqlStore
 from tests.integration.storage.rows import JOBS, broken_off, counts

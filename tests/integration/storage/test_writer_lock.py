@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from shipyard_api.domain.documents import Revision
 from shipyard_api.ports.documents import LockHeld, Overtaken
-from shipyard_api.ports.store import StoreUnavailable
+from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.storage.writer_lock import SqlWriterLock

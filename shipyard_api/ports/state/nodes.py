@@ -1,44 +1,13 @@
-"""How the deployment groups and nodes of actions stand, as the store keeps them for readers."""
+"""Nodes of actions, as the store keeps them for readers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.domain.nodes import NodeStatus
-
-
-@dataclass(frozen=True, slots=True)
-class PhaseRecord:
-    """A phase of a group that was started, as it stands; of one that was sent in parts there is one for each batch.
-
-    ``running_at``: when the provisioner was first seen to be at it, and no longer had it waiting in its queue.
-    """
-
-    phase: str
-    batch: int
-    status: str
-    job: str
-    nodes: Sequence[str]
-    message: str
-    submitted_at: datetime
-    running_at: datetime | None
-    ended_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class GroupRecord:
-    """A deployment group of an action, as it stands; ``nodes`` counts its members by status."""
-
-    index: int
-    name: str
-    critical: bool
-    depends_on: Sequence[str]
-    status: str
-    reason: str | None
-    detail: str
-    nodes: Mapping[NodeStatus, int]
-    phases: Sequence[PhaseRecord]
+from shipyard_api.ports.state.groups import PhaseRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +61,19 @@ class NodePast:
     node: NodeRecord
     changes: Sequence[NodeChange]
     phases: Sequence[tuple[str, PhaseRecord]]
+
+
+class Nodes(Protocol):
+    """Nodes over all actions."""
+
+    def latest(self, *, status: Collection[str], prefix: str, after: str, limit: int) -> Sequence[LastNodeRecord]:
+        """Return nodes after the given name, in order of name; an empty filter lets all through.
+
+        ``status`` is the node's in the latest action that holds it; ``prefix`` is what its name begins with.
+        """
+
+    def past(self, node: str, *, before: str | None, limit: int) -> Sequence[NodePast]:
+        """Return what each action did with the node, the newest first, only those before the given action's id.
+
+        The phases are without the names of all the nodes that they sent.
+        """

@@ -1,0 +1,200 @@
+"""Actions, their steps and their command audit."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from shipyard_api.domain.actions import ActionId, ActionName, Control, RunState, Standing, StepId, StepState
+from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.provisioner import JobId
+from shipyard_api.ports.state.groups import GroupRecord
+from shipyard_api.ports.state.journal import JournalEntry
+from shipyard_api.ports.state.nodes import NodeRecord
+
+
+@dataclass(frozen=True, slots=True)
+class RequestKey:
+    """What a caller named a request, so that it may be sent again; ``digest`` is of what was asked, 32 bytes.
+
+    ``caller`` is unique to whoever it is, as a name is not: several tokens may have the same one, and several users of
+    different domains.
+    """
+
+    caller: str
+    key: str
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class NewAction:
+    """An action as it is created; ``steps`` in order. ``facts`` are what its journal begins with."""
+
+    id: ActionId
+    name: ActionName
+    parameters: JsonObject
+    user: str
+    context_marker: str
+    revision: Revision | None
+    allow_intermediate_commits: bool | None
+    inputs: JsonObject
+    steps: Sequence[StepId]
+    key: RequestKey | None = None
+    facts: Sequence[object] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRecord:
+    """An action as it stands. ``revision`` is None if it needs no documents, and none were committed."""
+
+    id: ActionId
+    name: ActionName
+    parameters: JsonObject
+    user: str
+    context_marker: str
+    revision: Revision | None
+    allow_intermediate_commits: bool | None
+    state: RunState
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """A step as it stands; ``detail`` is its one sentence, set when it has ended."""
+
+    action: ActionId
+    id: StepId
+    index: int
+    state: StepState | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepRun:
+    """How a step was run: by the worker that began it; ``failed`` are the lines that end its failed attempts, in order.
+
+    The latest attempt has the lines after the last of these; every other one those up to its own, and that.
+    """
+
+    worker: str
+    failed: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRecord:
+    """One line of an action's command audit."""
+
+    id: str
+    action: ActionId
+    command: str
+    user: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class WantedActions:
+    """Which actions a list is to have: those that every filter lets through; ``states`` None: any, the others empty."""
+
+    names: Collection[ActionName] = ()
+    states: Collection[RunState] | None = None
+    users: Collection[str] = ()
+    since: datetime | None = None
+
+
+EVERY_ACTION = WantedActions()
+
+
+class Actions(Protocol):
+    """Actions, their steps, and what is shown of them."""
+
+    def create(self, action: NewAction) -> ActionRecord:
+        """Insert the action with its steps, its audit line, its first facts and its first wake-up.
+
+        Raises RequestKeyTaken, and SiteBusy for an action that others keep out; then nothing was inserted.
+        """
+
+    def with_key(self, caller: str, key: str) -> tuple[ActionRecord, bytes] | None:
+        """Return the action that this caller created with this key, and the digest of what was asked."""
+
+    def running_site_action(self) -> tuple[ActionId, ActionName] | None:
+        """Return the site action that has not ended, if there is one."""
+
+    def get(self, action: ActionId) -> ActionRecord | None:
+        """Return the action."""
+
+    def all(
+        self, wanted: WantedActions = EVERY_ACTION, *, after: ActionId | None = None, limit: int | None = None
+    ) -> Sequence[ActionRecord]:
+        """Return actions after the given id, in order of creation; without anything said, every one."""
+
+    def some(self, actions: Collection[ActionId]) -> Sequence[ActionRecord]:
+        """Return these actions, in order of creation."""
+
+    def version(self, action: ActionId) -> str | None:
+        """Return a text that is another one after whatever changes what is shown of the action; None for no action."""
+
+    def versions(
+        self, wanted: WantedActions = EVERY_ACTION, *, after: ActionId | None = None, limit: int | None = None
+    ) -> Sequence[tuple[ActionId, str]]:
+        """Return the versions of the actions that ``all`` would return."""
+
+    def created_at(self, name: ActionName, moment: datetime) -> ActionRecord | None:
+        """Return the action of that name that was created at exactly that moment."""
+
+    def steps(self, actions: Collection[ActionId]) -> Mapping[ActionId, Sequence[StepRecord]]:
+        """Return the steps of these actions, in order."""
+
+    def commands(self, action: ActionId) -> Sequence[CommandRecord]:
+        """Return the command audit, in order."""
+
+    def groups(
+        self, action: ActionId, *, status: Collection[str], group: Collection[str], after: int, limit: int
+    ) -> Sequence[GroupRecord]:
+        """Return deployment groups after the given index, in order; an empty filter lets all through."""
+
+    def nodes(
+        self, action: ActionId, *, status: Collection[str], group: Collection[str], after: str, limit: int
+    ) -> Sequence[NodeRecord]:
+        """Return nodes after the given name, in order of name; an empty filter lets all through."""
+
+    def inputs(self, action: ActionId) -> JsonObject:
+        """Return what the action works from."""
+
+    def control(self, action: ActionId, control: Control, user: str) -> Standing | None:
+        """Pause, unpause or stop the action if it stands so that it can be, with a line in its audit.
+
+        Return how it stood before, None if there is no such action; what is refused changes nothing.
+        """
+
+    def deployed(self, action: ActionId) -> Sequence[NodeName]:
+        """Return the nodes of the action that are deployed, in order of name."""
+
+    def jobs_since(self, moment: datetime) -> frozenset[JobId]:
+        """Return every job of the provisioner that an action of ours has recorded since then."""
+
+    def journal(self, action: ActionId, kinds: Collection[str] = ()) -> Sequence[JournalEntry]:
+        """Return what happened, in order; only entries of these kinds if any are given."""
+
+    def runs(self, action: ActionId) -> Mapping[StepId, StepRun]:
+        """Return how each step was run that has begun."""
+
+    def lines(
+        self, action: ActionId, step: StepId, *, after: int, until: int | None, limit: int
+    ) -> Sequence[JournalEntry]:
+        """Return the entries about a step after one id, and up to another one, in order.
+
+        At most ``limit``, and fewer where they are large; none only if there are no more.
+        """
+
+    def journal_line(self, line: int) -> tuple[ActionId, JournalEntry] | None:
+        """Return one entry by its id, and the action that it is about."""
+
+    def noted(self, actions: Collection[ActionId] | None = None) -> Sequence[tuple[ActionId, JournalEntry]]:
+        """Return, in order, what is noted on actions and none of their steps; None asks for all actions."""

@@ -1,0 +1,24 @@
+"""The errors of the state store."""
+
+from shipyard_api.domain.actions import ActionId, ActionName
+
+
+class StoreUnavailable(Exception):
+    """The database cannot be reached or hung up; nothing of the transaction was kept, or we cannot know."""
+
+
+class Fenced(Exception):
+    """A later turn of the action has begun: this one must stop at once and write nothing."""
+
+
+class SiteBusy(Exception):
+    """Another site action runs; ``running`` is its id."""
+
+    def __init__(self, running: ActionId, name: ActionName) -> None:
+        super().__init__(f"{name.value} {running} is running")
+        self.running = running
+        self.name = name
+
+
+class RequestKeyTaken(Exception):
+    """The caller has already created an action with this key."""
