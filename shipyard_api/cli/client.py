@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
-from shipyard_api.cli import render
-from shipyard_api.cli.pages import Page
-from shipyard_api.cli.settings import Settings, trusted
+from shipyard_api.cli.global_options import Settings, trusted
+from shipyard_api.cli.output import answers
+from shipyard_api.cli.output.printout import Page
 from shipyard_api.http import HttpClient, Options, hung_up
 from shipyard_api.http import segment as quoted
 from shipyard_api.ports.errors import PeerError
@@ -105,17 +105,17 @@ class Api:
             click.echo(f"Shipyard is at {url}, says Keystone, {time.monotonic() - began:.3f} s", err=True)
         return url
 
-    def get(self, path: str, query: Query = ()) -> render.Answer:
+    def get(self, path: str, query: Query = ()) -> answers.Answer:
         """Read. Raises ApiError if no answer came; every answer is returned, errors too."""
         return self._send("GET", path, query, {})
 
-    def post(self, path: str, query: Query = (), *, json: object = None, yaml: bytes = b"") -> render.Answer:
+    def post(self, path: str, query: Query = (), *, json: object = None, yaml: bytes = b"") -> answers.Answer:
         """Write: ``json`` if given, else ``yaml``. Raises ApiError if no answer came."""
         if json is not None:
             return self._send("POST", path, query, {"json": json})
         return self._send("POST", path, query, {"body": yaml, "headers": _YAML})
 
-    def post_once(self, path: str, query: Query = (), *, json: object = None, template: str = "") -> render.Answer:
+    def post_once(self, path: str, query: Query = (), *, json: object = None, template: str = "") -> answers.Answer:
         """Write what must happen only once, also where the answer is lost: then the same is asked for once more.
 
         That is safe with servers that know ``Idempotency-Key`` for this path, which is called ``template`` in their
@@ -133,12 +133,12 @@ class Api:
         except KeyboardInterrupt:
             click.echo(_PERHAPS, err=True)
             raise
-        if isinstance(said, render.Answer) and not _is_lost(said):
+        if isinstance(said, answers.Answer) and not _is_lost(said):
             return said
-        told = said if isinstance(said, ApiError) else render.answer(said, "cli", expected=0, cli=str)[0]
+        told = said if isinstance(said, ApiError) else answers.answer(said, "cli", expected=0, cli=str)[0]
         raise ApiError(f"{told}\n{_PERHAPS}", passing=True, sent=True)
 
-    def _tried(self, path: str, query: Query, options: Options) -> render.Answer | ApiError:
+    def _tried(self, path: str, query: Query, options: Options) -> answers.Answer | ApiError:
         try:
             return self._send("POST", path, query, options)
         except ApiError as error:
@@ -157,7 +157,7 @@ class Api:
         """Return the JSON object of a successful read. Raises ApiError with the API's own words otherwise."""
         found = content(self.get(path, query), expected=200)
         if not isinstance(found, dict):
-            raise ApiError(f"{render.MISSHAPEN} (not an object)")
+            raise ApiError(f"{answers.MISSHAPEN} (not an object)")
         return found
 
     def pages(self, path: str, name: str) -> Iterator[Any]:
@@ -167,13 +167,13 @@ class Api:
             page = self.read(path, [("limit", str(PAGE))] + ([("marker", marker)] if marker else []))
             listed = page.get(name)
             if not (isinstance(listed, list) and all(isinstance(one, dict) for one in listed)):
-                raise ApiError(f"{render.MISSHAPEN} ({name} is not a list of objects)")
+                raise ApiError(f"{answers.MISSHAPEN} ({name} is not a list of objects)")
             yield from listed
             marker = str(page.get("next") or "")
             if not marker:
                 return
 
-    def _send(self, method: str, path: str, query: Query, options: Options) -> render.Answer:
+    def _send(self, method: str, path: str, query: Query, options: Options) -> answers.Answer:
         options["params"] = [*query, ("verbosity", str(self._settings.verbosity))]
         began = time.monotonic()
         try:
@@ -191,7 +191,7 @@ class Api:
         # The contract shows undecodable bodies to people, so bytes that are no text must not stop us here.
         text = got.body.decode("utf-8", "replace")
         kind, location = got.headers.get("content-type", ""), got.headers.get("location", "")
-        return render.Answer(method, got.status, kind, text, f"/{path}", self._root, location)
+        return answers.Answer(method, got.status, kind, text, f"/{path}", self._root, location)
 
 
 def segment(text: str) -> str:
@@ -201,27 +201,27 @@ def segment(text: str) -> str:
     return quoted(text)
 
 
-def _is_lost(said: render.Answer | ApiError) -> bool:
+def _is_lost(said: answers.Answer | ApiError) -> bool:
     """Say whether no answer came, or a proxy answered in the server's stead, so that nobody knows what was done."""
     if isinstance(said, ApiError):
         return True
     if said.status != 503:
         return said.status in (502, 504)
     try:
-        body = render.parsed(said.text)
+        body = answers.parsed(said.text)
     except ValueError:
         return True
     return not (isinstance(body, dict) and "message" in body)
 
 
-def content(said: render.Answer, *, expected: int) -> Any:
+def content(said: answers.Answer, *, expected: int) -> Any:
     """Return the JSON of an answer with the expected status. Raises ApiError otherwise."""
     if said.status == expected:
         try:
-            return render.parsed(said.text)
+            return answers.parsed(said.text)
         except ValueError as error:
             raise ApiError(f"Error: Unable to decode response. Value: {said.text}") from error
-    text, _ = render.answer(said, "cli", expected=expected, cli=str)
+    text, _ = answers.answer(said, "cli", expected=expected, cli=str)
     raise ApiError(str(text), passing=said.status in (429, 502, 503, 504))
 
 
@@ -231,21 +231,21 @@ def shaped() -> Iterator[None]:
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ApiError(f"{render.MISSHAPEN} ({error!r})") from error
+        raise ApiError(f"{answers.MISSHAPEN} ({error!r})") from error
 
 
 def show(
     settings: Settings,
-    request: Callable[[Api], render.Answer],
+    request: Callable[[Api], answers.Answer],
     *,
     expected: int,
     cli: Callable[[str], str | Page],
-    kind: str = render.JSON,
-    explained: Callable[[render.Answer], Iterable[str]] = lambda said: (),
+    kind: str = answers.JSON,
+    explained: Callable[[answers.Answer], Iterable[str]] = lambda said: (),
 ) -> None:
     """Make one request and print its answer as the output form asks; exit with 1 unless it succeeded.
 
-    ``kind``: what a successful answer is, as in ``render.answer``. ``explained``: what to add on stderr to an answer
+    ``kind``: what a successful answer is, as in ``answers.answer``. ``explained``: what to add on stderr to an answer
     that is no success, one line each.
     On a terminal pages and errors are dressed for people, and nothing that the server says can command the terminal.
     """
@@ -254,17 +254,17 @@ def show(
         api = Api(settings)
         with shaped():
             said = request(api)
-        shown, good = render.answer(said, settings.form, expected=expected, cli=cli, kind=kind)
+        shown, good = answers.answer(said, settings.form, expected=expected, cli=cli, kind=kind)
         if not good:
             # The other forms may be the body alone, which need not say that it is an error.
-            origin = render.origin(said)
+            origin = answers.origin(said)
             notes += [origin] if origin not in str(shown) else []
             notes += explained(said)
     except ApiError as error:
         shown, good = str(error), False
     write(settings, shown if good or isinstance(shown, Page) else Page([shown]))
     for note in notes:
-        click.echo(render.harmless(note), err=True)
+        click.echo(answers.harmless(note), err=True)
     if not good:
         raise SystemExit(1)
 
@@ -281,11 +281,11 @@ def write(settings: Settings, shown: str | Page) -> None:
         # With color=True nothing is taken out: what is not for a terminal is printed as it was received.
         click.echo(str(shown), color=True)
     elif isinstance(shown, Page) and settings.form == "cli" and _colours_wanted():
-        from shipyard_api.cli import dressed
+        from shipyard_api.cli.output import tables
 
-        dressed.write(shown)
+        tables.write(shown)
     else:
-        click.echo(render.harmless(str(shown)), color=True)
+        click.echo(answers.harmless(str(shown)), color=True)
 
 
 def _asked(question: Callable[[], _Said]) -> _Said:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from shipyard_api.cli.settings import Identity, trusted
+from shipyard_api.cli.global_options import Identity, trusted
 from shipyard_api.http import checked_base, trouble
 
 if TYPE_CHECKING:

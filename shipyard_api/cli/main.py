@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from shipyard_api.cli import (
+from shipyard_api.cli.commands import (
     actions,
     completion,
     configdocs,
@@ -19,16 +19,17 @@ from shipyard_api.cli import (
     demo,
     describe,
     documents_read,
+    help_topics,
+    logs,
     nodes,
     plan,
-    render,
-    runs,
-    server,
-    topics,
+    programs,
     watch,
+    workflows,
 )
-from shipyard_api.cli.settings import Identity, Settings
-from shipyard_api.cli.words import examples
+from shipyard_api.cli.commands.syntax import examples
+from shipyard_api.cli.global_options import Identity, Settings
+from shipyard_api.cli.output import answers
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -95,7 +96,7 @@ def _of_keystone(parameter: click.Parameter) -> bool:
 @click.option(
     "--output-format",
     "form",
-    type=click.Choice(render.FORMS),
+    type=click.Choice(answers.FORMS),
     default="cli",
     show_default=True,
     help="For people (cli), the answer laid out (format), or the answer as it is (raw).",
@@ -209,7 +210,7 @@ commit.add_command(configdocs.commit)
 get.add_command(documents_read.get)
 get.add_command(documents_read.get_rendered)
 get.add_command(actions.get)
-get.add_command(runs.get)
+get.add_command(workflows.get)
 get.add_command(nodes.get_nodes)
 get.add_command(nodes.get_statuses)
 for command in (
@@ -223,7 +224,7 @@ for command in (
     describe_.add_command(command)
 for command in (
     plan.plan,
-    runs.logs,
+    logs.logs,
     watch.watch,
     control.pause,
     control.unpause,
@@ -232,15 +233,15 @@ for command in (
     control.control,
     nodes.report,
     demo.demo,
-    topics.help_,
+    help_topics.help_,
     completion.completion,
-    server.up,
-    server.serve,
-    server.worker,
-    server.db,
-    server.token,
-    server.config,
-    server.simulate,
+    programs.up,
+    programs.serve,
+    programs.worker,
+    programs.db,
+    programs.token,
+    programs.config,
+    programs.simulate,
 ):
     shipyard.add_command(command)
 

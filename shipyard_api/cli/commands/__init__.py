@@ -1,0 +1,1 @@
+"""The commands, one module per noun or command group."""

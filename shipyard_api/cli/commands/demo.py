@@ -1,0 +1,249 @@
+"""``shipyard demo``: a whole deployment with everything embedded, judged against what its scenario promises."""
+
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+from click.shell_completion import CompletionItem
+
+from shipyard_api.cli.commands.syntax import examples
+from shipyard_api.cli.global_options import Settings
+from shipyard_api.cli.output import answers
+from shipyard_api.cli.output.snapshot import Snapshot, explained, printable, words
+
+if TYPE_CHECKING:
+    from shipyard_api.cli.client import Api
+
+POLL = 0.2
+PROVISIONERS = ("drydock", "maas", "ironic")
+SPEEDS = click.FloatRange(0.1, 10_000)
+SLOWEST = 7200.0  # seconds of real hardware in which something must have changed
+SITE = ("simulators", "sites", "five-groups.yaml")
+
+
+class DemoError(Exception):
+    """The demo cannot be played; the text says why."""
+
+
+def scenarios(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the scenarios that ship with us for a shell that completes one; what is no such name may be a file."""
+    from importlib import resources
+
+    folder = resources.files("shipyard_api").joinpath("simulators", "scenarios")
+    names = sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+    offered = [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    return offered or [CompletionItem(incomplete, type="file")]
+
+
+@click.command(
+    short_help="Play a whole deployment here, with everything embedded.",
+    epilog=examples(
+        "shipyard demo",
+        "shipyard demo --scenario ntp-prepare-fails",
+        "shipyard demo --provisioner maas --json > report.json",
+    ),
+)
+@click.option(
+    "--scenario",
+    default="calm",
+    show_default=True,
+    shell_complete=scenarios,
+    help="What goes wrong: a name, or a file.",
+)
+@click.option(
+    "--site", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Another design: a YAML file."
+)
+@click.option(
+    "--provisioner",
+    type=click.Choice(PROVISIONERS),
+    default="drydock",
+    show_default=True,
+    help="Which simulated provisioner deploys the machines.",
+)
+@click.option("--collection", default="design", show_default=True, help="The name under which the design is loaded.")
+@click.option(
+    "--speed",
+    type=SPEEDS,
+    default=200.0,
+    show_default=True,
+    help="How many times faster than real hardware.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document, and progress on stderr.")
+@click.option("--keep", is_flag=True, help="Leave everything running afterwards, until Ctrl-C.")
+@click.pass_obj
+def demo(
+    settings: Settings,
+    /,
+    scenario: str,
+    site: Path | None,
+    provisioner: str,
+    collection: str,
+    speed: float,
+    as_json: bool,
+    keep: bool,
+) -> None:
+    """Start everything in a temporary place, load a design, deploy it, show it live, and stop everything.
+
+    Exit code 0 if the action ended as the scenario says it must, else 1.
+    """
+    from shipyard_api.cli.client import Api, ApiError
+    from shipyard_api.cli.commands.watch import StalledError
+    from shipyard_api.cli.stack import StackError, running
+
+    progress = sys.stderr if as_json else sys.stdout
+    began = time.monotonic()
+    try:
+        with _resource(site, *SITE) as design, _scenario(scenario) as (file, promised):
+            say(
+                progress,
+                f"Starting everything; scenario {scenario}, {speed:g} times as fast as real hardware ...",
+            )
+            with running(file, speed, provisioner, design) as ready:
+                settings = replace(settings, url=str(ready["url"]), token=str(ready["token"]))
+                last = play(Api(settings), design, collection, progress, patience=max(60.0, SLOWEST / speed))
+                result = document(scenario, last, time.monotonic() - began)
+                faults = differences(promised, result)
+                if as_json:
+                    click.echo(json.dumps(result, indent=2))
+                report(progress, result, last, faults)
+                if keep:
+                    _wait(progress, ready)
+    except (ApiError, DemoError, StackError, StalledError) as error:
+        click.echo(answers.harmless(str(error)), err=as_json)
+        raise SystemExit(1) from error
+    if faults:
+        raise SystemExit(1)
+
+
+def play(api: "Api", design: Path, collection: str, progress: TextIO, *, patience: float) -> Snapshot:
+    """Load, commit and deploy a design, and show the action until it ends.
+
+    Raises ApiError with what was refused, StalledError if nothing changes for ``patience`` seconds.
+    """
+    from shipyard_api.cli.client import ApiError, content, segment
+    from shipyard_api.cli.commands.watch import follow, screen
+    from shipyard_api.cli.document_files import read_documents
+
+    say(progress, f"Loading and committing {design.name} ...")
+    loaded = api.post(f"configdocs/{segment(collection)}", yaml=read_documents([design]))
+    if content(loaded, expected=201).get("status") != "Success":
+        raise ApiError(answers.status(loaded.text, word="Error"))
+    content(api.post("commitconfigdocs"), expected=200)
+    action = content(api.post("actions", json={"name": "deploy_site", "parameters": {}}), expected=201)
+    with screen(progress) as show:
+        return follow(api, str(action["id"]), show, interval=POLL, patience=patience)
+
+
+def document(scenario: str, last: Snapshot, seconds: float) -> dict[str, Any]:
+    """Return the result as ``--json`` prints it (product, section 9)."""
+    phases = [(group, phase) for group in last.groups for phase in group.get("phases") or ()]
+    return {
+        "scenario": scenario,
+        "action": last.action,
+        "verdict": last.action.get("verdict") or ("success" if last.succeeded else "failed"),
+        "groups": [_only(group, "name", "critical", "status", "reason") for group in last.groups],
+        "nodes": [_only(node, "name", "status", "reason", "group") for node in last.nodes],
+        "provisioner_tasks": [
+            {
+                "phase": phase["phase"],
+                "group": group["name"],
+                "nodes": phase.get("nodes", []),
+                "status": phase["status"],
+            }
+            for group, phase in sorted(phases, key=lambda pair: str(pair[1].get("submitted_at")))
+            if phase.get("status") != "skipped"
+        ],
+        "seconds": round(seconds, 3),
+    }
+
+
+def _only(item: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: item.get(name) for name in names}
+
+
+def differences(promised: Mapping[str, Any], result: Mapping[str, Any]) -> list[str]:
+    """Return where the result is not what the scenario's ``expect`` says; what it leaves out is not compared."""
+    faults = []
+    verdict = promised.get("verdict", "success")
+    if result["verdict"] != verdict:
+        faults.append(f"the verdict is {result['verdict']}, not {verdict}")
+    groups = {group["name"]: group for group in result["groups"]}
+    for name, expected in (promised.get("groups") or {}).items():
+        for key, value in (expected or {}).items():
+            found = groups.get(name, {}).get(key, "missing")
+            if found != value:
+                faults.append(f"the {key} of group {name} is {found}, not {value}")
+    return faults
+
+
+def report(progress: TextIO, result: Mapping[str, Any], last: Snapshot, faults: Sequence[str]) -> None:
+    """Say how it ended, for people."""
+    say(progress, "")
+    # A terminal still shows the last picture, just above.
+    for group in () if progress.isatty() else last.groups:
+        why = f" ({explained(group)})" if group.get("reason") else ""
+        say(progress, f"{printable(group['name'])}: {words(group['status'])}{why}")
+    counts = last.node_counts
+    say(
+        progress,
+        f"deploy_site: {result['verdict']}. {counts['success']} of {counts.total()} nodes deployed by "
+        f"{len(result['provisioner_tasks'])} provisioner tasks; {result['seconds']:.1f} s in all.",
+    )
+    for fault in faults:
+        say(progress, f"NOT as the scenario {result['scenario']} says: {fault}")
+    if not faults:
+        say(progress, f"This is how the scenario {result['scenario']} must end.")
+
+
+def say(progress: TextIO, line: str) -> None:
+    """Write a line for people."""
+    click.echo(line, file=progress)
+
+
+@contextlib.contextmanager
+def _scenario(name: str) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Give the scenario's file, and what it says the end must be. A name is one of the packaged scenarios."""
+    import yaml
+
+    given = Path(name) if "/" in name or name.endswith((".yaml", ".yml")) else None
+    with _resource(given, "simulators", "scenarios", f"{name}.yaml") as path:
+        try:
+            content = yaml.safe_load(path.read_text("utf-8"))
+            promised = content.get("expect", {}) if isinstance(content, dict) else None
+        except (OSError, ValueError, yaml.YAMLError) as error:
+            raise DemoError(f"Error: the scenario {path} cannot be read: {error}") from error
+        if not isinstance(promised, dict):
+            raise DemoError(f"Error: the scenario {path} must be an object, and its expect, too")
+        yield path, promised
+
+
+@contextlib.contextmanager
+def _resource(given: Path | None, *parts: str) -> Iterator[Path]:
+    """Give the file as a real path: the given one, else one that ships inside the package."""
+    from importlib import resources
+
+    if given:
+        yield given
+        return
+    folder = resources.files("shipyard_api").joinpath(*parts[:-1])
+    found = folder.joinpath(parts[-1])
+    if not found.is_file():
+        names = sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+        raise DemoError(f"Error: there is no {parts[-1]} here; there are: {', '.join(names) or 'none'}")
+    with resources.as_file(found) as path:
+        yield path
+
+
+def _wait(progress: TextIO, ready: Mapping[str, Any]) -> None:
+    say(progress, f"Still running:\n  export SHIPYARD_URL={ready['url']}\n  export SHIPYARD_TOKEN={ready['token']}")
+    say(progress, "Ctrl-C stops everything.")
+    sys.stdout.flush()
+    with contextlib.suppress(KeyboardInterrupt):
+        while True:
+            time.sleep(3600)

@@ -1,0 +1,280 @@
+"""Commands that start a program of ours in place of this one: the parts of an installation, one by one.
+
+They only build a command line. Options are declared here once more, so that help, completion and faults of the command
+line need no program; a test holds both declarations together. Simulators and gunicorn get theirs as they are.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import click
+from click.core import ParameterSource
+from click.shell_completion import CompletionItem
+
+from shipyard_api.cli.commands.demo import PROVISIONERS, SPEEDS, scenarios
+from shipyard_api.cli.commands.syntax import examples
+
+_ADMIN = "shipyard_api.admin"
+_OF_GUNICORN = ("--bind", "--workers", "--threads", "--certfile", "--keyfile")  # offered; it takes many more
+_PASSED_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+
+
+def run(module: str, arguments: Sequence[str]) -> NoReturn:
+    """Become ``python -m module arguments``."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execv(sys.executable, [sys.executable, "-m", module, *arguments])  # noqa: S606 - a fixed list, no shell
+    except OSError as error:
+        raise click.ClickException(f"cannot start {module} with {sys.executable}: {error.strerror}") from error
+
+
+def _become(module: str, *words: str) -> NoReturn:
+    """Become a program of ours, which is told what this command line was told."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        given = context.params[name]
+        for value in given if isinstance(given, tuple) else (given,):
+            text = f"{value:g}" if isinstance(value, float) else str(value)
+            words += (text,) if isinstance(parameter, click.Argument) else (parameter.opts[0], text)
+    run(module, words)
+
+
+def _simulator(name: str, summary: str) -> click.Command:
+    """Return a command that hands all of its arguments to a simulator."""
+
+    @click.command(name, context_settings=_PASSED_ON, add_help_option=False, short_help=summary, help=summary)
+    @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+    def command(arguments: tuple[str, ...]) -> None:
+        run(f"shipyard_api.simulators.{name}", arguments)
+
+    return command
+
+
+class _Serve(click.Command):
+    """The command that starts gunicorn, some of whose options a shell is offered."""
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return our options and gunicorn's."""
+        ours = super().shell_complete(ctx, incomplete)
+        return ours + [CompletionItem(name) for name in _OF_GUNICORN if name.startswith(incomplete)]
+
+
+@click.command(
+    cls=_Serve,
+    context_settings=_PASSED_ON,
+    short_help="Serve the REST API, for a real installation.",
+    epilog=examples("shipyard serve", "shipyard serve --bind 0.0.0.0:9000 --workers 4"),
+)
+@click.argument("gunicorn", nargs=-1, type=click.UNPROCESSED)
+def serve(gunicorn: tuple[str, ...]) -> None:
+    """Serve the REST API with gunicorn; further arguments are gunicorn's, such as --bind 0.0.0.0:9000."""
+    configuration = share("etc", "gunicorn.conf.py")
+    run("gunicorn", ["--no-control-socket", "-c", str(configuration), *gunicorn, "shipyard_api.wsgi:app"])
+
+
+def share(*parts: str) -> Path:
+    """Return a file that ships beside the package: in the checkout, else under the installation's prefix."""
+    places = (Path(__file__).parents[3], Path(sys.prefix, "share", "shipyard"))
+    for place in places:
+        path = place.joinpath(*parts)
+        if path.is_file():
+            return path
+    raise click.ClickException(f"{Path(*parts)} is neither in {places[0]} nor in {places[1]}: install Shipyard again")
+
+
+@click.command(
+    short_help="Run actions, for a real installation. One per site is enough.",
+    epilog=examples("shipyard worker", "SHIPYARD_CONFIG=/etc/shipyard/night.conf shipyard worker"),
+)
+def worker() -> None:
+    """Run actions until a signal asks to stop. One per site is enough; several share the work."""
+    _become("shipyard_api.worker")
+
+
+@click.command(
+    short_help="Run everything here, embedded, until Ctrl-C; data is kept.",
+    epilog=examples(
+        "shipyard up",
+        "shipyard up --port 9000 --provisioner maas",
+        "shipyard up --data-dir /srv/shipyard --scenario ntp-prepare-fails --speed 20",
+    ),
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default=True,
+    help="Where to serve on 127.0.0.1; 0 takes a free one.",
+)
+@click.option(
+    "--data-dir",
+    type=click.Path(file_okay=False),
+    show_default="/var/lib/shipyard for root, else ~/.local/share/shipyard",
+    help="Where the data is kept.",
+)
+@click.option(
+    "--provisioner",
+    type=click.Choice(PROVISIONERS),
+    default="drydock",
+    show_default=True,
+    help="Which provisioner is simulated.",
+)
+@click.option(
+    "--site",
+    type=click.Path(exists=True, dir_okay=False),
+    show_default="five groups, sixteen nodes",
+    help="The design whose machines a simulated MAAS or Ironic has; Drydock reads what is committed.",
+)
+@click.option(
+    "--scenario",
+    default="calm",
+    show_default=True,
+    shell_complete=scenarios,
+    help="What goes wrong at the simulated site: a name, or a file.",
+)
+@click.option(
+    "--speed", type=SPEEDS, default=100.0, show_default=True, help="How many times faster than real hardware."
+)
+@click.option("--ready-file", type=click.Path(dir_okay=False), help="Write the URL and a token here when it serves.")
+def up(**_: object) -> None:
+    """Start a Postgres, the API, a worker and a simulated provisioner, and stop them all on Ctrl-C.
+
+    Prints the URL and a first token for SHIPYARD_URL and SHIPYARD_TOKEN.
+    """
+    _become("shipyard_api.stack", "up")
+
+
+@click.group(
+    short_help="The database's schema, for a real installation.",
+    epilog=examples("shipyard db upgrade", "shipyard db current", "shipyard db new-key > /etc/shipyard/secrets.key"),
+)
+def db() -> None:
+    """Work on the schema of the database that DATABASE_URL names."""
+
+
+@click.group(
+    short_help="Tokens that callers of the API show.",
+    epilog=examples("shipyard token create --name jenkins --role admin", "shipyard token list"),
+)
+def token() -> None:
+    """Make, list and revoke API tokens, in the database that DATABASE_URL names."""
+
+
+@click.group(
+    short_help="Simulated peers, each speaking the real one's protocol.",
+    epilog=examples("shipyard simulate drydock --port 9001", "shipyard simulate maas --help"),
+)
+def simulate() -> None:
+    """Run a simulated peer: a program that speaks the protocol of the real one."""
+
+
+@click.group(short_help="The settings of a real installation.", epilog=examples("shipyard config check"))
+def config() -> None:
+    """Look at the settings of this installation."""
+
+
+@config.command(
+    "check", short_help="Read the settings and say all that is wrong.", epilog=examples("shipyard config check")
+)
+def check() -> None:
+    """Read the settings as the service would, and say everything that is wrong with them."""
+    _become(_ADMIN, "config", "check")
+
+
+@db.command(
+    "upgrade", short_help="Bring the schema to this release; may be repeated.", epilog=examples("shipyard db upgrade")
+)
+def upgrade() -> None:
+    """Bring the database to the schema of this release."""
+    _become(_ADMIN, "db", "upgrade")
+
+
+@db.command("current", short_help="Say which schema the database has.", epilog=examples("shipyard db current"))
+def current() -> None:
+    """Show which migration the database stands at; exit 1 if it is not the newest."""
+    _become(_ADMIN, "db", "current")
+
+
+@db.command(
+    "new-key",
+    short_help="Print a new key to encrypt documents with.",
+    epilog=examples("shipyard db new-key > /etc/shipyard/secrets.key"),
+)
+def new_key() -> None:
+    """Print a new key for [secrets] keys, which nobody has seen before and nobody keeps for you."""
+    _become(_ADMIN, "db", "new-key")
+
+
+@db.command(
+    "rotate-secrets",
+    short_help="Encrypt every secret anew with the newest key.",
+    epilog=examples("shipyard db rotate-secrets"),
+)
+def rotate_secrets() -> None:
+    """Encrypt every secret anew with the first of the keys; the others can go afterwards. Exit 1 if some stay behind.
+
+    The service may run meanwhile, provided it knows all the keys; to break off and begin again does no harm.
+    """
+    _become(_ADMIN, "db", "rotate-secrets")
+
+
+@token.command(
+    "create",
+    short_help="Make a token and print it, this once.",
+    epilog=examples(
+        "shipyard token create --name jenkins --role admin",
+        "shipyard token create --name 'night shift' --days 30",
+    ),
+)
+@click.option("--name", required=True, help="Who the token is for; shown as the user of what it does.")
+@click.option(
+    "--role",
+    "roles",
+    multiple=True,
+    default=("viewer",),
+    show_default=True,
+    help="What it may do: admin, admin_ucp, admin_ucp_viewer, viewer, peer, or what your policy file names. "
+    "May be repeated.",
+)
+@click.option("--days", type=click.IntRange(min=1, max=3650), help="Days until it expires; without it, never.")
+def create(**_: object) -> None:
+    """Make a token and print its secret, which is not stored and cannot be shown again."""
+    _become(_ADMIN, "token", "create")
+
+
+@token.command(
+    "list", short_help="List tokens: names and dates, never the tokens.", epilog=examples("shipyard token list")
+)
+def list_tokens() -> None:
+    """Show all tokens, without their secrets."""
+    _become(_ADMIN, "token", "list")
+
+
+@token.command(
+    "revoke",
+    short_help="Make a token useless.",
+    epilog=examples("shipyard token revoke 01ARZ3NDEKTSV4RRFFQ69G5FAV"),
+)
+@click.argument("token_id")
+def revoke(**_: object) -> None:
+    """Make a token useless. A process of the API that has just looked it up takes it a little longer: [identity]
+    token_cache_seconds, 2 unless set.
+    """
+    _become(_ADMIN, "token", "revoke")
+
+
+for _name, _summary in {
+    "deckhand": "A Deckhand that keeps documents.",
+    "drydock": "A Drydock with a site behind it.",
+    "ironic": "An Ironic with nodes in memory.",
+    "kubernetes": "A Kubernetes cluster that nodes join.",
+    "maas": "A MAAS region with simulated machines.",
+}.items():
+    simulate.add_command(_simulator(_name, _summary))

@@ -1,0 +1,222 @@
+"""Shell completion, and the help that every command has."""
+
+import os
+import pty
+import re
+import select
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import click
+import pytest
+from click.shell_completion import ShellComplete
+from click.testing import CliRunner
+
+from shipyard_api.cli.main import shipyard
+
+HANDED_ON = {"simulate"}  # their help is the program's
+
+
+def commands(group: click.Group = shipyard, *words: str) -> Iterator[tuple[str, ...]]:
+    """Every command line there is, groups included."""
+    for name, command in group.commands.items():
+        yield (*words, name)
+        if isinstance(command, click.Group):
+            yield from commands(command, *words, name)
+
+
+LINES = [words for words in commands() if words[0] not in HANDED_ON or len(words) == 1]
+
+
+@pytest.mark.parametrize("words", LINES, ids=" ".join)
+def test_every_command_has_help_with_examples(run, words):
+    result = run(*words, "--help")
+    assert result.exit_code == 0
+    _, found, rest = result.stdout.partition("\n  Examples:\n")
+    assert found, result.stdout
+    examples = rest.partition("\n\n")[0].splitlines()
+    assert all("shipyard" in example and len(example) <= 100 for example in examples), examples
+    assert any(" ".join(words) in example for example in examples), examples
+
+
+def examples() -> Iterator[str]:
+    for words in [(), *commands()]:
+        command: click.Command = shipyard
+        for word in words:
+            command = cast("click.Group", command).commands[word]
+        for line in (command.epilog or "").splitlines():
+            yield from re.findall(r"\bshipyard (?!.*`)([^>|)]+)", line)
+
+
+@pytest.mark.parametrize("line", sorted(set(examples())))
+def test_every_example_can_be_typed(run, monkeypatch, tmp_path, line):
+    """The whole command line is read, paths that it names are there, and nothing is done."""
+
+    def invoke(self: click.Command, ctx: click.Context) -> None:
+        if isinstance(self, click.Group) and self.callback:
+            ctx.invoke(self.callback, **ctx.params)
+
+    monkeypatch.setattr(click.Command, "invoke", invoke)
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(line)
+    for word in words:
+        path = tmp_path / word.rpartition("=")[2]
+        if path.suffix == ".yaml":
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        elif word.startswith("--directory="):
+            path.mkdir()
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+
+
+def test_the_help_of_the_whole_lists_every_command_once(run):
+    told = [line.split()[0] for line in run("--help").stdout.splitlines() if line.startswith("  ") and line.split()]
+    assert [(name, told.count(name)) for name in shipyard.commands if told.count(name) != 1] == []
+
+
+def offered(*words: str, last: str = "") -> list[str]:
+    complete = ShellComplete(shipyard, {}, "shipyard", "_SHIPYARD_COMPLETE")
+    return [item.value for item in complete.get_completions(list(words), last)]
+
+
+OFFERED = {
+    "commands": ((), "de", {"demo", "describe"}),
+    "commands of a group": (("get",), "conf", {"configdocs"}),
+    "names of actions": (("create", "action"), "u", {"update_site", "update_software"}),
+    "output formats": (("--output-format",), "", {"format", "raw", "cli"}),
+    "versions": (("get", "configdocs", "--diff-version"), "s", {"successful-site-action"}),
+    "base versions": (("get", "configdocs", "--base-version"), "", {"committed", "last-site-action",
+                                                                   "successful-site-action"}),
+    "options": (("commit", "configdocs"), "--d", {"--dryrun"}),
+    "topics": (("help",), "", {"actions", "configdocs", "logs"}),
+    "kinds of status": (("get", "site-statuses", "-s"), "", {"nodes-provision-status", "machines-power-state"}),
+    "what can be steered": (("stop",), "", {"action"}),
+    "what can be steered, as far as it is typed": (("stop",), "a", {"action"}),
+    "what cannot be steered": (("control", "stop"), "x", set()),
+    "options of gunicorn": (("serve",), "--b", {"--bind"}),
+    "options behind another one": (("serve", "--bind", "x"), "--w", {"--workers"}),
+    "options of a token": (("token", "create"), "--", {"--name", "--role", "--days", "--help"}),
+    "options of a worker": (("worker",), "--", {"--help"}),
+    "provisioners": (("up", "--provisioner"), "", {"drydock", "maas", "ironic"}),
+    "scenarios": (("demo", "--scenario"), "c", {"calm", "compute-2-deploy-fails"}),
+    "scenarios of a stack": (("up", "--scenario"), "ntp", {"ntp-prepare-fails"}),
+    "shells": (("completion",), "", {"bash", "zsh", "fish"}),
+    "behind an item": (("describe", "action/01ARZ3NDEKTSV4RRFFQ69G5FAV"), "--h", {"--help"}),
+    "behind a word that is nothing": (("nosuch", "action"), "x", set()),
+    "behind an item that is nothing": (("describe", "nosuch/1"), "x", set()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "last", "values"), OFFERED.values(), ids=OFFERED.keys())
+def test_what_is_offered(words, last, values):
+    assert set(offered(*words, last=last)) == values
+
+
+def test_a_scenario_may_be_a_file():
+    complete = ShellComplete(shipyard, {}, "shipyard", "_SHIPYARD_COMPLETE")
+    (item,) = complete.get_completions(["demo", "--scenario"], "mine/sc")
+    assert (item.type, item.value) == ("file", "mine/sc")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_is_for_that_shell(run, shell):
+    result = run("completion", shell, SHIPYARD_URL="", SHIPYARD_TOKEN="")
+    assert result.exit_code == 0
+    assert f"_SHIPYARD_COMPLETE={shell}_complete" in result.stdout
+
+
+TYPED = {
+    "create act": "create action ",
+    "--output-format=ra": "--output-format=raw ",
+    "--output-format=raw get con": "--output-format=raw get configdocs ",
+    "--url http://h:1 create act": "--url http://h:1 create action ",
+    "--url=http://h:1 create act": "--url=http://h:1 create action ",
+    "get configdocs --base-version=c": "get configdocs --base-version=committed ",
+    "get  configdocs  --base-version c": "get  configdocs  --base-version committed ",
+    "create configdocs design --filename=FOLDER/des": "create configdocs design --filename=FOLDER/design.yaml ",
+    "create configdocs design --filename FOLDER/des": "create configdocs design --filename FOLDER/design.yaml ",
+    "create configdocs design --directory=FOLDER/pla": "create configdocs design --directory=FOLDER/place/",
+    "demo --scenario=ntp": "demo --scenario=ntp-prepare-fails ",
+    "stop x": "stop x",
+}
+RC = """
+PS1='> '
+bind 'set enable-bracketed-paste off'
+bind 'set bell-style none'
+show() { printf '<LINE:%s>' "$READLINE_LINE"; }
+bind -x '"\\C-g": show'
+"""
+
+
+class Typist:
+    """Somebody at an interactive bash in which the script was read."""
+
+    def __init__(self, terminal: int) -> None:
+        self._terminal = terminal
+        self._read = ""
+
+    def press_tab(self, line: str) -> str:
+        """Type a line and press Tab; return the line as it stands then, and take it away."""
+        os.write(self._terminal, b"\x15" + line.encode() + b"\t\x07")
+        self._wait_for("<LINE:")
+        _, _, self._read = self._read.partition("<LINE:")
+        self._wait_for(">")
+        found, _, self._read = self._read.partition(">")
+        return found
+
+    def _wait_for(self, text: str) -> None:
+        while text not in self._read:
+            ready, _, _ = select.select([self._terminal], [], [], 60)
+            assert ready, f"bash is silent after {self._read!r}"
+            self._read += os.read(self._terminal, 4096).decode(errors="replace")
+
+
+@pytest.fixture(scope="module")
+def typist(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Typist]:
+    bash = shutil.which("bash")
+    if not bash:
+        pytest.skip("there is no bash here")
+    place = tmp_path_factory.mktemp("bash")
+    command = place / "shipyard"
+    command.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'from shipyard_api.cli.main import main; main()' \"$@\"\n")
+    command.chmod(0o755)
+    done = CliRunner().invoke(shipyard, ["completion", "bash"], prog_name="shipyard")
+    script = place / "rc"
+    script.write_text(f"{done.stdout}\n{RC}")
+    ours, theirs = pty.openpty()
+    root = str(Path(__file__).parents[4])
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("COMP", "BASH", "INPUTRC"))}
+    with subprocess.Popen(
+        [bash, "--noprofile", "--rcfile", str(script), "-i"],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        env={
+            **kept,
+            "PATH": f"{place}:{os.environ['PATH']}",
+            "PYTHONPATH": root,
+            "TERM": "dumb",
+            "INPUTRC": os.devnull,
+        },
+    ) as process:
+        os.close(theirs)
+        try:
+            yield Typist(ours)
+        finally:
+            process.kill()
+            os.close(ours)
+
+
+@pytest.mark.parametrize(("line", "wanted"), TYPED.items(), ids=TYPED.keys())
+def test_a_bash_completes_words_with_equals_signs_and_colons(typist, tmp_path, line, wanted):
+    (tmp_path / "design.yaml").touch()
+    (tmp_path / "place").mkdir()
+    found = typist.press_tab(f"shipyard {line}".replace("FOLDER", str(tmp_path)))
+    assert found == f"shipyard {wanted}".replace("FOLDER", str(tmp_path))

@@ -1,0 +1,706 @@
+"""The commands about documents: what is sent, what is printed, what is refused (contract: shipyard-cli, 2.1 to 5.5)."""
+
+import contextlib
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.unit.cli import samples
+from tests.unit.cli.fake_api import Reply
+
+STATUS = {"kind": "Status", "status": "Success", "message": "Validations succeeded", "reason": "Validation"}
+DOCUMENTS = b"# kept\nschema:   a/A/v1\n---\nschema: 'b/B/v1'\n"
+DIFF = """\
+--- a/design/a/A/v1/site/one
++++ b/design/a/A/v1/site/one
+@@ -1,3 +1,3 @@
+ data:
+-  mtu: 1500
++  mtu: 9100
+ schema: a/A/v1
+"""
+
+
+def row(name, status="modified", base=("committed", 4), new=("buffer", 5), **fields):
+    return {
+        "collection_name": name,
+        "base_version": base[0],
+        "base_revision": base[1],
+        "base_status": "not present" if status == "created" else "present",
+        "new_version": new[0],
+        "new_revision": new[1],
+        "new_status": status,
+    } | fields
+
+
+COMPARED = [row("design", documents=[{"schema": "a/A/v1", "name": "one", "status": "modified", "changes": []}])]
+TABLE = """\
+   Comparing Base: committed (Deckhand revision 4)
+    \t to New: buffer (Deckhand revision 5)
+Collection          Base             New
+design              present          modified
+"""
+
+
+def unpadded(text):
+    """The text without the blanks that pad a table's last column."""
+    return "\n".join(line.rstrip() for line in text.split("\n"))
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    """The current directory, with a directory ``d`` of documents; only names ending in .yaml and .yml count."""
+    files = {
+        "d/a.yaml": "schema: a\n",
+        "d/b.yml": "schema: b\n",
+        "d/c.YAML": "schema: c\n",
+        "d/d.yaml.bak": "schema: d\n",
+        "d/e.json": "{}",
+        "d/deep/deeper/f.yaml": "schema: f\n",
+        "empty/readme.txt": "no: {",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "d" / "directory.yaml").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# Options of `create configdocs c` -> the query that is sent, and the documents.
+CREATE = {
+    "no mode": ("--filename=d/a.yaml", "", "a"),
+    "append": ("--append --filename=d/a.yaml", "buffermode=append", "a"),
+    "replace": ("--replace --filename=d/a.yaml", "buffermode=replace", "a"),
+    "files in the order given": ("--filename=d/b.yml --filename=d/a.yaml", "", "ba"),
+    "a directory": ("--directory=d", "", "ab"),
+    "directories": ("--directory=d/deep/deeper --directory=d", "", "fab"),
+    "recurse": ("--directory=d --recurse", "", "abf"),
+    "recurse means nothing to files": ("--filename=d/a.yaml --recurse", "", "a"),
+    "empty": ("--empty-collection", "empty-collection=True", ""),
+    "empty, with a mode": ("--empty-collection --append", "buffermode=append&empty-collection=True", ""),
+    "empty ignores files": ("--empty-collection --filename=d/a.yaml --directory=d", "empty-collection=True", ""),
+}
+
+
+@pytest.mark.parametrize(("options", "query", "documents"), CREATE.values(), ids=CREATE.keys())
+def test_create_configdocs_sends(api, run, site, options, query, documents):
+    api.replies["POST /configdocs/c"] = Reply(201, STATUS)
+    result = run("create", "configdocs", "c", *options.split())
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == "Configuration documents added.\nStatus: Validations succeeded\nReason: Validation\n"
+    (request,) = api.requests
+    assert (request.method, request.path) == ("POST", "/api/v1.0/configdocs/c")
+    assert sent(request) == query
+    assert request.headers["content-type"] == "application/x-yaml"
+    assert request.headers["content-length"] == str(len(request.body))
+    assert [one["schema"] for one in yaml.safe_load_all(request.body)] == list(documents)
+
+
+def sent(request):
+    """The query without the verbosity that every request has."""
+    assert request.query[-1] == ("verbosity", "1")
+    return "&".join(f"{name}={value}" for name, value in request.query[:-1])
+
+
+def test_create_configdocs_sends_the_files_as_they_are_as_one_stream(api, run, tmp_path):
+    (tmp_path / "a.yaml").write_text("# why\nschema: a/A/v1\n")
+    (tmp_path / "b.yml").write_text("---\nschema: b/B/v1\n---\nschema: c/C/v1")
+    api.replies["POST /configdocs/c"] = Reply(201, STATUS)
+    assert run("create", "configdocs", "c", f"--directory={tmp_path}").exit_code == 0
+    assert api.requests[0].body == b"# why\nschema: a/A/v1\n...\n---\nschema: b/B/v1\n---\nschema: c/C/v1\n"
+
+
+def test_a_collection_is_one_segment_whatever_its_name(api, run):
+    run("create", "configdocs", "a/b?c", "--empty-collection")
+    assert api.requests[0].path == "/api/v1.0/configdocs/a%2Fb%3Fc"
+
+
+COMMITTED = "Configuration documents committed."
+COMMITS = {
+    "plain": ("", "force=False&dryrun=False", COMMITTED),
+    "force": ("--force", "force=True&dryrun=False", COMMITTED),
+    "force, short": ("-f", "force=True&dryrun=False", COMMITTED),
+    "dryrun": (
+        "--dryrun",
+        "force=False&dryrun=True",
+        "Configuration documents were not committed. Currently in dryrun mode.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("options", "query", "title"), COMMITS.values(), ids=COMMITS.keys())
+def test_commit_configdocs_sends(api, run, options, query, title):
+    api.replies["POST /commitconfigdocs"] = Reply(200, STATUS)
+    result = run("commit", "configdocs", *options.split())
+    assert (result.exit_code, result.stdout) == (0, f"{title}\nStatus: Validations succeeded\nReason: Validation\n")
+    (request,) = api.requests
+    assert sent(request) == query
+    assert (request.headers["content-type"], request.headers["content-length"]) == ("application/x-yaml", "0")
+    assert request.body == b""
+
+
+@pytest.mark.parametrize("form", ["cli", "format", "raw"])
+def test_a_refused_commit_prints_every_finding_and_exits_1(api, run, form):
+    api.replies["POST /commitconfigdocs"] = Reply(400, samples.REFUSED)
+    result = run("--output-format", form, "commit", "configdocs")
+    assert (result.exit_code, result.stdout, result.stderr) == (1, samples.REFUSED_TEXT, "")
+
+
+STATUS_FORMS = {"raw": json.dumps(STATUS), "format": json.dumps(STATUS, indent=4, sort_keys=True)}
+
+
+@pytest.mark.parametrize(("form", "text"), STATUS_FORMS.items(), ids=STATUS_FORMS.keys())
+def test_what_was_loaded_and_committed_has_no_title_in_the_forms_for_programs(api, run, form, text):
+    api.replies |= {"POST /configdocs/c": Reply(201, STATUS), "POST /commitconfigdocs": Reply(200, STATUS)}
+    for line in ("create configdocs c --empty-collection", "commit configdocs"):
+        result = run("--output-format", form, *line.split())
+        assert (result.exit_code, result.stdout) == (0, f"{text}\n")
+
+
+# What stands after `get` -> the path and the query of the one request.
+READ = {
+    "compare": ("configdocs", "configdocs", "versions=committed&versions=buffer"),
+    "compare -c -b": ("configdocs -c -b", "configdocs", "versions=buffer&versions=committed"),
+    "compare -b -c": ("configdocs -b -c", "configdocs", "versions=buffer&versions=committed"),
+    "compare -s -b": ("configdocs -s -b", "configdocs", "versions=buffer&versions=successful_site_action"),
+    "compare -l -b": ("configdocs -l -b", "configdocs", "versions=buffer&versions=last_site_action"),
+    "compare -l -c": ("configdocs -l -c", "configdocs", "versions=committed&versions=last_site_action"),
+    "compare -s -c": ("configdocs -s -c", "configdocs", "versions=committed&versions=successful_site_action"),
+    "compare -s -l": (
+        "configdocs -s -l",
+        "configdocs",
+        "versions=last_site_action&versions=successful_site_action",
+    ),
+    "compare long": (
+        "configdocs --committed --buffer --cleartext-secrets",
+        "configdocs",
+        "versions=buffer&versions=committed",
+    ),
+    "collection": ("configdocs --collection=c", "configdocs/c", "version=buffer"),
+    "collection -b": ("configdocs --collection=c -b", "configdocs/c", "version=buffer"),
+    "collection -c": ("configdocs --collection=c -c", "configdocs/c", "version=committed"),
+    "collection -l": ("configdocs --collection=c -l", "configdocs/c", "version=last_site_action"),
+    "collection -s": ("configdocs --collection=c -s", "configdocs/c", "version=successful_site_action"),
+    "collection in clear text": (
+        "configdocs --collection=c --committed --cleartext-secrets",
+        "configdocs/c",
+        "version=committed&cleartext-secrets=true",
+    ),
+    "collection with a name of its own": ("configdocs --collection=a/b", "configdocs/a%2Fb", "version=buffer"),
+    "rendered": ("renderedconfigdocs", "renderedconfigdocs", "version=buffer"),
+    "rendered -b": ("renderedconfigdocs -b", "renderedconfigdocs", "version=buffer"),
+    "rendered -c": ("renderedconfigdocs -c", "renderedconfigdocs", "version=committed"),
+    "rendered -l": ("renderedconfigdocs --last-site-action", "renderedconfigdocs", "version=last_site_action"),
+    "rendered -s": (
+        "renderedconfigdocs --successful-site-action",
+        "renderedconfigdocs",
+        "version=successful_site_action",
+    ),
+    "rendered in clear text": (
+        "renderedconfigdocs --cleartext-secrets",
+        "renderedconfigdocs",
+        "version=buffer&cleartext-secrets=true",
+    ),
+}
+
+
+@pytest.mark.parametrize(("line", "path", "query"), READ.values(), ids=READ.keys())
+def test_get_sends_one_request(api, run, line, path, query):
+    compares = query.startswith("versions=")
+    api.replies[f"GET /{path}"] = Reply(200, []) if compares else Reply(200, DOCUMENTS, "application/x-yaml")
+    result = run("get", *line.split())
+    assert (result.exit_code, result.stderr) == (0, "")
+    (request,) = api.requests
+    assert (request.method, request.path) == ("GET", f"/api/v1.0/{path}")
+    assert sent(request) == query
+
+
+BASE_AND_DIFF = {
+    "base": ("--base-version=successful-site-action", "base-version=successful-site-action&diff-version=buffer"),
+    "default base": ("--base-version=committed", "base-version=committed&diff-version=buffer"),
+    "diff": ("--diff-version=last-site-action", "base-version=committed&diff-version=last-site-action"),
+    "default diff": ("--diff-version=buffer", "base-version=committed&diff-version=buffer"),
+    "both": (
+        "--diff-version=committed --base-version=last-site-action",
+        "base-version=last-site-action&diff-version=committed",
+    ),
+    "rendered": (
+        "--base-version=committed --diff-version=successful-site-action --rendered",
+        "base-version=committed&diff-version=successful-site-action&rendered=true",
+    ),
+    "clear text is ignored": (
+        "--base-version=committed --cleartext-secrets",
+        "base-version=committed&diff-version=buffer",
+    ),
+}
+
+
+@pytest.mark.parametrize(("options", "query"), BASE_AND_DIFF.values(), ids=BASE_AND_DIFF.keys())
+def test_base_and_diff_version_show_the_table_and_then_what_differs(api, run, options, query):
+    api.replies["GET /configdocs"] = [Reply(200, COMPARED), Reply(200, DIFF.encode(), "text/x-diff; charset=utf-8")]
+    result = run("get", "configdocs", *options.split())
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert unpadded(result.stdout) == f"{TABLE}\n{DIFF}"
+    assert [sent(request) for request in api.requests] == [query, f"{query}&format=unified"]
+
+
+@pytest.mark.parametrize("form", ["format", "raw"])
+def test_programs_get_what_differs_as_json_with_one_request(api, run, form):
+    api.replies["GET /configdocs"] = Reply(200, COMPARED)
+    result = run("--output-format", form, "get", "configdocs", "--base-version=committed")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout) == COMPARED
+    assert [sent(request) for request in api.requests] == ["base-version=committed&diff-version=buffer"]
+    assert (
+        result.stdout
+        == (json.dumps(COMPARED, indent=4, sort_keys=True) if form == "format" else json.dumps(COMPARED)) + "\n"
+    )
+
+
+def test_no_difference_is_said(api, run):
+    api.replies["GET /configdocs"] = [Reply(200, [row("design", "unmodified")]), Reply(200, b"", "text/x-diff")]
+    result = run("get", "configdocs", "--diff-version=buffer")
+    assert (result.exit_code, result.stdout.splitlines()[-2:]) == (0, ["", "No document differs."])
+
+
+def test_a_refused_comparison_is_printed_once(api, run):
+    same = {"message": "Versions must be different for comparison", "reason": "Versions must be unique"}
+    api.replies["GET /configdocs"] = Reply(400, same)
+    result = run("get", "configdocs", "--base-version=committed", "--diff-version=committed")
+    assert (result.exit_code, result.stdout) == (1, f"Error: {same['message']}\nReason: {same['reason']}\n")
+    assert len(api.requests) == 1
+
+
+def test_a_diff_that_fails_is_an_error_below_the_table(api, run):
+    api.replies["GET /configdocs"] = [Reply(200, COMPARED), Reply(503, {"message": "Later", "reason": "Busy"})]
+    result = run("get", "configdocs", "--base-version=committed")
+    assert (result.exit_code, unpadded(result.stdout)) == (1, f"{TABLE}Error: Later\nReason: Busy\n")
+
+
+# Three forms of the same answer: the text printed. The form "format" is block style with a width of 79.
+FORMS = {
+    "cli": DOCUMENTS.decode(),
+    "raw": DOCUMENTS.decode(),
+    "format": "schema: a/A/v1\n---\nschema: b/B/v1\n",
+}
+
+
+@pytest.mark.parametrize(("form", "text"), FORMS.items(), ids=FORMS.keys())
+@pytest.mark.parametrize(
+    "words", [["configdocs", "--collection=c"], ["renderedconfigdocs"]], ids=["source", "rendered"]
+)
+def test_documents_are_printed_as_received_unless_a_layout_is_asked_for(api, run, form, text, words):
+    for path in ("configdocs/c", "renderedconfigdocs"):
+        api.replies[f"GET /{path}"] = Reply(200, DOCUMENTS, "application/x-yaml")
+    result = run("--output-format", form, "get", *words)
+    assert (result.exit_code, result.stdout) == (0, f"{text}\n")
+
+
+COMPARISON_FORMS = {
+    "cli": TABLE,
+    "raw": json.dumps([row("design")]) + "\n",
+    "format": json.dumps([row("design")], indent=4, sort_keys=True) + "\n",
+}
+
+
+@pytest.mark.parametrize(("form", "text"), COMPARISON_FORMS.items(), ids=COMPARISON_FORMS.keys())
+def test_get_configdocs_has_three_forms(api, run, form, text):
+    api.replies["GET /configdocs"] = Reply(200, [row("design")])
+    result = run("--output-format", form, "get", "configdocs")
+    assert (result.exit_code, unpadded(result.stdout)) == (0, text)
+
+
+WITHOUT_A_BUFFER = "The Shipyard buffer is empty or does not contain this collection"
+BLOCKED = {
+    "message": "Blocked by another process",
+    "reason": "Conflicting action: configdocs_update",
+    "details": {"errorCount": 1, "messageList": [{"message": "held by the API", "error": True}]},
+}
+NOT_RENDERED = {
+    "message": "Deckhand indicated an error while rendering",
+    "reason": "no parent",
+    "details": {"errorCount": 1, "messageList": [{"message": "no parent", "error": True, "source": "Deckhand"}]},
+}
+# Command line -> the API's answer, and all that is printed. Exit code 1, always.
+FAILURES = {
+    "create 409": (
+        "create configdocs c --filename=d/a.yaml",
+        Reply(409, BLOCKED),
+        "Error: Blocked by another process\nReason: Conflicting action: configdocs_update\n"
+        "- Error: held by the API\n\n####  Errors: 1, Warnings: 0, Infos: 0, Other: 0  ####\n",
+    ),
+    "create 413": (
+        "create configdocs c --filename=d/a.yaml",
+        Reply(413, {"message": "Too large", "reason": "10 MB"}),
+        "Error: Too large\nReason: 10 MB\n",
+    ),
+    "create answered as if it were a read": (
+        "create configdocs c --filename=d/a.yaml",
+        Reply(200, STATUS),
+        "Error: Validations succeeded\nReason: Validation\n",
+    ),
+    "commit 409": (
+        "commit configdocs",
+        Reply(
+            409,
+            {
+                "message": "Unable to commit configuration documents",
+                "reason": "There are no documents in the buffer to commit",
+                "details": {
+                    "messageList": [{"message": "There are no documents in the buffer to commit", "error": True}]
+                },
+            },
+        ),
+        "Error: Unable to commit configuration documents\n"
+        "Reason: There are no documents in the buffer to commit\n"
+        "- Error: There are no documents in the buffer to commit\n"
+        "\n"
+        "####  Errors: 1, Warnings: 0, Infos: 0, Other: 0  ####\n",
+    ),
+    "commit 500 without details": (
+        "commit configdocs",
+        Reply(500, {}),
+        "Error: Not specified\nReason: Not specified\n- Error: 500 from URL (POST /commitconfigdocs)\n",
+    ),
+    "commit 401": (
+        "commit configdocs --dryrun",
+        Reply(401, {}),
+        "Error: Command requires authentication. Check credential values\n",
+    ),
+    "compare 404": (
+        "get configdocs -s -b",
+        Reply(
+            404,
+            {
+                "message": "Version does not exist",
+                "reason": "successful_site_action version does not exist",
+            },
+        ),
+        "Error: Version does not exist\nReason: successful_site_action version does not exist\n",
+    ),
+    "collection 404": (
+        "get configdocs --collection=c",
+        Reply(404, {"message": "No documents to retrieve", "reason": WITHOUT_A_BUFFER}),
+        f"Error: No documents to retrieve\nReason: {WITHOUT_A_BUFFER}\n",
+    ),
+    "clear text 403": (
+        "get configdocs --collection=c --cleartext-secrets",
+        Reply(403, {"message": "Forbidden", "reason": "never shown"}),
+        "Error: Unauthorized to perform this action.\n",
+    ),
+    "rendered 403": (
+        "get renderedconfigdocs --cleartext-secrets",
+        Reply(403, {"message": "Forbidden", "reason": "never shown"}),
+        "Error: Unauthorized to perform this action.\n",
+    ),
+    "rendered 404": (
+        "get renderedconfigdocs",
+        Reply(404, {"message": "This revision does not exist", "reason": "buffer version does not exist"}),
+        "Error: This revision does not exist\nReason: buffer version does not exist\n",
+    ),
+    "rendered 500": (
+        "get renderedconfigdocs",
+        Reply(500, NOT_RENDERED),
+        "Error: Deckhand indicated an error while rendering\nReason: no parent\n- Error: no parent\n"
+        "        Source: Deckhand\n\n####  Errors: 1, Warnings: 0, Infos: 0, Other: 0  ####\n",
+    ),
+    "rendered by a proxy": (
+        "get renderedconfigdocs",
+        Reply(502, b"<html>no</html>", "text/html"),
+        "Error: Unable to decode response. Value: <html>no</html>\n- Error: 502 from URL (GET /renderedconfigdocs)\n",
+    ),
+}
+PATHS = (
+    "POST /configdocs/c",
+    "POST /commitconfigdocs",
+    "GET /configdocs",
+    "GET /configdocs/c",
+    "GET /renderedconfigdocs",
+)
+
+
+@pytest.mark.parametrize(("line", "reply", "text"), FAILURES.values(), ids=FAILURES.keys())
+def test_an_error_of_the_api_is_printed_and_ends_with_1(api, run, site, line, reply, text):
+    api.replies |= dict.fromkeys(PATHS, reply)
+    result = run(*line.split())
+    assert (result.exit_code, result.stdout, result.stderr) == (1, text.replace("URL", api.url), "")
+
+
+VERSION_FLAGS = "--buffer, --committed, --last-site-action, --successful-site-action"
+ONE_OF = f"You may only choose one of the following options: {VERSION_FLAGS}"
+TWO_OF = (
+    "Invalid input. Choose none of --buffer, --committed, --last-site-action and --successful-site-action, which "
+    "compares committed with buffer, or exactly two of them"
+)
+EITHER = (
+    "--base-version and --diff-version may not be used with --collection, --buffer, --committed, --last-site-action "
+    "or --successful-site-action"
+)
+FILES_OR_DIRECTORIES = (
+    'Please specify one or more filenames using --filename="<filename>" OR one or more directories using '
+    '--directory="<directory>"'
+)
+NO_YAML = (
+    "The directory does not contain any YAML files. Please enter one or more YAML files or a directory that contains "
+    "one or more YAML files."
+)
+USAGE = {
+    "create both modes": (
+        "create configdocs c --append --replace --filename=d/a.yaml",
+        "Either append or replace may be selected but not both",
+    ),
+    "create no file": ("create configdocs c", FILES_OR_DIRECTORIES),
+    "create files and directories": ("create configdocs c --filename=d/a.yaml --directory=d", FILES_OR_DIRECTORIES),
+    "create no such file": (
+        "create configdocs c --filename=none.yaml",
+        "Invalid value for '--filename': Path 'none.yaml' does not exist.",
+    ),
+    "create no such directory": (
+        "create configdocs c --directory=none",
+        "Invalid value for '--directory': Path 'none' does not exist.",
+    ),
+    "create no YAML in the directory": ("create configdocs c --directory=empty", NO_YAML),
+    "create YAML only further down": ("create configdocs c --directory=d/deep", NO_YAML),
+    "create no YAML name": (
+        "create configdocs c --filename=d/a.yaml --filename=d/e.json",
+        "The file d/e.json is not a YAML file.  Please enter only YAML files.",
+    ),
+    "create no collection": ("create configdocs", "Missing argument 'COLLECTION'."),
+    "commit force and dryrun": (
+        "commit configdocs -f --dryrun",
+        "Either force or dryrun may be selected but not both.",
+    ),
+    "get one version": ("get configdocs --buffer", TWO_OF),
+    "get three versions": ("get configdocs -b -c -l", TWO_OF),
+    "get four versions": ("get configdocs -b -c -l -s", TWO_OF),
+    "get two versions of a collection": ("get configdocs --collection=c -b -c", ONE_OF),
+    "get two versions rendered": ("get renderedconfigdocs --committed --last-site-action", ONE_OF),
+    "get base and a version": ("get configdocs --base-version=committed -s", EITHER),
+    "get diff and two versions": ("get configdocs --diff-version=buffer -b -c", EITHER),
+    "get base and a collection": ("get configdocs --base-version=committed --collection=c", EITHER),
+    "get rendered alone": (
+        "get configdocs --rendered",
+        "--rendered may only be used with --base-version or --diff-version",
+    ),
+    "get rendered collection": (
+        "get configdocs --rendered --collection=c",
+        "--rendered may only be used with --base-version or --diff-version",
+    ),
+    "get base of another word": (
+        "get configdocs --base-version=buffer",
+        "Invalid value for '--base-version': 'buffer' is not one of 'committed', 'successful-site-action', "
+        "'last-site-action'.",
+    ),
+    "get diff of another word": (
+        "get configdocs --diff-version=last_site_action",
+        "Invalid value for '--diff-version': 'last_site_action' is not one of 'buffer', 'committed', "
+        "'successful-site-action', 'last-site-action'.",
+    ),
+    "help": ("help me", "Invalid topic. Run command 'shipyard help' for a list of  available topics."),
+}
+
+
+@pytest.mark.parametrize(("line", "text"), USAGE.values(), ids=USAGE.keys())
+def test_a_wrong_command_line_ends_with_2_and_sends_nothing(api, run, site, line, text):
+    result = run(*line.split())
+    assert (result.exit_code, result.stdout) == (2, "")
+    command = " ".join(["shipyard", *line.split()[: 1 if line.startswith("help") else 2]])
+    usage, tip, empty, error = result.stderr.split("\n", 3)
+    assert usage.startswith(f"Usage: {command} [OPTIONS]")
+    assert (tip, empty) == (f"Try '{command} --help' for help.", "")
+    assert error == f"Error: {text}\n"
+    assert api.requests == []
+
+
+@pytest.mark.parametrize("content", [b"a: [", b"a: \xe9\n", b"a: *b\n"], ids=["syntax", "not UTF-8", "no anchor"])
+def test_a_file_that_is_no_yaml_is_refused_with_the_words_of_the_parser(api, run, site, content):
+    (site / "bad.yaml").write_bytes(content)
+    result = run("create", "configdocs", "c", "--filename=d/a.yaml", "--filename=bad.yaml")
+    assert (result.exit_code, result.stdout) == (2, "")
+    error = result.stderr.split("\n", 3)[3]
+    assert error.startswith("Error: YAML file bad.yaml is invalid because ")
+    assert len(error) > len("Error: YAML file bad.yaml is invalid because \n")
+    assert api.requests == []
+
+
+def test_the_transcript_of_the_contract(api, run):
+    created = [row(name, "created", ("committed", 0), ("buffer", 2)) for name in ("design", "sub")]
+    strategy = (
+        "A deployment strategy document was not specified in the deployment configuration. Because of this, the "
+        "strategy used will be all-at-once."
+    )
+    configuration = {"schema": "shipyard/DeploymentConfiguration/v1", "name": "deployment-configuration"}
+    found = {"kind": "ValidationMessage", "level": "Info", "error": False}
+    validated = STATUS | {
+        "message": "Validations succeeded DRYRUN",
+        "details": {
+            "errorCount": 0,
+            "messageList": [
+                found
+                | {
+                    "name": "DeploymentStrategyNotSpecified",
+                    "message": strategy,
+                    "diagnostic": "Message generated by Shipyard.",
+                    "documents": [configuration],
+                },
+                found | {"name": "DD1001", "message": "drydock says so", "documents": [], "source": "Drydock"},
+            ],
+        },
+    }
+    api.replies |= {"GET /configdocs": Reply(200, created), "POST /commitconfigdocs": Reply(200, validated)}
+    compared, committed = run("get", "configdocs"), run("commit", "configdocs", "--dryrun")
+    assert (compared.exit_code, committed.exit_code) == (0, 0)
+    assert unpadded(compared.stdout) == (
+        "   Comparing Base: committed (Deckhand revision 0)\n"
+        "    \t to New: buffer (Deckhand revision 2)\n"
+        "Collection          Base                 New\n"
+        "design              not present          created\n"
+        "sub                 not present          created\n"
+    )
+    assert committed.stdout == (
+        "Configuration documents were not committed. Currently in dryrun mode.\n"
+        "Status: Validations succeeded DRYRUN\n"
+        "Reason: Validation\n"
+        "- Info: DeploymentStrategyNotSpecified\n"
+        f"        Message: {strategy}\n"
+        "        Diagnostic: Message generated by Shipyard.\n"
+        "        Document: shipyard/DeploymentConfiguration/v1 - deployment-configuration\n"
+        "- Info: DD1001\n"
+        "        Message: drydock says so\n"
+        "        Source: Drydock\n"
+        "\n"
+        "####  Errors: 0, Warnings: 0, Infos: 2, Other: 0  ####\n"
+    )
+    assert [sent(request) for request in api.requests] == [
+        "versions=committed&versions=buffer",
+        "force=False&dryrun=True",
+    ]
+
+
+SUMMED = {
+    "create": ("create configdocs c --filename=d/a.yaml", "POST /configdocs/c", 201, "Configuration documents added."),
+    "commit": ("commit configdocs --force", "POST /commitconfigdocs", 200, "Configuration documents committed."),
+}
+
+
+@pytest.mark.parametrize(("line", "path", "code", "title"), SUMMED.values(), ids=SUMMED.keys())
+def test_the_last_line_counts_what_was_found(api, run, site, line, path, code, title):
+    levels = ("warning", "Error", "Info", None, "fatal", "notice", "Error")
+    found = [{"message": str(number), "level": level} for number, level in enumerate(levels)]
+    # The server's own count may be anything: what is counted is the list.
+    body = STATUS | {"message": "Validations failed", "details": {"errorCount": 99, "messageList": found}}
+    api.replies[path] = Reply(code, body)
+    result = run(*line.split())
+    lines = result.stdout.splitlines()
+    assert (result.exit_code, lines[:3]) == (0, [title, "Status: Validations failed", "Reason: Validation"])
+    assert [line.rpartition(" ")[2] for line in lines[3:-2]] == ["1", "4", "6", "0", "2", "3", "5"]
+    assert lines[-2:] == ["", "####  Errors: 3, Warnings: 1, Infos: 2, Other: 1  ####"]
+
+
+HELP = {
+    "": ["shipyard help actions", "shipyard help configdocs", "shipyard help logs"],
+    "actions": ["shipyard create action deploy_site", "relabel_nodes", "shipyard watch ID"],
+    "configdocs": ["shipyard create configdocs COLLECTION", "shipyard commit configdocs", "--base-version"],
+    "logs": ["shipyard describe step STEP -a ID"],
+}
+
+
+@pytest.mark.parametrize(("topic", "told"), HELP.items(), ids=lambda value: value or "topics")
+def test_help_needs_no_server(api, run, topic, told):
+    result = run("help", *topic.split(), SHIPYARD_URL="", SHIPYARD_TOKEN="")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert [words for words in told if words not in result.stdout] == []
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert api.requests == []
+
+
+@pytest.mark.parametrize(
+    "line", ["create configdocs", "commit configdocs", "get configdocs", "get renderedconfigdocs", "help"]
+)
+def test_help_of_a_command_has_examples(run, line):
+    result = run(*line.split(), "--help")
+    _, found, examples = result.stdout.partition("\n  Examples:\n")
+    assert (result.exit_code, bool(found)) == (0, True)
+    assert len(examples.splitlines()) in (2, 3)
+    assert all(example.startswith(f"    shipyard {line}") for example in examples.splitlines())
+
+
+def on_a_terminal(url, *words, **environment):
+    """Run a command on a terminal; return what it wrote, and its exit code."""
+    root = Path(__file__).parents[4]
+    kept = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    given = {"SHIPYARD_URL": url, "TERM": "xterm", "PYTHONPATH": str(root)}
+    code = "from shipyard_api.cli.main import main; main()"
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-X", "utf8", "-c", code, *words],
+        stdin=theirs,
+        stdout=theirs,
+        env=kept | given | environment,
+    ) as process:
+        os.close(theirs)
+        written = b""
+        with contextlib.suppress(OSError):  # how a terminal says that nobody writes to it any more
+            while piece := os.read(ours, 65536):
+                written += piece
+        os.close(ours)
+    return written.decode().replace("\r\n", "\n"), process.returncode
+
+
+COLOURED = {
+    "colours": ({}, True),
+    "NO_COLOR": ({"NO_COLOR": "1"}, False),
+    "a terminal without colours": ({"TERM": "dumb"}, False),
+}
+
+
+@pytest.mark.parametrize(("environment", "coloured"), COLOURED.values(), ids=COLOURED.keys())
+def test_what_differs_is_coloured_on_a_terminal_unless_unwanted(api, environment, coloured):
+    api.replies["GET /configdocs"] = [Reply(200, COMPARED), Reply(200, DIFF.encode(), "text/x-diff")]
+    text, code = on_a_terminal(api.url, "get", "configdocs", "--base-version=committed", **environment)
+    assert code == 0
+    if not coloured:
+        assert unpadded(text) == f"{TABLE}\n{DIFF}"
+        return
+    for line in (
+        "\x1b[1m--- a/design/a/A/v1/site/one\x1b[0m",
+        "\x1b[36m@@ -1,3 +1,3 @@\x1b[0m",
+        " data:",
+        "\x1b[31m-  mtu: 1500\x1b[0m",
+        "\x1b[32m+  mtu: 9100\x1b[0m",
+    ):
+        assert line in text.split("\n")
+
+
+EVIL = b"a: \x1b[2J\x1b]0;gone\x07\tb\nc: \xc2\x9b31m\n"
+OBEYED = {
+    "cli": ("a: \ufffd[2J\ufffd]0;gone\ufffd\tb\nc: \ufffd31m\n\n"),
+    "raw": EVIL.decode() + "\n",
+}
+
+
+@pytest.mark.parametrize(("form", "text"), OBEYED.items(), ids=OBEYED.keys())
+def test_a_terminal_obeys_the_server_only_in_the_raw_form(api, form, text):
+    api.replies["GET /renderedconfigdocs"] = Reply(200, EVIL, "application/x-yaml")
+    assert on_a_terminal(api.url, "--output-format", form, "get", "renderedconfigdocs") == (text, 0)
+
+
+@pytest.mark.parametrize("form", ["cli", "raw"])
+def test_a_file_gets_what_the_server_sent_to_the_letter(api, run, form):
+    api.replies["GET /renderedconfigdocs"] = Reply(200, EVIL, "application/x-yaml")
+    assert run("--output-format", form, "get", "renderedconfigdocs").stdout == EVIL.decode() + "\n"
+
+
+def test_an_error_cannot_command_a_terminal_either(api):
+    api.replies["GET /renderedconfigdocs"] = Reply(404, {"message": "\x1b[2Jno", "reason": "none"})
+    assert on_a_terminal(api.url, "get", "renderedconfigdocs") == (
+        "\x1b[1;31mError: \x1b[0m\ufffd[2Jno\n\x1b[1mReason: \x1b[0mnone\n",
+        1,
+    )

@@ -1,0 +1,191 @@
+"""``demo`` against a fake stack: a real child process that serves a scripted deployment."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from shipyard_api.cli import stack
+from shipyard_api.cli.commands import demo
+from tests.unit.cli import fake_api, samples
+
+EXPECT = """
+expect:
+  verdict: success
+  groups: {ntp-node: {status: failed, reason: prepare}, control-nodes: {status: success}}
+"""
+
+
+@pytest.fixture
+def play(run, monkeypatch, tmp_path):
+    """Run ``demo`` with a scenario of this text; afterwards the child must have been stopped in good order."""
+    monkeypatch.setattr(stack, "PROGRAM", (sys.executable, fake_api.__file__))
+    scenario, site = tmp_path / "played.yaml", tmp_path / "site.yaml"
+    site.write_text("schema: a/A/v1\n")
+
+    def invoke(text: str, *options: str):
+        scenario.write_text(text)
+        return run("demo", "--scenario", str(scenario), "--site", str(site), *options)
+
+    yield invoke
+    pid = scenario.with_suffix(".pid")
+    if pid.exists():
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(pid.read_text()), 0)
+
+
+def test_demo_as_json_is_one_document_of_the_agreed_form(play, tmp_path):
+    result = play(EXPECT, "--json")
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    seconds = told.pop("seconds")
+    assert told == {
+        "scenario": str(tmp_path / "played.yaml"),
+        "action": samples.action("Complete"),
+        "verdict": "success",
+        "groups": [
+            {"name": "control-nodes", "critical": True, "status": "success", "reason": None},
+            {"name": "ntp-node", "critical": False, "status": "failed", "reason": "prepare"},
+        ],
+        "nodes": [
+            {"name": "n1", "status": "success", "reason": None, "group": "control-nodes"},
+            {"name": "n2", "status": "failure", "reason": "prepare", "group": "ntp-node"},
+        ],
+        "provisioner_tasks": [
+            {"phase": "prepare", "group": "ntp-node", "nodes": ["n2"], "status": "failure"},
+            {"phase": "prepare", "group": "control-nodes", "nodes": ["n1"], "status": "success"},
+            {"phase": "deploy", "group": "control-nodes", "nodes": ["n1"], "status": "success"},
+        ],
+    }
+    assert 0 < seconds < 60
+    assert "group ntp-node is failed" in result.stderr
+    assert (tmp_path / "played.stopped").exists()
+
+
+def test_demo_for_people_ends_with_the_report(play):
+    result = play(EXPECT)
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    assert "control-nodes: success\nntp-node: failed (prepare)\n" in result.stdout
+    assert "deploy_site: success. 1 of 2 nodes deployed by 3 provisioner tasks; " in result.stdout
+    assert result.stdout.rstrip().endswith("must end.")
+
+
+UNEXPECTED = {
+    "verdict": ("expect: {verdict: failed}", "the verdict is success, not failed"),
+    "the default is success": ("fake: fails", "the verdict is failed, not success"),
+    "status": (
+        "expect: {groups: {control-nodes: {status: failed, reason: deploy}}}",
+        "the status of group control-nodes is success, not failed",
+    ),
+    "reason": ("expect: {groups: {ntp-node: {reason: deploy}}}", "the reason of group ntp-node is prepare, not deploy"),
+    "no such group": (
+        "expect: {groups: {other: {status: success}}}",
+        "the status of group other is missing, not success",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "fault"), UNEXPECTED.values(), ids=UNEXPECTED.keys())
+def test_an_end_that_the_scenario_does_not_promise_is_exit_code_1(play, text, fault):
+    result = play(text)
+    assert result.exit_code == 1
+    assert fault in result.stdout
+
+
+def test_a_failed_action_is_success_when_the_scenario_says_so(play):
+    assert play("{fake: fails, expect: {verdict: failed}}").exit_code == 0
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["people", "json"])
+def test_a_refused_design_prints_the_status_and_exits_1(play, options):
+    result = play("fake: refuses", *options)
+    assert result.exit_code == 1
+    assert samples.REFUSED_TEXT in (result.stderr if options else result.stdout)
+    assert not (options and result.stdout)
+
+
+def test_a_stack_that_dies_shows_the_end_of_its_log(play):
+    result = play("fake: dies", "--json")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert (
+        "Error: the embedded stack ended with exit code 3\n  could not start Postgres:\n  no space left"
+        in result.stderr
+    )
+
+
+UNREADABLE = {"not YAML": "a: [", "a list": "- 1", "expect is a word": "expect: yes please"}
+
+
+@pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_a_scenario_that_cannot_be_read_starts_nothing(play, tmp_path, text):
+    result = play(text)
+    assert result.exit_code == 1
+    assert result.stdout.startswith(f"Error: the scenario {tmp_path / 'played.yaml'} ")
+    assert not (tmp_path / "played.pid").exists()
+
+
+def test_an_unknown_scenario_names_those_there_are(run):
+    result = run("demo", "--scenario", "no-such-scenario")
+    assert result.exit_code == 1
+    assert result.stdout.startswith("Error: there is no no-such-scenario.yaml here; there are: ")
+
+
+STOPS = {"Ctrl-C": signal.SIGINT, "terminated": signal.SIGTERM}
+
+
+@pytest.mark.parametrize("number", STOPS.values(), ids=STOPS.keys())
+def test_whoever_stops_the_demo_stops_everything(tmp_path, number):
+    scenario = tmp_path / "played.yaml"
+    scenario.write_text("{}")
+    code = """
+import signal, sys
+from shipyard_api.cli import main, stack
+# Whoever runs the tests in the background may have had Ctrl-C ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+stack.PROGRAM = (sys.executable, sys.argv.pop(1))
+main.main()
+"""
+    words = ["demo", "--keep", "--scenario", str(scenario), "--site", str(scenario)]
+    root = Path(__file__).parents[4]
+    with subprocess.Popen(
+        [sys.executable, "-c", code, fake_api.__file__, *words],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=root,
+        env=os.environ | {"PYTHONPATH": str(root)},
+    ) as process:
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                if line.startswith("Ctrl-C stops everything"):
+                    break
+            process.send_signal(number)
+            process.wait(20)
+        finally:
+            process.kill()
+    assert (tmp_path / "played.stopped").read_text() == "by SIGTERM"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "played.pid").read_text()), 0)
+
+
+def test_a_child_that_does_not_stop_is_ended(monkeypatch):
+    monkeypatch.setattr(stack, "STOP_LIMIT", 0.2)
+    code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        began = time.monotonic()
+        stack.stop(child)
+    assert child.returncode == -signal.SIGKILL
+    assert time.monotonic() - began < 10
+
+
+def test_differences_of_a_calm_scenario_look_only_at_the_verdict():
+    assert demo.differences({}, {"verdict": "success", "groups": []}) == []

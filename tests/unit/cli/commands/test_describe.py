@@ -1,0 +1,204 @@
+"""Looking at one thing, and the runs of actions: what is sent, what is shown, in each spelling (contract: 2.2, 2.3)."""
+
+import json
+
+import pytest
+
+from shipyard_api.cli.output import action_tables
+from tests.unit.cli import samples
+from tests.unit.cli.fake_api import Reply
+from tests.unit.cli.samples import ID
+
+V, NOTE = "01BTTMFVDKZFRJM80FGD7J1AKV", "01BTTMFVDKZFRJM80FGD7J1AKN"
+RUN = "deploy_site__2026-11-21T01:23:55.745506"
+VALIDATION = {"id": V, "action_id": ID, "validation_name": "some check", "details": "it failed"}
+NO_VALIDATION = {"message": "Validation not found", "reason": f"Unknown validation {V}", "details": {"messageList": []}}
+
+
+def lines(page: object) -> list[str]:
+    """The text without the blanks that pad a table's last column."""
+    return [line.rstrip() for line in str(page).split("\n")]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["validation", V, "-a", ID], ["validation", V, f"--action={ID}"], [f"validation/{V}/{ID}"]],
+    ids=["long", "option in full", "item"],
+)
+def test_describe_validation(api, run, words):
+    api.replies[f"GET /actions/{ID}/validations/{V}"] = Reply(200, VALIDATION)
+    result = run("describe", *words)
+    assert (result.exit_code, len(api.requests)) == (0, 1)
+    assert result.stdout == f"Validations: some check : validation/{ID}/{V}\n\nit failed\n\n\n"
+
+
+def test_a_validation_as_tables_print_it_is_found_too(api, run):
+    api.replies[f"GET /actions/{ID}/validations/{V}"] = Reply(200, VALIDATION)
+    result = run("describe", f"validation/{ID}/{V}")
+    assert (result.exit_code, len(api.requests)) == (0, 2)
+    assert "some check" in result.stdout
+
+
+def test_a_validation_found_neither_way_is_told_as_it_was_asked_for(api, run):
+    for first, second in ((ID, V), (V, ID)):
+        said = NO_VALIDATION if first == ID else {"message": "Action not found", "reason": f"Unknown action {V}"}
+        api.replies[f"GET /actions/{first}/validations/{second}"] = Reply(404, said)
+    result = run("describe", f"validation/{V}/{ID}")
+    assert result.exit_code == 1
+    assert result.stdout.startswith(f"Error: Validation not found\nReason: Unknown validation {V}\n")
+
+
+@pytest.mark.parametrize("words", [["notedetails", NOTE], [f"notedetails/{NOTE}"]], ids=["long", "item"])
+def test_describe_notedetails_breaks_lines_at_a_literal_backslash_n(api, run, words):
+    api.replies[f"GET /notedetails/{NOTE}"] = Reply(200, b"one\\ntwo\nthree")
+    result = run("describe", *words)
+    assert (result.exit_code, result.stdout) == (0, "one\ntwo\nthree\n")
+
+
+@pytest.mark.parametrize("form", ["raw", "format"])
+def test_note_details_for_programs_are_the_text_although_it_is_called_json(api, run, form):
+    api.replies[f"GET /notedetails/{NOTE}"] = Reply(200, b"one\\ntwo\n<b>")
+    result = run("--output-format", form, "describe", "notedetails", NOTE)
+    assert (result.exit_code, result.stdout) == (0, "one\\ntwo\n<b>\n")
+
+
+WORKFLOW = {
+    "workflow_id": RUN,
+    "state": "running",
+    "dag_id": "deploy_site",
+    "execution_date": "2026-11-21T01:23:55.745506Z",
+    "start_date": "2026-11-21T01:23:56.020000Z",
+    "end_date": None,
+    "external_trigger": True,
+    "sub_dags": [],
+    "steps": [{"task_id": "preflight", "state": "success"}, {"task_id": "drydock_build", "state": None}],
+}
+WORKFLOW_LINES = [
+    f"Workflow:                {RUN}",
+    "State:                   running",
+    "Dag ID:                  deploy_site",
+    "Execution Date:          2026-11-21T01:23:55.745506Z",
+    "Start Date:              2026-11-21T01:23:56.020000Z",
+    "End Date:                None",
+    "External Trigger:        True",
+]
+
+
+@pytest.mark.parametrize("words", [["workflow", RUN], [f"workflow/{RUN}"]], ids=["long", "item"])
+def test_describe_workflow(api, run, words):
+    api.replies[f"GET /workflows/{RUN.replace(':', '%3A')}"] = Reply(200, WORKFLOW)
+    result = run("describe", *words)
+    assert result.exit_code == 0
+    assert lines(result.stdout) == [
+        *WORKFLOW_LINES,
+        "",
+        "Steps                State",
+        "preflight            success",
+        "drydock_build        None",
+        "",
+        "Subworkflows: None",
+        "",
+        "",
+    ]
+
+
+def test_subworkflows_are_a_block_of_lines_each():
+    below = [WORKFLOW | {"workflow_id": f"{RUN}.{name}", "steps": None} for name in ("a", "b")]
+    text = lines(action_tables.workflow(json.dumps({**WORKFLOW, "steps": [], "sub_dags": below})))
+    start = text.index("Subworkflows:")
+    assert text[start - 3 : start] == ["Steps        State", "None", ""]
+    assert [line for line in text[start:] if line.startswith(("Workflow:", "Sub"))] == [
+        "Subworkflows:",
+        f"Workflow:                {RUN}.a",
+        f"Workflow:                {RUN}.b",
+    ]
+    assert text[start + 1] == ""
+    assert text[start + 9] == ""
+
+
+@pytest.mark.parametrize(
+    "at", ["2026-11-21T01:23:55", "2026-11-21T01:23:55.745506Z", "2026-11-21T01:23:55.745506+00:00"]
+)
+def test_ids_as_later_servers_list_them_are_taken(api, run, at):
+    run("describe", f"workflow/deploy_site__{at}")
+    assert len(api.requests) == 1
+
+
+def test_get_workflows(api, run):
+    api.replies["GET /workflows"] = Reply(200, [WORKFLOW, {"workflow_id": "x__y"}])
+    result = run("get", "workflows", "--since=2026-11-01")
+    assert result.exit_code == 0
+    assert api.requests[0].query == [("since", "2026-11-01"), ("verbosity", "1")]
+    width = len(RUN) + 8
+    assert lines(result.stdout) == [
+        f"{'Workflows':{width}}State",
+        f"{RUN:{width}}running",
+        f"{'x__y':{width}}None",
+        "",
+    ]
+
+
+def test_get_workflows_sends_nothing_of_its_own_and_says_none(api, run):
+    api.replies["GET /workflows"] = Reply(200, [])
+    result = run("get", "workflows")
+    assert (result.exit_code, lines(result.stdout)[1]) == (0, "None")
+    assert api.requests[0].query == [("verbosity", "1")]
+
+
+LOGS = {
+    "long": (["step", "preflight", "-a", ID], []),
+    "one attempt": (["step", "preflight", "--action", ID, "--try", "2"], [("try", "2")]),
+    "short": (["step", "preflight", "-a", ID, "-t", "x"], [("try", "x")]),
+    "item": ([f"step/{ID}/preflight"], []),
+    "item of an attempt": ([f"step/{ID}/preflight/2"], [("try", "2")]),
+}
+
+
+@pytest.mark.parametrize("form", ["cli", "raw", "format"])
+@pytest.mark.parametrize(("words", "query"), LOGS.values(), ids=LOGS.keys())
+def test_logs_are_text_in_every_form(api, run, words, query, form):
+    api.replies[f"GET /actions/{ID}/steps/preflight/logs"] = Reply(200, b"a: [\nb\x1b[1m")
+    result = run("--output-format", form, "logs", *words)
+    assert (result.exit_code, result.stdout) == (0, "a: [\nb\x1b[1m\n")
+    assert api.requests[0].query == [*query, ("verbosity", "1")]
+
+
+def test_the_id_of_an_action_whose_logs_are_wanted_is_the_servers_to_judge(api, run):
+    said = {"message": "Invalid Action ID!", "reason": "An invalid action ID was specified"}
+    api.replies["GET /actions/short/steps/s%2Ft/logs"] = Reply(400, said)
+    result = run("logs", "step", "s/t", "-a", "short")
+    assert (result.exit_code, result.stdout) == (
+        1,
+        "Error: Invalid Action ID!\nReason: An invalid action ID was specified\n",
+    )
+
+
+FEWEST = {
+    "get actions": (["get", "actions"], "GET /actions", [{"id": ID}]),
+    "describe action": (["describe", "action", ID], f"GET /actions/{ID}", {"id": ID, "notes": []}),
+    "describe step": (["describe", "step", "s", "-a", ID], f"GET /actions/{ID}/steps/s", {"notes": []}),
+    "describe validation": (["describe", "validation", V, "-a", ID], f"GET /actions/{ID}/validations/{V}", {}),
+    "get workflows": (["get", "workflows"], "GET /workflows", [{}]),
+    "describe workflow": (["describe", "workflow", RUN], f"GET /workflows/{RUN.replace(':', '%3A')}", {}),
+    "create action": (["create", "action", "deploy_site"], "POST /actions", {"id": ID}),
+    "get configdocs": (["get", "configdocs"], "GET /configdocs", [{}]),
+    "get site-statuses": (["get", "site-statuses"], "GET /site_statuses", {}),
+}
+
+
+@pytest.mark.parametrize(("words", "request_line", "body"), FEWEST.values(), ids=FEWEST.keys())
+def test_what_another_server_does_not_say_is_none(api, run, words, request_line, body):
+    api.replies[request_line] = Reply(201 if request_line.startswith("POST") else 200, body)
+    result = run(*words)
+    assert result.exit_code == 0
+    assert "None" in result.stdout or words == ["get", "site-statuses"]
+
+
+def test_warnings_about_a_new_action_stand_below_its_table(api, run):
+    warning = {"message": "deploy_site knows no parameter targets; target_nodes?", "level": "Warning"}
+    api.replies["POST /actions"] = Reply(201, samples.action(warnings=[warning]))
+    result = run("create", "action", "deploy_site", "--param", "targets=n1")
+    assert result.exit_code == 0
+    *table, empty, warning = lines(result.stdout.removesuffix("\n"))
+    assert (len(table), empty) == (2, "")
+    assert warning == "- Warning: deploy_site knows no parameter targets; target_nodes?"

@@ -1,0 +1,338 @@
+"""Commands about nodes: what they send, and what people and scripts read from the answers."""
+
+import json
+
+import pytest
+
+from shipyard_api.cli.output import node_tables
+from tests.unit.cli import samples
+from tests.unit.cli.fake_api import Reply
+from tests.unit.cli.samples import ID
+
+STATUSES = {
+    "nodes_provision_status": [{"hostname": "n0", "status": "Deployed"}, {"hostname": "compute11", "status": "Ready"}],
+    "machines_powerstate": [{"hostname": "n0", "power_state": "on"}],
+}
+STATUSES_TEXT = """\
+Nodes Provision Status:
+Hostname         Status
+n0               Deployed
+compute11        Ready
+
+Machines Power State:
+Hostname        Power State
+n0              on
+"""
+OLDER = "01M7XV7VKPMDHXJVA7WMC7P6AA"
+
+
+def lines(page: object) -> str:
+    """The text without the blanks that pad a table's last column."""
+    return "\n".join(line.rstrip() for line in str(page).split("\n"))
+
+
+QUERIES = {
+    "both": ([], []),
+    "one": (["-s", "nodes-provision-status"], [("filters", "nodes-provision-status")]),
+    "two": (
+        ["-s", "nodes-provision-status", "--status-type", "machines-power-state"],
+        [("filters", "nodes-provision-status,machines-power-state")],
+    ),
+    "what the server may not know": (["--status-type=colour"], [("filters", "colour")]),
+}
+
+
+@pytest.mark.parametrize(("options", "query"), QUERIES.values(), ids=QUERIES.keys())
+def test_site_statuses_asks_for_what_it_is_told(api, run, options, query):
+    api.replies["GET /site_statuses"] = Reply(200, STATUSES)
+    result = run("get", "site-statuses", *options)
+    assert result.exit_code == 0
+    (request,) = api.requests
+    assert request.query == [*query, ("verbosity", "1")]
+
+
+def test_site_statuses_is_the_contracts_tables(api, run):
+    api.replies["GET /site_statuses"] = Reply(200, STATUSES)
+    assert lines(run("get", "site-statuses").stdout) == STATUSES_TEXT
+
+
+SHOWN = {
+    "power only": (
+        {"machines_powerstate": [{"hostname": "n0", "power_state": "off"}]},
+        "Machines Power State:\nHostname        Power State\nn0              off",
+    ),
+    "no machine": ({"nodes_provision_status": []}, "Nodes Provision Status:\nHostname        Status\nNone"),
+    "a field that is missing": (
+        {"nodes_provision_status": [{"hostname": "n0"}]},
+        "Nodes Provision Status:\nHostname        Status\nn0              None",
+    ),
+    "a kind of a later release": (
+        STATUSES | {"colours": [{"hostname": "n0", "colour": "red"}]},
+        STATUSES_TEXT.removesuffix("\n"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "text"), SHOWN.values(), ids=SHOWN.keys())
+def test_site_statuses_of_every_sort(body, text):
+    assert lines(node_tables.site_statuses(json.dumps(body))) == text
+
+
+@pytest.mark.parametrize("form", ["raw", "format"])
+def test_other_forms_are_the_answer_itself(api, run, form):
+    api.replies["GET /site_statuses"] = Reply(200, STATUSES)
+    text = run(f"--output-format={form}", "get", "site-statuses").stdout
+    assert json.loads(text) == STATUSES
+    assert text == (json.dumps(STATUSES) if form == "raw" else json.dumps(STATUSES, sort_keys=True, indent=4)) + "\n"
+
+
+def test_a_filter_that_the_server_refuses_is_told(api, run):
+    told = {"message": "Not a valid status filter", "reason": "filter colour is not supported"}
+    api.replies["GET /site_statuses"] = Reply(400, told)
+    result = run("get", "site-statuses", "-s", "colour")
+    assert result.exit_code == 1
+    assert result.stdout == "Error: Not a valid status filter\nReason: filter colour is not supported\n"
+
+
+FAILED = {
+    "name": "compute11",
+    "status": "failure",
+    "reason": "prepare",
+    "detail": "power did\nnot come on",
+    "group": "compute-nodes-1",
+    "groups": ["compute-nodes-1"],
+    "updated_at": "2026-11-21T01:31:14.500000Z",
+    "action_id": ID,
+}
+FRESH = FAILED | {"name": "n1", "status": "not_started", "reason": None, "detail": "", "group": None}
+
+
+def test_get_nodes_is_a_line_for_each(api, run):
+    api.replies["GET /nodes"] = Reply(200, {"nodes": [FAILED, FRESH], "next": None})
+    result = run("get", "nodes")
+    assert lines(result.stdout) == (
+        "Node              Status         Group              Action                               Updated"
+        "                Why\n"
+        f"node/compute11    failure        compute-nodes-1    action/{ID}    2026-11-21 01:31:14"
+        "    prepare: power did not come on\n"
+        f"node/n1           not started                       action/{ID}    2026-11-21 01:31:14\n"
+    )
+    assert api.requests[0].query == [("limit", "1000"), ("verbosity", "1")]
+
+
+def test_get_nodes_sends_its_filters(api, run):
+    api.replies["GET /nodes"] = Reply(200, {"nodes": [], "next": None})
+    result = run("get", "nodes", "--status", "failure", "--status=prepared", "--name", "n1")
+    assert result.stdout.split("\n")[1].rstrip() == "None"
+    assert api.requests[0].query == [
+        ("status", "failure"),
+        ("status", "prepared"),
+        ("name", "n1"),
+        ("limit", "1000"),
+        ("verbosity", "1"),
+    ]
+
+
+@pytest.mark.parametrize("form", ["raw", "format", "cli"])
+def test_get_nodes_follows_the_pages(api, run, form):
+    api.replies["GET /nodes"] = [
+        Reply(200, {"nodes": [FAILED], "next": "compute11"}),
+        Reply(200, {"nodes": [FRESH], "next": "n1"}),
+        Reply(200, {"nodes": [], "next": None}),
+    ]
+    result = run(f"--output-format={form}", "get", "nodes", "--name", "c")
+    assert result.exit_code == 0
+    assert [dict(request.query).get("marker") for request in api.requests] == [None, "compute11", "n1"]
+    assert {dict(request.query)["name"] for request in api.requests} == {"c"}
+    if form == "cli":
+        assert [line.split()[0] for line in result.stdout.splitlines()] == ["Node", "node/compute11", "node/n1"]
+    else:
+        assert json.loads(result.stdout) == {"nodes": [FAILED, FRESH], "next": None}
+
+
+def test_a_page_that_fails_is_an_error_and_no_half_of_a_list(api, run):
+    api.replies["GET /nodes"] = [
+        Reply(200, {"nodes": [FAILED], "next": "compute11"}),
+        Reply(503, {"message": "No database connection", "reason": "Ask again."}),
+    ]
+    result = run("get", "nodes")
+    assert (result.exit_code, result.stdout) == (1, "Error: No database connection\nReason: Ask again.\n")
+
+
+def test_an_answer_that_is_no_json_is_told(api, run):
+    api.replies["GET /nodes"] = Reply(200, b"<html>", "text/html")
+    result = run("get", "nodes")
+    assert (result.exit_code, result.stdout) == (1, "Error: Unable to decode response. Value: <html>\n")
+
+
+PHASE = {
+    "phase": "prepare",
+    "group": "compute-nodes-1",
+    "status": "partial_success",
+    "message": "",
+    "job": "8b1f",
+    "submitted_at": "2026-11-21T01:25:01.000000Z",
+    "ended_at": "2026-11-21T01:31:15.000000Z",
+}
+CHANGE = {"phase": None, "group": None, "reason": None, "detail": "", "late": False}
+NODE = FAILED | {
+    "history": [
+        {
+            "action_id": ID,
+            "action": "deploy_site",
+            "dag_status": "failed",
+            "changes": [
+                CHANGE | {"at": "2026-11-21T01:24:58.000000Z", "status": "not_started"},
+                CHANGE
+                | {"at": "2026-11-21T01:31:14.000000Z", "status": "failure", "phase": "prepare", "group": "g"}
+                | {"reason": "prepare", "detail": "off"},
+                CHANGE | {"at": "2026-11-21T01:40:00.000000Z", "status": "prepared", "phase": "prepare", "late": True},
+            ],
+            "phases": [PHASE],
+        },
+        {"action_id": OLDER, "action": "deploy_site", "dag_status": "success", "changes": [], "phases": []},
+    ],
+    "next": OLDER,
+}
+
+
+@pytest.mark.parametrize("words", [["node", "compute11"], ["node/compute11"]])
+def test_describe_node_tells_its_past_newest_first(api, run, words):
+    api.replies["GET /nodes/compute11"] = Reply(200, NODE)
+    text = lines(run("describe", *words).stdout)
+    assert (
+        text
+        == f"""\
+Name:           compute11
+Status:         failure
+Group:          compute-nodes-1
+Action:         action/{ID}
+Updated:        2026-11-21 01:31:14
+Why:            prepare: power did not come on
+
+deploy_site action/{ID}, failed
+Time                   Event                                          Phase      Group              Job     Why
+2026-11-21 01:24:58    not started
+2026-11-21 01:25:01    sent, phase partial success, ended 01:31:15    prepare    compute-nodes-1    8b1f
+2026-11-21 01:31:14    failure                                        prepare    g                          prepare: off
+2026-11-21 01:40:00    prepared (late)                                prepare
+
+deploy_site action/{OLDER}, success
+Time    Event    Phase    Group    Job    Why
+None
+
+Older actions: shipyard describe node compute11 --before {OLDER}
+"""
+    )
+
+
+def test_describe_node_before_an_action(api, run):
+    api.replies["GET /nodes/n%201"] = Reply(200, FRESH | {"history": [], "next": None})
+    assert run("describe", "node", "n 1", "--before", f"action/{ID}").exit_code == 0
+    assert api.requests[0].query == [("marker", ID), ("verbosity", "1")]
+
+
+def test_a_phase_that_goes_on_has_no_end(api, run):
+    past = NODE["history"][0] | {"changes": [], "phases": [PHASE | {"status": "running", "ended_at": None}]}
+    api.replies["GET /nodes/n1"] = Reply(200, FRESH | {"history": [past], "next": None})
+    text = run("describe", "node", "n1").stdout
+    assert "sent, phase running  " in text
+    assert "ended" not in text
+
+
+COUNTS = {"total": 2, "not_started": 0, "prepared": 0, "success": 1, "failure": 1}
+REPORT = {
+    "action": {"id": ID, "name": "deploy_site", "action_lifecycle": "Failed"},
+    "verdict": "failed",
+    "seconds": 439.6,
+    "totals": {
+        "groups": {"total": 2, "not_started": 0, "preparing": 0, "deploying": 0, "success": 0, "failed": 2},
+        "nodes": COUNTS,
+    },
+    "findings": [{"level": "Info", "name": "NodeInSeveralGroups", "message": "n2 is in a and b"}],
+    "groups": [
+        samples.group("a", "failed", reason="deploy", detail="1 of 2 needed", counts={"success": 1, "failure": 1})
+        | {
+            "phases": [
+                {"phase": "prepare", "status": "success"}
+                | {"submitted_at": "2026-11-21T01:25:01.000000Z", "ended_at": "2026-11-21T01:31:15.000000Z"},
+                {
+                    "phase": "deploy",
+                    "status": "running",
+                    "submitted_at": "2026-11-21T01:31:16.000000Z",
+                    "ended_at": None,
+                },
+            ]
+        },
+        samples.group(
+            "b", "failed", critical=False, reason="dependency", detail="depends on a, which failed", counts={}
+        ),
+    ],
+    "nodes": [
+        {"name": "n1", "status": "success", "group": "a"},
+        {"name": "n2", "status": "failure", "group": "a", "reason": "deploy", "detail": "no root device"}
+        | {"look_at": "http://drydock/nodes/n2/builddata"},
+        {"name": "n3", "status": "failure", "group": "a", "reason": "timeout", "detail": "", "look_at": None},
+    ],
+}
+
+
+@pytest.mark.parametrize("word", [ID, f"action/{ID}"])
+def test_report_is_for_people(api, run, word):
+    api.replies[f"GET /actions/{ID}/report"] = Reply(200, REPORT)
+    assert (
+        lines(run("report", word).stdout)
+        == f"""\
+Name:             deploy_site
+Action:           action/{ID}
+Lifecycle:        Failed
+Verdict:          failed
+Took:             7:19
+Groups:           2: 2 failed
+Nodes:            2: 1 success, 1 failure
+
+Group    Critical    Status    Success    Prepare    Deploy     Why
+a        yes         failed    1/2        6:14       running    deploy: 1 of 2 needed
+b        no          failed    0/0                              dependency: depends on a, which failed
+
+Failed Node    Group    Why                       Look At
+node/n2        a        deploy: no root device    http://drydock/nodes/n2/builddata
+node/n3        a        timeout
+
+Level    Finding                Message
+Info     NodeInSeveralGroups    n2 is in a and b
+"""
+    )
+
+
+def test_report_of_an_action_that_has_not_begun(api, run):
+    counts = dict.fromkeys(COUNTS, 0)
+    waiting = REPORT | {"verdict": None, "seconds": None, "findings": [], "groups": [], "nodes": []}
+    waiting["totals"] = {"groups": {"total": 0}, "nodes": counts}
+    api.replies[f"GET /actions/{ID}/report"] = Reply(200, waiting)
+    text = lines(run("report", ID).stdout)
+    assert "Verdict:          not yet\nTook:             not begun\nGroups:           0\nNodes:            0\n" in text
+    assert [line.split()[0] for line in text.splitlines() if line.startswith("None")] == ["None", "None"]
+    assert "Finding" not in text
+
+
+def test_report_as_it_came(api, run):
+    api.replies[f"GET /actions/{ID}/report"] = Reply(200, REPORT)
+    assert run("--output-format=raw", "report", ID).stdout == json.dumps(REPORT) + "\n"
+
+
+USAGE = {
+    "report of nothing": ("report", "Missing argument 'ACTION'."),
+    "report of no action": ("report x", "Invalid ID. ID can only be 26 characters."),
+    "nodes of an unknown status": ("get nodes --status=done", "Invalid value for '--status': 'done' is not one of"),
+    "node without a name": ("describe node", "Missing argument 'NAME'."),
+    "node before nothing": ("describe node n1 --before x", "Invalid ID. ID can only be 26 characters."),
+    "a node's part": ("describe node/n1/2", "Invalid namespace item. Please utilize one of the following formats"),
+}
+
+
+@pytest.mark.parametrize(("line", "text"), USAGE.values(), ids=USAGE.keys())
+def test_a_wrong_command_line_never_reaches_the_server(api, run, line, text):
+    result = run(*line.split())
+    assert (result.exit_code, result.stdout, api.requests) == (2, "", [])
+    assert f"Error: {text}" in result.stderr

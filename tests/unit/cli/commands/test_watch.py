@@ -1,0 +1,280 @@
+"""Following an action: what is asked, what is shown line by line, and when it ends."""
+
+import contextlib
+import os
+import pty
+import re
+import subprocess
+import sys
+import threading
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from shipyard_api.cli.client import Api, ApiError
+from shipyard_api.cli.commands import watch
+from shipyard_api.cli.global_options import Settings
+from shipyard_api.cli.output.snapshot import Snapshot, changes, clock, moment
+from tests.unit.cli import samples
+from tests.unit.cli.fake_api import FakeApi, Reply, deployment
+from tests.unit.cli.samples import ID, NOW
+
+GROUPS = [
+    samples.group("control-nodes", "success", counts={"success": 2}),
+    samples.group("ntp-node", "failed", critical=False, reason="prepare", detail="0 of 1", counts={"failure": 1}),
+]
+NODES = [
+    samples.node("n1"),
+    samples.node("n2"),
+    samples.node("n3", "failure", "ntp-node", reason="prepare", detail="BMC does\nnot answer"),
+]
+
+
+@pytest.fixture
+def site(api: FakeApi) -> FakeApi:
+    """An action that is pending, then processing, then complete with one group failed."""
+    api.replies |= deployment(samples.action("Complete"), GROUPS, NODES).replies
+    return api
+
+
+def test_watch_without_a_terminal_prints_one_line_per_change(site, run):
+    result = run("watch", ID, "--interval", "0.1")
+    told = [line.split(None, 1) for line in result.stdout.splitlines()]
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert [line for _, line in told] == [
+        f"action deploy_site {ID}",
+        "action is Pending",
+        "step action_xcom is success",
+        "step concurrency_check is success",
+        "action is Processing",
+        "group control-nodes is success, 2 nodes: 2 deployed",
+        "group ntp-node is failed (prepare: 0 of 1), 1 node: 1 failed",
+        "node n3 failed (prepare: BMC does not answer)",
+        "action is Complete",
+    ]
+
+
+ENDS = {"complete": ("Complete", 0), "failed": ("Failed", 1)}
+
+
+@pytest.mark.parametrize(("lifecycle", "code"), ENDS.values(), ids=ENDS.keys())
+def test_watch_exits_as_the_action_ended(api, run, lifecycle, code):
+    api.replies |= deployment(samples.action(lifecycle), GROUPS, NODES).replies
+    assert run("watch", f"action/{ID}", "--interval", "0.1").exit_code == code
+
+
+def test_watch_of_an_unknown_action_prints_the_status(api, run):
+    body = {"message": "Action not found", "reason": f"Unknown Action: {ID}"}
+    api.replies[f"GET /actions/{ID}"] = Reply(404, body)
+    result = run("watch", ID)
+    assert (result.exit_code, result.stdout) == (1, f"Error: Action not found\nReason: Unknown Action: {ID}\n")
+
+
+def follow(api: FakeApi, **settings: float) -> list[tuple[str, str]]:
+    shown: list[tuple[str, str]] = []
+    client = Api(Settings(url=api.url))
+    watch.follow(client, ID, lambda snapshot, note: shown.append((snapshot.lifecycle, note)), interval=0, **settings)
+    return shown
+
+
+def test_a_server_that_is_away_for_a_moment_is_asked_again(site):
+    away, one = Reply(503, {"message": "starting"}), f"GET /actions/{ID}"
+    pending, processing, complete = site.replies[one]
+    site.replies[one] = [pending, away, away, away, processing, complete]
+    assert follow(site) == [
+        ("Pending", ""),
+        ("Pending", "no answer for 1 s, asking again"),
+        ("Processing", ""),
+        ("Complete", ""),
+    ]
+
+
+def test_a_server_that_stays_away_is_given_up(site, monkeypatch):
+    monkeypatch.setattr(watch, "GIVE_UP", 0.5)
+    one = f"GET /actions/{ID}"
+    site.replies[one] = [site.replies[one][0], Reply(503, {"message": "starting", "reason": "R"})]
+    with pytest.raises(ApiError, match="Error: starting\nReason: R"):
+        follow(site)
+
+
+def test_a_server_that_hangs_is_asked_again_and_said_to_hang(site, run, monkeypatch):
+    monkeypatch.setattr(watch, "PATIENCE", 0.2)
+    one, left = f"GET /actions/{ID}", threading.Event()
+    pending, _, complete = site.replies[one]
+    seen = []
+
+    def hanging_once(_):
+        seen.append(1)
+        if len(seen) == 2:
+            left.wait(20)
+        return pending if len(seen) < 3 else complete
+
+    site.replies[one] = hanging_once
+    result = run("watch", ID, "--interval=0.1")
+    left.set()
+    assert (result.exit_code, "no answer for 0 s, asking again" in result.stdout) == (0, True)
+
+
+EVIL = Reply(404, {"message": "\x1b[2Jno", "reason": "none"})
+
+
+@pytest.mark.parametrize("command", ["watch", "retry"])
+def test_an_error_cannot_command_the_terminal(api, command):
+    api.replies |= {f"GET /actions/{ID}": EVIL, f"GET /actions/{ID}/nodes": EVIL}
+    written, code = on_a_terminal(api.url, command=command)
+    assert code == 1
+    assert b"\x1b[2J" not in written
+    assert "\ufffd[2Jno" in written.decode()
+
+
+def test_an_action_that_does_not_go_on_is_given_up_where_patience_ends(api):
+    api.replies = deployment(samples.action("Processing"), GROUPS, NODES).replies
+    with pytest.raises(watch.StalledError, match=f"nothing has changed in action {ID} for 0 s"):
+        follow(api, patience=0.05)
+
+
+def test_an_answer_that_forbids_ends_the_watch_at_once(site):
+    one = f"GET /actions/{ID}"
+    site.replies[one] = [site.replies[one][0], Reply(403, {})]
+    with pytest.raises(ApiError, match="Unauthorized"):
+        follow(site)
+
+
+def test_lists_are_read_to_their_last_page(api):
+    path = f"/actions/{ID}/nodes"
+    api.replies = {
+        f"GET /actions/{ID}": Reply(200, samples.action()),
+        f"GET /actions/{ID}/groups": Reply(200, {"groups": [], "next": None}),
+        f"GET {path}": [
+            Reply(200, {"nodes": [{"name": "n1"}], "next": "m1"}),
+            Reply(200, {"nodes": [{"name": "n2"}], "next": "m2"}),
+            Reply(200, {"nodes": [{"name": "n3"}], "next": None}),
+        ],
+    }
+    seen = watch.observe(Api(Settings(url=api.url)), ID)
+    assert [node["name"] for node in seen.nodes] == ["n1", "n2", "n3"]
+    asked = [dict(request.query) for request in api.requests if request.path.endswith("/nodes")]
+    assert [(query["limit"], query.get("marker")) for query in asked] == [
+        ("1000", None),
+        ("1000", "m1"),
+        ("1000", "m2"),
+    ]
+
+
+def test_nodes_are_asked_for_only_when_a_group_counts_differently(api):
+    busy = samples.group("g", "deploying", counts={"prepared": 1})
+    done = samples.group("g", "success", counts={"success": 1})
+    api.replies = {
+        f"GET /actions/{ID}": [Reply(200, samples.action())] * 3 + [Reply(200, samples.action("Complete"))],
+        f"GET /actions/{ID}/groups": [Reply(200, {"groups": [one], "next": None}) for one in (busy, busy, done)],
+        f"GET /actions/{ID}/nodes": Reply(200, {"nodes": [], "next": None}),
+    }
+    follow(api)
+    words = [request.path.rpartition("/")[2].replace(ID, "action") for request in api.requests]
+    assert words == ["action", "groups", "nodes"] + ["action", "groups"] + ["action", "groups", "nodes"] * 2
+
+
+def test_changes_tells_nothing_twice():
+    groups, nodes = samples.five_groups()
+    seen = Snapshot(samples.action(), groups, nodes)
+    assert changes(seen, seen, NOW) == []
+
+
+def test_changes_of_a_working_group_are_told_and_of_a_waiting_one_are_not():
+    before = Snapshot(samples.action(), [samples.group("a", "preparing"), samples.group("b")])
+    counts = {"prepared": 1, "not_started": 1}
+    after = Snapshot(
+        samples.action(), [samples.group("a", "preparing", counts=counts), samples.group("b", counts=counts)]
+    )
+    assert changes(before, after, NOW) == ["   7:16  group a is preparing, 2 nodes: 1 prepared, 1 not started"]
+
+
+def test_a_shared_node_changes_the_count_of_a_waiting_group_silently():
+    before = Snapshot(samples.action(), [samples.group("b", counts={"not_started": 1})])
+    after = Snapshot(samples.action(), [samples.group("b", counts={"success": 1})])
+    assert changes(before, after, NOW) == []
+
+
+SPANS = [(0, "0:00"), (59.9, "0:59"), (61, "1:01"), (3599, "59:59"), (3723, "1:02:03"), (360000, "100:00:00")]
+
+
+@pytest.mark.parametrize(("seconds", "text"), SPANS, ids=[text for _, text in SPANS])
+def test_clock(seconds, text):
+    assert clock(timedelta(seconds=seconds)) == text
+
+
+MOMENTS = {
+    "database": "2026-11-21 01:31:12+00:00",
+    "zulu": "2026-11-21T01:31:12Z",
+    "no zone": "2026-11-21 01:31:12",
+}
+
+
+@pytest.mark.parametrize("text", MOMENTS.values(), ids=MOMENTS.keys())
+def test_moment_reads_every_spelling_of_the_contract(text):
+    assert moment(text) == NOW
+
+
+@pytest.mark.parametrize("text", [None, "", "yesterday", 5])
+def test_moment_of_anything_else_is_none(text):
+    assert moment(text) is None
+
+
+def test_an_ended_action_took_until_its_last_phase_ended():
+    phases = [samples.phase("prepare", [], at=1), samples.phase("deploy", [], at=40) | {"ended_at": None}]
+    ended = Snapshot(samples.action("Complete"), [samples.group("g", phases=phases)])
+    assert ended.elapsed(NOW) == timedelta(seconds=6, microseconds=361882)
+
+
+def test_a_failed_verdict_is_no_success_even_if_the_action_is_complete():
+    assert not Snapshot(samples.action("Complete", verdict="failed")).succeeded
+    assert Snapshot(samples.action("Complete")).succeeded
+
+
+def on_a_terminal(url: str, command: str = "watch", **environment: str) -> tuple[bytes, int]:
+    """Run ``shipyard watch`` on a terminal of 80 by 24; return all that it wrote, and its exit code."""
+    options = ["--interval", "0.1"] if command == "watch" else []
+    root = Path(__file__).parents[4]
+    given = {"SHIPYARD_URL": url, "TERM": "xterm", "COLUMNS": "80", "LINES": "24", "PYTHONPATH": str(root)}
+    code = "from shipyard_api.cli.main import main; main()"
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-X", "utf8", "-c", code, command, ID, *options],
+        stdin=theirs,
+        stdout=theirs,
+        env=os.environ | given | environment,
+    ) as process:
+        os.close(theirs)
+        written = b""
+        with contextlib.suppress(OSError):  # how a terminal says that nobody writes to it any more
+            while piece := os.read(ours, 65536):
+                written += piece
+        os.close(ours)
+    return written, process.returncode
+
+
+def test_watch_on_a_terminal_draws_one_picture_that_changes(site):
+    written, code = on_a_terminal(site.url)
+    text = written.decode()
+    assert code == 0
+    assert "Pending" in text
+    assert "\x1b[1A" in text  # it went back up to draw over the first one
+    last = text[text.rindex("deploy_site") :]
+    for word in ("Complete", "success", "failed", "2 deployed", "node n3, prepare: BMC does not answer"):
+        assert word in last
+    assert max(len(line) for line in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", last).splitlines()) <= 80
+
+
+@pytest.mark.parametrize("name", ["COLUMNS", "LINES"])
+def test_watch_on_a_terminal_whose_size_is_said_to_be_0_draws_all_the_same(site, name):
+    written, code = on_a_terminal(site.url, **{name: "0"})
+    assert (code, "node n3, prepare: BMC does not answer" in written.decode()) == (0, True)
+
+
+@pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"PYTHONIOENCODING": "ascii"}], ids=["dumb", "no Unicode"])
+def test_watch_on_a_terminal_that_cannot_draw_prints_lines(site, environment):
+    written, code = on_a_terminal(site.url, **environment)
+    assert code == 0
+    assert b"\x1b" not in written
+    assert b"group control-nodes is success, 2 nodes: 2 deployed\r\n" in written
