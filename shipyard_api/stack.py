@@ -198,7 +198,7 @@ def main() -> None:
 @click.option(
     "--site",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    default=Path(__file__).parent / "simulators" / "sites" / "five-groups.yaml",
+    default=Path(__file__).parent.parent / "shipyard_simulators" / "sites" / "five-groups.yaml",
     help="The design whose machines a simulated MAAS or Ironic has; Drydock reads what is committed.",
 )
 @click.option(
@@ -319,7 +319,7 @@ def _start_simulator(stack: Stack, options: Options, peer: Peer) -> str:
     # A fixed port: started again after a crash, the simulator must be where the service looks for it.
     port, name = _free_port(), options.provisioner
     command = [
-        *(sys.executable, "-m", f"shipyard_api.simulators.{name}", "--port", str(port)),
+        *(sys.executable, "-m", f"shipyard_simulators.{name}", "--port", str(port)),
         *("--scenario", options.scenario, "--time-scale", f"{1 / options.speed:g}"),
         *("--log-file", str(stack.directory / f"{name}.jsonl"), *peer.options),
     ]

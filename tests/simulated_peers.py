@@ -26,13 +26,13 @@ from shipyard_api.adapters.maas.provisioner import MaasProvisioner
 from shipyard_api.adapters.maas.translate import Options
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.ports.provisioner import Provisioner
-from shipyard_api.simulators.drydock.simulator import Simulator as DrydockSimulator
-from shipyard_api.simulators.ironic.simulator import Simulator as IronicSimulator
-from shipyard_api.simulators.ironic.site import SiteNode
-from shipyard_api.simulators.maas.simulator import Simulator as MaasSimulator
-from shipyard_api.simulators.maas.site import MachineSeed
-from shipyard_api.simulators.scenario import Scenario, parse_scenario
-from shipyard_api.simulators.server import in_thread
+from shipyard_simulators.drydock.simulator import Simulator as DrydockSimulator
+from shipyard_simulators.ironic.simulator import Simulator as IronicSimulator
+from shipyard_simulators.ironic.site import SiteNode
+from shipyard_simulators.maas.simulator import Simulator as MaasSimulator
+from shipyard_simulators.maas.site import MachineSeed
+from shipyard_simulators.scenario import Scenario, parse_scenario
+from shipyard_simulators.server import in_thread
 from tests.virtual_time import VirtualClock
 
 Documents = Sequence[Mapping[str, Any]]

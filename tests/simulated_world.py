@@ -10,12 +10,12 @@ import sqlalchemy as sa
 
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.domain.documents import BufferMode, Revision
-from shipyard_api.simulators.scenario import Scenario
 from shipyard_api.storage import tables
 from shipyard_api.storage.writer_lock import SqlWriterLock
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, CommitMode
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_simulators.scenario import Scenario
 from tests.factories import document, layering_policy, node_document, strategy_document
 from tests.simulated_peers import Peer
 from tests.virtual_time import VirtualClock

@@ -66,7 +66,7 @@ class Stand:
     def _start_drydock(self, design_token: str) -> str:
         ready = self.directory / "drydock.ready"
         command = [
-            *("-m", "shipyard_api.simulators.drydock", "--port", "0", "--scenario", str(self.scenario)),
+            *("-m", "shipyard_simulators.drydock", "--port", "0", "--scenario", str(self.scenario)),
             *("--time-scale", str(self.scale), "--ready-file", str(ready), "--die-with-parent"),
             *("--log-file", str(self.directory / "drydock.jsonl")),
         ]

@@ -8,7 +8,7 @@ import threading
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from shipyard_api.simulators.clock import Clock
+from shipyard_simulators.clock import Clock
 from tests.fakes.clock import FakeClock
 
 

@@ -135,7 +135,7 @@ def deckhand(directory: Path) -> Iterator[str]:
     ready = directory / "deckhand.ready"
     with (directory / "deckhand.log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "shipyard_api.simulators.deckhand", "--port", "0", "--ready-file", str(ready)],
+            [sys.executable, "-m", "shipyard_simulators.deckhand", "--port", "0", "--ready-file", str(ready)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

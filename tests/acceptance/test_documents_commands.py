@@ -16,7 +16,7 @@ from tests.acceptance.programs import marked, run
 from tests.conftest import ROOT
 from tests.stand import Stand
 
-SITE = ROOT / "shipyard_api" / "simulators" / "sites" / "five-groups.yaml"
+SITE = ROOT / "shipyard_simulators" / "sites" / "five-groups.yaml"
 # A parent and its child: rendered, the child has the parent's data as well.
 DEFAULTS = """\
 schema: example/Defaults/v1

@@ -26,7 +26,7 @@ from tests.acceptance.programs import STACK, left_running, marked, processes
 from tests.conftest import ROOT
 from tests.stand import Stand
 
-SITE = ROOT / "shipyard_api" / "simulators" / "sites" / "five-groups.yaml"
+SITE = ROOT / "shipyard_simulators" / "sites" / "five-groups.yaml"
 
 
 def test_two_workers_share_an_action_and_no_turn_runs_twice(tmp_path: Path, database_url: str) -> None:

@@ -73,7 +73,7 @@ def stand(tmp_path: Path, database_url: str) -> Iterator[Stand]:
 
 def five_groups(prefix: str) -> tuple[list[dict[str, Any]], list[str]]:
     """The design of the worked examples with its nodes renamed, and their names."""
-    path = ROOT / "shipyard_api" / "simulators" / "sites" / "five-groups.yaml"
+    path = ROOT / "shipyard_simulators" / "sites" / "five-groups.yaml"
     documents = [one for one in yaml.safe_load_all(path.read_text()) if one]
     names = []
     for one in documents:

@@ -12,7 +12,7 @@ from tests.acceptance.programs import marked, run
 from tests.conftest import ROOT
 from tests.stand import Stand
 
-SITE = ROOT / "shipyard_api" / "simulators" / "sites" / "five-groups.yaml"
+SITE = ROOT / "shipyard_simulators" / "sites" / "five-groups.yaml"
 
 
 def test_a_failed_node_is_found_explained_and_compared_with_what_drydock_sees(

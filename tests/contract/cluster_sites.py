@@ -25,7 +25,7 @@ from shipyard_api.adapters.kubernetes.client import KubernetesClient
 from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.cluster import Cluster, Readiness
-from shipyard_api.simulators.kubernetes import simulator as kubernetes_simulator
+from shipyard_simulators.kubernetes import simulator as kubernetes_simulator
 from tests.fakes.cluster import FakeCluster
 
 REAL = "KUBECONFIG_FOR_TESTS"

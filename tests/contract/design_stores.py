@@ -189,7 +189,7 @@ def _adapter(url: str, token: str) -> Iterator[Home]:
 @contextmanager
 def simulator(ready: Path, *options: str) -> Iterator[str]:
     """Run a Deckhand simulator as a process and yield its address."""
-    command = [sys.executable, "-m", "shipyard_api.simulators.deckhand", "--port", "0", "--ready-file", str(ready)]
+    command = [sys.executable, "-m", "shipyard_simulators.deckhand", "--port", "0", "--ready-file", str(ready)]
     with subprocess.Popen([*command, *options], cwd=Path(__file__).parents[2]) as process:
         try:
             deadline = time.monotonic() + PATIENCE

@@ -18,8 +18,8 @@ from shipyard_api.adapters.ironic.client import OLDEST, IronicClient
 from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.ports.provisioner import JobId, Operation
-from shipyard_api.simulators.ironic import simulator as ironic_simulator
-from shipyard_api.simulators.scenario import parse_scenario
+from shipyard_simulators.ironic import simulator as ironic_simulator
+from shipyard_simulators.scenario import parse_scenario
 from tests import real_ironic
 from tests.contract.provisioner_sites import NODES, PATIENCE, TIME_SCALE, Fate, Plot, Site, Slip
 

@@ -29,10 +29,10 @@ from shipyard_api.domain.errors import NotFound
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Provisioner, Wipe, Work
-from shipyard_api.simulators.maas import simulator as maas_simulator
-from shipyard_api.simulators.maas.accounts import Account
-from shipyard_api.simulators.maas.site import read_machines
-from shipyard_api.simulators.scenario import parse_scenario
+from shipyard_simulators.maas import simulator as maas_simulator
+from shipyard_simulators.maas.accounts import Account
+from shipyard_simulators.maas.site import read_machines
+from shipyard_simulators.scenario import parse_scenario
 from tests.fakes import provisioner as fakes
 
 PATIENCE = 20.0  # seconds; nothing takes that long, it only ends a test that would hang
@@ -313,7 +313,7 @@ def _simulator(directory: Path, log: Path, scenario: dict[str, Any]) -> Iterator
     """Run a Drydock simulator as a process and yield its address."""
     ready, played = directory / "ready.json", directory / "scenario.yaml"
     played.write_text(yaml.safe_dump(scenario))
-    command = [sys.executable, "-m", "shipyard_api.simulators.drydock", "--port", "0", "--time-scale", TIME_SCALE]
+    command = [sys.executable, "-m", "shipyard_simulators.drydock", "--port", "0", "--time-scale", TIME_SCALE]
     command += ["--scenario", str(played), "--ready-file", str(ready), "--log-file", str(log)]
     command += ["--design-token", DESIGN_TOKEN]
     with subprocess.Popen(command, cwd=Path(__file__).parents[2]) as process:

@@ -18,8 +18,8 @@ from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.cluster import Readiness
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
-from shipyard_api.simulators.kubernetes import simulator as kubernetes_simulator
-from shipyard_api.simulators.scenario import parse_scenario
+from shipyard_simulators.kubernetes import simulator as kubernetes_simulator
+from shipyard_simulators.scenario import parse_scenario
 from tests.contract.cluster_sites import PAGE, READY, SITES, Site, condition
 from tests.peer import Answer, Peer, running
 

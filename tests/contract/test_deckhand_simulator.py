@@ -19,9 +19,9 @@ import pytest
 import requests
 import yaml
 
-from shipyard_api.simulators.deckhand.behaviour import Behaviour
-from shipyard_api.simulators.deckhand.simulator import Simulator, running
-from shipyard_api.simulators.scenario import parse_scenario
+from shipyard_simulators.deckhand.behaviour import Behaviour
+from shipyard_simulators.deckhand.simulator import Simulator, running
+from shipyard_simulators.scenario import parse_scenario
 from tests.conftest import site_file
 
 ROOT = Path(__file__).parents[2]
@@ -1754,7 +1754,7 @@ def wait_until(true: Callable[[], bool]) -> None:
 
 # The program
 
-COMMAND = [sys.executable, "-m", "shipyard_api.simulators.deckhand"]
+COMMAND = [sys.executable, "-m", "shipyard_simulators.deckhand"]
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])

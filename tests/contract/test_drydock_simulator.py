@@ -20,11 +20,11 @@ import pytest
 import requests
 import yaml
 
-from shipyard_api.simulators.drydock.simulator import Simulator
-from shipyard_api.simulators.scenario import parse_scenario
+from shipyard_simulators.drydock.simulator import Simulator
+from shipyard_simulators.scenario import parse_scenario
 
 ROOT = Path(__file__).parents[2]
-FIVE_GROUPS = ROOT / "shipyard_api" / "simulators" / "sites" / "five-groups.yaml"
+FIVE_GROUPS = ROOT / "shipyard_simulators" / "sites" / "five-groups.yaml"
 PATIENCE = 15.0  # seconds; nothing takes that long, it only ends a test that would hang
 HEADERS = {"Content-Type": "application/json"}
 BROKEN = {"title": "500 Internal Server Error"}
@@ -751,7 +751,7 @@ def test_a_scenario_can_be_replaced_while_the_simulator_runs(start: StartDrydock
 
 # The program
 
-COMMAND = [sys.executable, "-m", "shipyard_api.simulators.drydock"]
+COMMAND = [sys.executable, "-m", "shipyard_simulators.drydock"]
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])

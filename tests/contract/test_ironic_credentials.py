@@ -11,8 +11,8 @@ from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.settings import SettingsError, load
-from shipyard_api.simulators.ironic import simulator as ironic_simulator
-from shipyard_api.simulators.scenario import parse_scenario
+from shipyard_simulators.ironic import simulator as ironic_simulator
+from shipyard_simulators.scenario import parse_scenario
 from tests.peer import Answer, Peer, running
 
 ROUTE = "POST /v3/auth/tokens"

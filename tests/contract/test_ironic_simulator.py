@@ -17,13 +17,13 @@ from uuid import UUID, uuid4
 import pytest
 import requests
 
-from shipyard_api.simulators.ironic.conductor import Limits
-from shipyard_api.simulators.ironic.simulator import Simulator, running
-from shipyard_api.simulators.ironic.site import SiteNode, SiteUnreadable, read_site
-from shipyard_api.simulators.scenario import parse_scenario
+from shipyard_simulators.ironic.conductor import Limits
+from shipyard_simulators.ironic.simulator import Simulator, running
+from shipyard_simulators.ironic.site import SiteNode, SiteUnreadable, read_site
+from shipyard_simulators.scenario import parse_scenario
 
 ROOT = Path(__file__).parents[2]
-FIVE_GROUPS = ROOT / "shipyard_api" / "simulators" / "sites" / "five-groups.yaml"
+FIVE_GROUPS = ROOT / "shipyard_simulators" / "sites" / "five-groups.yaml"
 PATIENCE = 15.0  # seconds; nothing takes that long, it only ends a test that would hang
 VERSION = "X-OpenStack-Ironic-API-Version"
 LATEST = "1.115"
@@ -1620,7 +1620,7 @@ def wait_for_file(path: Path) -> None:
 
 def test_the_program_serves_until_it_is_told_to_stop_and_starts_again_where_it_was(tmp_path: Path) -> None:
     kept = tmp_path / "kept.json"
-    program = [sys.executable, "-m", "shipyard_api.simulators.ironic", "--port", "0", "--time-scale", "0.001"]
+    program = [sys.executable, "-m", "shipyard_simulators.ironic", "--port", "0", "--time-scale", "0.001"]
     options = ["--site", str(FIVE_GROUPS), "--auth", "basic", "--state", str(kept), "--log-file", str(tmp_path / "log")]
     environ = {**os.environ, "SIMULATOR_BASIC_PASSWORD": "right"}
     for number, expected in enumerate(("enroll", "manageable")):
@@ -1651,7 +1651,7 @@ def test_the_program_serves_until_it_is_told_to_stop_and_starts_again_where_it_w
     ],
 )
 def test_the_program_names_what_is_wrong_with_its_options(options: list[str], text: str) -> None:
-    program = [sys.executable, "-m", "shipyard_api.simulators.ironic", "--port", "0", *options]
+    program = [sys.executable, "-m", "shipyard_simulators.ironic", "--port", "0", *options]
     ended = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
     assert (ended.returncode, text in ended.stderr) == (2, True)
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import requests
 
-from shipyard_api.simulators.kubernetes.simulator import Simulator, running
-from shipyard_api.simulators.scenario import parse_scenario
+from shipyard_simulators.kubernetes.simulator import Simulator, running
+from shipyard_simulators.scenario import parse_scenario
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 30.0  # seconds; nothing takes that long, it only ends a test that would hang
@@ -462,7 +462,7 @@ def test_the_program_expects_the_nodes_of_a_design_and_those_it_is_told(tmp_path
     )
     scenario, ready = tmp_path / "scenario.yaml", tmp_path / "ready.json"
     scenario.write_text(AT_ONCE)
-    command = [sys.executable, "-m", "shipyard_api.simulators.kubernetes", "--port", "0", "--die-with-parent"]
+    command = [sys.executable, "-m", "shipyard_simulators.kubernetes", "--port", "0", "--die-with-parent"]
     command += ["--site", str(site), "--node", "n1", "--scenario", str(scenario), "--ready-file", str(ready)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
         try:
@@ -477,7 +477,7 @@ def test_the_program_expects_the_nodes_of_a_design_and_those_it_is_told(tmp_path
 def test_the_program_names_a_design_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "site.yaml").write_text("{")
     for site in ("site.yaml", "none.yaml"):
-        command = [sys.executable, "-m", "shipyard_api.simulators.kubernetes", "--site", str(tmp_path / site)]
+        command = [sys.executable, "-m", "shipyard_simulators.kubernetes", "--site", str(tmp_path / site)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 2
         assert f"--site: {tmp_path / site} cannot be read" in done.stderr

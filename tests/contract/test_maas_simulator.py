@@ -18,13 +18,13 @@ from typing import Any
 import pytest
 import requests
 
-from shipyard_api.simulators.maas.accounts import Account
-from shipyard_api.simulators.maas.simulator import running
-from shipyard_api.simulators.maas.site import SiteInvalid, parse_site, read_machines, read_site
-from shipyard_api.simulators.scenario import parse_scenario
+from shipyard_simulators.maas.accounts import Account
+from shipyard_simulators.maas.simulator import running
+from shipyard_simulators.maas.site import SiteInvalid, parse_site, read_machines, read_site
+from shipyard_simulators.scenario import parse_scenario
 
 ROOT = Path(__file__).parents[2]
-FIVE_GROUPS = ROOT / "shipyard_api" / "simulators" / "sites" / "five-groups.yaml"
+FIVE_GROUPS = ROOT / "shipyard_simulators" / "sites" / "five-groups.yaml"
 PATIENCE = 15.0  # seconds; nothing takes that long, it only ends a test that would hang
 API = "/MAAS/api/2.0/"
 ADMIN, OTHER_ADMIN, USER = "ck1:tk1:ts1", "ck2:tk2:ts2", "ck3:tk3:ts3"
@@ -68,7 +68,7 @@ RELEASABLE = {
     "Failed disk erasing",
     "Releasing failed",
 }
-PROGRAM = (sys.executable, "-m", "shipyard_api.simulators.maas")
+PROGRAM = (sys.executable, "-m", "shipyard_simulators.maas")
 _nonces = itertools.count(1)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from shipyard_api.simulators.ironic.conductor import Limits
+from shipyard_simulators.ironic.conductor import Limits
 from tests.factories import group_entry
 from tests.simulated_peers import PEERS, scenario
 from tests.simulated_world import Site

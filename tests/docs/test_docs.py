@@ -13,8 +13,8 @@ from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain import deployment_configuration, strategy
 from shipyard_api.domain.documents import Collection, Revision, StoredDocument, parse_documents, render
-from shipyard_api.simulators.scenario import parse_scenario
 from shipyard_api.yaml_stream import read_documents
+from shipyard_simulators.scenario import parse_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -116,7 +116,7 @@ def test_every_page_can_be_found() -> None:
 
 def test_scenarios_that_ship_are_told_of() -> None:
     page = (ROOT / "docs" / "reference" / "drydock-simulator.md").read_text(encoding="utf-8")
-    shipped = [path.stem for path in (ROOT / "shipyard_api" / "simulators" / "scenarios").glob("*.yaml")]
+    shipped = [path.stem for path in (ROOT / "shipyard_simulators" / "scenarios").glob("*.yaml")]
     assert [name for name in sorted(shipped) if f"`{name}`" not in page] == []
 
 

@@ -24,7 +24,7 @@ POLL = 0.2
 PROVISIONERS = ("drydock", "maas", "ironic")
 SPEEDS = click.FloatRange(0.1, 10_000)
 SLOWEST = 7200.0  # seconds of real hardware in which something must have changed
-SITE = ("simulators", "sites", "five-groups.yaml")
+SITE = ("sites", "five-groups.yaml")
 
 
 class DemoError(Exception):
@@ -35,7 +35,7 @@ def scenarios(_: click.Context, __: click.Parameter, incomplete: str) -> list[Co
     """Return the scenarios that ship with us for a shell that completes one; what is no such name may be a file."""
     from importlib import resources
 
-    folder = resources.files("shipyard_api").joinpath("simulators", "scenarios")
+    folder = resources.files("shipyard_simulators").joinpath("scenarios")
     names = sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml"))
     offered = [CompletionItem(name) for name in names if name.startswith(incomplete)]
     return offered or [CompletionItem(incomplete, type="file")]
@@ -212,7 +212,7 @@ def _scenario(name: str) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     import yaml
 
     given = Path(name) if "/" in name or name.endswith((".yaml", ".yml")) else None
-    with _resource(given, "simulators", "scenarios", f"{name}.yaml") as path:
+    with _resource(given, "scenarios", f"{name}.yaml") as path:
         try:
             content = yaml.safe_load(path.read_text("utf-8"))
             promised = content.get("expect", {}) if isinstance(content, dict) else None
@@ -231,7 +231,7 @@ def _resource(given: Path | None, *parts: str) -> Iterator[Path]:
     if given:
         yield given
         return
-    folder = resources.files("shipyard_api").joinpath(*parts[:-1])
+    folder = resources.files("shipyard_simulators").joinpath(*parts[:-1])
     found = folder.joinpath(parts[-1])
     if not found.is_file():
         names = sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml"))

@@ -52,7 +52,7 @@ def _simulator(name: str, summary: str) -> click.Command:
     @click.command(name, context_settings=_PASSED_ON, add_help_option=False, short_help=summary, help=summary)
     @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
     def command(arguments: tuple[str, ...]) -> None:
-        run(f"shipyard_api.simulators.{name}", arguments)
+        run(f"shipyard_simulators.{name}", arguments)
 
     return command
 

@@ -32,10 +32,10 @@ from shipyard_api.domain.notes import note_id
 from shipyard_api.domain.strategy import GroupName
 from shipyard_api.ports.provisioner import JobReport, JobState
 from shipyard_api.settings import Maas, Provisioner, ProvisionerKind, Secret
-from shipyard_api.simulators.drydock.simulator import Simulator
-from shipyard_api.simulators.scenario import parse_scenario
-from shipyard_api.simulators.server import in_thread
 from shipyard_api.storage import tables as t
+from shipyard_simulators.drydock.simulator import Simulator
+from shipyard_simulators.scenario import parse_scenario
+from shipyard_simulators.server import in_thread
 from tests.factories import group, strategy
 from tests.integration.api.conftest import settings
 from tests.integration.api.recorded import statements

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.simulators.kubernetes.errors import ApiError
-from shipyard_api.simulators.kubernetes.patches import MERGE, STRATEGIC, patched
+from shipyard_simulators.kubernetes.errors import ApiError
+from shipyard_simulators.kubernetes.patches import MERGE, STRATEGIC, patched
 
 A, B = {"type": "A", "status": "True"}, {"type": "B", "status": "True"}
 MERGED: dict[str, tuple[Any, Any, Any]] = {

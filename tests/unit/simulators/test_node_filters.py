@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.simulators.drydock.design import DesignNode
-from shipyard_api.simulators.drydock.filters import NotEvaluable, select
+from shipyard_simulators.drydock.design import DesignNode
+from shipyard_simulators.drydock.filters import NotEvaluable, select
 
 NODES = (
     DesignNode("a", frozenset({"control"}), "r1", {"role": "ctl", "gen": "1"}),

@@ -2,8 +2,8 @@
 
 import pytest
 
-from shipyard_api.simulators.fates import ExpectedGroup, FaultAction, NodeFate, NodeOutcome, TaskOutcome
-from shipyard_api.simulators.scenario import (
+from shipyard_simulators.fates import ExpectedGroup, FaultAction, NodeFate, NodeOutcome, TaskOutcome
+from shipyard_simulators.scenario import (
     DURATIONS,
     Scenario,
     ScenarioInvalid,

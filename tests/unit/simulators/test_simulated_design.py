@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from shipyard_api.simulators.drydock.design import DesignNode, read_design
+from shipyard_simulators.drydock.design import DesignNode, read_design
 
 
 def document(kind: str, name: object, data: object) -> dict[str, Any]:

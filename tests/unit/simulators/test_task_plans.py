@@ -5,13 +5,13 @@ from math import inf
 
 import pytest
 
-from shipyard_api.simulators.clock import Clock
-from shipyard_api.simulators.drydock.other_actions import plan_action
-from shipyard_api.simulators.drydock.plan import Plan
-from shipyard_api.simulators.drydock.site import Site
-from shipyard_api.simulators.drydock.task_views import error_views, levels, result_view, task_view
-from shipyard_api.simulators.drydock.tasks import Task
-from shipyard_api.simulators.scenario import parse_scenario
+from shipyard_simulators.clock import Clock
+from shipyard_simulators.drydock.other_actions import plan_action
+from shipyard_simulators.drydock.plan import Plan
+from shipyard_simulators.drydock.site import Site
+from shipyard_simulators.drydock.task_views import error_views, levels, result_view, task_view
+from shipyard_simulators.drydock.tasks import Task
+from shipyard_simulators.scenario import parse_scenario
 
 START = 1_000.0
 EVER = 10.0**9

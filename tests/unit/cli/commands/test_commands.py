@@ -254,7 +254,7 @@ def started(monkeypatch) -> list[list[str]]:
     return lines
 
 
-ADMIN, DRYDOCK = ["-m", "shipyard_api.admin"], ["-m", "shipyard_api.simulators.drydock"]
+ADMIN, DRYDOCK = ["-m", "shipyard_api.admin"], ["-m", "shipyard_simulators.drydock"]
 UP = ["-m", "shipyard_api.stack", "up"]
 STARTED = {
     "worker": ("worker", ["-m", "shipyard_api.worker"]),

@@ -1,0 +1,79 @@
+"""``/simulator``, as far as all simulators have it: what tests may see and change, and no real peer has."""
+
+from collections.abc import Callable, Sequence
+
+import falcon
+import yaml
+
+from shipyard_simulators import request_log
+from shipyard_simulators.events import EventLog
+from shipyard_simulators.fates import ServiceFault
+from shipyard_simulators.faults import FaultyService, read_faults
+from shipyard_simulators.scenario import Scenario, ScenarioInvalid, parse_scenario
+
+
+class Requests:
+    """The requests so far."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+
+    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer all of them in the order of their ends."""
+        resp.media = [each for each in self._log.events() if each["event"] == request_log.EVENT]
+
+
+class CurrentScenario:
+    """The scenario being played. ``current`` returns it, ``play`` is told of another."""
+
+    def __init__(
+        self, current: Callable[[], Scenario], play: Callable[[Scenario], None], service: FaultyService
+    ) -> None:
+        self._current, self._play, self._service = current, play, service
+
+    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer which one it is."""
+        scenario = self._current()
+        resp.media = {"name": scenario.name, "description": scenario.description}
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Play the scenario of the body from now on; what is under way goes on as it was."""
+        try:
+            scenario = parse_scenario(req.bounded_stream.read().decode("utf-8", "replace"))
+        except ScenarioInvalid as cause:
+            refuse(resp, cause.faults)
+            return
+        self._play(scenario)
+        self._service.play(scenario.service, seed=scenario.seed)
+        self.on_get(req, resp)
+
+
+class Faults:
+    """The requests that go wrong."""
+
+    def __init__(self, service: FaultyService) -> None:
+        self._service = service
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Play the faults of the body from now on, instead of those before."""
+        faults: list[ServiceFault] = []
+        try:
+            faults, wrong = read_faults(yaml.safe_load(req.bounded_stream.read()))
+        except yaml.YAMLError as cause:
+            wrong = [f"not YAML that can be read: {' '.join(str(cause).split())}"]
+        if wrong:
+            refuse(resp, wrong)
+            return
+        self._service.play(faults)
+        resp.media = {"count": len(faults)}
+
+    def on_delete(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        """Play no faults any more."""
+        self._service.play([])
+        resp.status = falcon.HTTP_204
+
+
+def refuse(resp: falcon.Response, faults: Sequence[str]) -> None:
+    """Answer what is wrong with a body."""
+    resp.status = falcon.HTTP_400
+    resp.media = {"faults": list(faults)}

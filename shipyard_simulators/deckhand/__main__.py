@@ -1,0 +1,69 @@
+"""``python -m shipyard_simulators.deckhand``: a Deckhand with its documents in memory."""
+
+import argparse
+import sys
+
+from shipyard_simulators.deckhand.behaviour import Behaviour
+from shipyard_simulators.deckhand.rights import RIGHTS
+from shipyard_simulators.deckhand.simulator import Simulator
+from shipyard_simulators.deckhand.wire import API
+from shipyard_simulators.program import Program, add_token
+from shipyard_simulators.scenario import Scenario
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add_token(parser, without="any token is good")
+    parser.add_argument(
+        "--deny", action="append", default=[], metavar="RIGHT", help="a right that no caller has; may be repeated"
+    )
+    rendering = parser.add_mutually_exclusive_group()
+    rendering.add_argument("--correct-rendering", action="store_true", help="delete at the path, always copy (default)")
+    rendering.add_argument(
+        "--with-defects",
+        action="store_true",
+        help="delete by value and share substituted objects, as the real one does",
+    )
+    parser.add_argument(
+        "--well-behaved",
+        action="store_true",
+        help="without the faults of the real one in rollback, tags, conflicts, cache and concurrent writing",
+    )
+
+
+def _faults(options: argparse.Namespace) -> list[str]:
+    return [
+        f"--deny: {right} is no right; there are {', '.join(RIGHTS)}" for right in options.deny if right not in RIGHTS
+    ]
+
+
+def _start(options: argparse.Namespace, scenario: Scenario) -> Simulator:
+    behaviour = Behaviour()
+    if options.with_defects:
+        behaviour = behaviour.with_defects()
+    if options.well_behaved:
+        behaviour = behaviour.well_behaved()
+    return Simulator(
+        scenario,
+        behaviour=behaviour,
+        time_scale=options.time_scale,
+        port=options.port,
+        log_file=options.log_file,
+        token=options.token,
+        denied=frozenset(options.deny),
+    )
+
+
+PROGRAM = Program(
+    name="Deckhand",
+    api=API,
+    description="Speak Deckhand's REST API over documents in memory",
+    port=9002,
+    scenario_note="; only its service faults count",
+    log_note="requests",
+    add_options=_add_options,
+    faults=_faults,
+    start=_start,
+)
+
+if __name__ == "__main__":
+    sys.exit(PROGRAM.run())

@@ -1,0 +1,146 @@
+"""deploy_nodes: node network, storage, platform, the installation itself, and waiting for boot actions.
+
+Every step waits for its slowest node before the next one begins.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+
+from shipyard_simulators.drydock.plan import ATTEMPTS, Plan, records_of, side_by_side
+from shipyard_simulators.drydock.tasks import Task
+from shipyard_simulators.fates import NodeFate, NodeOutcome
+
+# Shares of a node's time that each step takes, in their order.
+_SHARES = {
+    "apply_node_networking": 0.05,
+    "apply_node_storage": 0.05,
+    "apply_node_platform": 0.05,
+    "deploy_node": 0.8,
+    "bootaction_report": 0.05,
+}
+# Storage runs, but nobody links its tasks to the tree.
+_UNLINKED = "apply_node_storage"
+# Where a node with an outcome stops; all others pass every step.
+_STOPS = {
+    NodeOutcome.FAIL: "deploy_node",
+    NodeOutcome.NEVER: "deploy_node",
+    NodeOutcome.NEITHER_LIST: "apply_node_storage",
+    NodeOutcome.BOTH_LISTS: "bootaction_report",
+}
+_REASONS = {
+    NodeOutcome.FAIL: "installation failed",
+    NodeOutcome.NEITHER_LIST: "the storage layout could not be applied",
+    NodeOutcome.BOTH_LISTS: "a boot action did not report",
+}
+
+
+@dataclass(slots=True)
+class _Work:
+    node: str
+    fate: NodeFate
+    duration: float
+    refused: str = ""
+    at_once: bool = False
+
+    @property
+    def worked_on(self) -> bool:
+        return not self.refused and not self.at_once
+
+    def stops_at(self, step: str) -> bool:
+        return self.worked_on and _STOPS.get(self.fate.outcome) == step
+
+    @property
+    def error(self) -> str:
+        return self.refused or self.fate.reason or _REASONS.get(self.fate.outcome, "failed")
+
+
+def plan_deploy(plan: Plan, nodes: Sequence[str]) -> None:
+    """Lay out the deployment of the nodes."""
+    left = [_work(plan, node) for node in nodes]
+    moment, last, failures = plan.start, list[str](), list[str]()
+    for work in left:
+        if work.worked_on:
+            plan.log(plan.start, "node_started", phase="deploy", node=work.node)
+    for action in _SHARES:
+        if not left:
+            break  # a step that no node reaches is missing from the tree
+        step = _plan_step(plan, action, left, moment)
+        if action != _UNLINKED:
+            plan.root.children.append(step)
+            failures += step.failures
+        last = list(step.successes)
+        moment = step.ended
+        passed = set(step.successes)
+        left = [work for work in left if work.node in passed and not work.stops_at(action)]
+        if moment == inf:
+            break
+    plan.finish(moment, last, failures)
+
+
+def _work(plan: Plan, node: str) -> _Work:
+    ok = NodeFate(NodeOutcome.OK)
+    status = plan.status(node)
+    if status == "Deployed":
+        plan.log(plan.start, "node_skipped", phase="deploy", node=node, status=status)
+        return _Work(node, ok, 0, at_once=True)
+    if status != "Ready":
+        refused = f"MAAS says {status}" if status else "MAAS does not know the node"
+        plan.log(plan.start, "node_failed", phase="deploy", node=node, reason=refused)
+        if status == "Failed deployment":
+            # It is released, but not yet Ready when Drydock looks: only the next task can go on with it.
+            plan.change(node, (plan.start, "Releasing"), (plan.start + plan.duration() / 20, "Ready"))
+        return _Work(node, ok, 0, refused=refused)
+    fate = plan.fate(node, "deploy")
+    if fate.outcome is NodeOutcome.FAIL and plan.scenario.quirks["neither_list"]:
+        fate = NodeFate(NodeOutcome.NEITHER_LIST, fate.reason, fate.seconds)
+    return _Work(node, fate, plan.duration(fate))
+
+
+def _plan_step(plan: Plan, action: str, works: Sequence[_Work], start: float) -> Task:
+    """Return a step over the nodes that got this far, not yet linked to the root."""
+    durations = [
+        inf if work.fate.outcome is NodeOutcome.NEVER and work.stops_at(action) else work.duration * _SHARES[action]
+        for work in works
+    ]
+    spans = side_by_side(durations, start)
+    step = Task(
+        action,
+        created=start,
+        design_ref=plan.root.design_ref,
+        parent=plan.root,
+        started=start,
+        ended=max(end for _, end in spans),
+    )
+    successes, failures = list[str](), list[str]()
+    for work, span in zip(works, spans, strict=True):
+        if span[0] == inf:
+            continue  # no room for it: those before it never end
+        failed = work.stops_at(action) or (bool(work.refused) and action == "apply_node_networking")
+        silent = action == "bootaction_report" and failed
+        if failed and action != _UNLINKED:
+            failures.append(work.node)
+        if not failed or silent:
+            successes.append(work.node)
+        error = work.error if failed else ""
+        if action == "deploy_node":
+            attempts = plan.add_attempts(step, work.node, span, [error] * ATTEMPTS if failed else [""])
+            if not failed:
+                attempts.records += records_of(work.node, span[1], "deploy:curtin")
+            if work.worked_on:
+                result = "Failed deployment" if failed else "Deployed"
+                plan.change(work.node, (span[0], "Deploying"), (span[1], result))
+        elif action != "bootaction_report":
+            plan.add_node(step, work.node, span, error=error)
+        _log_node(plan, work, action, span[1], failed=failed)
+    step.successes, step.failures = tuple(successes), tuple(failures)
+    return step
+
+
+def _log_node(plan: Plan, work: _Work, action: str, ended: float, *, failed: bool) -> None:
+    if not work.worked_on:
+        return
+    if failed:
+        plan.log(ended, "node_failed", phase="deploy", node=work.node, reason=work.error)
+    elif action == "deploy_node" and not work.stops_at("bootaction_report"):
+        plan.log(ended, "node_deployed", phase="deploy", node=work.node, seconds=round(ended - plan.start, 6))

@@ -1,0 +1,181 @@
+"""What the planning of every action shares: the tree under construction, fates, and room for 64 nodes at once."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from heapq import heapify, heapreplace
+from math import inf
+from typing import Any
+
+from shipyard_simulators.clock import Clock
+from shipyard_simulators.drydock.site import Change, Site
+from shipyard_simulators.drydock.tasks import Message, Record, Task
+from shipyard_simulators.fates import NodeFate, NodeOutcome, TaskOutcome
+from shipyard_simulators.scenario import Scenario
+
+NODES_AT_ONCE = 64
+ATTEMPTS = 4
+_SLOW_FACTOR = 10
+
+Span = tuple[float, float]
+
+
+@dataclass(slots=True)
+class Happening:
+    """An event that will be logged when its moment comes."""
+
+    moment: float
+    event: str
+    fields: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Plan:
+    """The future of one requested task: its tree, what the machines go through, what the log will say."""
+
+    root: Task
+    scenario: Scenario
+    site: Site
+    clock: Clock
+    happenings: list[Happening] = field(default_factory=list)
+
+    @property
+    def start(self) -> float:
+        """When the task started."""
+        return self.root.started
+
+    def whole_fate(self) -> NodeFate:
+        """Return what becomes of the task as a whole, which goes before the fates of its nodes."""
+        whole = self.scenario.task_fate(self.root.action)
+        # A site step that fails in part takes the usual time; its planner knows the rest.
+        word = TaskOutcome.OK if whole.outcome is TaskOutcome.PARTIAL else whole.outcome
+        return NodeFate(NodeOutcome(word.value), whole.reason, whole.seconds)
+
+    def fate(self, node: str, phase: str) -> NodeFate:
+        """Return what becomes of the node this time; counts an attempt."""
+        attempt = self.site.attempt(node, phase)
+        whole = self.whole_fate()
+        if whole.outcome is not NodeOutcome.OK:
+            return whole
+        fate = self.scenario.node_fate(node, phase)
+        if fate.times is not None and attempt > fate.times:
+            return NodeFate(NodeOutcome.OK)
+        return fate
+
+    def duration(self, fate: NodeFate | None = None) -> float:
+        """Return how long the action takes here, for a node with this fate."""
+        nominal = self.scenario.durations[self.root.action]
+        if fate is not None and fate.seconds is not None:
+            nominal = fate.seconds
+        elif fate is not None and fate.outcome is NodeOutcome.SLOW:
+            nominal *= _SLOW_FACTOR
+        return self.clock.scaled(nominal)
+
+    def status(self, node: str) -> str | None:
+        """Return the status of the machine when the task starts."""
+        return self.site.status(node, self.start)
+
+    def change(self, node: str, *changes: Change) -> None:
+        """Let the machine of the node go through changes, as far as they ever come about."""
+        self.site.change(node, [change for change in changes if change[0] < inf])
+
+    def log(self, moment: float, event: str, **fields: object) -> None:
+        """Have something logged when its moment comes, if it ever does."""
+        if moment < inf:
+            self.happenings.append(Happening(moment, event, {**fields, "task_id": self.root.task_id}))
+
+    def add(
+        self,
+        parent: Task,
+        action: str,
+        span: Span,
+        *,
+        nodes: Sequence[str] = (),
+        successes: Sequence[str] = (),
+        failures: Sequence[str] = (),
+        retry: int = 0,
+    ) -> Task:
+        """Put a task below another one."""
+        task = Task(
+            action=action,
+            created=span[0],
+            design_ref=self.root.design_ref,
+            node_filter=names_filter(nodes) if nodes else None,
+            parent=parent,
+            retry=retry,
+            started=span[0],
+            ended=span[1],
+            successes=tuple(successes),
+            failures=tuple(failures),
+        )
+        parent.children.append(task)
+        return task
+
+    def add_node(self, parent: Task, node: str, span: Span, *, error: str = "", retry: int = 0) -> Task:
+        """Put the task of one node below a step; with an error, it is one that fails."""
+        lists = {"failures": [node]} if error else {"successes": [node]}
+        task = self.add(parent, parent.action, span, nodes=[node], retry=retry, **lists)
+        text = f"Node {node}: {error}" if error else f"Node {node}: {parent.action} done"
+        if span[1] < inf:
+            task.messages.append(Message(span[1], text, bool(error), "node", node))
+        return task
+
+    def add_attempts(self, parent: Task, node: str, span: Span, errors: Sequence[str]) -> Task:
+        """Put one task for each attempt at a node below a step; an empty error is a success. Return the last one."""
+        start, end = span
+        share = (end - start) / len(errors) if end < inf else inf
+        attempts = []
+        for retry, error in enumerate(errors):
+            if start == inf:
+                break
+            until = end if retry == len(errors) - 1 else start + share
+            attempts.append(self.add_node(parent, node, (start, until), error=error, retry=retry))
+            start = until
+        parent.retry = max(parent.retry, len(attempts) - 1)
+        return attempts[-1]
+
+    def finish(self, ended: float, successes: Iterable[str], failures: Iterable[str]) -> None:
+        """Say how the requested task itself will end."""
+        self.root.ended = ended
+        self.root.successes = tuple(dict.fromkeys(successes))
+        self.root.failures = tuple(dict.fromkeys(failures))
+        for task in (self.root, *self.root.below()):
+            task.children.sort(key=lambda child: child.started)
+
+
+def names_filter(nodes: Sequence[str]) -> dict[str, Any]:
+    """Return the filter that Drydock writes into the subtasks it makes for some nodes."""
+    return {
+        "filter_set_type": "union",
+        "filter_set": [{"filter_type": "union", "node_names": list(nodes)}],
+    }
+
+
+def names_in(node_filter: Any) -> list[str] | None:
+    """Return the names that a filter gives, or None where only the design can tell which nodes are meant."""
+    filters = node_filter.get("filter_set") if isinstance(node_filter, dict) else None
+    if not isinstance(filters, list) or not all(isinstance(each, dict) and each.get("node_names") for each in filters):
+        return None
+    lists = [each["node_names"] for each in filters]
+    return [str(name) for names in lists if isinstance(names, list) for name in names]
+
+
+def side_by_side(durations: Sequence[float], start: float) -> list[Span]:
+    """Return when each piece of work runs if at most 64 do at any time, taken in order."""
+    lanes = [start] * min(NODES_AT_ONCE, max(len(durations), 1))
+    heapify(lanes)
+    spans = []
+    for duration in durations:
+        begin = lanes[0]
+        heapreplace(lanes, begin + duration)
+        spans.append((begin, begin + duration))
+    return spans
+
+
+def records_of(node: str, moment: float, *generators: str) -> list[Record]:
+    """Return small stand-ins for what the generators collect from a node."""
+    return [
+        Record(moment, node, each, "text/plain", f"{each} of {node}\n")
+        if ":" in each
+        else Record(moment, node, each, "text/xml", "<list/>")
+        for each in generators
+    ]

@@ -1,0 +1,171 @@
+"""prepare_nodes: power on what MAAS does not know yet, wait until it appears, commission it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+
+from shipyard_simulators.drydock.plan import ATTEMPTS, Plan, Span, records_of, side_by_side
+from shipyard_simulators.drydock.tasks import Task
+from shipyard_simulators.fates import NodeFate, NodeOutcome
+
+_ALREADY = {"Ready", "Allocated", "Deploying", "Deployed"}
+_UNDER_WAY = {"Commissioning", "Testing"}
+_TO_COMMISSION = {"New", "Broken", "Failed commissioning", "Failed testing"}
+
+# Shares of a node's time up to the end of each step; the rest is commissioning.
+_BOOT_SET, _POWERED, _IDENTIFIED = 0.05, 0.1, 0.4
+
+_REASONS = {
+    "set_node_boot": "the out-of-band controller did not answer",
+    "identify_node": "powered on, but never appeared in MAAS",
+    "configure_hardware": "commissioning failed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What one node is in for: its status before, its fate, and the time it takes."""
+
+    node: str
+    status: str | None
+    fate: NodeFate
+    duration: float
+
+    @property
+    def at_once(self) -> bool:
+        return self.status is not None and self.status not in _TO_COMMISSION
+
+
+def plan_prepare(plan: Plan, nodes: Sequence[str]) -> None:
+    """Lay out the preparation of the nodes."""
+    works = [_work(plan, node) for node in nodes]
+    spans = side_by_side([work.duration for work in works], plan.start)
+    successes, failures = list[str](), list[str]()
+    for work, span in zip(works, spans, strict=True):
+        if span[0] == inf:
+            continue  # no room for it: those before it never end
+        # One node has its steps right below the root, several have a task of their own each.
+        alone = len(works) == 1
+        above = plan.root if alone else plan.add(plan.root, "prepare_nodes", span, nodes=[work.node])
+        _plan_node(plan, above, work, span)
+        above.successes, above.failures = _gathered(above.children, work)
+        successes += above.successes
+        failures += above.failures
+    plan.finish(max((span[1] for span in spans), default=plan.start), successes, failures)
+
+
+def _work(plan: Plan, node: str) -> _Work:
+    status = plan.status(node)
+    if status is not None and status not in _TO_COMMISSION:
+        return _Work(node, status, NodeFate(NodeOutcome.OK), 0.0)
+    fate = plan.fate(node, "prepare")
+    return _Work(node, status, fate, inf if fate.outcome is NodeOutcome.NEVER else plan.duration(fate))
+
+
+def _gathered(steps: Sequence[Task], work: _Work) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the lists that a parent ends with for one node: it takes both from every step below."""
+    if work.fate.outcome is NodeOutcome.NEITHER_LIST:
+        return (), ()
+    return (
+        (work.node,) if any(work.node in step.successes for step in steps) else (),
+        (work.node,) if any(work.node in step.failures for step in steps) else (),
+    )
+
+
+def _plan_node(plan: Plan, parent: Task, work: _Work, span: Span) -> None:
+    if work.at_once:
+        _plan_known(plan, parent, work, span)
+        return
+    plan.log(span[0], "node_started", phase="prepare", node=work.node)
+    if work.status is None:
+        failed = _plan_enlistment(plan, parent, work, span)
+        if failed:
+            _log_failure(plan, work, span, failed)
+            return
+        # A node that never gets ready still appears in MAAS; the usual time says when.
+        usual = span[0] + plan.duration() if span[1] == inf else span[1]
+        known = _point(span[0], usual, _IDENTIFIED)
+    else:
+        known = span[0]
+        _step(plan, parent, "identify_node", work, (known, known), [""])
+    _plan_commissioning(plan, parent, work, (known, span[1]), span)
+
+
+def _plan_known(plan: Plan, parent: Task, work: _Work, span: Span) -> None:
+    """A machine that MAAS knows is not touched: taken as prepared, unless its status allows nothing."""
+    _step(plan, parent, "identify_node", work, span, [""])
+    if work.status in _ALREADY | _UNDER_WAY:
+        _step(plan, parent, "configure_hardware", work, span, [""])
+        plan.log(span[0], "node_skipped", phase="prepare", node=work.node, status=work.status)
+        return
+    error = f"MAAS says {work.status}"
+    _step(plan, parent, "configure_hardware", work, span, [error])
+    _log_failure(plan, work, span, error)
+
+
+def _plan_enlistment(plan: Plan, parent: Task, work: _Work, span: Span) -> str:
+    """Lay out all that happens before MAAS knows the node; return the error if it never does."""
+    outcome = work.fate.outcome
+    if outcome is NodeOutcome.FAIL and not plan.scenario.quirks["both_lists"] and not _falsely(plan, work):
+        error = work.fate.reason or _REASONS["set_node_boot"]
+        step = plan.add(parent, "set_node_boot", span, nodes=[work.node], failures=[work.node])
+        plan.add_node(step, work.node, span, error=error)
+        return error
+    never_seen = outcome is NodeOutcome.BOTH_LISTS or (outcome is NodeOutcome.FAIL and not _falsely(plan, work))
+    usual = span[0] + plan.duration() if span[1] == inf else span[1]
+    marks = [_point(span[0], usual, share) for share in (0, _BOOT_SET, _POWERED, 1 if never_seen else _IDENTIFIED)]
+    for action, begin, end in zip(("set_node_boot", "power_cycle_node"), marks, marks[1:], strict=False):
+        step = plan.add(parent, action, (begin, end), nodes=[work.node], successes=[work.node])
+        plan.add_node(step, work.node, (begin, end))
+    if never_seen:
+        error = work.fate.reason or _REASONS["identify_node"]
+        _step(plan, parent, "identify_node", work, (marks[2], marks[3]), [error] * ATTEMPTS)
+        return error
+    _step(plan, parent, "identify_node", work, (marks[2], marks[3]), [""])
+    plan.change(work.node, (marks[3], "New"))
+    return ""
+
+
+def _plan_commissioning(plan: Plan, parent: Task, work: _Work, span: Span, whole: Span) -> None:
+    outcome = work.fate.outcome
+    error = work.fate.reason or _REASONS["configure_hardware"]
+    if _falsely(plan, work):
+        # The second attempt reads an old status; the third finds Commissioning and takes it for done.
+        _step(plan, parent, "configure_hardware", work, span, [error, error, ""])
+        aftermath = span[1] + (whole[1] - whole[0]) / 4
+        plan.change(work.node, (span[0], "Commissioning"), (aftermath, "Failed commissioning"))
+        plan.log(span[1], "node_falsely_prepared", node=work.node, reason=error)
+    elif outcome in (NodeOutcome.FAIL, NodeOutcome.BOTH_LISTS, NodeOutcome.NEITHER_LIST):
+        _step(plan, parent, "configure_hardware", work, span, [error] * ATTEMPTS)
+        plan.change(work.node, (span[0], "Commissioning"), (span[1], "Failed commissioning"))
+        _log_failure(plan, work, whole, error)
+    else:
+        last = _step(plan, parent, "configure_hardware", work, span, [""])
+        last.records += records_of(work.node, span[1], "lshw", "lldp") if span[1] < inf else []
+        plan.change(work.node, (span[0], "Commissioning"), (span[1], "Ready"))
+        plan.log(span[1], "node_prepared", phase="prepare", node=work.node, seconds=round(whole[1] - whole[0], 6))
+
+
+def _falsely(plan: Plan, work: _Work) -> bool:
+    """Return whether Drydock calls the failed commissioning of this node a success."""
+    return work.fate.outcome is NodeOutcome.FALSE_SUCCESS or (
+        work.fate.outcome is NodeOutcome.FAIL and plan.scenario.quirks["failed_commissioning_is_success"]
+    )
+
+
+def _step(plan: Plan, parent: Task, action: str, work: _Work, span: Span, errors: Sequence[str]) -> Task:
+    """Put a step of attempts at one node below the parent; the last attempt decides."""
+    step = plan.add(parent, action, span, nodes=[work.node])
+    if errors[-1]:
+        step.failures = (work.node,)
+    else:
+        step.successes = (work.node,)
+    return plan.add_attempts(step, work.node, span, errors)
+
+
+def _log_failure(plan: Plan, work: _Work, span: Span, error: str) -> None:
+    plan.log(span[1], "node_failed", phase="prepare", node=work.node, reason=error)
+
+
+def _point(begin: float, end: float, share: float) -> float:
+    return begin + (end - begin) * share

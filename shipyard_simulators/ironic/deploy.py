@@ -1,0 +1,120 @@
+"""Deployment: its steps one after another, with the agent being waited for in between on real hardware."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from math import inf
+from typing import Any
+
+from shipyard_simulators.fates import NodeFate, NodeOutcome
+from shipyard_simulators.ironic import steps as deploy_steps
+from shipyard_simulators.ironic.conductor import Conductor, Work, forget_deployment
+from shipyard_simulators.ironic.errors import IronicError
+from shipyard_simulators.ironic.node import Node
+from shipyard_simulators.ironic.works import FAILING
+
+# Shares of the time: preparing, waiting for the agent; the rest is that of the steps.
+_PREPARE, _WAIT = 0.1, 0.4
+
+
+def deploy(conductor: Conductor, node: Node, requested: Sequence[dict[str, Any]], configdrive: Any) -> Work:
+    """active: prepare, run the steps that need no agent, wait for it, run the others."""
+    fate = conductor.fate(node, "deploy")
+    total = conductor.seconds(conductor.scenario.durations["deploy_nodes"], fate)
+    conductor.move(node, "deploying", "active", target="active")
+    node.values["last_error"] = None
+    node.internal["user_deploy_steps"] = deepcopy(list(requested))
+    if configdrive is not None:
+        node.values["instance_info"]["configdrive"] = configdrive
+    if "image_source" in node.values["instance_info"]:
+        node.values["instance_info"].setdefault("image_type", "whole-disk")
+    steps = deploy_steps.merge(node, requested, _templates(conductor, node), agent=False)
+    if not steps:
+        yield 0.0
+        conductor.fail(node, "No deploy steps returned by the driver")
+        return
+    conductor.record(node, "INFO", f"Starting deployment with steps={[_dotted(step) for step in steps]}")
+    node.internal.update(deploy_steps=steps, deploy_step_index=None)
+    yield total * _PREPARE
+    if fate.outcome is NodeOutcome.NEVER:
+        yield inf
+    if node.has_agent:
+        # deploy.deploy boots the agent; what has a higher priority is done by the management controller before.
+        first = next((place for place, step in enumerate(steps) if _dotted(step) == "deploy.deploy"), -1) + 1
+        yield from _run(conductor, node, steps[:first], 0.0, at=0)
+        yield from _wait(conductor, node, total, fate)
+    else:
+        yield from _finish(conductor, node, fate, total * (1 - _PREPARE), start=0)
+
+
+def resume(conductor: Conductor, node: Node) -> Work:
+    """Go on with a deployment that waits for its agent: after a restart, or because a person let it."""
+    fate = conductor.fate(node, "deploy")
+    yield from _wait(conductor, node, conductor.seconds(conductor.scenario.durations["deploy_nodes"], fate), fate)
+
+
+def _wait(conductor: Conductor, node: Node, total: float, fate: NodeFate) -> Work:
+    agent = conductor.fate(node, "agent")
+    node.values["power_state"] = "power on"
+    if agent.outcome is NodeOutcome.HOLD and node.state == "deploying":
+        conductor.move(node, "deploy hold", "a step asks a person to look")
+        yield inf
+    conductor.move(node, "wait call-back", "the agent is booting")
+    yield inf if agent.outcome is NodeOutcome.NEVER else conductor.seconds(total * _WAIT, agent)
+    if agent.outcome in FAILING:
+        conductor.fail(node, agent.reason or f"Timeout reached while waiting for callback for node {node.uuid}")
+        return
+    conductor.move(node, "deploying", "the agent called back")
+    requested = node.internal["user_deploy_steps"]
+    templates = _templates(conductor, node)
+    try:
+        deploy_steps.check_request(node, requested, templates, agent=True)
+    except IronicError as refusal:
+        conductor.fail(node, f"Failed to validate the final deploy steps list for node {node.uuid}: {refusal.text}")
+        return
+    done = node.internal["deploy_steps"][: (node.internal["deploy_step_index"] or 0) + 1]
+    ran = {_dotted(step) for step in done} if node.internal["deploy_step_index"] is not None else set[str]()
+    steps = deploy_steps.merge(node, requested, templates, agent=True)
+    before = [step for step in steps if _dotted(step) in ran]
+    node.internal["deploy_steps"] = before + [step for step in steps if _dotted(step) not in ran]
+    yield from _finish(conductor, node, fate, total * (1 - _PREPARE - _WAIT), start=len(before))
+
+
+def _finish(conductor: Conductor, node: Node, fate: NodeFate, seconds: float, *, start: int) -> Work:
+    steps = node.internal["deploy_steps"][start:]
+    fails = fate.outcome in FAILING
+    if fails:
+        # Whatever is in the middle breaks, so that steps before and after it can be told apart.
+        good, bad = steps[: len(steps) // 2], steps[len(steps) // 2 :]
+        yield from _run(conductor, node, good, seconds / 2, at=start)
+        if bad:
+            node.values["deploy_step"] = {key: bad[0][key] for key in ("interface", "step", "priority")}
+        yield seconds / 2
+        reason = fate.reason or "the image could not be written"
+        step = _dotted(bad[0]) if bad else "deploy.deploy"
+        conductor.fail(node, f"Deploy step {step} failed: Failed to deploy instance: {reason}.")
+        return
+    yield from _run(conductor, node, steps, seconds, at=start)
+    conductor.record(node, "INFO", "Deployment completed")
+    node.values |= {"deploy_step": {}, "power_state": "power on", "last_error": None}
+    forget_deployment(node)
+    conductor.move(node, "active", "deployed")
+
+
+def _run(conductor: Conductor, node: Node, steps: Sequence[dict[str, Any]], seconds: float, *, at: int) -> Work:
+    for index, step in enumerate(steps, start=at):
+        node.internal["deploy_step_index"] = index
+        node.values["deploy_step"] = {key: step[key] for key in ("interface", "step", "priority")}
+        conductor.touch(node)
+        yield seconds / len(steps)
+        conductor.note("step", node, step=_dotted(step), kind="deploy", args=step.get("args") or {})
+    if not steps:
+        yield seconds
+
+
+def _templates(conductor: Conductor, node: Node) -> list[dict[str, Any]]:
+    traits = node.values["instance_info"].get("traits")
+    return conductor.registry.templates_for(traits) if isinstance(traits, list) else []
+
+
+def _dotted(step: dict[str, Any]) -> str:
+    return ".".join(deploy_steps.key_of(step))

@@ -1,0 +1,62 @@
+"""The conductor's look at the power of its nodes: one that does not answer any more is taken out of service."""
+
+from math import inf
+
+from shipyard_simulators.fates import NodeOutcome
+from shipyard_simulators.ironic.conductor import Conductor, Work
+from shipyard_simulators.ironic.node import Node
+from shipyard_simulators.ironic.works import UNREACHABLE, bmc_of
+
+_FAULT = "power failure"
+_FLAP = 20.0
+_NEVER_LOOKED_AT = ("enroll", "verifying")
+KIND = "power sync"
+
+
+def watch(conductor: Conductor, node: Node) -> None:
+    """Let the node lose its management controller as its fate has it, and get it back when its fate is a better one."""
+    if bmc_of(conductor, node).outcome in (NodeOutcome.OK, NodeOutcome.SLOW):
+        conductor.end(node, KIND)
+        _found(conductor, node)
+    elif not conductor.busy(node, KIND):
+        conductor.begin(node, _sync(conductor, node), KIND)
+
+
+def _sync(conductor: Conductor, node: Node) -> Work:
+    fate = bmc_of(conductor, node)
+    period = _FLAP if fate.seconds is None else fate.seconds
+    if fate.outcome in UNREACHABLE:
+        while not _lost(conductor, node):
+            yield 1.0
+        yield inf
+    losses = 0
+    while fate.times is None or losses < fate.times:
+        yield period
+        losses += _lost(conductor, node)
+        yield period
+        _found(conductor, node)
+
+
+def _lost(conductor: Conductor, node: Node) -> bool:
+    """Put the node into maintenance, unless somebody works on it or a person has put it there; return whether."""
+    values = node.values
+    if values["reservation"] or values["maintenance"] or node.state in _NEVER_LOOKED_AT:
+        return False
+    reason = bmc_of(conductor, node).reason or "no answer"
+    text = f"During sync_power_state, max retries exceeded for node {node.uuid}. Error: {reason}"
+    node.internal["power_state_before"] = values["power_state"]
+    values |= {"maintenance": True, "maintenance_reason": text, "fault": _FAULT, "power_state": None}
+    conductor.record(node, "ERROR", text)
+    conductor.touch(node)
+    conductor.note("fault", node, fault=_FAULT)
+    return True
+
+
+def _found(conductor: Conductor, node: Node) -> None:
+    values = node.values
+    if values["fault"] != _FAULT:
+        return
+    values |= {"maintenance": False, "maintenance_reason": None, "fault": None}
+    values["power_state"] = node.internal.pop("power_state_before", None)
+    conductor.touch(node)
+    conductor.note("fault", node, fault=None)

@@ -1,0 +1,72 @@
+"""The nodes in a file, so that they are still there when the program starts again."""
+
+import json
+import os
+from pathlib import Path
+
+from shipyard_simulators.ironic import deploy, power_sync, works
+from shipyard_simulators.ironic.conductor import Conductor, Work
+from shipyard_simulators.ironic.node import Node
+from shipyard_simulators.ironic.registry import Registry
+
+
+class StateUnreadable(ValueError):
+    """A file that no simulator has written."""
+
+
+def save(conductor: Conductor, path: Path) -> None:
+    """Write everything into the file; whoever reads it never sees half of it."""
+
+    def written(registry: Registry) -> str:
+        nodes = [
+            {"number": node.number, "values": node.values, "inventory": node.inventory, "history": node.history}
+            for node in registry.nodes.values()
+        ]
+        return json.dumps(
+            {
+                "nodes": nodes,
+                "ports": registry.ports,
+                "allocations": registry.allocations,
+                "templates": registry.templates,
+            }
+        )
+
+    text = conductor.look(written)
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    fresh.write_text(text + "\n", encoding="utf-8")
+    fresh.replace(path)
+
+
+def load(conductor: Conductor, path: Path) -> bool:
+    """Read the file back as a conductor that starts again does; return whether there was one."""
+    if not path.exists():
+        return False
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        nodes = [Node(**each) for each in content["nodes"]]
+    except (OSError, ValueError, KeyError, TypeError) as cause:
+        raise StateUnreadable(f"{path} cannot be read: {cause}") from cause
+    registry = conductor.registry
+    for kind in ("ports", "allocations", "templates"):
+        setattr(registry, kind, content.get(kind, {}))
+    for node in nodes:
+        registry.nodes[node.uuid] = node
+        registry.last_number = max(registry.last_number, node.number)
+        if node.values["name"]:
+            registry.names[node.values["name"]] = node.uuid
+    conductor.restart()
+    for node in nodes:
+        power_sync.watch(conductor, node)
+        work = _waiting(conductor, node)
+        if work is not None:
+            conductor.begin(node, work)
+    return True
+
+
+def _waiting(conductor: Conductor, node: Node) -> Work | None:
+    """Return how it goes on with a node whose agent was being waited for; a restart does not stop that."""
+    if node.state == "wait call-back":
+        return deploy.resume(conductor, node)
+    if node.state == "clean wait":
+        return works.unhold(conductor, node)
+    return works.inspect_again(conductor, node) if node.state == "inspect wait" else None

@@ -1,0 +1,70 @@
+"""The service itself: its versions, its conductors and its drivers."""
+
+import falcon
+
+from shipyard_simulators.ironic.fields import links
+from shipyard_simulators.ironic.node import DRIVERS, HOST
+from shipyard_simulators.ironic.versions import MINIMUM, need
+
+_COLLECTIONS = ("allocations", "conductors", "deploy_templates", "drivers", "nodes", "ports")
+
+
+class Root:
+    """The versions of the API; ``highest``: the minor number of the latest."""
+
+    def __init__(self, highest: int) -> None:
+        self._highest = highest
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer the one there is."""
+        version = {
+            "id": "v1",
+            "links": [{"href": f"{req.prefix}/v1/", "rel": "self"}],
+            "status": "CURRENT",
+            "min_version": f"1.{MINIMUM}",
+            "version": f"1.{self._highest}",
+        }
+        resp.media = {
+            "name": "OpenStack Ironic API",
+            "description": "A simulated Ironic.",
+            "default_version": version,
+            "versions": [version],
+        }
+
+    def on_get_v1(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer what there is below the version."""
+        resp.media = {
+            "id": "v1",
+            "links": [{"href": f"{req.prefix}/v1/", "rel": "self"}],
+            "media_types": {"base": "application/json", "type": "application/vnd.openstack.ironic.v1+json"},
+            "version": {
+                "id": "v1",
+                "links": [{"href": f"{req.prefix}/v1/", "rel": "self"}],
+                "status": "CURRENT",
+                "min_version": f"1.{MINIMUM}",
+                "version": f"1.{self._highest}",
+            },
+        } | {name: links(req.prefix, f"{name}/") for name in _COLLECTIONS}
+
+
+class Conductors:
+    """The conductors; there is one."""
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer it."""
+        need(req, 49)
+        conductor = {"hostname": HOST, "conductor_group": "", "alive": True}
+        resp.media = {"conductors": [conductor | {"links": links(req.prefix, f"conductors/{HOST}")}]}
+
+
+class Drivers:
+    """The drivers that the conductor has."""
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer them."""
+        resp.media = {
+            "drivers": [
+                {"name": name, "hosts": [HOST], "type": "dynamic", "links": links(req.prefix, f"drivers/{name}")}
+                for name in DRIVERS
+            ]
+        }

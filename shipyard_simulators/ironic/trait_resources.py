@@ -1,0 +1,95 @@
+"""The traits of a node."""
+
+import re
+from collections.abc import Callable
+
+import falcon
+
+from shipyard_simulators.ironic import queries
+from shipyard_simulators.ironic.conductor import Conductor
+from shipyard_simulators.ironic.errors import IronicError, invalid
+from shipyard_simulators.ironic.node import Node
+from shipyard_simulators.ironic.node_resources import ident_of
+from shipyard_simulators.ironic.versions import need
+from shipyard_simulators.ironic.wire import body_of, object_of
+
+_SINCE = 37
+_MOST = 50
+# A real one knows the names of all standard traits; their prefixes are enough here.
+_TRAIT = re.compile(r"(CUSTOM|HW|COMPUTE|STORAGE|MISC|OWNER)_[A-Z0-9_]{1,248}")
+
+
+def check_trait(name: object, what: str) -> str:
+    """Return the name of a trait, or refuse it."""
+    if not isinstance(name, str) or not _TRAIT.fullmatch(name) or len(name) > 255:
+        raise invalid(
+            f"Schema error for {what}: {name!r} is not valid under any of the given schemas. Possible root cause: "
+            f"{name!r} does not match '^CUSTOM_[A-Z0-9_]+$'"
+        )
+    return name
+
+
+class Traits:
+    """All traits of a node."""
+
+    def __init__(self, conductor: Conductor) -> None:
+        self._conductor = conductor
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
+        """Answer them."""
+        need(req, _SINCE)
+        queries.parameters(req, ())
+        node = self._conductor.look(lambda registry: registry.node(ident_of(req, ident)))
+        resp.media = {"traits": node.values["traits"]}
+
+    def on_put(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
+        """Replace all of them."""
+        need(req, _SINCE)
+        body = object_of(req)
+        if "traits" not in body:
+            raise invalid("All traits are replaced with a body that has 'traits', one is added at its own address.")
+        if not isinstance(body["traits"], list):
+            raise invalid(f"Schema error for body: {body['traits']!r} is not of type 'array'")
+        wanted = {check_trait(name, "body") for name in body["traits"]}
+        self._change(req, ident, lambda _node: wanted)
+        resp.status = falcon.HTTP_204
+
+    def on_delete(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
+        """Take all of them away."""
+        need(req, _SINCE)
+        self._change(req, ident, lambda _node: set[str]())
+        resp.status = falcon.HTTP_204
+
+    def on_put_one(self, req: falcon.Request, resp: falcon.Response, ident: str, trait: str) -> None:
+        """Add one; that it is there already is fine."""
+        need(req, _SINCE)
+        if body_of(req) is not None:
+            raise invalid("One trait is added without a body.")
+        check_trait(trait, "trait")
+        self._change(req, ident, lambda node: {*node.values["traits"], trait})
+        resp.status = falcon.HTTP_204
+        resp.set_header("Location", f"{req.prefix}/v1/nodes/{ident}/traits/{trait}")
+
+    def on_delete_one(self, req: falcon.Request, resp: falcon.Response, ident: str, trait: str) -> None:
+        """Take one away."""
+        need(req, _SINCE)
+
+        def without(node: Node) -> set[str]:
+            if trait not in node.values["traits"]:
+                raise IronicError(404, f"Node {node.uuid} doesn't have a trait '{trait}'")
+            return set(node.values["traits"]) - {trait}
+
+        self._change(req, ident, without)
+        resp.status = falcon.HTTP_204
+
+    def _change(self, req: falcon.Request, ident: str, wanted: Callable[[Node], set[str]]) -> None:
+        def change(node: Node) -> None:
+            traits = wanted(node)
+            if len(traits) > _MOST:
+                raise invalid(
+                    f"Could not modify traits for node {node.number} as it would exceed the maximum number of traits "
+                    f"per node ({len(traits)} vs. {_MOST})"
+                )
+            node.values["traits"] = sorted(traits)
+
+        self._conductor.locked(ident_of(req, ident), change)

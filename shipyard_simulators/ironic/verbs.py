@@ -1,0 +1,155 @@
+"""Asking for a verb: whether the node's state has it, whether the conductor has room for it, and what it starts."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from shipyard_simulators.ironic import deploy, steps, works
+from shipyard_simulators.ironic.conductor import Conductor
+from shipyard_simulators.ironic.errors import (
+    IronicError,
+    above_version,
+    in_maintenance,
+    invalid,
+    no_free_workers,
+    node_locked,
+    not_in_this_state,
+    protected,
+    too_many_at_once,
+    unexpected_arguments,
+)
+from shipyard_simulators.ironic.node import Node
+from shipyard_simulators.ironic.states import LOCKED, OTHER_WORDS, OTHER_WORDS_SINCE, VERBS
+
+_SINCE: Mapping[str, int] = MappingProxyType(
+    {"manage": 4, "provide": 4, "inspect": 6, "abort": 13, "clean": 15, "adopt": 17, "rescue": 38, "unrescue": 38}
+    | {"unhold": 85, "service": 87, **dict.fromkeys(OTHER_WORDS, OTHER_WORDS_SINCE)}
+)
+_ABORT_SINCE: Mapping[str, int] = MappingProxyType({"inspect wait": 41, "wait call-back": 110, "deploy hold": 110})
+_MEMBERS = {
+    "target",
+    "deploy_steps",
+    "configdrive",
+    "clean_steps",
+    "service_steps",
+    "rescue_password",
+    "disable_ramdisk",
+    "runbook",
+}
+_STEPS_SINCE, _OBJECT_CONFIGDRIVE_SINCE = 69, 56
+
+
+def request(conductor: Conductor, ident: str, body: Mapping[str, Any], version: int) -> None:
+    """Accept a verb for a node, or raise why not; what it does comes later."""
+    unknown = [name for name in body if name not in _MEMBERS]
+    if unknown:
+        raise unexpected_arguments(unknown)
+    if not isinstance(body.get("target"), str):
+        raise invalid("Missing mandatory parameter: target")
+    asked = body["target"]
+    deploy_steps = steps.check_shape(body.get("deploy_steps"))
+    node = conductor.look(lambda registry: registry.node(ident))
+    if _SINCE.get(asked, 1) > version:
+        raise above_version()
+    verb = OTHER_WORDS.get(asked, asked)
+    conductor.look(lambda _registry: _check(node, verb, asked))
+    if verb == "abort" and version < _ABORT_SINCE.get(node.state, 1):
+        raise above_version()
+    _check_members(body, verb, version)
+    conductor.locked(ident, lambda locked: _accept(conductor, locked, verb, asked, body, deploy_steps))
+
+
+def _check(node: Node, verb: str, asked: str) -> None:
+    """What the API sees by itself, before it asks the conductor."""
+    if verb in ("active", "rebuild") and node.values["maintenance"]:
+        raise in_maintenance(node.uuid)
+    if verb not in VERBS[node.state]:
+        if node.values["reservation"]:
+            raise node_locked(node.uuid, node.values["reservation"])
+        raise not_in_this_state(asked, node.uuid, node.state)
+
+
+def _check_members(body: Mapping[str, Any], verb: str, version: int) -> None:
+    configdrive = body.get("configdrive")
+    if configdrive is not None and verb not in ("active", "rebuild"):
+        raise invalid('Adding a config drive is only supported when setting provision state to "active" or "rebuild"')
+    if isinstance(configdrive, dict) and version < _OBJECT_CONFIGDRIVE_SINCE:
+        raise invalid("Providing a JSON object for configdrive is only supported starting with API version 1.56")
+    if verb == "clean" and not body.get("clean_steps") and not body.get("runbook"):
+        raise invalid('"clean_steps" is required when setting target provision state to clean')
+    if body.get("clean_steps") and verb != "clean":
+        raise invalid('"clean_steps" is only valid when setting target provision state to clean')
+    if body.get("deploy_steps"):
+        if version < _STEPS_SINCE:
+            raise above_version()
+        if verb not in ("active", "rebuild"):
+            raise invalid('"deploy_steps" is only valid when setting target provision state to active or rebuild')
+
+
+def _accept(
+    conductor: Conductor,
+    node: Node,
+    verb: str,
+    asked: str,
+    body: Mapping[str, Any],
+    deploy_steps: list[dict[str, Any]],
+) -> None:
+    _check(node, verb, asked)
+    _check_limits(conductor, verb)
+    if verb in ("deleted", "rebuild") and node.values["protected"]:
+        raise protected(node.uuid)
+    if verb == "rebuild" and "image_source" not in node.values["instance_info"]:
+        raise IronicError(500, "cannot access local variable 'auto_lessee' where it is not associated with a value")
+    if verb in ("active", "rebuild"):
+        templates = conductor.registry.templates_for(steps.check_instance_traits(node))
+        steps.check_request(node, deploy_steps, templates, agent=False)
+    conductor.note("verb", node, verb=verb, state=node.state)
+    _start(conductor, node, verb, body, deploy_steps)
+
+
+def _start(
+    conductor: Conductor, node: Node, verb: str, body: Mapping[str, Any], deploy_steps: list[dict[str, Any]]
+) -> None:
+    if verb in ("active", "rebuild"):
+        conductor.begin(node, deploy.deploy(conductor, node, deploy_steps, body.get("configdrive")))
+    elif verb == "manage" and node.state != "enroll":
+        conductor.end(node)
+        conductor.move(node, "manageable", "manage")
+    elif verb == "manage":
+        conductor.begin(node, works.verify(conductor, node))
+    elif verb == "inspect":
+        conductor.begin(node, works.inspect(conductor, node))
+    elif verb == "provide":
+        conductor.begin(node, works.provide(conductor, node))
+    elif verb == "clean":
+        conductor.begin(node, works.clean_by_hand(conductor, node, body.get("clean_steps") or []))
+    elif verb == "deleted":
+        conductor.begin(node, works.undeploy(conductor, node))
+    elif verb == "adopt":
+        conductor.begin(node, works.adopt(conductor, node))
+    elif verb == "unhold":
+        again = deploy.resume if node.state == "deploy hold" else works.unhold
+        conductor.begin(node, again(conductor, node))
+    elif verb == "abort":
+        _abort(conductor, node)
+    else:
+        conductor.begin(node, works.there_and_back(conductor, node, verb))
+
+
+def _abort(conductor: Conductor, node: Node) -> None:
+    conductor.end(node)
+    if node.state == "service failed":
+        conductor.move(node, "active", "abort")
+        return
+    what = {"inspect wait": "inspection", "clean wait": "clean", "clean hold": "clean"}.get(node.state, "deploy")
+    conductor.fail(node, f"By request, the {what} operation was aborted", cause="abort")
+
+
+def _check_limits(conductor: Conductor, verb: str) -> None:
+    count, limits = conductor.registry.in_states, conductor.limits
+    if count(LOCKED) >= limits.workers:
+        raise no_free_workers()
+    if verb in ("active", "rebuild") and count(("deploying", "wait call-back")) >= limits.deploying:
+        raise too_many_at_once("provisioning")
+    if verb in ("deleted", "clean") and count(("deleting", "cleaning", "clean wait")) >= limits.cleaning:
+        raise too_many_at_once("unprovisioning" if verb == "deleted" else "cleaning")

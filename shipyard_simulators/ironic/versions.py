@@ -1,0 +1,66 @@
+"""Microversions: which one a request speaks, and the headers that every answer carries."""
+
+import re
+from typing import Any
+
+import falcon
+
+from shipyard_simulators.ironic.errors import VersionRefused, above_version
+
+MINIMUM = 1
+LATEST = 115
+HEADER = "X-OpenStack-Ironic-API-Version"
+_COMMON_HEADER = "OpenStack-API-Version"
+_SERVICE = "baremetal"
+_NUMBER = re.compile(r"(\d+)\.(\d+)")
+
+
+class Versions:
+    """The middleware that reads the version of each request; ``highest``: the minor number of the latest offered."""
+
+    def __init__(self, highest: int = LATEST) -> None:
+        self.highest = highest
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Note the version of the request, or refuse it."""
+        if req.path.startswith("/simulator"):
+            return
+        asked = _asked(req).strip()
+        if asked and asked.lower() != "latest":
+            number = _NUMBER.fullmatch(asked)
+            if number is None:
+                raise VersionRefused(406, f"Invalid value for {HEADER} header")
+            major, minor = (int(part) for part in number.groups())
+        else:
+            major, minor = 1, self.highest if asked else MINIMUM
+        resp.set_header(f"{HEADER.replace('-Version', '')}-Minimum-Version", f"1.{MINIMUM}")
+        resp.set_header(f"{HEADER.replace('-Version', '')}-Maximum-Version", f"1.{self.highest}")
+        if major != 1 or not MINIMUM <= minor <= self.highest:
+            raise VersionRefused(
+                406,
+                f"Version {asked} was requested but the minor version is not supported by this service. "
+                f"The supported version range is: [1.{MINIMUM}, 1.{self.highest}].",
+            )
+        req.context.version = minor
+        resp.set_header(HEADER, f"1.{minor}")
+
+
+def version_of(req: falcon.Request) -> int:
+    """Return the minor number of the version that the request speaks."""
+    version: Any = req.context.version
+    return int(version)
+
+
+def need(req: falcon.Request, version: int) -> None:
+    """Refuse the request with a 406 if it speaks an earlier version."""
+    if version_of(req) < version:
+        raise above_version()
+
+
+def _asked(req: falcon.Request) -> str:
+    """Return the version that the headers name; the header that all services share goes first."""
+    for entry in (req.get_header(_COMMON_HEADER) or "").split(","):
+        service, _, version = entry.strip().partition(" ")
+        if service == _SERVICE and version:
+            return version
+    return req.get_header(HEADER) or ""

@@ -1,0 +1,68 @@
+"""``python -m shipyard_simulators.kubernetes``: an API server with nodes in memory."""
+
+import argparse
+import sys
+from pathlib import Path
+
+import yaml
+
+from shipyard_simulators.kubernetes.simulator import Simulator
+from shipyard_simulators.kubernetes.wire import API
+from shipyard_simulators.program import Program, add_token
+from shipyard_simulators.scenario import Scenario
+
+_NODE = "drydock/BaremetalNode/v1"
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add_token(parser, without="everybody is let in")
+    parser.add_argument("--site", type=Path, help="a design in one YAML stream, whose nodes are expected to join")
+    parser.add_argument(
+        "--node", action="append", default=[], metavar="NAME", help="a node that is expected to join; may be repeated"
+    )
+
+
+def _faults(options: argparse.Namespace) -> list[str]:
+    try:
+        _nodes(options)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as cause:
+        return [f"--site: {options.site} cannot be read: {' '.join(str(cause).split())}"]
+    return []
+
+
+def _nodes(options: argparse.Namespace) -> list[str]:
+    """Return the names of the nodes to expect, of the design first."""
+    documents = yaml.safe_load_all(options.site.read_text(encoding="utf-8")) if options.site else ()
+    of_design = [
+        str(each["metadata"].get("name"))
+        for each in documents
+        if isinstance(each, dict) and each.get("schema") == _NODE and isinstance(each.get("metadata"), dict)
+    ]
+    return [*sorted(of_design), *options.node]
+
+
+def _start(options: argparse.Namespace, scenario: Scenario) -> Simulator:
+    return Simulator(
+        scenario,
+        time_scale=options.time_scale,
+        port=options.port,
+        log_file=options.log_file,
+        nodes=_nodes(options),
+        token=options.token,
+    )
+
+
+PROGRAM = Program(
+    name="Kubernetes",
+    api=API,
+    description="Speak the Kubernetes API over nodes that exist in memory only",
+    port=8001,
+    scenario_note="(default: calm)",
+    log_note="events",
+    add_options=_add_options,
+    faults=_faults,
+    start=_start,
+)
+
+if __name__ == "__main__":
+    sys.exit(PROGRAM.run())

@@ -1,0 +1,182 @@
+"""The nodes of the cluster, and the machines that are to become nodes: when each joins, and how it fares then.
+
+Nothing runs between requests: what is due by the time somebody looks has happened at its own moment.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from math import inf
+from typing import Any, TypeVar
+
+from shipyard_simulators.clock import Clock
+from shipyard_simulators.events import EventLog
+from shipyard_simulators.fates import NodeFate, NodeOutcome
+from shipyard_simulators.kubernetes.errors import already_exists, not_found
+from shipyard_simulators.kubernetes.node import LOST, READY, Object, registered, report, stamp
+from shipyard_simulators.scenario import Scenario
+
+T = TypeVar("T")
+
+_SLOW_FACTOR = 10
+_SHORTEST_FLAP = 0.01  # seconds; a shorter one would keep whoever looks busy with the past
+_KEPT_LISTS = 32
+
+
+@dataclass
+class Machine:
+    """A machine whose kubelet registers a node; ``due``: when the next thing happens, which is ``then``."""
+
+    name: str
+    fates: Mapping[str, NodeFate]
+    due: float
+    then: str = "join"
+
+
+class SimulatedCluster:
+    """All of the state, by one lock: every look and every change goes through ``look``."""
+
+    def __init__(self, scenario: Scenario, clock: Clock, log: EventLog) -> None:
+        self.scenario, self._clock, self._log = scenario, clock, log
+        self._lock = threading.RLock()
+        self._version = 1000
+        self.nodes: dict[str, Object] = {}
+        self.machines: dict[str, Machine] = {}
+        # Lists that are being read page by page, by their version: nodes are replaced, never changed.
+        self.kept: dict[int, list[Object]] = {}
+
+    def look(self, do: Callable[[], T]) -> T:
+        """Let happen what is due, then do something with nobody in between."""
+        with self._lock:
+            self._settle()
+            return do()
+
+    @property
+    def version(self) -> int:
+        """The resource version of the whole cluster."""
+        return self._version
+
+    # What the API does.
+
+    def node(self, name: str) -> Object:
+        """Return a node, or raise ApiError; it is not to be changed."""
+        if name not in self.nodes:
+            raise not_found(name)
+        return self.nodes[name]
+
+    def add(self, node: Object) -> Object:
+        """Add a node that has no version yet; raise ApiError if there is one of its name."""
+        if node["metadata"]["name"] in self.nodes:
+            raise already_exists(node["metadata"]["name"])
+        self._note("node_added", node["metadata"]["name"])
+        return self._put(node)
+
+    def replace(self, name: str, node: Object) -> Object:
+        """Put a changed object in the place of a node, unless nothing was changed."""
+        return self.nodes[name] if node == self.nodes[name] else self._put(node)
+
+    def remove(self, name: str) -> None:
+        """Let a node go. Its machine stays out of the cluster until it is told to join."""
+        self._version += 1
+        self.nodes.pop(name, None)
+        if name in self.machines:
+            self.machines[name].due = inf
+        self._note("node_removed", name)
+
+    def keep(self, version: int, listed: list[Object]) -> None:
+        """Keep a list for whoever reads on, and let the oldest one go where there are many."""
+        self.kept.pop(version, None)
+        self.kept[version] = listed
+        while len(self.kept) > _KEPT_LISTS:
+            del self.kept[next(iter(self.kept))]
+
+    # What only tests and demonstrations do.
+
+    def expect(self, names: Iterable[str], fates: Mapping[str, NodeFate] | None = None) -> None:
+        """Expect machines to join, counted from now. ``fates``: by phase, in place of what the scenario says."""
+        for name in names:
+            own = dict(fates or {})
+            for phase in ("join", "ready"):
+                own.setdefault(phase, self.scenario.node_fate(name, phase))
+            machine = Machine(name, own, inf)
+            self.machines[name] = machine
+            self._plan(machine, "ready" if name in self.nodes else "join", self._clock.now())
+
+    def join(self, name: str) -> None:
+        """Let a machine join now, whatever its fate was."""
+        machine = self.machines.setdefault(name, Machine(name, {}, inf))
+        if name not in self.nodes:
+            machine.fates = {"ready": self.scenario.node_fate(name, "ready"), **machine.fates}
+            machine.due, machine.then = self._clock.now(), "join"
+            self._settle()
+
+    def say(self, name: str, ready: tuple[str, str, str]) -> None:
+        """Let a node say of itself what it is told to, from now on."""
+        self.join(name)
+        self.machines[name].due = inf
+        self._report(name, self._clock.now(), ready)
+
+    def forget(self, name: str) -> None:
+        """Let a machine and its node never have been."""
+        if name in self.nodes:
+            self.remove(name)
+        self.machines.pop(name, None)
+
+    def _settle(self) -> None:
+        now = self._clock.now()
+        for machine in sorted(self.machines.values(), key=lambda each: each.due):
+            while machine.due <= now:
+                self._happen(machine)
+
+    def _happen(self, machine: Machine) -> None:
+        moment = machine.due
+        if machine.then == "join":
+            if machine.name not in self.nodes:
+                self._put(registered(machine.name, moment))
+                self._note("node_joined", machine.name, moment)
+            self._plan(machine, "ready", moment)
+            return
+        self._report(machine.name, moment, READY if machine.then == "ready" else LOST)
+        flaps = machine.fates["ready"].outcome is NodeOutcome.FLAPS
+        if flaps:
+            self._plan(machine, "lost" if machine.then == "ready" else "ready", moment)
+        else:
+            machine.due = inf
+
+    def _plan(self, machine: Machine, then: str, moment: float) -> None:
+        """Say what happens next, and when: as the fate of the phase wants it."""
+        phase = "join" if then == "join" else "ready"
+        fate = machine.fates.get(phase, NodeFate(NodeOutcome.OK))
+        if fate.outcome is NodeOutcome.NEVER:
+            machine.due = inf
+            return
+        nominal = self.scenario.durations[f"{phase}_nodes"] if fate.seconds is None else fate.seconds
+        if fate.outcome is NodeOutcome.SLOW and fate.seconds is None:
+            nominal *= _SLOW_FACTOR
+        pause = self._clock.scaled(nominal)
+        if fate.outcome is NodeOutcome.FLAPS:
+            pause = max(pause, _SHORTEST_FLAP)
+        machine.due, machine.then = moment + pause, then
+
+    def _report(self, name: str, moment: float, ready: tuple[str, str, str]) -> None:
+        if name not in self.nodes:
+            return
+        node = deepcopy(self.nodes[name])
+        report(node, moment, ready)
+        self._put(node)
+        self._note("node_reported", name, moment, status=ready[0], reason=ready[1])
+
+    def _put(self, node: Object) -> Object:
+        self._version += 1
+        metadata = node["metadata"]
+        metadata["resourceVersion"] = str(self._version)
+        self.nodes[metadata["name"]] = node
+        return node
+
+    def _note(self, event: str, name: str, moment: float | None = None, **fields: Any) -> None:
+        self._log.write(self._clock.now() if moment is None else moment, event, node=name, **fields)
+
+    def stamp(self) -> str:
+        """Return the present moment as Kubernetes writes it."""
+        return stamp(self._clock.now())

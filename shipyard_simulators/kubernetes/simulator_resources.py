@@ -1,0 +1,104 @@
+"""``/simulator``: what tests and demonstrations may see and change, and a real cluster does not have."""
+
+import json
+from collections.abc import Mapping
+from math import isinf
+from typing import Any
+
+import falcon
+import yaml
+
+from shipyard_simulators.clock import stamp
+from shipyard_simulators.control import refuse
+from shipyard_simulators.events import EventLog
+from shipyard_simulators.fates import NodeFate
+from shipyard_simulators.kubernetes.cluster import Machine, SimulatedCluster
+from shipyard_simulators.kubernetes.node import LOST, READY, STARTING
+from shipyard_simulators.scenario import ScenarioInvalid, parse_scenario
+
+_STATUSES = {"True": READY, "False": STARTING, "Unknown": LOST}
+
+
+class Log:
+    """What happened so far."""
+
+    def __init__(self, cluster: SimulatedCluster, log: EventLog) -> None:
+        self._cluster, self._log = cluster, log
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer all events, or those of the node that the query names."""
+        events, node = self._cluster.look(self._log.events), req.get_param("node")
+        resp.media = [event for event in events if node is None or event.get("node") == node]
+
+
+class Machines:
+    """The machines that are to become nodes."""
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self._cluster = cluster
+
+    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer each with its fates, and what happens to it next."""
+        resp.media = self._cluster.look(
+            lambda: {name: self._shown(each) for name, each in sorted(self._cluster.machines.items())}
+        )
+
+    def on_put_one(self, req: falcon.Request, resp: falcon.Response, name: str) -> None:
+        """Expect it, from now on, with the fates of the body; without any, with those of the scenario."""
+        fates = _fates(req, resp)
+        if fates is not None:
+            self._cluster.look(lambda: self._cluster.expect([name.lower()], fates))
+            resp.status = falcon.HTTP_204
+
+    def on_delete_one(self, _req: falcon.Request, resp: falcon.Response, name: str) -> None:
+        """Let it and its node never have been."""
+        self._cluster.look(lambda: self._cluster.forget(name.lower()))
+        resp.status = falcon.HTTP_204
+
+    def on_post_join(self, _req: falcon.Request, resp: falcon.Response, name: str) -> None:
+        """Let it join now, whatever its fate was."""
+        self._cluster.look(lambda: self._cluster.join(name.lower()))
+        resp.status = falcon.HTTP_204
+
+    def on_put_ready(self, req: falcon.Request, resp: falcon.Response, name: str) -> None:
+        """Let it join, and say of itself what the body wants, until it is told otherwise."""
+        try:
+            body = json.loads(req.bounded_stream.read() or b"{}")
+            status, reason, message = _STATUSES[body.get("status", "True")]
+            ready = (status, str(body.get("reason", reason)), str(body.get("message", message)))
+        except (ValueError, AttributeError, KeyError, TypeError):
+            refuse(resp, [f"status: should be one of {', '.join(_STATUSES)}; reason and message are texts"])
+            return
+        self._cluster.look(lambda: self._cluster.say(name.lower(), ready))
+        resp.status = falcon.HTTP_204
+
+    def _shown(self, machine: Machine) -> dict[str, Any]:
+        following = None if isinf(machine.due) else {"what": machine.then, "at": stamp(machine.due)}
+        fates = {phase: fate.outcome.value for phase, fate in machine.fates.items()}
+        return {"in_cluster": machine.name in self._cluster.nodes, "fates": fates, "next": following}
+
+
+class Compaction:
+    """The end of lists that are being read page by page."""
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self._cluster = cluster
+
+    def on_post(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        """Forget them all: whoever reads on is told that the list has expired."""
+        self._cluster.look(self._cluster.kept.clear)
+        resp.status = falcon.HTTP_204
+
+
+def _fates(req: falcon.Request, resp: falcon.Response) -> Mapping[str, NodeFate] | None:
+    """Return the fates of a body, in the words of a scenario; None if it was refused."""
+    try:
+        rule = yaml.safe_load(req.bounded_stream.read())
+        [read] = parse_scenario(yaml.safe_dump({"nodes": {"node": rule}})).nodes if rule else [None]
+    except ScenarioInvalid as cause:
+        refuse(resp, [fault.removeprefix("nodes.node.") for fault in cause.faults])
+        return None
+    except yaml.YAMLError as cause:
+        refuse(resp, [f"not YAML that can be read: {' '.join(str(cause).split())}"])
+        return None
+    return read.fates if read else {}

@@ -1,0 +1,111 @@
+"""What every resource shares on the wire: JSON in and out, objects of kind Status, and who is let in."""
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import falcon
+
+from shipyard_simulators.kubernetes.errors import (
+    ApiError,
+    bad_request,
+    forbidden,
+    forbidden_nodes,
+    unauthorized,
+)
+
+API = "/api/v1"
+
+_OPEN = ("/version", "/healthz", "/livez", "/readyz")
+_ANONYMOUS = "system:anonymous"
+_VERBS = {"POST": "create", "PATCH": "patch", "DELETE": "delete"}
+
+
+def send(resp: falcon.Response, content: object, code: int = 200) -> None:
+    """Answer with an object."""
+    resp.status = falcon.code_to_http_status(code)
+    resp.content_type = "application/json"
+    resp.text = json.dumps(content, separators=(",", ":"))
+
+
+def object_of(req: falcon.Request) -> dict[str, Any]:
+    """Return the object in the body, or raise ApiError; without a body an empty one."""
+    try:
+        content = json.loads(req.bounded_stream.read() or b"{}")
+    except (ValueError, RecursionError) as cause:
+        raise bad_request(f"the object provided is unrecognized: {cause}") from cause
+    if not isinstance(content, dict):
+        raise bad_request("the object provided is unrecognized: it is not a JSON object")
+    return content
+
+
+def refuse(_req: falcon.Request, resp: falcon.Response, error: ApiError, _params: object = None) -> None:
+    """Answer what was refused."""
+    send(resp, error.body(), error.code)
+
+
+def refuse_as_framework(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, _params: object) -> None:
+    """Answer what no handler saw: an unknown path, a method that the path does not have."""
+    code = falcon.http_status_to_code(error.status)
+    if code == 404:
+        resp.status = falcon.HTTP_404
+        resp.content_type = "text/plain; charset=utf-8"
+        resp.text = "404 page not found\n"
+        return
+    if code == 405:
+        told = "the server does not allow this method on the requested resource"
+        refuse(req, resp, ApiError(405, "MethodNotAllowed", told))
+        return
+    refuse(req, resp, ApiError(code, "BadRequest", error.description or error.title or ""))
+
+
+def simulated_fault(path: str, code: int, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    """Answer a request that the scenario wants to go wrong, in the words of what usually goes wrong with the code."""
+    headers, kind = [], "application/json"
+    if code in (502, 503, 504):
+        # What stands before API servers answers for them, in its own words.
+        kind, content = "text/html", f"<html><body><h1>{falcon.code_to_http_status(code)}</h1></body></html>"
+    elif code == 429:
+        headers, kind = [("Retry-After", "1")], "text/plain; charset=utf-8"
+        content = "Too many requests, please try again later.\n"
+    else:
+        content = json.dumps(_fault(path, code).body())
+    body = content.encode()
+    headers += [("Content-Type", kind), ("Content-Length", str(len(body)))]
+    start_response(falcon.code_to_http_status(code), headers)
+    return [body]
+
+
+def _fault(path: str, code: int) -> ApiError:
+    if code == 401:
+        return unauthorized()
+    if code == 403:
+        return _forbidden("shipyard", "GET", path)
+    if code == 500:
+        return ApiError(500, "InternalError", "Internal error occurred: etcdserver: leader changed")
+    return ApiError(code, "Unknown", "the simulator was told to fail")
+
+
+class Tokens:
+    """Lets in who sends the bearer token; who sends none is somebody without rights, as where RBAC decides."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Refuse a request before anything looks at it."""
+        sent = req.get_header("Authorization")
+        if req.path.startswith("/simulator") or (sent is None and req.path in _OPEN):
+            return
+        kind, _, token = (sent or "").partition(" ")
+        if kind.lower() == "bearer" and token == self._token:
+            return
+        refuse(req, resp, unauthorized() if sent else _forbidden(_ANONYMOUS, req.method, req.path))
+        resp.complete = True
+
+
+def _forbidden(user: str, method: str, path: str) -> ApiError:
+    if not path.startswith(f"{API}/nodes"):
+        return forbidden(user, method.lower(), path)
+    name = path.removeprefix(f"{API}/nodes").strip("/").partition("/")[0]
+    return forbidden_nodes(user, _VERBS.get(method, "get" if name else "list"), name)

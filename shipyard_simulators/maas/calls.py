@@ -1,0 +1,83 @@
+"""One request as an operation sees it, what it may answer, and the checks that most operations begin with."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shipyard_simulators.maas.accounts import Account
+from shipyard_simulators.maas.errors import FORBIDDEN, LOCKED, NO_MACHINE, MaasError
+from shipyard_simulators.maas.forms import Fields
+from shipyard_simulators.maas.machine import Machine
+from shipyard_simulators.maas.region import Cause, Region
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer that is not simply JSON. ``wait``: seconds until it comes."""
+
+    content: Any = None
+    status: int = 200
+    content_type: str = "application/json"
+    wait: float = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A request: who, for what, with which fields, when. ``number`` is the one that the log of requests has."""
+
+    region: Region
+    account: Account
+    operation: str
+    number: int
+    now: float
+    query: Fields
+    body: Fields | None
+    path: Mapping[str, str]
+
+    @property
+    def form(self) -> Fields:
+        """The fields of the body; MAAS breaks where there is none at all."""
+        if self.body is None:
+            raise MaasError(500, "'NoneType' object has no attribute 'get'")
+        return self.body
+
+    @property
+    def cause(self) -> Cause:
+        """The call as the cause of a change."""
+        return Cause(self.operation, self.account.name, self.number)
+
+    def must_administer(self) -> None:
+        """Raise MaasError unless the caller is an administrator."""
+        if not self.account.administrator:
+            raise MaasError(403, FORBIDDEN)
+
+    def sees(self, machine: Machine) -> bool:
+        """Return whether the machine is there for the caller."""
+        return self.account.administrator or machine.owner in (None, self.account.name)
+
+    def machine(self) -> Machine:
+        """Return the machine of the path, or raise MaasError."""
+        machine = self.region.machines.get(self.path["system_id"])
+        if machine is None:
+            raise MaasError(404, NO_MACHINE)
+        if not self.sees(machine):
+            raise MaasError(403, FORBIDDEN)
+        return machine
+
+    def editable(self) -> Machine:
+        """Return the machine of the path for a change of it, or raise MaasError."""
+        machine = self.machine()
+        if machine.locked:
+            raise MaasError(403, LOCKED)
+        return machine
+
+    def administered(self) -> Machine:
+        """Return the machine of the path for what only administrators may do; a lock does not matter."""
+        machine = self.machine()
+        self.must_administer()
+        return machine
+
+
+Operation = Callable[[Call], Any]
+Operations = Mapping[tuple[str, str | None], Operation]
+"""By method and name of the operation; plain reading, creating, changing and deleting have no name."""

@@ -1,0 +1,68 @@
+"""How a request becomes a call of an operation, and what the operation returns becomes an answer."""
+
+from typing import Any
+
+import falcon
+
+from shipyard_simulators.faults import PAUSE
+from shipyard_simulators.maas import wire
+from shipyard_simulators.maas.calls import Call, Operations, Reply
+from shipyard_simulators.maas.errors import MaasError
+from shipyard_simulators.maas.forms import read_form, read_query
+from shipyard_simulators.maas.machine import Machine
+from shipyard_simulators.maas.machine_views import show_machine
+from shipyard_simulators.maas.region import Region
+from shipyard_simulators.maas.turnstile import NUMBER, OPERATION, USER
+
+_PLAIN = {"GET": "read", "POST": "create", "PUT": "update", "DELETE": "delete"}
+
+
+class Endpoint:
+    """One path with its operations; ``known``: what of the path is not in its variables."""
+
+    def __init__(self, region: Region, operations: Operations, known: dict[str, str] | None = None) -> None:
+        self.operations = operations
+        self._region = region
+        self._known = known or {}
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+        """Perform the operation that the request names."""
+        account = self._region.accounts.admit(req.get_header("Authorization"), self._region.clock.now())
+        query = read_query(req.query_string)
+        body = read_form(req.content_type or "", req.bounded_stream.read())
+        name = query.get("op") or (body.get("op") if body else "") or None
+        operation = self.operations.get((req.method, name))
+        req.env[USER], req.env[OPERATION] = account.name, name or _PLAIN.get(req.method, req.method)
+        if operation is None:
+            raise MaasError(400, f"Unrecognised signature: method={req.method} op={name}")
+        with self._region.transaction() as now:
+            call = Call(
+                region=self._region,
+                account=account,
+                operation=req.env[OPERATION],
+                number=req.env.get(NUMBER, 0),
+                now=now,
+                query=query,
+                body=body,
+                path={**path, **self._known},
+            )
+            result = operation(call)
+            # What takes no time at all has happened before the answer is written.
+            self._region.settle(now)
+            reply = result if isinstance(result, Reply) else Reply(self._shown(result))
+        self._region.clock.sleep(reply.wait + req.env.get(PAUSE, 0))
+        if reply.content is None and reply.status == 204:
+            resp.status = falcon.HTTP_204
+        elif isinstance(reply.content, bytes):
+            resp.content_type, resp.data = reply.content_type, reply.content
+        else:
+            wire.send(resp, reply.content, reply.status)
+
+    on_post = on_put = on_delete = on_patch = on_get
+
+    def _shown(self, result: Any) -> Any:
+        if isinstance(result, Machine):
+            return show_machine(self._region, result)
+        if isinstance(result, list):
+            return [self._shown(each) for each in result]
+        return result

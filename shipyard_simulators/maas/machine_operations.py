@@ -1,0 +1,176 @@
+"""What can be asked of one machine besides its life: reading, changing, deleting, power, lock and annotations."""
+
+from typing import Any
+
+from shipyard_simulators.fates import NodeOutcome
+from shipyard_simulators.maas import bson, lifecycle, plans
+from shipyard_simulators.maas.calls import Call, Operations, Reply
+from shipyard_simulators.maas.errors import FORBIDDEN, MaasError, conflict, invalid
+from shipyard_simulators.maas.machine import Machine
+from shipyard_simulators.maas.site import HOSTNAME
+from shipyard_simulators.maas.statuses import Status
+
+_BMC_PATIENCE = 60
+_PARAMETER = "power_parameters_"
+
+
+def read(call: Call) -> Machine:
+    """Answer the machine."""
+    return call.machine()
+
+
+def update(call: Call) -> Machine:
+    """Change what a machine is called, where it is, and how its power is reached."""
+    machine, form, region = call.administered(), call.form, call.region
+    if machine.locked:
+        raise MaasError(403, FORBIDDEN)
+    hostname, domain = form.get("hostname", machine.hostname), form.get("domain", machine.domain)
+    check_hostname(call, hostname, domain, machine)
+    for name, places in (("zone", region.zones), ("pool", region.pools)):
+        if name in form and form.get(name) not in places:
+            raise invalid(name, "Select a valid choice. That choice is not one of the available choices.")
+    machine.hostname, machine.domain = hostname, domain
+    for name in ("zone", "pool", "description", "power_type", "architecture"):
+        if name in form:
+            setattr(machine, name, form.get(name))
+    machine.power_parameters |= power_parameters_of(call)
+    region.touch()
+    return machine
+
+
+def check_hostname(call: Call, hostname: str, domain: str, machine: Machine | None = None) -> None:
+    """Raise MaasError for a name that cannot be, or is somebody else's within the domain."""
+    if not HOSTNAME.fullmatch(hostname):
+        raise invalid("hostname", f"Name contains disallowed characters: '{hostname}'.")
+    taken = {each.fqdn for each in call.region.machines.values() if each is not machine}
+    if f"{hostname}.{domain}" in taken:
+        raise invalid("hostname", f"Node with hostname '{hostname}' already exists")
+
+
+def power_parameters_of(call: Call) -> dict[str, str]:
+    """Return the power parameters of a form."""
+    return {name.removeprefix(_PARAMETER): value for name, value in call.form.pairs() if name.startswith(_PARAMETER)}
+
+
+def delete(call: Call) -> Reply:
+    """Forget a machine, in whatever status it is; nothing happens to the hardware."""
+    machine = call.administered()
+    fate = plans.fate_of(call.region, machine, "delete")
+    if fate.outcome is NodeOutcome.REFUSE:
+        raise MaasError(400, fate.reason or f"Cannot delete {machine.hostname}: something depends on it.")
+    call.region.remove(machine, call.now, call.cause)
+    return Reply(status=204)
+
+
+def power_on(call: Call) -> Machine:
+    """Switch on a machine that belongs to somebody."""
+    machine, _ = call.editable(), call.form
+    if machine.owner is None:
+        raise conflict(f"Cannot start a machine that is in the '{machine.status.label}' state: it is not allocated.")
+    plans.switch(call.region, machine, "on", call.now)
+    return machine
+
+
+def power_off(call: Call) -> Machine | None:
+    """Switch off a machine; whatever ran on it is heard no more."""
+    machine, _ = call.editable(), call.form
+    if machine.power_type in ("", "manual"):
+        return None
+    plans.silence(call.region, machine, call.now)
+    plans.switch(call.region, machine, "off", call.now)
+    return machine
+
+
+def query_power_state(call: Call) -> Reply:
+    """Ask the BMC, which may take its time."""
+    machine = call.machine()
+    outcome = call.region.scenario.node_fate(machine.hostname, "bmc").outcome
+    patience = call.region.clock.scaled(_BMC_PATIENCE)
+    if not plans.bmc_answers(call.region, machine):
+        call.region.power(machine, "error", call.now, call.cause, "the BMC did not answer")
+        return Reply({"state": "error"}, wait=patience if outcome is NodeOutcome.NEVER else 0)
+    if machine.power_state == "error":
+        # Nobody kept what it was before: what the machine does tells.
+        on = machine.status in (Status.DEPLOYED, Status.DEPLOYING, Status.COMMISSIONING, Status.TESTING)
+        call.region.power(machine, "on" if on else "off", call.now, call.cause)
+    return Reply({"state": machine.power_state}, wait=patience / 2 if outcome is NodeOutcome.SLOW else 0)
+
+
+def power_parameters(call: Call) -> dict[str, Any]:
+    """Answer how the power is reached, secrets included."""
+    return dict(call.administered().power_parameters)
+
+
+def details(call: Call) -> Reply:
+    """Answer what is known of the hardware, as BSON."""
+    machine = call.machine()
+    inventory = f'<list><node id="{machine.hostname}" class="system"/></list>'.encode()
+    return Reply(
+        bson.dumps({"lshw": inventory, "lldp": b'<lldp label="LLDP neighbors"/>'}), content_type="application/bson"
+    )
+
+
+def annotate(call: Call) -> Machine:
+    """Set annotations of a machine that belongs to the caller; an empty value removes one."""
+    machine = call.editable()
+    if machine.owner != call.account.name:
+        raise conflict("Cannot set workload annotations: the machine is not owned by the caller.")
+    for key, value in call.form.pairs():
+        if key == "op":
+            continue
+        machine.annotations.pop(key, None)
+        if value:
+            machine.annotations[key] = value
+    call.region.touch()
+    return machine
+
+
+def lock(call: Call) -> Machine:
+    """Let nobody change the machine."""
+    machine = call.machine()
+    machine.locked = True
+    call.region.note(machine, call.now, "Locked", _comment(call), user=call.account.name)
+    return machine
+
+
+def unlock(call: Call) -> Machine:
+    """Let the machine be changed again."""
+    machine = call.machine()
+    machine.locked = False
+    call.region.note(machine, call.now, "Unlocked", _comment(call), user=call.account.name)
+    return machine
+
+
+def configure(call: Call) -> Machine:
+    """Take a change of network or storage, which has no effect here, from an administrator of a Ready machine."""
+    machine = call.editable()
+    call.must_administer()
+    if machine.status not in (Status.READY, Status.ALLOCATED):
+        raise conflict(f"Cannot change a machine that is in the '{machine.status.label}' state: it is not Ready.")
+    return machine
+
+
+def _comment(call: Call) -> str:
+    return call.body.get("comment") if call.body else ""
+
+
+OPERATIONS: Operations = {
+    ("GET", None): read,
+    ("PUT", None): update,
+    ("DELETE", None): delete,
+    **lifecycle.OPERATIONS,
+    ("POST", "power_on"): power_on,
+    ("POST", "power_off"): power_off,
+    ("GET", "query_power_state"): query_power_state,
+    ("GET", "power_parameters"): power_parameters,
+    ("GET", "details"): details,
+    ("POST", "set_workload_annotations"): annotate,
+    ("POST", "set_owner_data"): annotate,
+    ("POST", "lock"): lock,
+    ("POST", "unlock"): unlock,
+    ("POST", "restore_networking_configuration"): configure,
+    ("POST", "restore_storage_configuration"): configure,
+    ("POST", "restore_default_configuration"): configure,
+    ("POST", "set_storage_layout"): configure,
+    ("POST", "clear_default_gateways"): configure,
+}

@@ -1,0 +1,188 @@
+"""What lies ahead of a machine once something was begun with it: the fates of the scenario, and MAAS's own limits."""
+
+from shipyard_simulators.fates import NodeFate, NodeOutcome
+from shipyard_simulators.maas.machine import Change, Machine
+from shipyard_simulators.maas.region import Region
+from shipyard_simulators.maas.statuses import KEPT_BY_TESTS, Status
+
+_SLOW_FACTOR = 10
+_OK = NodeFate(NodeOutcome.OK)
+_FINE = (NodeOutcome.OK, NodeOutcome.SLOW)
+_NO_BMC = "the BMC did not answer"
+
+
+def fate_of(region: Region, machine: Machine, phase: str) -> NodeFate:
+    """Return what becomes of the machine in the phase this time; counts an attempt."""
+    attempt = machine.attempts[phase] = machine.attempts.get(phase, 0) + 1
+    region.touch()
+    fate = region.scenario.node_fate(machine.hostname, phase)
+    return _OK if fate.times is not None and attempt > fate.times else fate
+
+
+def bmc_answers(region: Region, machine: Machine) -> bool:
+    """Return whether the BMC of the machine answers this time; a flapping one does every other time."""
+    outcome = fate_of(region, machine, "bmc").outcome
+    if outcome is NodeOutcome.FLAPS:
+        return machine.attempts["bmc"] % 2 == 0
+    return outcome in _FINE
+
+
+def switch(region: Region, machine: Machine, state: str, now: float) -> bool:
+    """Switch the machine on or off, which takes a moment; return whether its BMC answers."""
+    moment = now + seconds(region, "power")
+    if bmc_answers(region, machine):
+        machine.schedule(Change(moment, f"power {state}", power=state))
+        return True
+    machine.schedule(Change(moment, f"power {state}", power="error", text=_NO_BMC))
+    return False
+
+
+def plan_commissioning(region: Region, machine: Machine, now: float, *, tests: bool, stays_on: bool) -> None:
+    """Lay out the commissioning of a machine, and its tests."""
+    fate = fate_of(region, machine, "prepare")
+    if not switch(region, machine, "on", now):
+        _fail_without_bmc(region, machine, now, Status.FAILED_COMMISSIONING)
+        return
+    if fate.outcome is NodeOutcome.NEVER:
+        _fail_of_silence(region, machine, now, Status.FAILED_COMMISSIONING)
+        return
+    moment = now + _duration(region, fate, "prepare_nodes")
+    if fate.outcome not in _FINE:
+        text = fate.reason or "commissioning scripts failed"
+        machine.schedule(Change(moment, "commissioning ended", status=Status.FAILED_COMMISSIONING, text=text))
+    elif tests:
+        machine.schedule(Change(moment, "commissioning ended", status=Status.TESTING))
+        _plan_tests(region, machine, moment, Status.READY, stays_on=stays_on)
+    else:
+        machine.schedule(_end(moment, "commissioning ended", Status.READY, stays_on=stays_on))
+
+
+def plan_test_run(region: Region, machine: Machine, now: float, *, stays_on: bool) -> None:
+    """Lay out tests that are not part of a commissioning."""
+    if switch(region, machine, "on", now):
+        end = machine.previous if machine.previous in KEPT_BY_TESTS else Status.READY
+        _plan_tests(region, machine, now, end, stays_on=stays_on or end is Status.DEPLOYED)
+    else:
+        _fail_without_bmc(region, machine, now, Status.FAILED_TESTING)
+
+
+def _plan_tests(region: Region, machine: Machine, start: float, end: Status, *, stays_on: bool) -> None:
+    fate = fate_of(region, machine, "test")
+    if fate.outcome is NodeOutcome.NEVER:
+        _fail_of_silence(region, machine, start, Status.FAILED_TESTING)
+        return
+    moment = start + _duration(region, fate, "test_machines")
+    if fate.outcome is NodeOutcome.FAIL:
+        text = fate.reason or "a test script failed"
+        machine.schedule(Change(moment, "tests ended", status=Status.FAILED_TESTING, text=text))
+        return
+    machine.schedule(_end(moment, "tests ended", end, stays_on=stays_on))
+
+
+def plan_deployment(region: Region, machine: Machine, now: float) -> None:
+    """Lay out the deployment of a machine."""
+    fate = fate_of(region, machine, "deploy")
+    limit = now + seconds(region, "deploy_timeout")
+    moment = now + _duration(region, fate, "deploy_nodes")
+    under_way = sum(each.status is Status.DEPLOYING for each in region.machines.values())
+    room = region.scenario.region.deployments_at_once
+    if not switch(region, machine, "on", now):
+        _fail_without_bmc(region, machine, now, Status.FAILED_DEPLOYMENT)
+    elif room is not None and under_way > room:
+        text = "could not fetch the image: too many at once"
+        machine.schedule(Change(moment, "deployment ended", status=Status.FAILED_DEPLOYMENT, text=text))
+    elif fate.outcome is NodeOutcome.NEVER or moment > limit:
+        text = fate.reason or "the deployment took too long"
+        machine.schedule(Change(limit, "deploy_timeout", status=Status.FAILED_DEPLOYMENT, text=text))
+    elif fate.outcome in _FINE or fate.outcome is NodeOutcome.REFUSE:
+        machine.schedule(Change(moment, "deployment ended", status=Status.DEPLOYED))
+    else:
+        text = fate.reason or "the installation failed"
+        machine.schedule(Change(moment, "deployment ended", status=Status.FAILED_DEPLOYMENT, text=text))
+
+
+def plan_erasing(region: Region, machine: Machine, now: float, *, quickly: bool) -> None:
+    """Lay out the erasing of the disks, and the release after it. It has no limit: it may never end."""
+    fate = fate_of(region, machine, "erase")
+    if fate.outcome is NodeOutcome.OK:
+        fate = fate_of(region, machine, "destroy")
+    if not switch(region, machine, "on", now):
+        _fail_without_bmc(region, machine, now, Status.FAILED_DISK_ERASING)
+        return
+    if fate.outcome is NodeOutcome.NEVER:
+        return
+    moment = now + _duration(region, fate, "quick_erase" if quickly else "full_erase")
+    if fate.outcome not in _FINE:
+        text = fate.reason or "a disk could not be erased"
+        machine.schedule(Change(moment, "erasing ended", status=Status.FAILED_DISK_ERASING, text=text))
+        return
+    machine.schedule(Change(moment, "erasing ended", status=Status.RELEASING))
+    _plan_release(region, machine, moment, fate_of(region, machine, "release"))
+
+
+def plan_release(region: Region, machine: Machine, now: float) -> None:
+    """Lay out the release of a machine without erasing."""
+    fate = fate_of(region, machine, "release")
+    if fate.outcome is NodeOutcome.OK:
+        fate = fate_of(region, machine, "destroy")
+    _plan_release(region, machine, now, fate)
+
+
+def _plan_release(region: Region, machine: Machine, start: float, fate: NodeFate) -> None:
+    limit = start + seconds(region, "release_timeout")
+    moment = start + _duration(region, fate, "release_machines")
+    if fate.outcome is NodeOutcome.NEVER or moment > limit:
+        text = fate.reason or "the release took too long"
+        machine.schedule(Change(limit, "release_timeout", status=Status.FAILED_RELEASING, text=text))
+    elif fate.outcome not in (*_FINE, NodeOutcome.REFUSE):
+        text = fate.reason or "the release failed"
+        machine.schedule(Change(moment, "release ended", status=Status.FAILED_RELEASING, text=text))
+    elif machine.power_state == "off" and not machine.pending:
+        machine.schedule(Change(start, "release ended", status=Status.READY))
+    elif bmc_answers(region, machine):
+        machine.schedule(Change(moment, "release ended", status=Status.READY, power="off"))
+    else:
+        machine.schedule(
+            Change(start + seconds(region, "power"), "power off", power="error", text=_NO_BMC),
+            Change(limit, "release_timeout", status=Status.FAILED_RELEASING, text=_NO_BMC),
+        )
+
+
+def silence(region: Region, machine: Machine, now: float) -> None:
+    """Let a machine be heard no more: whatever was under way ends by MAAS's limits, if it has one."""
+    limits = {
+        Status.COMMISSIONING: ("node_timeout", Status.FAILED_COMMISSIONING),
+        Status.TESTING: ("node_timeout", Status.FAILED_TESTING),
+        Status.DEPLOYING: ("deploy_timeout", Status.FAILED_DEPLOYMENT),
+    }
+    if machine.status in limits:
+        name, status = limits[machine.status]
+        machine.pending = [Change(now + seconds(region, name), name, status=status, power="off")]
+    elif machine.status is Status.DISK_ERASING:
+        machine.pending = []
+
+
+def seconds(region: Region, name: str) -> float:
+    """Return how long something takes here, usually."""
+    return region.clock.scaled(region.scenario.durations[name])
+
+
+def _duration(region: Region, fate: NodeFate, name: str) -> float:
+    if fate.seconds is not None:
+        return region.clock.scaled(fate.seconds)
+    return seconds(region, name) * (_SLOW_FACTOR if fate.outcome is NodeOutcome.SLOW else 1)
+
+
+def _end(moment: float, cause: str, status: Status, *, stays_on: bool) -> Change:
+    return Change(moment, cause, status=status, power=None if stays_on else "off")
+
+
+def _fail_without_bmc(region: Region, machine: Machine, now: float, status: Status) -> None:
+    moment = now + seconds(region, "power")
+    machine.schedule(Change(moment, "power", status=status, text=_NO_BMC))
+
+
+def _fail_of_silence(region: Region, machine: Machine, start: float, status: Status) -> None:
+    moment = start + seconds(region, "node_timeout")
+    text = "nothing was heard of it for too long"
+    machine.schedule(Change(moment, "node_timeout", status=status, power="off", text=text))

@@ -1,0 +1,82 @@
+"""The whole simulator: its parts put together, and a port to reach them by."""
+
+import threading
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from shipyard_simulators.clock import Clock
+from shipyard_simulators.events import EventLog
+from shipyard_simulators.maas.accounts import Account, Accounts
+from shipyard_simulators.maas.app import create_app
+from shipyard_simulators.maas.furnishing import furnish
+from shipyard_simulators.maas.region import Region
+from shipyard_simulators.maas.site import MachineSeed
+from shipyard_simulators.scenario import Scenario
+from shipyard_simulators.server import Simulated, in_thread
+
+_LOOK_EVERY = 0.1
+
+
+class Simulator(Simulated):
+    """A MAAS over simulated machines, listening on this machine from the start; ``serve`` answers.
+
+    ``machines``: those of the site; the scenario may name more. ``accounts``: who may come in, the first of them
+    owns what belongs to somebody from the start; None lets in any key. ``time_scale``: seconds that a nominal second
+    takes; ``clock`` replaces it, and its time. ``state``: a file that the region is kept in over a restart.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario | None = None,
+        *,
+        machines: Sequence[MachineSeed] = (),
+        accounts: Sequence[Account] = (),
+        time_scale: float = 1.0,
+        port: int = 0,
+        log_file: Path | None = None,
+        state: Path | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        clock = clock or Clock(time_scale)
+        log = EventLog(log_file)
+        self._region = Region(scenario or Scenario(), clock, Accounts(accounts), log, state=state)
+        furnish(self._region, machines)
+        self._stopped = threading.Event()
+        self._time = threading.Thread(target=self._look, name="maas simulator, time", daemon=True)
+        # A body without a type is another thing than one of a type that is no form.
+        super().__init__(create_app(self._region, clock, log), port, log, untyped="")
+
+    def requests(self) -> list[dict[str, Any]]:
+        """Return every request so far, as the log has it."""
+        return [each for each in self._log.events() if each["event"] == "request"]
+
+    def history(self) -> list[dict[str, Any]]:
+        """Return every change of every machine so far, in the order of time."""
+        return list(self._region.read(lambda: list(self._region.history)))
+
+    def events(self) -> list[dict[str, Any]]:
+        """Return the log so far: requests and changes of machines, in the order in which they were written."""
+        return list(self._region.read(self._log.events))
+
+    def _begin(self) -> None:
+        self._time.start()
+
+    def _end(self) -> None:
+        self._stopped.set()
+        # Its last look must not fall into the time of a successor with the same file.
+        self._time.join()
+
+    def _look(self) -> None:
+        """Let what falls due be logged and kept also while nobody asks."""
+        while not self._stopped.wait(_LOOK_EVERY):
+            self._region.read(lambda: None)
+
+    def _close(self) -> None:
+        self._stopped.set()
+
+
+def running(scenario: Scenario | None = None, **options: Any) -> AbstractContextManager[Simulator]:
+    """Run a simulator in a thread of this process while the block lasts; options are those of Simulator."""
+    return in_thread(Simulator(scenario, **options))

@@ -1,0 +1,61 @@
+"""A number for each request, that the changes it causes refer to, and places for a few requests at a time."""
+
+import itertools
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from shipyard_simulators.clock import Clock
+from shipyard_simulators.server import Application
+
+NUMBER, USER, OPERATION = "simulator.number", "simulator.user", "simulator.operation"
+"""Where the environment of a request holds its number, who asked, and for what."""
+
+_WAITED, _SECONDS, _AT_ONCE = "simulator.waited", "simulator.seconds", "simulator.at_once"
+
+
+class Turnstile:
+    """A WSGI application around the whole service. Requests to the simulator itself pass at once.
+
+    ``places``: how many requests are served at once at the moment of asking; all others wait for their turn.
+    ``first``: the number of the first request, beyond those that a former run gave.
+    """
+
+    def __init__(self, application: Application, clock: Clock, *, places: Callable[[], int], first: int) -> None:
+        self._application = application
+        self._clock, self._places = clock, places
+        self._numbers = itertools.count(first)
+        self._served = 0
+        self._changed = threading.Condition()
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Pass the request on when there is room for it, and note how long that and its answer took."""
+        if environ.get("PATH_INFO", "").startswith("/simulator"):
+            return self._application(environ, start_response)
+        came = self._clock.now()
+        with self._changed:
+            environ[NUMBER] = next(self._numbers)
+            self._changed.wait_for(lambda: self._served < self._places())
+            self._served += 1
+            environ[_AT_ONCE] = self._served
+        begun = self._clock.now()
+        environ[_WAITED] = round(begun - came, 6)
+        try:
+            return self._application(environ, start_response)
+        finally:
+            with self._changed:
+                self._served -= 1
+                self._changed.notify_all()
+            environ[_SECONDS] = round(self._clock.now() - begun, 6)
+
+
+def passage(environ: Mapping[str, Any]) -> Mapping[str, object]:
+    """Return what the log of requests is to say of one that has passed."""
+    return {
+        "number": environ[NUMBER],
+        "operation": environ.get(OPERATION),
+        "user": environ.get(USER),
+        "waited": environ[_WAITED],
+        "seconds": environ[_SECONDS],
+        "at_once": environ[_AT_ONCE],
+    }

@@ -1,0 +1,66 @@
+"""The log of requests: one event each, when its answer is ready or it has gone wrong."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from shipyard_simulators.clock import Clock
+from shipyard_simulators.events import EventLog
+from shipyard_simulators.fates import FaultAction
+from shipyard_simulators.server import Application
+
+EVENT = "request"
+
+_FAULT = "simulator.fault"
+
+
+def note_fault(environ: dict[str, Any], action: FaultAction) -> None:
+    """Leave a word for the log in the request that it is mistreated."""
+    environ[_FAULT] = action.value
+
+
+def _nothing(_environ: Mapping[str, Any]) -> Mapping[str, object]:
+    return {}
+
+
+class RequestLog:
+    """A WSGI application around the whole service. Requests to the simulator itself are not logged.
+
+    ``also``: what else is to be written down of a request that has been served.
+    """
+
+    def __init__(
+        self,
+        application: Application,
+        clock: Clock,
+        log: EventLog,
+        *,
+        also: Callable[[Mapping[str, Any]], Mapping[str, object]] = _nothing,
+    ) -> None:
+        self._application = application
+        self._clock, self._log, self._also = clock, log, also
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Pass the request on, and write down what became of it."""
+        path = environ.get("PATH_INFO", "")
+        if path.startswith("/simulator"):
+            return self._application(environ, start_response)
+        statuses: list[str] = []
+
+        def started(status: str, headers: Any, exc_info: Any = None) -> Any:
+            statuses.append(status)
+            return start_response(status, headers, exc_info) if exc_info else start_response(status, headers)
+
+        try:
+            return self._application(environ, started)
+        finally:
+            self._log.write(
+                self._clock.now(),
+                EVENT,
+                method=environ["REQUEST_METHOD"],
+                path=path,
+                query=environ.get("QUERY_STRING", ""),
+                bytes=int(environ.get("CONTENT_LENGTH") or 0),
+                status=int(statuses[-1][:3]) if statuses else None,
+                fault=environ.get(_FAULT),
+                **self._also(environ),
+            )

@@ -1,0 +1,336 @@
+"""A scenario: how long things take, which node fails where, and when the service itself misbehaves.
+
+One file serves every simulator of a stack; each reads what concerns it. A scenario is taken as a whole or refused
+with every fault at once. ``seconds`` are nominal: a simulator multiplies them by its time scale.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from fnmatch import fnmatchcase
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import yaml
+
+from shipyard_simulators.fates import (
+    Expectation,
+    ExpectedGroup,
+    FaultAction,
+    NodeFate,
+    NodeOutcome,
+    NodeRule,
+    RegionTraits,
+    ServiceFault,
+    TaskFate,
+    TaskOutcome,
+)
+from shipyard_simulators.scenario_reader import Reader, UniqueKeyLoader
+
+SCENARIOS = Path(__file__).parent / "scenarios"
+
+MACHINE_DURATIONS: Mapping[str, float] = MappingProxyType(
+    {
+        # Steps of a machine in MAAS that no task of Drydock is named for.
+        "power": 2,
+        "test_machines": 15,
+        "quick_erase": 25,
+        "full_erase": 1000,
+        "release_machines": 5,
+        # MAAS's own limits, as it has them.
+        "node_timeout": 1800,
+        "deploy_timeout": 3600,
+        "release_timeout": 300,
+        # In Kubernetes: until a machine is a node, and from then on until it is ready.
+        "join_nodes": 30,
+        "ready_nodes": 10,
+    }
+)
+
+DURATIONS: Mapping[str, float] = MappingProxyType(
+    {
+        "validate_design": 1,
+        "verify_site": 5,
+        "prepare_site": 10,
+        "verify_nodes": 5,
+        "prepare_nodes": 60,
+        "deploy_nodes": 90,
+        "destroy_nodes": 30,
+        "relabel_nodes": 5,
+        # A real Drydock looks at its queue every 10 s; two keep a demonstration brisk.
+        "poll_interval": 2,
+        **MACHINE_DURATIONS,
+    }
+)
+
+QUIRKS: Mapping[str, bool] = MappingProxyType(
+    {
+        # What every real Drydock does, whatever the site: on unless a scenario says otherwise.
+        "success_of_nothing": True,
+        "stuck_in_running": True,
+        "empty_answer_for_unreadable_design": True,
+        # What it makes of a node that fails: off, so that a failing node is plainly one.
+        "both_lists": False,
+        "neither_list": False,
+        "failed_commissioning_is_success": False,
+        "failed_erase_is_success": False,
+    }
+)
+
+
+MACHINE_STATUSES = (
+    "New",
+    "Commissioning",
+    "Failed commissioning",
+    "Testing",
+    "Failed testing",
+    "Ready",
+    "Allocated",
+    "Deploying",
+    "Deployed",
+    "Failed deployment",
+    "Releasing",
+    "Releasing failed",
+    "Failed disk erasing",
+    "Broken",
+)
+"""The words of MAAS for the machines that a site may start with."""
+
+
+class ScenarioInvalid(ValueError):
+    """A scenario that cannot be played; ``faults`` names everything that is wrong with it."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = tuple(faults)
+
+
+_ENDS = (NodeOutcome.OK, NodeOutcome.FAIL, NodeOutcome.NEVER, NodeOutcome.SLOW)
+
+PHASES: Mapping[str, tuple[NodeOutcome, ...]] = MappingProxyType(
+    {
+        "prepare": (*_ENDS, NodeOutcome.BOTH_LISTS, NodeOutcome.NEITHER_LIST, NodeOutcome.FALSE_SUCCESS),
+        "deploy": (*_ENDS, NodeOutcome.BOTH_LISTS, NodeOutcome.NEITHER_LIST, NodeOutcome.REFUSE),
+        "destroy": (
+            NodeOutcome.OK,
+            NodeOutcome.FAIL,
+            NodeOutcome.NEVER,
+            NodeOutcome.SLOW,
+            NodeOutcome.FALSE_SUCCESS,
+        ),
+        # Only in MAAS: what becomes of a machine in its single steps.
+        "test": _ENDS,
+        "erase": _ENDS,
+        "release": (*_ENDS, NodeOutcome.REFUSE),
+        "delete": (NodeOutcome.OK, NodeOutcome.REFUSE),
+        "bmc": (*_ENDS, NodeOutcome.FLAPS),
+        # Only in Ironic, which has a state for each of them.
+        "verify": _ENDS,
+        "inspect": _ENDS,
+        "clean": (*_ENDS, NodeOutcome.HOLD),
+        "agent": (*_ENDS, NodeOutcome.HOLD),
+        # Only in Kubernetes: whether a machine becomes a node, and whether that is ready.
+        "join": (NodeOutcome.OK, NodeOutcome.NEVER, NodeOutcome.SLOW),
+        "ready": (NodeOutcome.OK, NodeOutcome.NEVER, NodeOutcome.SLOW, NodeOutcome.FLAPS),
+    }
+)
+
+# The other two are only for those who speak to the simulator while it runs.
+_FAULT_ACTIONS: Mapping[str, FaultAction] = MappingProxyType(
+    {action.value: action for action in FaultAction if action not in (FaultAction.TRUNCATE, FaultAction.PAUSE)}
+)
+
+# A node may carry its fate in its name, so that a test or a demonstration needs no scenario at all.
+_NAMED_FATES: tuple[tuple[str, str, NodeOutcome], ...] = tuple(
+    (f"{word}-{phase}", phase, outcome)
+    for phase in (
+        "prepare",
+        "deploy",
+        "test",
+        "erase",
+        "release",
+        "delete",
+        "bmc",
+        "verify",
+        "inspect",
+        "clean",
+        "agent",
+        "join",
+        "ready",
+    )
+    for word, outcome in (
+        ("fails", NodeOutcome.FAIL),
+        ("slow", NodeOutcome.SLOW),
+        ("never", NodeOutcome.NEVER),
+        ("refuses", NodeOutcome.REFUSE),
+        ("flaps", NodeOutcome.FLAPS),
+        ("holds", NodeOutcome.HOLD),
+    )
+    if outcome in PHASES[phase] and (phase, outcome) != ("deploy", NodeOutcome.REFUSE)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Everything that can go wrong, and when; the default is a site where nothing does."""
+
+    name: str = "calm"
+    description: str = ""
+    durations: Mapping[str, float] = field(default_factory=lambda: DURATIONS)
+    nodes: tuple[NodeRule, ...] = ()
+    machines: Mapping[str, str] = field(default_factory=dict)
+    tasks: Mapping[str, TaskFate] = field(default_factory=dict)
+    quirks: Mapping[str, bool] = field(default_factory=lambda: QUIRKS)
+    service: tuple[ServiceFault, ...] = ()
+    region: RegionTraits = field(default_factory=RegionTraits)
+    seed: int = 0
+    expect: Expectation | None = None
+
+    def node_fate(self, node: str, phase: str) -> NodeFate:
+        """Return what becomes of the node in the phase: the first rule that speaks of it, else the node's name."""
+        for rule in self.nodes:
+            if phase in rule.fates and fnmatchcase(node, rule.pattern):
+                return rule.fates[phase]
+        for mark, named_phase, outcome in _NAMED_FATES:
+            if named_phase == phase and mark in node:
+                return NodeFate(outcome)
+        return NodeFate(NodeOutcome.OK)
+
+    def task_fate(self, action: str) -> TaskFate:
+        """Return what becomes of the tasks of the action."""
+        return self.tasks.get(action, TaskFate(TaskOutcome.OK))
+
+
+def load_scenario(name_or_file: str) -> Scenario:
+    """Read a scenario that ships with Shipyard, by its name, or any other, by its file; raise ScenarioInvalid."""
+    path = SCENARIOS / f"{name_or_file}.yaml"
+    if "/" in name_or_file or name_or_file.endswith((".yaml", ".yml")):
+        path = Path(name_or_file)
+    elif name_or_file not in scenario_names():
+        known = ", ".join(scenario_names())
+        raise ScenarioInvalid([f"there is no scenario named {name_or_file!r}; known are {known}, or give a file"])
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as cause:
+        raise ScenarioInvalid([f"{path} cannot be read: {cause}"]) from cause
+    return parse_scenario(text, default_name=path.stem)
+
+
+def scenario_names() -> list[str]:
+    """Return the names of the scenarios that ship with Shipyard, sorted."""
+    return sorted(path.stem for path in SCENARIOS.glob("*.yaml"))
+
+
+def parse_scenario(text: str, *, default_name: str = "unnamed") -> Scenario:
+    """Return the scenario of a YAML text, or raise ScenarioInvalid with every fault."""
+    try:
+        content: Any = yaml.load(text, Loader=UniqueKeyLoader)  # noqa: S506  (it is a SafeLoader)
+    except (yaml.YAMLError, RecursionError, ValueError) as cause:
+        raise ScenarioInvalid([f"not YAML that can be read: {' '.join(str(cause).split())}"]) from cause
+    reader = Reader(content if content is not None else {})
+    scenario = _read(reader, default_name)
+    if reader.faults:
+        raise ScenarioInvalid(reader.faults)
+    return scenario
+
+
+def _read(root: Reader, default_name: str) -> Scenario:
+    root.only(*(part.name for part in fields(Scenario)))
+    durations = root.child("durations")
+    durations.only(*DURATIONS)
+    quirks = root.child("quirks")
+    quirks.only(*QUIRKS)
+    machines, statuses = root.child("machines"), {status: status for status in MACHINE_STATUSES}
+    tasks = root.child("tasks")
+    actions = [each for each in DURATIONS if each != "poll_interval" and each not in MACHINE_DURATIONS]
+    tasks.only(*actions)
+    return Scenario(
+        name=root.text("name") or default_name,
+        description=root.text("description"),
+        durations={**DURATIONS} | {key: durations.number(key, least=0) or 0.0 for key in durations},
+        nodes=tuple(_read_rule(pattern, rule) for pattern, rule in root.child("nodes").children()),
+        machines={node: machines.choice(node, statuses) or "" for node in machines},
+        tasks={action: _read_task(tasks, action) for action in tasks if action in actions},
+        quirks={**QUIRKS} | {key: quirks.flag(key) for key in quirks},
+        service=tuple(_read_fault(fault) for fault in root.items("service")),
+        region=_read_region(root.child("region")),
+        seed=root.whole("seed", least=None) or 0,
+        expect=_read_expectation(root.child("expect")) if "expect" in root else None,
+    )
+
+
+def _read_rule(pattern: str, rule: Reader) -> NodeRule:
+    rule.only(*PHASES, "reason", "seconds", "times")
+    reason, seconds = rule.text("reason"), rule.number("seconds", least=0)
+    times = rule.whole("times", least=1)
+    fates = {}
+    for phase, allowed in PHASES.items():
+        outcome = rule.choice(phase, {outcome.value: outcome for outcome in allowed})
+        if outcome is not None:
+            fates[phase] = NodeFate(outcome, reason, seconds, times)
+    if not set(PHASES) & set(rule):
+        rule.fault(f"says nothing of any phase ({', '.join(PHASES)})")
+    return NodeRule(pattern, fates)
+
+
+def _read_task(tasks: Reader, action: str) -> TaskFate:
+    outcomes = {outcome.value: outcome for outcome in TaskOutcome}
+    if action != "prepare_site":
+        del outcomes["partial"]  # only prepare_site has steps that can fail without the others
+    if not tasks.is_mapping(action):
+        return TaskFate(tasks.choice(action, outcomes) or TaskOutcome.OK)
+    task = tasks.child(action)
+    task.only("outcome", "reason", "seconds")
+    return TaskFate(
+        task.choice("outcome", outcomes) or TaskOutcome.OK,
+        task.text("reason"),
+        task.number("seconds", least=0),
+    )
+
+
+def _read_region(region: Reader) -> RegionTraits:
+    region.only("requests_at_once", "deployments_at_once", "erase_on_release", "filters_of_old_releases")
+    return RegionTraits(
+        requests_at_once=region.whole("requests_at_once", least=1) or RegionTraits().requests_at_once,
+        deployments_at_once=region.whole("deployments_at_once", least=1),
+        erase_on_release="erase_on_release" in region and region.flag("erase_on_release"),
+        filters_of_old_releases="filters_of_old_releases" in region and region.flag("filters_of_old_releases"),
+    )
+
+
+def _read_fault(fault: Reader) -> ServiceFault:
+    action = read_fault_action(fault, _FAULT_ACTIONS)
+    if "status" in fault and "error" not in action.value:
+        fault.fault(f"has a status, but {action.value} sends no answer of its own")
+    return read_service_fault(fault, action)
+
+
+def read_fault_action(fault: Reader, actions: Mapping[str, FaultAction]) -> FaultAction:
+    """Return the action of a service fault, one of those given by their words, and note keys that are not known."""
+    fault.only("method", "path", "status", "action", "probability", "seconds", "first")
+    return fault.choice("action", actions) or FaultAction.ERROR
+
+
+def read_service_fault(fault: Reader, action: FaultAction) -> ServiceFault:
+    """Return a service fault with the action that was read before."""
+    seconds = fault.number("seconds", least=0)
+    probability = fault.number("probability", least=0, most=1)
+    return ServiceFault(
+        method=(fault.text("method") or "*").upper(),
+        path=fault.text("path") or "*",
+        action=action,
+        status=fault.whole("status", least=400, most=599) or 500,
+        seconds=600 if seconds is None else seconds,
+        probability=1 if probability is None else probability,
+        first=fault.whole("first", least=1),
+    )
+
+
+def _read_expectation(expect: Reader) -> Expectation:
+    words = {"success": "success", "failed": "failed"}
+    expect.only("verdict", "groups")
+    groups = {}
+    for name, group in expect.child("groups").children():
+        group.only("status", "reason")
+        groups[name] = ExpectedGroup(group.choice("status", words, required=True) or "", group.text("reason") or None)
+    return Expectation(expect.choice("verdict", words, required=True) or "", groups)

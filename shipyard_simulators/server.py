@@ -1,0 +1,144 @@
+"""A small threaded HTTP server for a simulator: one thread a connection, silent, on this machine only."""
+
+import io
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from socketserver import TCPServer, ThreadingMixIn
+from types import TracebackType
+from typing import IO, Any, Self, TypeVar, cast
+from wsgiref.simple_server import ServerHandler, WSGIRequestHandler, WSGIServer
+
+from shipyard_simulators.events import EventLog
+
+Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+HOST = "127.0.0.1"
+
+
+class Server(ThreadingMixIn, WSGIServer):
+    """Listens on a port of this machine; port 0 takes a free one.
+
+    ``untyped``: what a body without a Content-Type is taken for; the default is that of wsgiref.
+    """
+
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+
+    def __init__(self, application: Application, port: int, *, untyped: str = "text/plain") -> None:
+        super().__init__((HOST, port), _RequestHandler)
+        self.untyped = untyped
+        self.set_app(application)
+
+    @property
+    def url(self) -> str:
+        """Where the server listens."""
+        return f"http://{HOST}:{self.server_port}"
+
+    def server_bind(self) -> None:
+        """Bind without asking DNS for the name of this machine, which can take seconds."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = HOST, self.server_address[1]
+        self.setup_environ()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of clients that went away; everything else is a fault of ours and is shown."""
+        if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
+
+
+class Simulated:
+    """A peer that listens on a port of this machine from the start, answers while it serves, and keeps a log.
+
+    A peer of which something goes on by itself begins that in ``_begin``, ends it in ``_end``, and lets go of what it
+    holds in ``_close``.
+    """
+
+    def __init__(self, application: Application, port: int, log: EventLog, *, untyped: str = "text/plain") -> None:
+        self._server = Server(application, port, untyped=untyped)
+        self._log = log
+
+    @property
+    def url(self) -> str:
+        """Where it listens, without the path of the API."""
+        return self._server.url
+
+    def serve(self) -> None:
+        """Answer requests until ``stop`` is called from another thread."""
+        self._begin()
+        # The interval only says how soon stop is noticed.
+        self._server.serve_forever(poll_interval=0.05)
+
+    def stop(self) -> None:
+        """End ``serve``; to be called once, from another thread."""
+        self._server.shutdown()
+        self._end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self._server.server_close()
+        self._close()
+        self._log.close()
+
+    def _begin(self) -> None:
+        """Begin what goes on by itself."""
+
+    def _end(self) -> None:
+        """End it."""
+
+    def _close(self) -> None:
+        """Let go of what is held, also of a peer that was never served or never stopped."""
+
+
+Served = TypeVar("Served", bound=Simulated)
+
+
+@contextmanager
+def in_thread(simulator: Served) -> Iterator[Served]:
+    """Run a simulator in a thread of this process while the block lasts."""
+    with simulator:
+        thread = threading.Thread(target=simulator.serve, name="simulator")
+        thread.start()
+        try:
+            yield simulator
+        finally:
+            simulator.stop()
+            thread.join()
+
+
+class _RequestHandler(WSGIRequestHandler):
+    server: Server
+    timeout = 60  # a connection that never sends its request does not hold a thread for ever
+
+    def handle(self) -> None:
+        self.raw_requestline = self.rfile.readline(65_537)
+        if len(self.raw_requestline) > 65_536:
+            self.requestline, self.request_version, self.command = "", "", ""
+            self.send_error(414)
+            return
+        if not self.parse_request():
+            return
+        # The whole body is read first: an answer sent before it would be lost with the reset of the connection.
+        length = self.headers.get("Content-Length", "0")
+        body = self.rfile.read(int(length)) if length.isdecimal() else b""
+        handler = ServerHandler(
+            io.BytesIO(body), cast("IO[bytes]", self.wfile), self.get_stderr(), self.get_environ(), multithread=True
+        )
+        handler.request_handler = self  # type: ignore[attr-defined]  # the way wsgiref itself hands it over
+        handler.run(self.server.get_app())  # type: ignore[arg-type]  # it was set at the start
+
+    def get_environ(self) -> dict[str, Any]:
+        """Return the environment of the request."""
+        environ = super().get_environ()
+        if "Content-Type" not in self.headers:
+            environ["CONTENT_TYPE"] = self.server.untyped
+        return environ
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Stay silent: what matters is in the event log."""
