@@ -19,8 +19,8 @@ from api_page import api_page
 from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.site_parts import Designs, Patience, Systems
 from shipyard_api.adapters.oslo_policy import policy
-from shipyard_api.api import errors
-from shipyard_api.api.app import Collaborators, routes
+from shipyard_api.api.airship import errors
+from shipyard_api.api.airship.app import Collaborators, routes
 from shipyard_api.cli.main import shipyard
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.policy import default_roles

@@ -31,7 +31,7 @@ from shipyard_api.adapters.promenade.design_validation import PromenadeValidatio
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.adapters.sealed.seals import FernetSeals
-from shipyard_api.api.app import Collaborators, create_app
+from shipyard_api.api.airship.app import Collaborators, create_app
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import Invalid, NotFound, ShipyardError

@@ -1,1 +1,1 @@
-"""The REST face: one module per noun, app.py is the route table."""
+"""The REST API: `http` is common to every dialect, each other folder is one dialect."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 import shipyard_api.bootstrap  # noqa: F401  # imports every module that can define an error
-from shipyard_api.api.errors import TABLE, lookup
+from shipyard_api.api.airship.errors import TABLE, lookup
 from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.state.errors import StoreUnavailable

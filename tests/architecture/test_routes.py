@@ -10,8 +10,8 @@ from falcon.testing import TestClient
 from jsonschema import Draft202012Validator
 
 from shipyard_api import bootstrap
-from shipyard_api.api import app as app_module
-from shipyard_api.api.auth import Guarded
+from shipyard_api.api.airship import app as app_module
+from shipyard_api.api.http.authentication import Guarded
 from shipyard_api.domain.actions import ActionName, RunState, StepState
 from shipyard_api.domain.documents import BufferMode, Version
 from shipyard_api.domain.facts import GroupStatus, Phase, PhaseStatus, Reason

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from shipyard_api import bootstrap
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.api.rendered_actions import BATCH, RenderedActions, listed
+from shipyard_api.api.airship.rendered_actions import BATCH, RenderedActions, listed
 from shipyard_api.domain.actions import ActionId, ActionName, Control, RunState, StepId, StepState
 from shipyard_api.domain.facts import (
     AttemptFailed,

@@ -4,7 +4,7 @@ import falcon
 import pytest
 from falcon.testing import TestClient
 
-from shipyard_api.api.security_headers import SecurityHeaders
+from shipyard_api.api.http.security_headers import SecurityHeaders
 from tests.integration.api import description
 from tests.integration.api.wire import Site
 

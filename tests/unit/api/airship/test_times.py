@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shipyard_api.api.times import moment, since
+from shipyard_api.api.airship.times import moment, since
 
 DAY = datetime(2026, 11, 21, tzinfo=UTC)
 MOMENTS = {

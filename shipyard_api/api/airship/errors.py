@@ -7,7 +7,8 @@ from typing import Any
 
 import falcon
 
-from shipyard_api.api.statuses import error_status, messages
+from shipyard_api.api.airship.statuses import error_status, messages
+from shipyard_api.api.http.errors import InvalidFormat
 from shipyard_api.domain import errors
 from shipyard_api.domain.findings import Finding
 from shipyard_api.ports.documents import SecretsLocked
@@ -16,10 +17,6 @@ from shipyard_api.ports.identity import PolicyBroken
 from shipyard_api.ports.state.errors import StoreUnavailable
 
 LOG = logging.getLogger(__name__)
-
-
-class InvalidFormat(errors.Invalid):
-    """The body cannot be read as what it should be."""
 
 
 class BrokenDesign(errors.ShipyardError):

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import falcon
 
-from shipyard_api.api.errors import InvalidFormat
+from shipyard_api.api.http.errors import InvalidFormat
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.errors import Invalid, TooLarge
 from shipyard_api.ports.schemas import Schemas

@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 import falcon
 
-from shipyard_api.api.auth import Policy
-from shipyard_api.api.nodes import group_entity, node_entity, phase_entity
-from shipyard_api.api.times import zulu
+from shipyard_api.api.airship.action_nodes import group_entity, node_entity, phase_entity
+from shipyard_api.api.airship.times import zulu
+from shipyard_api.api.http.authentication import Policy
 from shipyard_api.domain.actions import lifecycle
 from shipyard_api.domain.facts import GroupStatus
 from shipyard_api.domain.nodes import NodeStatus

@@ -5,8 +5,8 @@ from typing import Any
 
 import falcon
 
-from shipyard_api.api.auth import require
-from shipyard_api.api.reading import boolean, one_of
+from shipyard_api.api.http.authentication import require
+from shipyard_api.api.http.reading import boolean, one_of
 from shipyard_api.domain.documents import RenderedDocument, StoredDocument, Version
 from shipyard_api.domain.errors import Invalid
 from shipyard_api.yaml_stream import write_documents

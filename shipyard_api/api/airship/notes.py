@@ -5,9 +5,10 @@ from typing import Any, ClassVar
 
 import falcon
 
-from shipyard_api.api.auth import Policy, require
-from shipyard_api.api.errors import DetailsOutOfReach, InvalidFormat
-from shipyard_api.api.times import with_offset
+from shipyard_api.api.airship.errors import DetailsOutOfReach
+from shipyard_api.api.airship.times import with_offset
+from shipyard_api.api.http.authentication import Policy, require
+from shipyard_api.api.http.errors import InvalidFormat
 from shipyard_api.domain.notes import LENGTH, Note
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.usecases.read_notes import ReadNotes

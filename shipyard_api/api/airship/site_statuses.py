@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import falcon
 
-from shipyard_api.api.auth import Policy
+from shipyard_api.api.http.authentication import Policy
 from shipyard_api.domain.errors import Invalid
 from shipyard_api.usecases.nodes import statuses as site_statuses
 from shipyard_api.usecases.nodes.statuses import StatusKind

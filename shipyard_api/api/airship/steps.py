@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import falcon
 
-from shipyard_api.api import step_views
-from shipyard_api.api.action_views import shown_steps
-from shipyard_api.api.auth import Policy
-from shipyard_api.api.notes import shown as shown_notes
-from shipyard_api.api.reading import integer
+from shipyard_api.api.airship import step_views
+from shipyard_api.api.airship.action_views import shown_steps
+from shipyard_api.api.airship.notes import shown as shown_notes
+from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.reading import integer
 from shipyard_api.domain.errors import Invalid, NotFound
 from shipyard_api.domain.log_lines import log_line
 from shipyard_api.domain.notes import LENGTH, Line

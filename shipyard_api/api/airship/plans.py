@@ -4,10 +4,11 @@ from typing import Any, ClassVar
 
 import falcon
 
-from shipyard_api.api.auth import Policy
-from shipyard_api.api.errors import InvalidFormat, lookup
-from shipyard_api.api.reading import action_name, boolean, read_checked
-from shipyard_api.api.statuses import messages
+from shipyard_api.api.airship.errors import lookup
+from shipyard_api.api.airship.statuses import messages
+from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.errors import InvalidFormat
+from shipyard_api.api.http.reading import action_name, boolean, read_checked
 from shipyard_api.domain.documents import Version
 from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.domain.modes import Mode

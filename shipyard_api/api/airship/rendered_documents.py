@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import falcon
 
-from shipyard_api.api.auth import Policy, may
-from shipyard_api.api.documents import YAML, as_yaml, version_of, wants_clear_text
-from shipyard_api.api.errors import BrokenDesign
-from shipyard_api.api.reading import integer
+from shipyard_api.api.airship.documents import YAML, as_yaml, version_of, wants_clear_text
+from shipyard_api.api.airship.errors import BrokenDesign
+from shipyard_api.api.http.authentication import Policy, may
+from shipyard_api.api.http.reading import integer
 from shipyard_api.domain.documents import Query, Rendering, Revision
 from shipyard_api.domain.errors import NotFound
 from shipyard_api.usecases.configdocs.read import NotRendered, ReadConfigdocs

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import falcon
 import yaml
 
-from shipyard_api.api.auth import Policy
+from shipyard_api.api.http.authentication import Policy
 from shipyard_api.usecases.actions.describe import DescribeAction
 
 

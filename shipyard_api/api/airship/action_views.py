@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from shipyard_api.api.notes import shown as shown_notes
-from shipyard_api.api.times import with_offset, without_zone, zulu
+from shipyard_api.api.airship.notes import shown as shown_notes
+from shipyard_api.api.airship.times import with_offset, without_zone, zulu
 from shipyard_api.domain.actions import BARE_GROUPS, ENDED, RunState, StepState, group_state, lifecycle
 from shipyard_api.domain.notes import Note
 from shipyard_api.ports.state.actions import ActionRecord, CommandRecord, StepRecord

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import falcon
 
-from shipyard_api.api.auth import Policy
+from shipyard_api.api.http.authentication import Policy
 from shipyard_api.usecases.read_validations import ReadValidations, Validation
 
 

@@ -2,7 +2,7 @@
 
 import falcon
 
-from shipyard_api.api.methods import WRITES
+from shipyard_api.api.http.methods import WRITES
 from shipyard_api.usecases.callers.limit_writes import LimitWrites
 
 

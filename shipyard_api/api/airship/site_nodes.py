@@ -4,10 +4,10 @@ from typing import Any, ClassVar
 
 import falcon
 
-from shipyard_api.api.auth import Policy
-from shipyard_api.api.nodes import MOST, name_of_node, node_entity, phase_entity
-from shipyard_api.api.reading import whole_number, words
-from shipyard_api.api.times import zulu
+from shipyard_api.api.airship.action_nodes import MOST, name_of_node, node_entity, phase_entity
+from shipyard_api.api.airship.times import zulu
+from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.reading import whole_number, words
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.ports.state.nodes import LastNodeRecord, NodeChange, NodePast
 from shipyard_api.usecases.nodes.list import ListNodes

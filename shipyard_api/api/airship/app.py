@@ -6,16 +6,15 @@ from typing import Any
 
 import falcon
 
-from shipyard_api.api import (
+from shipyard_api.api.airship import (
+    action_nodes,
     actions,
     configdocs,
-    designs,
     differences,
     errors,
-    health,
-    nodes,
     notes,
     plans,
+    rendered_documents,
     reports,
     site_nodes,
     site_statuses,
@@ -23,12 +22,13 @@ from shipyard_api.api import (
     validations,
     workflows,
 )
-from shipyard_api.api.audit import Audit
-from shipyard_api.api.auth import Authentication
-from shipyard_api.api.rendered_actions import RenderedActions
-from shipyard_api.api.request_context import RequestContextMiddleware
-from shipyard_api.api.security_headers import SecurityHeaders
-from shipyard_api.api.write_limit import WriteLimit
+from shipyard_api.api.airship.rendered_actions import RenderedActions
+from shipyard_api.api.http import health
+from shipyard_api.api.http.audit import Audit
+from shipyard_api.api.http.authentication import Authentication
+from shipyard_api.api.http.request_context import RequestContextMiddleware
+from shipyard_api.api.http.security_headers import SecurityHeaders
+from shipyard_api.api.http.write_limit import WriteLimit
 from shipyard_api.ports.identity import Identities, Policy
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.usecases.actions.control import ControlAction
@@ -87,9 +87,9 @@ def routes(own: Collaborators) -> dict[str, Any]:
         f"{v1}/health": health.Health(),
         f"{v1}/configdocs": differences.ConfigdocsStatus(read),
         f"{v1}/configdocs/{{collection_id}}": configdocs.Collection(own.load_configdocs, read, own.design_bytes),
-        f"{v1}/renderedconfigdocs": designs.RenderedConfigdocs(read),
+        f"{v1}/renderedconfigdocs": rendered_documents.RenderedConfigdocs(read),
         f"{v1}/commitconfigdocs": configdocs.Commit(own.commit_configdocs),
-        f"{v1}/revisions/{{revision}}/rendered-documents": designs.RevisionDesign(read),
+        f"{v1}/revisions/{{revision}}/rendered-documents": rendered_documents.RevisionDesign(read),
         f"{v1}/actions": actions.Actions(
             own.create_action, own.list_actions, own.read_notes, own.schemas, rendered, own.json_bytes
         ),
@@ -98,8 +98,8 @@ def routes(own: Collaborators) -> dict[str, Any]:
         f"{v1}/actions/{{action_id}}/steps/{{step_id}}": steps.Step(describe, own.read_notes),
         f"{v1}/actions/{{action_id}}/steps/{{step_id}}/logs": steps.StepLogs(own.read_logs),
         f"{v1}/actions/{{action_id}}/validations/{{validation_id}}": validations.ActionValidation(own.read_validations),
-        f"{v1}/actions/{{action_id}}/groups": nodes.Groups(describe),
-        f"{v1}/actions/{{action_id}}/nodes": nodes.Nodes(describe),
+        f"{v1}/actions/{{action_id}}/groups": action_nodes.Groups(describe),
+        f"{v1}/actions/{{action_id}}/nodes": action_nodes.Nodes(describe),
         f"{v1}/actions/{{action_id}}/report": reports.Report(own.report_action),
         f"{v1}/plans": plans.Plans(own.plan_site, own.schemas, own.json_bytes),
         f"{v1}/notedetails/{{note_id}}": notes.NoteDetails(own.read_notes),

@@ -6,15 +6,15 @@ from typing import Any, ClassVar
 
 import falcon
 
-from shipyard_api.api.action_views import command_entity, entity, posted, verdict
-from shipyard_api.api.auth import Policy, require
-from shipyard_api.api.paging import link_next, wanted_actions
-from shipyard_api.api.reading import action_name, boolean, read_checked
-from shipyard_api.api.rendered_actions import RenderedActions, listed
-from shipyard_api.api.request_context import note_created
-from shipyard_api.api.statuses import messages
-from shipyard_api.api.times import since, zulu
-from shipyard_api.api.validations import entity as validation_entity
+from shipyard_api.api.airship.action_views import command_entity, entity, posted, verdict
+from shipyard_api.api.airship.paging import link_next, wanted_actions
+from shipyard_api.api.airship.rendered_actions import RenderedActions, listed
+from shipyard_api.api.airship.statuses import messages
+from shipyard_api.api.airship.times import since, zulu
+from shipyard_api.api.airship.validations import entity as validation_entity
+from shipyard_api.api.http.authentication import Policy, require
+from shipyard_api.api.http.reading import action_name, boolean, read_checked
+from shipyard_api.api.http.request_context import note_created
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.actions import Control as Verb
 from shipyard_api.domain.errors import Invalid, NotFound

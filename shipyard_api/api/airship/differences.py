@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 import falcon
 
-from shipyard_api.api.auth import Policy
-from shipyard_api.api.reading import boolean
+from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.reading import boolean
 from shipyard_api.domain.documents import Change, DocumentChange, Version, unified
 from shipyard_api.domain.errors import Invalid
 from shipyard_api.usecases.configdocs.read import Comparison, ReadConfigdocs

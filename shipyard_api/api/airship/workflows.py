@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 
 import falcon
 
-from shipyard_api.api import step_views, times
-from shipyard_api.api.action_views import posted, shown_steps
-from shipyard_api.api.auth import Policy
-from shipyard_api.api.paging import link_next, wanted_actions
-from shipyard_api.api.times import zulu
+from shipyard_api.api.airship import step_views, times
+from shipyard_api.api.airship.action_views import posted, shown_steps
+from shipyard_api.api.airship.paging import link_next, wanted_actions
+from shipyard_api.api.airship.times import zulu
+from shipyard_api.api.http.authentication import Policy
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.errors import Invalid, NotFound
 from shipyard_api.ports.state.actions import ActionRecord

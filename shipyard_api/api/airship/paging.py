@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import falcon
 
-from shipyard_api.api.reading import text, whole_number, words
+from shipyard_api.api.http.reading import text, whole_number, words
 from shipyard_api.domain.actions import ActionId, ActionName, RunState, lifecycle
 from shipyard_api.usecases.actions.list import ListQuery
 

@@ -4,10 +4,10 @@ from typing import Any, ClassVar
 
 import falcon
 
-from shipyard_api.api.auth import Policy
-from shipyard_api.api.documents import YAML, as_yaml, version_of, wants_clear_text
-from shipyard_api.api.reading import boolean, one_of, read_body
-from shipyard_api.api.statuses import validation_status
+from shipyard_api.api.airship.documents import YAML, as_yaml, version_of, wants_clear_text
+from shipyard_api.api.airship.statuses import validation_status
+from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.reading import boolean, one_of, read_body
 from shipyard_api.domain.documents import BufferMode
 from shipyard_api.domain.errors import Invalid
 from shipyard_api.domain.findings import Finding, Level, errors

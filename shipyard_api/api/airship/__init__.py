@@ -1,0 +1,1 @@
+"""The Shipyard v1.0 dialect: its routes, resources, representations and sentences."""

@@ -1,0 +1,1 @@
+"""HTTP itself: authentication, request ids, bodies, limits and the audit log, the same for every dialect."""
