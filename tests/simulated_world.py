@@ -110,7 +110,7 @@ class SimulatedWorld(World):
     def told(self) -> str:
         """Return the journal of the action, a line for each entry but findings."""
         with self.store().begin() as tx:
-            entries = tx.actions.journal(self.action)
+            entries = tx.journal.entries(self.action)
         return "\n".join(
             f"{one.at:%H:%M:%S} {one.step} {one.kind} {one.facts}" for one in entries if one.kind != "finding"
         )

@@ -107,18 +107,18 @@ CONTROLLABLE: dict[Control, RunState] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How an action stands when it is told something. ``stopped``: a stop was accepted, and nothing takes it back."""
+class ActionState:
+    """The state of an action as controls see it. ``stopped``: a stop was accepted; it cannot be undone."""
 
     state: RunState
     stopped: bool = False
 
     def refusal(self, control: Control) -> str | None:
-        """Return why the action cannot be told so, None if it can: what it must be, and what it is."""
+        """Return why the action cannot take this control, None if it can: the state it needs, and the state it has."""
         needed = CONTROLLABLE[control]
         if self.state is not needed:
             return f"must be {needed.value}, but is {self.state.value}"
-        # It shows as running until the turn that is under way has ended.
+        # It shows as running until the current turn has ended.
         if self.stopped and needed is RunState.RUNNING:
             return f"must be {needed.value}, but is being stopped"
         return None

@@ -3,7 +3,7 @@
 One suite, ``tests/contract/test_design_store_port.py``, holds every store to what is promised here.
 """
 
-from collections.abc import Collection as Some
+import collections.abc
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -127,7 +127,9 @@ class DesignStore(Protocol):
         (``WriterLock``); a store that is a peer cannot notice being overtaken in the last moment.
         """
 
-    def revisions(self, *, tags: Some[str] = (), after: Revision, limit: int) -> Sequence[RevisionRecord]:
+    def revisions(
+        self, *, tags: collections.abc.Collection[str] = (), after: Revision, limit: int
+    ) -> Sequence[RevisionRecord]:
         """Return up to ``limit`` revisions after the given one, in order; with ``tags``, those that carry one."""
 
     def revision(self, revision: Revision) -> RevisionRecord:

@@ -1,8 +1,7 @@
 """Actions, their steps, and the projections that readers are shown."""
 
 from collections import defaultdict
-from collections.abc import Collection as Some
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,28 +14,25 @@ from shipyard_api.domain.actions import (
     EXCLUSIVE,
     ActionId,
     ActionName,
+    ActionState,
     Control,
     RunState,
-    Standing,
     StepId,
     StepState,
 )
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.ports.provisioner import JobId
 from shipyard_api.ports.state.actions import (
-    EVERY_ACTION,
+    NO_FILTERS,
+    ActionFilters,
     ActionRecord,
     CommandRecord,
     NewAction,
     StepRecord,
-    StepRun,
-    WantedActions,
 )
 from shipyard_api.ports.state.errors import RequestKeyTaken, SiteBusy
 from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord
-from shipyard_api.ports.state.journal import JournalEntry
 from shipyard_api.ports.state.nodes import NodeRecord
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
@@ -47,9 +43,6 @@ Row = sa.Row[Any]
 
 # What an action is shown with; what it works from can be large, and only the engine reads it.
 _SHOWN = tuple(column for column in t.actions.c if column.name != "inputs")
-
-# A line can name every node of a site. What counts is as it is stored, compressed to a half or a fifth.
-_PAGE_BYTES = 100_000
 
 
 SERVER = "server"
@@ -138,14 +131,14 @@ class SqlActions:
         row = self._connection.execute(sa.select(*_SHOWN).where(t.actions.c.id == action)).one_or_none()
         return _action(row) if row else None
 
-    def all(
-        self, wanted: WantedActions = EVERY_ACTION, *, after: ActionId | None = None, limit: int | None = None
+    def matching(
+        self, filters: ActionFilters = NO_FILTERS, *, after: ActionId | None = None, limit: int | None = None
     ) -> Sequence[ActionRecord]:
         """Return a page of actions."""
-        query = _wanted(sa.select(*_SHOWN), wanted, after, limit)
+        query = _filtered(sa.select(*_SHOWN), filters, after, limit)
         return [_action(row) for row in self._connection.execute(query)]
 
-    def some(self, actions: Some[ActionId]) -> Sequence[ActionRecord]:
+    def by_ids(self, actions: Collection[ActionId]) -> Sequence[ActionRecord]:
         """Return these actions."""
         own = t.actions.c.id
         return [
@@ -158,10 +151,10 @@ class SqlActions:
         return None if found is None else f"{self._connection.info.get(SERVER, '')} {found}"
 
     def versions(
-        self, wanted: WantedActions = EVERY_ACTION, *, after: ActionId | None = None, limit: int | None = None
+        self, filters: ActionFilters = NO_FILTERS, *, after: ActionId | None = None, limit: int | None = None
     ) -> Sequence[tuple[ActionId, str]]:
         """Return the versions of a page of actions."""
-        query = _wanted(sa.select(t.actions.c.id, _VERSION), wanted, after, limit)
+        query = _filtered(sa.select(t.actions.c.id, _VERSION), filters, after, limit)
         server = self._connection.info.get(SERVER, "")
         return [(action, f"{server} {version}") for action, version in self._connection.execute(query)]
 
@@ -171,7 +164,7 @@ class SqlActions:
         row = self._connection.execute(query.order_by(t.actions.c.id).limit(1)).one_or_none()
         return _action(row) if row else None
 
-    def steps(self, actions: Some[ActionId]) -> Mapping[ActionId, Sequence[StepRecord]]:
+    def steps(self, actions: Collection[ActionId]) -> Mapping[ActionId, Sequence[StepRecord]]:
         """Return the steps of these actions."""
         steps = t.steps.c
         columns = (
@@ -211,7 +204,7 @@ class SqlActions:
         ]
 
     def groups(
-        self, action: ActionId, *, status: Some[str], group: Some[str], after: int, limit: int
+        self, action: ActionId, *, status: Collection[str], group: Collection[str], after: int, limit: int
     ) -> Sequence[GroupRecord]:
         """Return a page of deployment groups with their phases and the count of their nodes by status."""
         groups = t.deployment_groups
@@ -239,7 +232,7 @@ class SqlActions:
         ]
 
     def nodes(
-        self, action: ActionId, *, status: Some[str], group: Some[str], after: str, limit: int
+        self, action: ActionId, *, status: Collection[str], group: Collection[str], after: str, limit: int
     ) -> Sequence[NodeRecord]:
         """Return a page of nodes."""
         nodes = t.action_nodes
@@ -268,7 +261,7 @@ class SqlActions:
         ).scalar_one()
         return found
 
-    def control(self, action: ActionId, control: Control, user: str) -> Standing | None:
+    def control(self, action: ActionId, control: Control, user: str) -> ActionState | None:
         """Pause, unpause or stop the action if it can be; the row's lock lets one at a time decide."""
         actions = t.actions
         found = self._connection.execute(
@@ -276,9 +269,9 @@ class SqlActions:
         ).one_or_none()
         if found is None:
             return None
-        standing = Standing(RunState(found.state), stopped=found.stopped_by is not None)
-        if standing.refusal(control) is not None:
-            return standing
+        state = ActionState(RunState(found.state), stopped=found.stopped_by is not None)
+        if state.refusal(control) is not None:
+            return state
         now = sa.func.now()
         values: dict[Control, dict[str, Any]] = {
             Control.PAUSE: {"state": RunState.PAUSED.value},
@@ -289,7 +282,7 @@ class SqlActions:
         self._audit(action, control.value, user)
         if control is not Control.PAUSE:
             self._turns.wake(action, None)
-        return standing
+        return state
 
     def deployed(self, action: ActionId) -> Sequence[NodeName]:
         """Return the nodes of the action that are deployed."""
@@ -305,66 +298,6 @@ class SqlActions:
         self._connection.execute(
             t.command_audit.insert().values(id=str(ULID()), action_id=action, command=command, user_name=user)
         )
-
-    def jobs_since(self, moment: datetime) -> frozenset[JobId]:
-        """Return the jobs that were recorded since then."""
-        lines = t.journal.c
-        rows = self._connection.execute(
-            sa.select(lines.facts["job"].as_string()).where(t.STARTED_A_JOB, lines.at >= moment)
-        )
-        return frozenset(JobId(row[0]) for row in rows)
-
-    def journal(self, action: ActionId, kinds: Some[str] = ()) -> Sequence[JournalEntry]:
-        """Return what happened."""
-        lines = t.journal.c
-        query = sa.select(t.journal).where(lines.action_id == action)
-        if kinds:
-            query = query.where(lines.kind.in_(kinds))
-        return [_entry(row) for row in self._connection.execute(query.order_by(lines.id))]
-
-    def runs(self, action: ActionId) -> Mapping[StepId, StepRun]:
-        """Return how each step was run, from the lines that begin a step or an attempt."""
-        lines = t.journal.c
-        begun: dict[StepId, str] = {}
-        failed: defaultdict[StepId, list[int]] = defaultdict(list)
-        for row in self._connection.execute(
-            sa.select(lines.id, lines.step_id, lines.kind, lines.worker)
-            .where(lines.action_id == action, lines.kind.in_([journal.STEP_STARTED, journal.ATTEMPT_FAILED]))
-            .order_by(lines.id)
-        ):
-            if row.kind == journal.ATTEMPT_FAILED:
-                failed[StepId(row.step_id)].append(row.id)
-            else:
-                begun[StepId(row.step_id)] = row.worker
-        return {step: StepRun(worker, failed[step]) for step, worker in begun.items()}
-
-    def lines(
-        self, action: ActionId, step: StepId, *, after: int, until: int | None, limit: int
-    ) -> Sequence[JournalEntry]:
-        """Return a page of the entries about a step. How large they are is asked of the rows, without reading them."""
-        own = t.journal.c
-        found = sa.select(t.journal).where(own.action_id == action, own.step_id == step, own.id > after)
-        if until is not None:
-            found = found.where(own.id <= until)
-        page = found.order_by(own.id).limit(limit).subquery()
-        size = sa.func.pg_column_size(page.c.facts)
-        before = (sa.func.sum(size).over(order_by=page.c.id) - size).label("before")
-        measured = sa.select(page, before).subquery()
-        query = sa.select(measured).where(measured.c.before < _PAGE_BYTES).order_by(measured.c.id)
-        return [_entry(row) for row in self._connection.execute(query)]
-
-    def journal_line(self, line: int) -> tuple[ActionId, JournalEntry] | None:
-        """Return one entry."""
-        row = self._connection.execute(sa.select(t.journal).where(t.journal.c.id == line)).one_or_none()
-        return (ActionId(row.action_id), _entry(row)) if row else None
-
-    def noted(self, actions: Some[ActionId] | None = None) -> Sequence[tuple[ActionId, JournalEntry]]:
-        """Return what is noted on actions; the few lines of these kinds have an index of their own."""
-        query = sa.select(t.journal).where(t.ON_AN_ACTION)
-        if actions is not None:
-            query = query.where(t.journal.c.action_id.in_(actions))
-        rows = self._connection.execute(query.order_by(t.journal.c.id))
-        return [(ActionId(row.action_id), _entry(row)) for row in rows]
 
     def _counts(self, action: ActionId, groups: Sequence[str]) -> Mapping[str, Mapping[NodeStatus, int]]:
         nodes = t.action_nodes
@@ -393,19 +326,19 @@ class SqlActions:
         return found
 
 
-def _wanted(
-    query: "sa.Select[Any]", wanted: WantedActions, after: ActionId | None, limit: int | None
+def _filtered(
+    query: "sa.Select[Any]", filters: ActionFilters, after: ActionId | None, limit: int | None
 ) -> "sa.Select[Any]":
-    """Return a query for those actions alone, in order of creation."""
+    """Return the query with the filters applied, in order of creation."""
     actions = t.actions.c
-    if wanted.names:
-        query = query.where(actions.name.in_([name.value for name in wanted.names]))
-    if wanted.states is not None:
-        query = query.where(actions.state.in_([state.value for state in wanted.states]))
-    if wanted.users:
-        query = query.where(actions.user_name.in_(wanted.users))
-    if wanted.since is not None:
-        query = query.where(actions.created_at >= wanted.since)
+    if filters.names:
+        query = query.where(actions.name.in_([name.value for name in filters.names]))
+    if filters.states is not None:
+        query = query.where(actions.state.in_([state.value for state in filters.states]))
+    if filters.users:
+        query = query.where(actions.user_name.in_(filters.users))
+    if filters.since is not None:
+        query = query.where(actions.created_at >= filters.since)
     if after is not None:
         query = query.where(actions.id > after)
     return query.order_by(actions.id).limit(limit)
@@ -426,8 +359,3 @@ def _action(row: Row) -> ActionRecord:
         row.ended_at,
         row.epoch,
     )
-
-
-def _entry(row: Row) -> JournalEntry:
-    step = StepId(row.step_id) if row.step_id else None
-    return JournalEntry(row.id, row.epoch, step, row.kind, row.at, row.worker, row.facts)

@@ -4,9 +4,9 @@ Per revision there is one short row for each document, and each content is there
 costs to make, list or read a revision does not grow with their number.
 """
 
+import collections.abc
 import json
 import time
-from collections.abc import Collection as Some
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -98,7 +98,9 @@ class SqlDesigns:
             rows.add_collection(connection, revision, collection, hashes, before)
         return revision
 
-    def revisions(self, *, tags: Some[str] = (), after: Revision, limit: int) -> Sequence[RevisionRecord]:
+    def revisions(
+        self, *, tags: collections.abc.Collection[str] = (), after: Revision, limit: int
+    ) -> Sequence[RevisionRecord]:
         """Return up to ``limit`` revisions after the given one, in order; with ``tags``, those that carry one."""
         ids, carried = t.revisions.c.id, t.revision_tags.c
         page = sa.select(t.revisions).where(ids > min(max(after, 0), rows.HIGHEST)).order_by(ids)

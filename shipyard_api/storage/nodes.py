@@ -2,8 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Collection as Some
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -32,7 +31,7 @@ class SqlNodes:
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
-    def latest(self, *, status: Some[str], prefix: str, after: str, limit: int) -> Sequence[LastNodeRecord]:
+    def latest(self, *, status: Collection[str], prefix: str, after: str, limit: int) -> Sequence[LastNodeRecord]:
         """Return a page of nodes, each as its latest action has it.
 
         The index is walked from name to name: two looks into it for each name that is passed, whatever the number of

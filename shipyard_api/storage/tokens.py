@@ -37,7 +37,7 @@ class SqlTokens:
         ).one_or_none()
         return _token(row) if row else None
 
-    def all(self) -> Sequence[TokenRecord]:
+    def every(self) -> Sequence[TokenRecord]:
         """Return every token."""
         return [_token(row) for row in self._connection.execute(sa.select(t.api_tokens).order_by(t.api_tokens.c.id))]
 

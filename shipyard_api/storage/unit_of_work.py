@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage.actions import SERVER, SqlActions
+from shipyard_api.storage.journal_entries import SqlJournal
 from shipyard_api.storage.nodes import SqlNodes
 from shipyard_api.storage.outages import outages
 from shipyard_api.storage.stragglers import SqlStragglers
@@ -37,6 +38,7 @@ class SqlTransaction:
 
     turns: SqlTurns
     actions: SqlActions
+    journal: SqlJournal
     stragglers: SqlStragglers
     tokens: SqlTokens
     nodes: SqlNodes
@@ -81,6 +83,7 @@ class SqlStore:
         return SqlTransaction(
             turns,
             SqlActions(connection, turns),
+            SqlJournal(connection),
             SqlStragglers(connection),
             SqlTokens(connection),
             SqlNodes(connection),

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from shipyard_api.domain.actions import BARE_GROUPS, ActionId, StepId
 from shipyard_api.domain.errors import NotFound
-from shipyard_api.ports.state.actions import StepRecord, StepRun
-from shipyard_api.ports.state.journal import JournalEntry
+from shipyard_api.ports.state.actions import StepRecord
+from shipyard_api.ports.state.journal import JournalEntry, StepRun
 from shipyard_api.ports.state.store import Store
 
 _MOST_LINES = 200
@@ -40,7 +40,7 @@ class ReadLogs:
             steps = tx.actions.steps([record.id])[record.id]
             if not steps:
                 raise NotFound("Steps Not Found!", "Unable to retrieve Information on Steps")
-            runs = tx.actions.runs(record.id)
+            runs = tx.journal.step_runs(record.id)
         parts = _parts(steps, runs, step, attempt)
         if not parts:
             raise NotFound("Step Not Found!", "Unable to retrieve Step")
@@ -55,7 +55,7 @@ class ReadLogs:
 
     def _page(self, action: ActionId, part: _Part, after: int) -> Sequence[JournalEntry]:
         with self.store.begin() as tx:
-            return tx.actions.lines(action, part.step, after=after, until=part.until, limit=_MOST_LINES)
+            return tx.journal.step_entries(action, part.step, after=after, until=part.until, limit=_MOST_LINES)
 
 
 def _parts(

@@ -30,7 +30,7 @@ class ReadNotes:
         """Return the notes on the actions themselves, without their steps, up to a verbosity; one question for all."""
         if not verbosity:
             return {action.id: () for action in actions}
-        noted = self.store.read(lambda tx: tx.actions.noted([action.id for action in actions]))
+        noted = self.store.read(lambda tx: tx.journal.action_notes([action.id for action in actions]))
         by_action: defaultdict[ActionId, list[JournalEntry]] = defaultdict(list)
         for action, entry in noted:
             by_action[action].append(entry)
@@ -66,7 +66,7 @@ class ReadNotes:
         entries: list[JournalEntry] = []
         with self.store.begin() as tx:
             action = tx.actions.get(ActionId(note))
-            found = tx.actions.journal_line(line) if action is None and line is not None else None
+            found = tx.journal.entry(line) if action is None and line is not None else None
             if found is not None:
                 action = tx.actions.get(found[0])
                 entries.append(found[1])
@@ -75,7 +75,7 @@ class ReadNotes:
     def _read(self, action: ActionRecord, verbosity: int) -> Sequence[Note]:
         if not verbosity:
             return ()
-        journal = self.store.read(lambda tx: tx.actions.journal(action.id, kinds(verbosity)))
+        journal = self.store.read(lambda tx: tx.journal.entries(action.id, kinds(verbosity)))
         return self._notes(action, journal, verbosity)
 
     def _notes(self, action: ActionRecord, journal: Iterable[JournalEntry], verbosity: int = MOST) -> Sequence[Note]:

@@ -36,7 +36,7 @@ class ReadValidations:
 
     def of_action(self, action: ActionId) -> Sequence[Validation]:
         """Return the validations of an action, in the order in which they were found."""
-        journal = self.store.read(lambda tx: tx.actions.journal(action, (_FINDING,)))
+        journal = self.store.read(lambda tx: tx.journal.entries(action, (_FINDING,)))
         return [_validation(action, entry) for entry in journal if _counts(entry)]
 
     def one(self, action: str, validation: str) -> Validation:
@@ -45,7 +45,7 @@ class ReadValidations:
         with self.store.begin() as tx:
             if tx.actions.get(ActionId(action)) is None:
                 raise NotFound("Action not found", f"Unknown action {action}")
-            found = tx.actions.journal_line(line) if line is not None else None
+            found = tx.journal.entry(line) if line is not None else None
         if found is not None and found[1].kind == _FINDING and _counts(found[1]):
             made = _validation(*found)
             if made.id == validation:

@@ -39,7 +39,7 @@ def test_two_workers_share_an_action_and_no_turn_runs_twice(tmp_path: Path, data
         events = stand.events()
     engine = connect(database_url, pool_size=1)
     with SqlStore(engine, ProcrastinateWakeup()).begin() as tx:
-        journal = tx.actions.journal(ActionId(action))
+        journal = tx.journal.entries(ActionId(action))
     engine.dispose()
     owners: defaultdict[int, set[str]] = defaultdict(set)
     for entry in journal:

@@ -169,7 +169,7 @@ def test_the_journal_shows_every_turn_once(worlds: Callable[..., World]) -> None
     world = worlds()
     world.run(world.worker())
     with world.store().begin() as tx:
-        entries = tx.actions.journal(world.action)
+        entries = tx.journal.entries(world.action)
     owners: dict[int, set[str]] = {}
     for entry in entries:
         owners.setdefault(entry.epoch, set()).add(entry.worker)

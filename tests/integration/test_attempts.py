@@ -22,7 +22,7 @@ def kinds(world: World, step: str, attempt: int | None = None) -> list[str]:
 
 def attempts(world: World, step: StepId) -> int:
     with world.store().begin() as tx:
-        return len(tx.actions.runs(world.action)[step].failed) + 1
+        return len(tx.journal.step_runs(world.action)[step].failed) + 1
 
 
 def test_a_peer_that_answers_at_once_is_asked_in_one_attempt(worlds: Worlds) -> None:

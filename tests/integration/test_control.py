@@ -66,7 +66,7 @@ def stragglers(world: World) -> Sequence[Straggler]:
 
 def journal(world: World, kind: str) -> list[JournalEntry]:
     with world.store().begin() as tx:
-        return [entry for entry in tx.actions.journal(world.action) if entry.kind == kind]
+        return [entry for entry in tx.journal.entries(world.action) if entry.kind == kind]
 
 
 def audit(world: World) -> list[tuple[str, str]]:

@@ -54,7 +54,7 @@ def test_the_steps_run_in_the_order_of_the_contract_and_each_once(worlds: Worlds
     world = worlds()
     run(world)
     with world.store().begin() as tx:
-        started = [entry.step for entry in tx.actions.journal(world.action) if entry.kind == "step_started"]
+        started = [entry.step for entry in tx.journal.entries(world.action) if entry.kind == "step_started"]
     assert started == [
         "dag_concurrency_check",
         PREFLIGHT,
@@ -85,7 +85,7 @@ def test_at_the_end_a_report_of_groups_and_nodes_is_journalled_and_logged(
         "critical": ["first"],
     }
     with world.store().begin() as tx:
-        (journalled,) = [e.facts for e in tx.actions.journal(world.action) if e.kind == "rollout_ended"]
+        (journalled,) = [e.facts for e in tx.journal.entries(world.action) if e.kind == "rollout_ended"]
     (logged,) = [record for record in caplog.records if record.message == "rollout ended"]
     assert journalled == report
     assert {name: getattr(logged, name) for name in report} == report
@@ -213,7 +213,7 @@ def test_a_design_that_the_provisioner_refuses_fails_validation_with_its_first_e
     assert steps[VALIDATE] == ("failed", "two networks overlap (and 1 more)")
     assert (tags(world), world.provisioner.submissions) == (set(), [])
     with world.store().begin() as tx:
-        told = [entry.facts["name"] for entry in tx.actions.journal(world.action) if entry.kind == "finding"]
+        told = [entry.facts["name"] for entry in tx.journal.entries(world.action) if entry.kind == "finding"]
     assert {"DD1", "DD2"} <= set(told)
 
 

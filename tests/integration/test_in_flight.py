@@ -46,7 +46,7 @@ def groups(world: World) -> dict[str, tuple[str, str | None]]:
 
 def journal(world: World, *kinds: str) -> Sequence[JournalEntry]:
     with world.store().begin() as tx:
-        return tx.actions.journal(world.action, kinds)
+        return tx.journal.entries(world.action, kinds)
 
 
 def stragglers(world: World) -> Sequence[Straggler]:

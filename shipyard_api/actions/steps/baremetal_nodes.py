@@ -49,7 +49,7 @@ class SelectMembers:
 
 
 @dataclass(frozen=True, slots=True)
-class HowItStands:
+class PollJobs:
     """How do these jobs stand, each asked about the nodes that are still of interest? Who has joined the cluster?"""
 
     jobs: Mapping[JobId, Work]
@@ -118,7 +118,7 @@ class BaremetalNodes:
 
     def look(self, effect: object) -> object:
         """Ask for the members, or how everything that runs stands. Raises only if nobody answers."""
-        if isinstance(effect, HowItStands):
+        if isinstance(effect, PollJobs):
             return self._ask(effect)
         if not isinstance(effect, SelectMembers):
             raise TypeError(f"{effect!r} is not a question of this step")
@@ -132,7 +132,7 @@ class BaremetalNodes:
         stands = RolloutState.from_json(state)
         if stands.rollout is None:
             return self._fold_members(stands, report, now)
-        if isinstance(effect, HowItStands):
+        if isinstance(effect, PollJobs):
             return self._fold_answers(stands, stands.rollout, _answers(effect, report), now)
         if not isinstance(effect, Mapping):
             raise TypeError(f"{effect!r} is no move")
@@ -143,7 +143,7 @@ class BaremetalNodes:
         stands = RolloutState.from_json(state)
         return self._left_all(stands, stands.rollout, why) if stands.rollout is not None else ()
 
-    def _ask(self, question: HowItStands) -> Answers:
+    def _ask(self, question: PollJobs) -> Answers:
         reports: Reports | Trouble = {}
         readiness: Mapping[NodeName, Readiness] | Trouble | None = None
         troubles: list[PeerError] = []
@@ -172,7 +172,7 @@ class BaremetalNodes:
             raise Refused("Kubernetes", "readiness", "this worker is configured with no cluster ([kubernetes])")
         return self.cluster.readiness(nodes)
 
-    def _question(self, stands: RolloutState, rollout: Rollout, now: datetime) -> HowItStands:
+    def _question(self, stands: RolloutState, rollout: Rollout, now: datetime) -> PollJobs:
         design = self.provisioner.design_reference(stands.inputs.revision)
         jobs = {}
         awaited: list[NodeName] = []
@@ -182,7 +182,7 @@ class BaremetalNodes:
                 jobs[JobId(watch.job["id"])] = Work(_OPERATIONS[move.phase], design, rollout.unsettled(move))
             elif joining.first_look(watch.joining, stands.inputs.configuration) <= now:
                 awaited.extend(NodeName(name) for name in watch.joining["nodes"])
-        return HowItStands(jobs, tuple(awaited))
+        return PollJobs(jobs, tuple(awaited))
 
     def _fold_members(self, stands: RolloutState, report: object, now: datetime) -> Folded:
         if isinstance(report, Trouble):
@@ -347,7 +347,7 @@ def _work(effect: Json) -> Work:
     return Work(_OPERATIONS[move.phase], effect["design"], move.nodes)
 
 
-def _answers(question: HowItStands, report: object) -> Answers:
+def _answers(question: PollJobs, report: object) -> Answers:
     if isinstance(report, Answers):
         return report
     if isinstance(report, Trouble):

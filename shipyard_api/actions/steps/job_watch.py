@@ -42,7 +42,7 @@ def answer(report: object) -> JobReport | Trouble:
 def find(store: Store, provisioner: Provisioner, marker: Marker, work: Work, intended_at: datetime) -> JobId | None:
     """Return the job of an intent whose outcome is unknown, None if there is none."""
     with store.begin() as tx:
-        known = tx.actions.jobs_since(intended_at - _KNOWN_BEFORE)
+        known = tx.journal.jobs_since(intended_at - _KNOWN_BEFORE)
     return provisioner.find(marker, work, intended_at=intended_at, known=known)
 
 

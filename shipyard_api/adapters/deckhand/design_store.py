@@ -1,8 +1,8 @@
 """The design store port over Deckhand's API."""
 
+import collections.abc
 import hashlib
 import hmac
-from collections.abc import Collection as Some
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -71,7 +71,9 @@ class DeckhandDesigns:
         newest = {tag: one.revision for one in listed for tag in RevisionTag if tag.value in one.tags}
         return Heads(listed[-1].revision if listed else EMPTY, newest)
 
-    def revisions(self, *, tags: Some[str] = (), after: Revision, limit: int) -> Sequence[RevisionRecord]:
+    def revisions(
+        self, *, tags: collections.abc.Collection[str] = (), after: Revision, limit: int
+    ) -> Sequence[RevisionRecord]:
         """Return up to ``limit`` revisions after the given one, in order; with ``tags``, those that carry one."""
         wanted = frozenset(tags)
         later = (one for one in self._listed() if one.revision > after and (not wanted or one.tags & wanted))
@@ -350,7 +352,7 @@ def _by_collection(documents: Iterable[StoredDocument]) -> dict[Collection, dict
 def _differ(
     one: Mapping[Identity, Document] | None,
     other: Mapping[Identity, Document] | None,
-    secret: Some[Identity] = frozenset(),
+    secret: collections.abc.Collection[Identity] = frozenset(),
 ) -> bool:
     """Say whether two states of a collection differ; the data of the secret ones is a reference, and new each time."""
     one, other = one or {}, other or {}

@@ -1,8 +1,8 @@
 """Our documents into Deckhand's, its answers and its complaints into ours; pure (contract deckhand, part A, B9)."""
 
+import collections.abc
 import json
 import re
-from collections.abc import Collection as Some
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -89,7 +89,7 @@ def stored_of(entry: JsonObject) -> StoredDocument:
     return StoredDocument(document_of(entry), Collection(status["bucket"]), since)
 
 
-def rendered_of(entry: JsonObject, secrets: Some[Key] | None) -> RenderedDocument:
+def rendered_of(entry: JsonObject, secrets: collections.abc.Collection[Key] | None) -> RenderedDocument:
     """Return a document of a design; ``secrets`` names those that hold some, None: nobody knows. Raises Strange."""
     stored = stored_of(entry)
     document = stored.document
@@ -244,7 +244,7 @@ def is_about_the_design(code: int, kind: str) -> bool:
 
 
 def rendering_findings(
-    status: JsonObject, documents: Sequence[Document], secrets: Some[Key] | None
+    status: JsonObject, documents: Sequence[Document], secrets: collections.abc.Collection[Key] | None
 ) -> tuple[Finding, ...]:
     """Return why documents do not make a design, one finding for each of Deckhand's messages and at least one."""
     kind = kind_of(status)
@@ -255,7 +255,7 @@ def rendering_findings(
 
 
 def reported_findings(
-    entries: Iterable[JsonObject], documents: Sequence[Document], secrets: Some[Key] | None
+    entries: Iterable[JsonObject], documents: Sequence[Document], secrets: collections.abc.Collection[Key] | None
 ) -> tuple[Finding, ...]:
     """Return what others reported as failures, one finding for each error; what Deckhand was told to ignore is none."""
     quotable = _Quotable(documents, secrets)
@@ -279,7 +279,7 @@ def reported_findings(
 class _Quotable:
     """Knows whose data may appear in a message: of documents that hold no secret and took nothing from others."""
 
-    def __init__(self, documents: Sequence[Document], secrets: Some[Key] | None) -> None:
+    def __init__(self, documents: Sequence[Document], secrets: collections.abc.Collection[Key] | None) -> None:
         self._secrets = secrets
         self._known = {document.key for document in documents}
         self._patched = {document.key for document in documents if document.metadata.get("substitutions")}

@@ -2,8 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Collection as Some
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
@@ -114,7 +113,7 @@ def _is_data(key: str, value: Any) -> bool:
     return key == "enum" and isinstance(value, list)
 
 
-def _references(schema: Any) -> tuple[list[Mapping[str, Any]], Some[str]]:
+def _references(schema: Any) -> tuple[list[Mapping[str, Any]], Collection[str]]:
     """Return every mapping of the schema that is a reference, and every name that a part of the schema gives itself."""
     found: list[Mapping[str, Any]] = []
     names: set[str] = {"#"}
@@ -132,7 +131,7 @@ def _references(schema: Any) -> tuple[list[Mapping[str, Any]], Some[str]]:
     return found, names
 
 
-def _leads_somewhere(schema: Any, names: Some[str], reference: str) -> bool:
+def _leads_somewhere(schema: Any, names: Collection[str], reference: str) -> bool:
     """Say whether a reference within the schema finds something."""
     if not reference.startswith("#/"):
         return reference in names
@@ -148,7 +147,7 @@ def _leads_somewhere(schema: Any, names: Some[str], reference: str) -> bool:
     return True
 
 
-def _closed(schema: Any, dangling: Some[int]) -> Any:
+def _closed(schema: Any, dangling: Collection[int]) -> Any:
     """Return the schema with a rule that nothing keeps in place of each dangling reference."""
     if isinstance(schema, dict):
         if id(schema) in dangling:

@@ -5,7 +5,7 @@ from typing import Any
 from shipyard_api.api.airship.action_views import ShownStep, operator, seconds
 from shipyard_api.api.airship.times import zulu
 from shipyard_api.domain.actions import StepId
-from shipyard_api.ports.state.actions import StepRun
+from shipyard_api.ports.state.journal import StepRun
 from shipyard_api.usecases.actions.describe import ActionRun
 
 # What an engine with queues and pools of its own would have to say, and ours has not.

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from shipyard_api.domain.actions import ActionId, ActionName, Control, RunState, Standing, StepId, StepState
+from shipyard_api.domain.actions import ActionId, ActionName, ActionState, Control, RunState, StepId, StepState
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.ports.provisioner import JobId
 from shipyard_api.ports.state.groups import GroupRecord
-from shipyard_api.ports.state.journal import JournalEntry
 from shipyard_api.ports.state.nodes import NodeRecord
 
 
@@ -77,17 +75,6 @@ class StepRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class StepRun:
-    """How a step was run: by the worker that began it; ``failed`` are the lines that end its failed attempts, in order.
-
-    The latest attempt has the lines after the last of these; every other one those up to its own, and that.
-    """
-
-    worker: str
-    failed: Sequence[int]
-
-
-@dataclass(frozen=True, slots=True)
 class CommandRecord:
     """One line of an action's command audit."""
 
@@ -99,8 +86,8 @@ class CommandRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class WantedActions:
-    """Which actions a list is to have: those that every filter lets through; ``states`` None: any, the others empty."""
+class ActionFilters:
+    """The filters of a list of actions, all of which an action must pass. Empty, or None for ``states``: no filter."""
 
     names: Collection[ActionName] = ()
     states: Collection[RunState] | None = None
@@ -108,7 +95,7 @@ class WantedActions:
     since: datetime | None = None
 
 
-EVERY_ACTION = WantedActions()
+NO_FILTERS = ActionFilters()
 
 
 class Actions(Protocol):
@@ -129,21 +116,21 @@ class Actions(Protocol):
     def get(self, action: ActionId) -> ActionRecord | None:
         """Return the action."""
 
-    def all(
-        self, wanted: WantedActions = EVERY_ACTION, *, after: ActionId | None = None, limit: int | None = None
+    def matching(
+        self, filters: ActionFilters = NO_FILTERS, *, after: ActionId | None = None, limit: int | None = None
     ) -> Sequence[ActionRecord]:
-        """Return actions after the given id, in order of creation; without anything said, every one."""
+        """Return the actions that pass the filters, in order of creation; ``after`` an id, and at most ``limit``."""
 
-    def some(self, actions: Collection[ActionId]) -> Sequence[ActionRecord]:
+    def by_ids(self, actions: Collection[ActionId]) -> Sequence[ActionRecord]:
         """Return these actions, in order of creation."""
 
     def version(self, action: ActionId) -> str | None:
         """Return a text that is another one after whatever changes what is shown of the action; None for no action."""
 
     def versions(
-        self, wanted: WantedActions = EVERY_ACTION, *, after: ActionId | None = None, limit: int | None = None
+        self, filters: ActionFilters = NO_FILTERS, *, after: ActionId | None = None, limit: int | None = None
     ) -> Sequence[tuple[ActionId, str]]:
-        """Return the versions of the actions that ``all`` would return."""
+        """Return the versions of the actions that ``matching`` would return."""
 
     def created_at(self, name: ActionName, moment: datetime) -> ActionRecord | None:
         """Return the action of that name that was created at exactly that moment."""
@@ -167,7 +154,7 @@ class Actions(Protocol):
     def inputs(self, action: ActionId) -> JsonObject:
         """Return what the action works from."""
 
-    def control(self, action: ActionId, control: Control, user: str) -> Standing | None:
+    def control(self, action: ActionId, control: Control, user: str) -> ActionState | None:
         """Pause, unpause or stop the action if it stands so that it can be, with a line in its audit.
 
         Return how it stood before, None if there is no such action; what is refused changes nothing.
@@ -175,26 +162,3 @@ class Actions(Protocol):
 
     def deployed(self, action: ActionId) -> Sequence[NodeName]:
         """Return the nodes of the action that are deployed, in order of name."""
-
-    def jobs_since(self, moment: datetime) -> frozenset[JobId]:
-        """Return every job of the provisioner that an action of ours has recorded since then."""
-
-    def journal(self, action: ActionId, kinds: Collection[str] = ()) -> Sequence[JournalEntry]:
-        """Return what happened, in order; only entries of these kinds if any are given."""
-
-    def runs(self, action: ActionId) -> Mapping[StepId, StepRun]:
-        """Return how each step was run that has begun."""
-
-    def lines(
-        self, action: ActionId, step: StepId, *, after: int, until: int | None, limit: int
-    ) -> Sequence[JournalEntry]:
-        """Return the entries about a step after one id, and up to another one, in order.
-
-        At most ``limit``, and fewer where they are large; none only if there are no more.
-        """
-
-    def journal_line(self, line: int) -> tuple[ActionId, JournalEntry] | None:
-        """Return one entry by its id, and the action that it is about."""
-
-    def noted(self, actions: Collection[ActionId] | None = None) -> Sequence[tuple[ActionId, JournalEntry]]:
-        """Return, in order, what is noted on actions and none of their steps; None asks for all actions."""

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
 from shipyard_api.ports.state.actions import Actions
+from shipyard_api.ports.state.journal import Journal
 from shipyard_api.ports.state.nodes import Nodes
 from shipyard_api.ports.state.stragglers import Stragglers
 from shipyard_api.ports.state.tokens import Tokens
@@ -24,6 +25,10 @@ class Transaction(Protocol):
     @property
     def actions(self) -> Actions:
         """Actions and what is shown of them."""
+
+    @property
+    def journal(self) -> Journal:
+        """What happened to actions."""
 
     @property
     def stragglers(self) -> Stragglers:

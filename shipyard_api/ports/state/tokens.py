@@ -28,7 +28,7 @@ class Tokens(Protocol):
     def by_digest(self, digest: bytes) -> TokenRecord | None:
         """Return the token with this digest that is neither expired nor revoked."""
 
-    def all(self) -> Sequence[TokenRecord]:
+    def every(self) -> Sequence[TokenRecord]:
         """Return every token, in order of creation."""
 
     def revoke(self, token: str) -> bool:

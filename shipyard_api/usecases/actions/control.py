@@ -9,9 +9,9 @@ from shipyard_api.domain.actions import (
     EXCLUSIVE,
     ActionId,
     ActionName,
+    ActionState,
     Control,
     DocumentChecks,
-    Standing,
 )
 from shipyard_api.domain.errors import Conflict, NotFound
 from shipyard_api.domain.json_types import JsonObject
@@ -48,8 +48,8 @@ class ControlAction:
     def __call__(self, action_id: str, control: Control, caller: Caller) -> None:
         """Pause, unpause or stop; raises NotFound, and Conflict when the action's state does not allow it."""
         with self.store.begin() as tx:
-            standing = tx.actions.control(ActionId(action_id), control, caller.user)
-        _check(action_id, control, standing)
+            state = tx.actions.control(ActionId(action_id), control, caller.user)
+        _check(action_id, control, state)
 
     def name_of(self, action_id: str) -> ActionName:
         """Return which action it is; raises NotFound."""
@@ -68,7 +68,7 @@ class ControlAction:
         old = ActionId(action_id)
         with self.store.begin() as tx:
             record = tx.actions.get(old)
-            _check(action_id, Control.RETRY, Standing(record.state) if record else None)
+            _check(action_id, Control.RETRY, ActionState(record.state) if record else None)
             if record is None:
                 raise NotFound("Action not found", f"Unknown action {action_id}")
             return self._again(tx, record, caller, force=force)
@@ -82,7 +82,7 @@ class ControlAction:
             inputs, kept = _left(tx, old)
             refused = None
             try:
-                _check(action_id, Control.RETRY, Standing(old.state))
+                _check(action_id, Control.RETRY, ActionState(old.state))
                 with site_is_busy():
                     _look_out(tx, old.name, kept, force=force)
                     if old.name in EXCLUSIVE and (running := tx.actions.running_site_action()):
@@ -125,8 +125,8 @@ def _look_out(tx: Transaction, name: ActionName, kept: Sequence[NodeName], *, fo
         refuse_stragglers(tx.stragglers.open(), None, apart_from=frozenset(kept))
 
 
-def _check(action_id: str, control: Control, standing: Standing | None) -> None:
-    if standing is None:
+def _check(action_id: str, control: Control, state: ActionState | None) -> None:
+    if state is None:
         raise NotFound("Action not found", f"Unknown action {action_id}")
-    if refusal := standing.refusal(control):
+    if refusal := state.refusal(control):
         raise Conflict(f"Unable to {control.value} action", f"dag_run state {refusal}")

@@ -6,9 +6,9 @@ from datetime import datetime
 
 from shipyard_api.domain.actions import BARE_GROUPS, ActionId, ActionName, StepId
 from shipyard_api.domain.errors import NotFound
-from shipyard_api.ports.state.actions import ActionRecord, CommandRecord, StepRecord, StepRun
+from shipyard_api.ports.state.actions import ActionRecord, CommandRecord, StepRecord
 from shipyard_api.ports.state.groups import GroupRecord
-from shipyard_api.ports.state.journal import JournalEntry
+from shipyard_api.ports.state.journal import JournalEntry, StepRun
 from shipyard_api.ports.state.nodes import NodeRecord
 from shipyard_api.ports.state.store import Store, Transaction
 
@@ -97,11 +97,11 @@ class DescribeAction:
     def journal(self, action: str) -> Sequence[JournalEntry]:
         """Return what happened to an action, in order."""
         with self.store.begin() as tx:
-            return tx.actions.journal(_action(tx, action, f"Unknown action {action}").id)
+            return tx.journal.entries(_action(tx, action, f"Unknown action {action}").id)
 
 
 def _run(tx: Transaction, action: ActionRecord) -> ActionRun:
-    return ActionRun(action, tx.actions.steps([action.id])[action.id], tx.actions.runs(action.id))
+    return ActionRun(action, tx.actions.steps([action.id])[action.id], tx.journal.step_runs(action.id))
 
 
 def _action(tx: Transaction, action: str, unknown: str) -> ActionRecord:

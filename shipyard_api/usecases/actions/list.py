@@ -1,4 +1,4 @@
-"""List actions, all of them or a page of those that are wanted, in order of creation."""
+"""List actions, all of them or a filtered page of them, in order of creation."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.ports.clock import Clock
-from shipyard_api.ports.state.actions import ActionRecord, WantedActions
+from shipyard_api.ports.state.actions import ActionFilters, ActionRecord
 from shipyard_api.ports.state.store import Store
 from shipyard_api.usecases.actions.describe import ActionWithSteps
 
@@ -38,26 +38,26 @@ class ListActions:
 
     def __call__(self, query: ListQuery) -> tuple[Sequence[ActionRecord], bool]:
         """Return the actions alone."""
-        wanted, limit = self._asked(query)
+        filters, limit = self._asked(query)
         with self.store.begin() as tx:
-            found = tx.actions.all(wanted, after=query.after, limit=limit)
+            found = tx.actions.matching(filters, after=query.after, limit=limit)
         return found[: query.limit], query.limit is not None and len(found) > query.limit
 
     def versions(self, query: ListQuery) -> tuple[Sequence[tuple[ActionId, str]], bool]:
         """Return the ids of the actions, each with a text that changes with whatever is shown of the action."""
-        wanted, limit = self._asked(query)
-        found = self.store.read(lambda tx: tx.actions.versions(wanted, after=query.after, limit=limit))
+        filters, limit = self._asked(query)
+        found = self.store.read(lambda tx: tx.actions.versions(filters, after=query.after, limit=limit))
         return found[: query.limit], query.limit is not None and len(found) > query.limit
 
     def some(self, actions: Sequence[ActionId]) -> Sequence[ActionWithSteps]:
         """Return these actions, each with its steps; one that is gone is left out."""
-        found, steps = self.store.read(lambda tx: (tx.actions.some(actions), tx.actions.steps(actions)))
+        found, steps = self.store.read(lambda tx: (tx.actions.by_ids(actions), tx.actions.steps(actions)))
         return [ActionWithSteps(action, steps[action.id]) for action in found]
 
-    def _asked(self, query: ListQuery) -> tuple[WantedActions, int | None]:
+    def _asked(self, query: ListQuery) -> tuple[ActionFilters, int | None]:
         """Return which actions are looked for, and how many: one more than is shown tells whether there is more."""
-        wanted = WantedActions(query.names, query.states, query.users, self._since(query.since))
-        return wanted, None if query.limit is None else query.limit + 1
+        filters = ActionFilters(query.names, query.states, query.users, self._since(query.since))
+        return filters, None if query.limit is None else query.limit + 1
 
     def _since(self, since: datetime | timedelta | None) -> datetime | None:
         if not isinstance(since, timedelta):

@@ -75,7 +75,7 @@ class ReportAction:
                 raise NotFound("Action not found", f"Unknown action {action}")
             groups = tx.actions.groups(record.id, status=(), group=(), after=-1, limit=_ALL)
             nodes = tx.actions.nodes(record.id, status=(), group=(), after="", limit=_ALL)
-            journal = tx.actions.journal(record.id, ("finding", "group_changed"))
+            journal = tx.journal.entries(record.id, ("finding", "group_changed"))
         missed: dict[str, Sequence[JsonObject]] = {
             entry.facts["group"]: entry.facts.get("shortfalls", ())
             for entry in journal

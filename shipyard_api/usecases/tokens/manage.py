@@ -63,7 +63,7 @@ class ApiTokens:
     def all(self) -> Sequence[TokenRecord]:
         """Return every token, without secrets."""
         with self.store.begin() as tx:
-            return tx.tokens.all()
+            return tx.tokens.every()
 
     def revoke(self, token: str) -> None:
         """Make a token worthless at once."""

@@ -347,7 +347,7 @@ def test_an_unknown_note(site: Site, action: str, written: str) -> None:
 
 def test_a_note_that_was_made_up_about_a_line_that_there_is(site: Site, action: str) -> None:
     with site.store.begin() as tx:
-        entries = tx.actions.journal(ActionId(action), ("phase_started", "step_ended"))
+        entries = tx.journal.entries(ActionId(action), ("phase_started", "step_ended"))
     started = next(entry for entry in entries if entry.kind == "phase_started")
     silent = next(entry for entry in entries if entry.kind == "step_ended")
     line, at = started.id, started.at

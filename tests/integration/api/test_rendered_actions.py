@@ -44,6 +44,7 @@ from shipyard_api.ports.state.stragglers import Straggler
 from shipyard_api.ports.state.turns import Claim, Intent
 from shipyard_api.storage import journal
 from shipyard_api.storage.actions import SERVER, SqlActions
+from shipyard_api.storage.journal_entries import SqlJournal
 from shipyard_api.storage.stragglers import SqlStragglers
 from shipyard_api.storage.turns import SqlTurns
 from shipyard_api.storage.unit_of_work import SqlStore, SqlTransaction, connect_readers
@@ -204,8 +205,8 @@ READS: dict[Callable[..., Any], Callable[[Tx, ActionId], object]] = {
     SqlActions.with_key: lambda tx, _: tx.actions.with_key("c", "k"),
     SqlActions.running_site_action: lambda tx, _: tx.actions.running_site_action(),
     SqlActions.get: lambda tx, action: tx.actions.get(action),
-    SqlActions.all: lambda tx, _: tx.actions.all(),
-    SqlActions.some: lambda tx, action: tx.actions.some([action]),
+    SqlActions.matching: lambda tx, _: tx.actions.matching(),
+    SqlActions.by_ids: lambda tx, action: tx.actions.by_ids([action]),
     SqlActions.version: lambda tx, action: tx.actions.version(action),
     SqlActions.versions: lambda tx, _: tx.actions.versions(),
     SqlActions.created_at: lambda tx, _: tx.actions.created_at(ActionName.DEPLOY_SITE, NOW),
@@ -215,15 +216,17 @@ READS: dict[Callable[..., Any], Callable[[Tx, ActionId], object]] = {
     SqlActions.nodes: lambda tx, action: tx.actions.nodes(action, status=(), group=(), after="", limit=9),
     SqlActions.inputs: lambda tx, action: tx.actions.inputs(action),
     SqlActions.deployed: lambda tx, action: tx.actions.deployed(action),
-    SqlActions.jobs_since: lambda tx, _: tx.actions.jobs_since(NOW),
-    SqlActions.journal: lambda tx, action: tx.actions.journal(action),
-    SqlActions.runs: lambda tx, action: tx.actions.runs(action),
-    SqlActions.lines: lambda tx, action: tx.actions.lines(action, StepId("a"), after=0, until=None, limit=9),
-    SqlActions.journal_line: lambda tx, _: tx.actions.journal_line(1),
-    SqlActions.noted: lambda tx, action: tx.actions.noted([action]),
+    SqlJournal.jobs_since: lambda tx, _: tx.journal.jobs_since(NOW),
+    SqlJournal.entries: lambda tx, action: tx.journal.entries(action),
+    SqlJournal.step_runs: lambda tx, action: tx.journal.step_runs(action),
+    SqlJournal.step_entries: lambda tx, action: tx.journal.step_entries(
+        action, StepId("a"), after=0, until=None, limit=9
+    ),
+    SqlJournal.entry: lambda tx, _: tx.journal.entry(1),
+    SqlJournal.action_notes: lambda tx, action: tx.journal.action_notes([action]),
     SqlStragglers.open: lambda tx, _: tx.stragglers.open(),
 }
-NOUNS = (SqlTurns, SqlActions, SqlStragglers)
+NOUNS = (SqlTurns, SqlActions, SqlJournal, SqlStragglers)
 # What these write is shown of no action.
 OTHER_NOUNS = {"tokens", "nodes", "write_limits"}
 
@@ -241,7 +244,12 @@ def test_whatever_can_be_asked_of_the_store_is_in_one_of_the_tables() -> None:
     assert {method.__qualname__ for method in methods ^ {*changing, *UNSEEN, *READS}} == set()
     assert changing.isdisjoint(UNSEEN)
     assert changing.isdisjoint(READS)
-    assert {field.name for field in fields(SqlTransaction)} == {"turns", "actions", "stragglers"} | OTHER_NOUNS
+    assert {field.name for field in fields(SqlTransaction)} == {
+        "turns",
+        "actions",
+        "journal",
+        "stragglers",
+    } | OTHER_NOUNS
 
 
 def test_whatever_can_be_told_of_an_action_is_in_the_table_of_facts() -> None:

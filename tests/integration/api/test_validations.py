@@ -89,7 +89,7 @@ def test_an_unknown_validation(site: Site, action: str, written: str) -> None:
 
 def test_an_id_that_was_made_up_about_a_line_that_there_is(site: Site, action: str) -> None:
     with site.store.begin() as tx:
-        info, odd, _ = tx.actions.journal(ActionId(action), ("finding",))
+        info, odd, _ = tx.journal.entries(ActionId(action), ("finding",))
     made_up = [
         note_id(info.at, info.id, 0),  # good to know is not wrong
         note_id(odd.at, odd.id, 1),

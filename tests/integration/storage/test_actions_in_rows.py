@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
-from shipyard_api.ports.state.actions import WantedActions
+from shipyard_api.ports.state.actions import ActionFilters
 from shipyard_api.ports.state.errors import SiteBusy
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.actions import SqlActions
@@ -40,7 +40,7 @@ def test_what_was_created_reads_back(store: SqlStore) -> None:
 
     with store.begin() as tx:
         assert tx.actions.get(new.id) == made
-        assert tx.actions.all() == [made]
+        assert tx.actions.matching() == [made]
         assert [(step.id, step.index, step.state) for step in tx.actions.steps([new.id])[new.id]] == [
             ("a", 1, None),
             ("b", 2, None),
@@ -95,7 +95,7 @@ def test_what_has_ended_leaves_the_site_free(store: SqlStore, engine: sa.Engine,
 
     with store.begin() as tx:
         assert tx.actions.running_site_action() == (second, ActionName.DEPLOY_SITE)
-        assert [one.id for one in tx.actions.all()] == sorted([first, second])
+        assert [one.id for one in tx.actions.matching()] == sorted([first, second])
 
 
 def test_the_second_waits_until_it_is_clear_whether_there_is_a_first(store: SqlStore, engine: sa.Engine) -> None:
@@ -224,12 +224,12 @@ def test_the_one_of_a_moment_is_found_without_looking_at_the_others(
 def test_those_since_a_moment_are_found_without_looking_at_those_before(
     store: SqlStore, engine: sa.Engine, many: datetime, names: tuple[ActionName, ...], limit: int | None
 ) -> None:
-    wanted = WantedActions(names=names, since=many - timedelta(hours=24))
+    wanted = ActionFilters(names=names, since=many - timedelta(hours=24))
     found: list[Any] = []
 
     def ask() -> None:
         with store.begin() as tx:
-            found.extend(tx.actions.all(wanted, limit=limit))
+            found.extend(tx.actions.matching(wanted, limit=limit))
 
     assert looked_at(engine, ask) <= 49
     assert len(found) == (16 if names else 49)

@@ -20,7 +20,7 @@ def store_at(url: str) -> SqlStore:
 
 def ask(store: SqlStore) -> int:
     with store.begin() as tx:
-        return len(tx.actions.all())
+        return len(tx.actions.matching())
 
 
 @pytest.fixture
@@ -85,12 +85,12 @@ def test_a_connection_that_dies_within_a_transaction_is_an_outage(database_url: 
         with store.begin() as tx:
             tx.tokens.create("ann", "admin", bytes(32), None)
             cut_off(database_url)
-            tx.actions.all()
+            tx.actions.matching()
 
     with pytest.raises(StoreUnavailable):
         cut_in_the_middle()
     with store.begin() as tx:
-        assert tx.tokens.all() == []
+        assert tx.tokens.every() == []
     store.dispose()
 
 
@@ -105,7 +105,7 @@ def test_one_that_dies_before_it_could_commit_is_an_outage_too(database_url: str
     with pytest.raises(StoreUnavailable):
         cut_at_the_end()
     with store.begin() as tx:
-        assert tx.tokens.all() == []
+        assert tx.tokens.every() == []
     store.dispose()
 
 

@@ -41,7 +41,7 @@ def test_a_token_is_revoked_once(store: SqlStore) -> None:
 
     with store.begin() as tx:
         assert tx.tokens.by_digest(DIGEST) is None
-        (listed,) = tx.tokens.all()
+        (listed,) = tx.tokens.every()
     assert listed.revoked_at is not None
 
 
@@ -50,7 +50,7 @@ def test_tokens_are_listed_in_order_of_creation(store: SqlStore) -> None:
         for number in range(5):
             tx.tokens.create(f"t{number}", ["viewer"], bytes([number]) * 32, None)
     with store.begin() as tx:
-        assert sorted(one.name for one in tx.tokens.all()) == [f"t{number}" for number in range(5)]
+        assert sorted(one.name for one in tx.tokens.every()) == [f"t{number}" for number in range(5)]
 
 
 def test_two_tokens_never_share_a_secret(store: SqlStore) -> None:

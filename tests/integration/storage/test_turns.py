@@ -228,7 +228,7 @@ def test_the_journal_tells_who_did_what_in_which_turn(store: SqlStore, create: C
         tx.turns.end_action(_claim(tx.turns, action), RunState.FAILED, now=LATER)
 
     with store.begin() as tx:
-        lines = list(tx.actions.journal(action))
+        lines = list(tx.journal.entries(action))
 
     assert first.epoch == 1
     assert [(line.epoch, line.step, line.kind) for line in lines] == [

@@ -5,9 +5,9 @@ import pytest
 from shipyard_api.domain.actions import (
     CONTROLLABLE,
     ENDED,
+    ActionState,
     Control,
     RunState,
-    Standing,
     StepState,
     group_state,
     lifecycle,
@@ -53,7 +53,7 @@ def test_what_runs_can_be_paused_and_stopped_and_every_pause_and_failure_has_a_w
 def test_a_refusal_says_what_is_needed_and_what_there_is(verb: Control, state: RunState) -> None:
     needed = CONTROLLABLE[verb]
 
-    refusal = Standing(state).refusal(verb)
+    refusal = ActionState(state).refusal(verb)
 
     assert refusal == (None if state is needed else f"must be {needed.value}, but is {state.value}")
 
@@ -72,7 +72,7 @@ def test_a_refusal_says_what_is_needed_and_what_there_is(verb: Control, state: R
     ],
 )
 def test_a_stop_is_not_taken_back_and_not_repeated(state: RunState, verb: Control, refusal: str | None) -> None:
-    assert Standing(state, stopped=True).refusal(verb) == refusal
+    assert ActionState(state, stopped=True).refusal(verb) == refusal
 
 
 def test_an_action_that_failed_is_never_complete() -> None:

@@ -1,0 +1,91 @@
+"""Reading the journal: the entries of actions and of their steps."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from shipyard_api.domain.actions import ActionId, StepId
+from shipyard_api.ports.provisioner import JobId
+from shipyard_api.ports.state.journal import JournalEntry, StepRun
+from shipyard_api.storage import journal
+from shipyard_api.storage import tables as t
+
+Row = sa.Row[Any]
+
+# An entry can name every node of a site. Sizes are as stored: compressed to a half or a fifth.
+_PAGE_BYTES = 100_000
+
+
+class SqlJournal:
+    """Fills ``ports.state.journal.Journal``."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def jobs_since(self, moment: datetime) -> frozenset[JobId]:
+        """Return the jobs recorded since then."""
+        lines = t.journal.c
+        rows = self._connection.execute(
+            sa.select(lines.facts["job"].as_string()).where(t.STARTED_A_JOB, lines.at >= moment)
+        )
+        return frozenset(JobId(row[0]) for row in rows)
+
+    def entries(self, action: ActionId, kinds: Collection[str] = ()) -> Sequence[JournalEntry]:
+        """Return the entries of an action."""
+        lines = t.journal.c
+        query = sa.select(t.journal).where(lines.action_id == action)
+        if kinds:
+            query = query.where(lines.kind.in_(kinds))
+        return [_entry(row) for row in self._connection.execute(query.order_by(lines.id))]
+
+    def step_runs(self, action: ActionId) -> Mapping[StepId, StepRun]:
+        """Return how each step ran, from the entries that begin a step and those that end an attempt."""
+        lines = t.journal.c
+        begun: dict[StepId, str] = {}
+        failed: defaultdict[StepId, list[int]] = defaultdict(list)
+        for row in self._connection.execute(
+            sa.select(lines.id, lines.step_id, lines.kind, lines.worker)
+            .where(lines.action_id == action, lines.kind.in_([journal.STEP_STARTED, journal.ATTEMPT_FAILED]))
+            .order_by(lines.id)
+        ):
+            if row.kind == journal.ATTEMPT_FAILED:
+                failed[StepId(row.step_id)].append(row.id)
+            else:
+                begun[StepId(row.step_id)] = row.worker
+        return {step: StepRun(worker, failed[step]) for step, worker in begun.items()}
+
+    def step_entries(
+        self, action: ActionId, step: StepId, *, after: int, until: int | None, limit: int
+    ) -> Sequence[JournalEntry]:
+        """Return a page of the entries about a step. The database measures them, without reading them."""
+        own = t.journal.c
+        found = sa.select(t.journal).where(own.action_id == action, own.step_id == step, own.id > after)
+        if until is not None:
+            found = found.where(own.id <= until)
+        page = found.order_by(own.id).limit(limit).subquery()
+        size = sa.func.pg_column_size(page.c.facts)
+        before = (sa.func.sum(size).over(order_by=page.c.id) - size).label("before")
+        measured = sa.select(page, before).subquery()
+        query = sa.select(measured).where(measured.c.before < _PAGE_BYTES).order_by(measured.c.id)
+        return [_entry(row) for row in self._connection.execute(query)]
+
+    def entry(self, entry: int) -> tuple[ActionId, JournalEntry] | None:
+        """Return one entry."""
+        row = self._connection.execute(sa.select(t.journal).where(t.journal.c.id == entry)).one_or_none()
+        return (ActionId(row.action_id), _entry(row)) if row else None
+
+    def action_notes(self, actions: Collection[ActionId] | None = None) -> Sequence[tuple[ActionId, JournalEntry]]:
+        """Return the notes on actions; the few entries of these kinds have an index of their own."""
+        query = sa.select(t.journal).where(t.ON_AN_ACTION)
+        if actions is not None:
+            query = query.where(t.journal.c.action_id.in_(actions))
+        rows = self._connection.execute(query.order_by(t.journal.c.id))
+        return [(ActionId(row.action_id), _entry(row)) for row in rows]
+
+
+def _entry(row: Row) -> JournalEntry:
+    step = StepId(row.step_id) if row.step_id else None
+    return JournalEntry(row.id, row.epoch, step, row.kind, row.at, row.worker, row.facts)
