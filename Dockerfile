@@ -1,4 +1,4 @@
-# Shipyard as an image: one program each for `serve`, `worker`, `db upgrade`. See docs/howto/install.md.
+# Shipyard as an image, without the parts of the demo. It runs `serve`, `worker` or `db upgrade`: docs/howto/install.md.
 FROM python:3.11-slim-bookworm AS build
 
 WORKDIR /source

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from real_peer import ROOT, Environment, LeftOut, recipe, started, step, stop
 
-from shipyard_api.adapters.embedded_postgres.server import PostgresError, temporary
+from shipyard_simulators.embedded_postgres.server import PostgresError, temporary
 
 TESTS = [
     *("tests/contract/test_provisioner_port.py", "tests/integration/test_real_ironic.py"),

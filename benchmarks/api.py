@@ -37,11 +37,11 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from shipyard_api.adapters.embedded_postgres import server
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_simulators.embedded_postgres import server
 
 ROOT = Path(__file__).resolve().parents[1]
 ACTIONS, STEPS, WORKERS, THREADS = 10_000, 11, 2, 8

@@ -22,7 +22,6 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
-from shipyard_api.adapters.embedded_postgres import server
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.sealed.seals import FernetSeals, new_key
 from shipyard_api.domain.documents import (
@@ -44,6 +43,7 @@ from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.read import ReadConfigdocs
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.yaml_stream import read_documents, write_documents
+from shipyard_simulators.embedded_postgres import server
 
 SITES = Path(__file__).resolve().parents[2] / "shared" / "data" / "sites"
 NAMES = ("airsloop", "airskiff", "seaworthy")

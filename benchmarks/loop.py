@@ -33,7 +33,6 @@ from sites import Document
 
 from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.site_parts import PREPARE_AND_DEPLOY_NODES, Designs, Patience, Systems
-from shipyard_api.adapters.embedded_postgres import server
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
@@ -65,6 +64,7 @@ from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, CommitMode
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.workflow.turn import Engine
+from shipyard_simulators.embedded_postgres import server
 
 ROOT = Path(__file__).resolve().parents[1]
 MOST_MILLISECONDS = 25.0

@@ -12,12 +12,12 @@ import sqlalchemy as sa
 from falcon.testing import TestClient
 
 from shipyard_api import bootstrap
-from shipyard_api.adapters.embedded_postgres import server
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.settings import Database, Drydock, Secret, Settings
 from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_simulators.embedded_postgres import server
 
 ROUNDS = 7
 LATEST = "01M7XV7VKPMDHXJVA7WM000100"

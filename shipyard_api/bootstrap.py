@@ -18,7 +18,6 @@ from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.site_parts import Designs, Patience, Systems
 from shipyard_api.adapters.deckhand.client import DeckhandClient
 from shipyard_api.adapters.deckhand.design_store import DeckhandDesigns
-from shipyard_api.adapters.embedded_postgres.errors import PostgresError
 from shipyard_api.adapters.identity.loopback import LoopbackIdentities
 from shipyard_api.adapters.identity.options import IdentityKind
 from shipyard_api.adapters.identity.tokens import TokenIdentities
@@ -94,14 +93,14 @@ class Parts:
 def run_program(program: Callable[[], int | None]) -> int:
     """Run a program and return its exit code; what an operator can mend is one line each, bugs keep their traceback.
 
-    2: the settings cannot be used. 1: the database, the embedded Postgres or the request is in the way.
+    2: the settings cannot be used. 1: the database or the request is in the way.
     """
     try:
         return program() or 0
     except SettingsError as error:
         sys.stderr.write("".join(f"Error: {fault}\n" for fault in error.faults))
         return 2
-    except (ShipyardError, StoreUnavailable, PostgresError, OSError) as error:
+    except (ShipyardError, StoreUnavailable, OSError) as error:
         sys.stderr.write(f"Error: {error}\n")
         return 1
 

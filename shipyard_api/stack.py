@@ -25,12 +25,13 @@ from typing import IO
 
 import click
 
+import shipyard_simulators
 from shipyard_api import bootstrap
-from shipyard_api.adapters.embedded_postgres import server as embedded_postgres
 from shipyard_api.adapters.sealed.seals import new_key
 from shipyard_api.settings import load, share_directory
 from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import connect
+from shipyard_simulators.embedded_postgres import server as embedded_postgres
 
 # Seconds that a child gets to end in order before it is killed.
 _PATIENCE = 5.0
@@ -198,7 +199,7 @@ def main() -> None:
 @click.option(
     "--site",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    default=Path(__file__).parent.parent / "shipyard_simulators" / "sites" / "five-groups.yaml",
+    default=Path(shipyard_simulators.__path__[0], "sites", "five-groups.yaml"),
     help="The design whose machines a simulated MAAS or Ironic has; Drydock reads what is committed.",
 )
 @click.option(
@@ -289,13 +290,18 @@ def _database(directory: Path, options: Options) -> Iterator[str]:
     given = os.environ.get("DATABASE_URL")
     if given and options.data_directory is not None:
         yield given
-    elif options.data_directory is None:
-        # Nothing outlives the demo, so nothing needs to reach the disk.
-        with embedded_postgres.temporary({"fsync": "off", "synchronous_commit": "off"}) as server:
-            yield server.url
-    else:
-        with embedded_postgres.start(directory / "postgres") as server:
-            yield server.url
+        return
+    # Nothing outlives a temporary stack, so nothing needs to reach the disk.
+    server = (
+        embedded_postgres.temporary({"fsync": "off", "synchronous_commit": "off"})
+        if options.data_directory is None
+        else embedded_postgres.start(directory / "postgres")
+    )
+    try:
+        with server as running:
+            yield running.url
+    except embedded_postgres.PostgresError as error:
+        raise click.ClickException(str(error)) from error
 
 
 def _tokens(url: str, kept: Path | None) -> tuple[str, str]:

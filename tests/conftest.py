@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from shipyard_api.adapters.embedded_postgres.server import RunningPostgres
+    from shipyard_simulators.embedded_postgres.server import RunningPostgres
     from tests.world import World
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,8 +29,8 @@ def postgres() -> Iterator[RunningPostgres]:
     """A server for this test process, with a migrated template database."""
     import sqlalchemy as sa
 
-    from shipyard_api.adapters.embedded_postgres.server import temporary
     from shipyard_api.storage import migrations
+    from shipyard_simulators.embedded_postgres.server import temporary
 
     speed_before_safety = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
     # An API keeps connections for as long as its process lives, and the tests of one process make many of them.

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 import yaml
 
-from shipyard_api.adapters.embedded_postgres.server import RunningPostgres, temporary
 from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import connect
+from shipyard_simulators.embedded_postgres.server import RunningPostgres, temporary
 from tests.conftest import ROOT
 from tests.factories import layering_policy
 from tests.stand import Stand

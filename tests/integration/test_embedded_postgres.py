@@ -17,9 +17,9 @@ from pathlib import Path
 import psycopg2
 import pytest
 
-from shipyard_api.adapters.embedded_postgres import binaries, server
-from shipyard_api.adapters.embedded_postgres.account import Account, choose
-from shipyard_api.adapters.embedded_postgres.server import PostgresError, RunningPostgres, start, stop_orphan
+from shipyard_simulators.embedded_postgres import binaries, server
+from shipyard_simulators.embedded_postgres.account import Account, choose
+from shipyard_simulators.embedded_postgres.server import PostgresError, RunningPostgres, start, stop_orphan
 
 QUICK = {"fsync": "off"}
 # Forty megabytes a test are quicker in memory, where there is enough of it.
@@ -32,7 +32,7 @@ only_root = pytest.mark.skipif(not AS_ROOT, reason="only root lends the server a
 OWNER = """
 import sys, time
 from pathlib import Path
-from shipyard_api.adapters.embedded_postgres.server import start
+from shipyard_simulators.embedded_postgres.server import start
 postgres = start(Path(sys.argv[1]), settings={"fsync": "off"})
 print(postgres.pid, postgres.url, flush=True)
 time.sleep(60)

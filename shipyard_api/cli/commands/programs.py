@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from shipyard_api.cli.commands.demo import PROVISIONERS, SPEEDS, scenarios
+from shipyard_api.cli.commands.demo import PROVISIONERS, SPEEDS, require_demo_parts, scenarios
 from shipyard_api.cli.commands.syntax import examples
 
 _ADMIN = "shipyard_api.admin"
@@ -52,6 +52,7 @@ def _simulator(name: str, summary: str) -> click.Command:
     @click.command(name, context_settings=_PASSED_ON, add_help_option=False, short_help=summary, help=summary)
     @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
     def command(arguments: tuple[str, ...]) -> None:
+        require_demo_parts()
         run(f"shipyard_simulators.{name}", arguments)
 
     return command
@@ -148,6 +149,7 @@ def up(**_: object) -> None:
 
     Prints the URL and a first token for SHIPYARD_URL and SHIPYARD_TOKEN.
     """
+    require_demo_parts()
     _become("shipyard_api.stack", "up")
 
 

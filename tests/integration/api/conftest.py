@@ -27,7 +27,7 @@ from tests.peer import Answer, Peer, running
 if TYPE_CHECKING:
     import falcon
 
-    from shipyard_api.adapters.embedded_postgres.server import RunningPostgres
+    from shipyard_simulators.embedded_postgres.server import RunningPostgres
 
 
 KEY = new_key()

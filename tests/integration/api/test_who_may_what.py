@@ -23,7 +23,7 @@ from tests.integration.api.conftest import settings
 from tests.integration.api.wire import Caller
 
 if TYPE_CHECKING:
-    from shipyard_api.adapters.embedded_postgres.server import RunningPostgres
+    from shipyard_simulators.embedded_postgres.server import RunningPostgres
 
 V1 = "/api/v1.0"
 ULID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"

@@ -16,7 +16,7 @@ from tests.conftest import migrated
 from tests.integration.storage.rows import empty
 
 if TYPE_CHECKING:
-    from shipyard_api.adapters.embedded_postgres.server import RunningPostgres
+    from shipyard_simulators.embedded_postgres.server import RunningPostgres
 
 
 @pytest.fixture(scope="session")

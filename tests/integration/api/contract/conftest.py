@@ -25,7 +25,7 @@ from tests.integration.storage.rows import counts, empty
 from tests.peer import Peer, running
 
 if TYPE_CHECKING:
-    from shipyard_api.adapters.embedded_postgres.server import RunningPostgres
+    from shipyard_simulators.embedded_postgres.server import RunningPostgres
 
 
 class Unchecked(Caller):

@@ -290,6 +290,17 @@ def test_server_commands_become_the_program(run, started, line, arguments):
     assert started == [arguments]
 
 
+@pytest.mark.parametrize("line", ["demo", "up", "simulate drydock --port 0"])
+def test_without_the_simulators_a_command_says_what_to_install(run, started, monkeypatch, line):
+    monkeypatch.setitem(sys.modules, "shipyard_simulators", None)
+
+    result = run(*line.split())
+
+    assert (result.exit_code, result.stdout, started) == (1, "", [])
+    assert result.stderr.endswith("pip install 'shipyard[demo]'\n")
+    assert result.stderr.count("\n") == 1
+
+
 def test_help_of_any_command_starts_nothing(run, started):
     for name, command in shipyard.commands.items():
         below = [*command.commands] if isinstance(command, click.Group) and name != "simulate" else []

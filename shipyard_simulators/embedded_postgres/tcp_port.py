@@ -3,7 +3,7 @@
 import random
 import socket
 
-from shipyard_api.adapters.embedded_postgres.errors import PostgresError
+from shipyard_simulators.embedded_postgres.errors import PostgresError
 
 # Below the ports that Linux and macOS give to clients: a client that knocks while the server restarts could
 # otherwise be given the server's own port, be connected to itself, and keep the server out.

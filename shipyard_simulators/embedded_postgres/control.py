@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from shipyard_api.adapters.embedded_postgres import processes
-from shipyard_api.adapters.embedded_postgres.binaries import Binaries
-from shipyard_api.adapters.embedded_postgres.cluster import Cluster
-from shipyard_api.adapters.embedded_postgres.errors import PostgresError
+from shipyard_simulators.embedded_postgres import processes
+from shipyard_simulators.embedded_postgres.binaries import Binaries
+from shipyard_simulators.embedded_postgres.cluster import Cluster
+from shipyard_simulators.embedded_postgres.errors import PostgresError
 
 _FAST_SECONDS = 20
 _IMMEDIATE_SECONDS = 10

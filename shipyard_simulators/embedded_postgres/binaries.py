@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from shipyard_api.adapters.embedded_postgres.account import Account
-from shipyard_api.adapters.embedded_postgres.errors import PostgresError
+from shipyard_simulators.embedded_postgres.account import Account
+from shipyard_simulators.embedded_postgres.errors import PostgresError
 
 _OLDEST = 14
 _ON_THE_SYSTEM = Path("/usr/lib/postgresql")

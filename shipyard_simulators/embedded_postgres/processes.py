@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from shipyard_api.adapters.embedded_postgres.account import Account
+from shipyard_simulators.embedded_postgres.account import Account
 
 _PROC = Path("/proc")
 

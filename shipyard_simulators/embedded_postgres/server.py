@@ -20,10 +20,10 @@ from typing import Self
 
 import psycopg2
 
-from shipyard_api.adapters.embedded_postgres import binaries, processes, tcp_port
-from shipyard_api.adapters.embedded_postgres.cluster import ROLE, Cluster
-from shipyard_api.adapters.embedded_postgres.control import Cause, Control, Failure
-from shipyard_api.adapters.embedded_postgres.errors import PostgresError
+from shipyard_simulators.embedded_postgres import binaries, processes, tcp_port
+from shipyard_simulators.embedded_postgres.cluster import ROLE, Cluster
+from shipyard_simulators.embedded_postgres.control import Cause, Control, Failure
+from shipyard_simulators.embedded_postgres.errors import PostgresError
 
 __all__ = ["DEFAULTS", "PostgresError", "RunningPostgres", "start", "stop_orphan", "temporary"]
 

@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
-from shipyard_api.adapters.embedded_postgres import account as accounts
-from shipyard_api.adapters.embedded_postgres import processes
-from shipyard_api.adapters.embedded_postgres.account import Account
-from shipyard_api.adapters.embedded_postgres.binaries import Binaries
-from shipyard_api.adapters.embedded_postgres.errors import PostgresError
+from shipyard_simulators.embedded_postgres import account as accounts
+from shipyard_simulators.embedded_postgres import processes
+from shipyard_simulators.embedded_postgres.account import Account
+from shipyard_simulators.embedded_postgres.binaries import Binaries
+from shipyard_simulators.embedded_postgres.errors import PostgresError
 
 ROLE = "shipyard"
 _UNFINISHED = ".unfinished-"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from shipyard_api.adapters.embedded_postgres.errors import PostgresError
+from shipyard_simulators.embedded_postgres.errors import PostgresError
 
 VARIABLE = "SHIPYARD_POSTGRES_ACCOUNT"
 _USUAL = ("postgres", "shipyard", "nobody")
