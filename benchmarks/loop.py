@@ -58,7 +58,9 @@ from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from shipyard_api.storage.writer_lock import SqlWriterLock
-from shipyard_api.usecases.actions.create import ActionRequest, CreateAction
+from shipyard_api.usecases.actions.check import CheckAction
+from shipyard_api.usecases.actions.create import CreateAction
+from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, CommitMode
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
@@ -236,10 +238,7 @@ class Run:
         action = ActionId(uuid4().hex[:26].upper())
         create = CreateAction(
             store=store,
-            designs=designs,
-            rendered=rendered,
-            schemas=schemas,
-            rules=rules,
+            check=CheckAction(designs, rendered, schemas, rules, steps.keys()),
             definitions=steps,
             new_id=lambda: action,
             time_scale=1.0,

@@ -48,11 +48,12 @@ from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import SqlStore, connect, connect_readers
 from shipyard_api.storage.writer_lock import SqlWriterLock
+from shipyard_api.usecases.actions.check import CheckAction
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.describe import DescribeAction
 from shipyard_api.usecases.actions.list import ListActions
-from shipyard_api.usecases.actions.plan import PlanSite
+from shipyard_api.usecases.actions.plan import PlanAction
 from shipyard_api.usecases.actions.report import ReportAction
 from shipyard_api.usecases.callers.limit_writes import LimitWrites
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, Validator
@@ -194,12 +195,10 @@ def api(settings: Settings) -> "falcon.App[Any, Any]":
     store, schemas, designs, rendered = made.store, made.schemas, made.designs, made.rendered
     definitions = _definitions(made)
     on_load = version_rule(settings, settings.validations.deployment_version_create)
+    check = CheckAction(designs, rendered, schemas, made.rules, definitions.keys())
     create = CreateAction(
         store=store,
-        designs=designs,
-        rendered=rendered,
-        schemas=schemas,
-        rules=made.rules,
+        check=check,
         definitions=definitions,
         new_id=lambda: str(ULID()),
         time_scale=settings.engine.time_scale,
@@ -215,8 +214,13 @@ def api(settings: Settings) -> "falcon.App[Any, Any]":
             read_configdocs=ReadConfigdocs(designs, rendered),
             create_action=create,
             control_action=control,
-            plan_site=PlanSite(
-                create=create, control=control, designs=designs, rendered=rendered, definitions=definitions
+            plan_site=PlanAction(
+                store=store,
+                check=check,
+                control=control,
+                designs=designs,
+                rendered=rendered,
+                definitions=definitions,
             ),
             describe_action=DescribeAction(store),
             list_actions=ListActions(store, made.clock),

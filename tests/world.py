@@ -31,7 +31,9 @@ from shipyard_api.storage import tables
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from shipyard_api.storage.writer_lock import SqlWriterLock
-from shipyard_api.usecases.actions.create import ActionRequest, CreateAction
+from shipyard_api.usecases.actions.check import CheckAction
+from shipyard_api.usecases.actions.create import CreateAction
+from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, CommitMode
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
@@ -136,13 +138,11 @@ class World:
             self.provisioner.running_reports = 2
         self._commit(_groups() if self.groups is None else self.groups)
         store, designs = self.store(), self.designs()
+        definitions = self.definitions(Checkpoints())
         create = CreateAction(
             store=store,
-            designs=designs,
-            rendered=RenderedDesigns(designs),
-            schemas=SCHEMAS,
-            rules=self.rules,
-            definitions=self.definitions(Checkpoints()),
+            check=CheckAction(designs, RenderedDesigns(designs), SCHEMAS, self.rules, definitions.keys()),
+            definitions=definitions,
             new_id=lambda: "0" * 26,
             time_scale=1.0,
         )

@@ -1,4 +1,4 @@
-"""Actions and their steps: names, states, and how the words of the wire follow from them."""
+"""Actions and their steps: names, states, and the words for them on the wire."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ ActionId = NewType("ActionId", str)
 """A ULID: 26 letters and digits, in order of time."""
 
 StepId = NewType("StepId", str)
-"""Step name as scripts know it, ``group.step`` (contract: shipyard-actions, age B)."""
+"""Step name on the wire, ``group.step`` (contract: shipyard-actions, age B)."""
 
 BARE_GROUPS = ("preflight", "drydock_build")
-"""Ids without a step of their own that field scripts compare: each stands for its group of steps (product, 5)."""
+"""Ids that stand for a group of steps and have no step of their own; field scripts compare them (product, 5)."""
 
 
 class ActionName(Enum):
-    """What an operator can ask for (contract: shipyard-actions, chapter 1)."""
+    """The actions that an operator can create (contract: shipyard-actions, chapter 1)."""
 
     DEPLOY_SITE = "deploy_site"
     UPDATE_SITE = "update_site"
@@ -27,7 +27,7 @@ class ActionName(Enum):
 
 
 EXCLUSIVE = frozenset(ActionName) - {ActionName.TEST_SITE}
-"""The actions of which only one can run at a time (contract: shipyard-actions, chapter 7)."""
+"""Actions of which only one can run at a time (contract: shipyard-actions, chapter 7)."""
 
 
 class DocumentChecks(Enum):
@@ -42,7 +42,7 @@ class DocumentChecks(Enum):
 class Checks:
     """What must hold before an action is accepted (contract: shipyard-actions, chapter 4).
 
-    ``commits``: no committed revision may have been left out since the last site action.
+    ``commits``: every revision committed since the last site action must have been used by one.
     """
 
     documents: DocumentChecks
@@ -59,7 +59,7 @@ CHECKS: Mapping[ActionName, Checks] = {
     ActionName.RELABEL_NODES: _TARGETED,
     ActionName.TEST_SITE: Checks(DocumentChecks.NONE),
 }
-"""The checks of each action. All but one with none at all need a committed revision."""
+"""The checks of each action. Every action with document checks needs a committed revision."""
 
 
 class RunState(Enum):
@@ -84,12 +84,12 @@ _LIFECYCLES = {
 
 
 def lifecycle(state: RunState) -> str:
-    """Return the word that wait loops in the field look for (contract: shipyard-rest, 6.2)."""
+    """Return the lifecycle word that polling scripts wait for (contract: shipyard-rest, 6.2)."""
     return _LIFECYCLES[state]
 
 
 class Control(Enum):
-    """What an operator can do to an action that there is; the values are the words on the wire."""
+    """Command of an operator on an existing action; the values are the words on the wire."""
 
     PAUSE = "pause"
     UNPAUSE = "unpause"
@@ -103,7 +103,7 @@ CONTROLLABLE: dict[Control, RunState] = {
     Control.STOP: RunState.RUNNING,
     Control.RETRY: RunState.FAILED,
 }
-"""The state in which an action must be for each (contract: shipyard-rest, 6.7; a paused action is unpaused first)."""
+"""The state that each control needs (contract: shipyard-rest, 6.7). A paused action must be unpaused to stop it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class ActionState:
 
 
 class StepState(Enum):
-    """State of a step; a step that has not begun has none (null on the wire; contract: shipyard-rest, 7.3)."""
+    """State of a step; a step that has not started has none (null on the wire; contract: shipyard-rest, 7.3)."""
 
     RUNNING = "running"
     SUCCESS = "success"
@@ -137,7 +137,7 @@ class StepState(Enum):
 def group_state(members: Iterable[StepState | None]) -> StepState | None:
     """Return the state of a bare group id, such as ``drydock_build``, from the states of its steps.
 
-    Field scripts compare the bare ids, although nothing runs under them (product, section 5).
+    Field scripts compare the bare ids, although no step runs under them (product, section 5).
     """
     states = list(members)
     for decisive in (StepState.FAILED, StepState.RUNNING, StepState.UPSTREAM_FAILED):

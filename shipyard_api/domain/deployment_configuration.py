@@ -1,4 +1,4 @@
-"""How patient a site is: intervals and time limits of the document shipyard/DeploymentConfiguration/v1.
+"""The document shipyard/DeploymentConfiguration/v1: polling intervals, time limits and rollout mode of a site.
 
 Contract: shipyard-rest, chapter 12.1. Everything is in seconds; a value of 0 or an empty text means the default.
 """
@@ -14,41 +14,41 @@ NAME = "deployment-configuration"
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How often to look at work (``interval``) and how long it may run (``timeout``), in seconds."""
+class PhaseLimits:
+    """Seconds between two polls of a job (``interval``) and seconds that it may run (``timeout``)."""
 
     interval: float
     timeout: float
 
-    def scaled(self, factor: float) -> "Patience":
-        """Return the same patience in a world that runs ``1 / factor`` times as fast."""
-        return Patience(self.interval * factor, self.timeout * factor)
+    def scaled(self, factor: float) -> "PhaseLimits":
+        """Return the same limits for a simulation that runs ``1 / factor`` times as fast."""
+        return PhaseLimits(self.interval * factor, self.timeout * factor)
 
 
 @dataclass(frozen=True, slots=True)
 class DeploymentConfiguration:
-    """What this release uses of a site's deployment configuration.
+    """The parts of a site's deployment configuration that this release uses.
 
-    ``strategy_name`` is None when the site names none. ``queue_limit`` bounds in seconds how long work may wait in the
-    provisioner before it starts; the time limit of the work itself only begins then (contract: drydock, chapter 12).
-    ``mode``: how much may be in flight. ``join``: whether a deployed node must become ready in Kubernetes before it
-    counts, None where the site does not say; it is not looked at for ``join_wait`` seconds, then as ``node_status``
-    says.
+    ``strategy_name`` is None when the site names none. ``queue_limit``: seconds that a job may wait in the provisioner
+    before it starts; its own time limit only begins then (contract: drydock, chapter 12). ``mode``: how much may be in
+    flight. ``join``: whether a deployed node must become ready in Kubernetes before it counts as successful; None if
+    the site does not set it. The first poll of a joining node comes after ``join_wait`` seconds, further ones follow
+    ``node_status``.
     """
 
     strategy_name: str | None = None
-    verify_site: Patience = Patience(10, 60)
-    prepare_site: Patience = Patience(10, 300)
-    prepare_nodes: Patience = Patience(30, 1800)
-    deploy_nodes: Patience = Patience(30, 3600)
+    verify_site: PhaseLimits = PhaseLimits(10, 60)
+    prepare_site: PhaseLimits = PhaseLimits(10, 300)
+    prepare_nodes: PhaseLimits = PhaseLimits(30, 1800)
+    deploy_nodes: PhaseLimits = PhaseLimits(30, 3600)
     queue_limit: float = 86_400
     mode: Mode = SERIAL
     join: bool | None = None
     join_wait: float = 120
-    node_status: Patience = Patience(30, 1800)
+    node_status: PhaseLimits = PhaseLimits(30, 1800)
 
     def scaled(self, factor: float) -> "DeploymentConfiguration":
-        """Return the configuration for a simulated site whose seconds last ``factor`` seconds."""
+        """Return the configuration for a simulated site where a second lasts ``factor`` seconds."""
         return replace(
             self,
             verify_site=self.verify_site.scaled(factor),
@@ -62,32 +62,32 @@ class DeploymentConfiguration:
 
 
 def parse_configuration(data: Mapping[str, Any]) -> DeploymentConfiguration:
-    """Return the configuration written in a document that passed its schema, with the defaults filled in."""
+    """Return the configuration in the data of a document that passed its schema, with defaults filled in."""
     provisioner: Mapping[str, Any] = data.get("physical_provisioner") or {}
     kubernetes: Mapping[str, Any] = data.get("kubernetes") or {}
     default = DeploymentConfiguration()
 
-    def patience(prefix: str, otherwise: Patience, section: Mapping[str, Any] = provisioner) -> Patience:
-        return Patience(
-            _whole(section, f"{prefix}_interval") or otherwise.interval,
-            _whole(section, f"{prefix}_timeout") or otherwise.timeout,
+    def limits(prefix: str, default_limits: PhaseLimits, section: Mapping[str, Any] = provisioner) -> PhaseLimits:
+        return PhaseLimits(
+            _whole(section, f"{prefix}_interval") or default_limits.interval,
+            _whole(section, f"{prefix}_timeout") or default_limits.timeout,
         )
 
     return DeploymentConfiguration(
         strategy_name=provisioner.get("deployment_strategy") or None,
-        verify_site=patience("verify", default.verify_site),
-        prepare_site=patience("prepare_site", default.prepare_site),
-        prepare_nodes=patience("prepare_node", default.prepare_nodes),
-        deploy_nodes=patience("deploy", default.deploy_nodes),
+        verify_site=limits("verify", default.verify_site),
+        prepare_site=limits("prepare_site", default.prepare_site),
+        prepare_nodes=limits("prepare_node", default.prepare_nodes),
+        deploy_nodes=limits("deploy", default.deploy_nodes),
         mode=_mode(provisioner),
         join=kubernetes.get("join"),
         join_wait=_whole(provisioner, "join_wait") or default.join_wait,
-        node_status=patience("node_status", default.node_status, kubernetes),
+        node_status=limits("node_status", default.node_status, kubernetes),
     )
 
 
 def _whole(section: Mapping[str, Any], key: str) -> int:
-    """Return an integer as one, 0 if it is not given: JSON Schema counts 75.0 as an integer, too."""
+    """Return an integer, 0 if it is missing. JSON Schema accepts 75.0 as an integer, too."""
     return int(section.get(key) or 0)
 
 

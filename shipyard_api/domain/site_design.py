@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shipyard_api.domain import deployment_configuration, selectors, strategy
-from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, Patience
+from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
 from shipyard_api.domain.documents import BAREMETAL_NODE, Document, Rendering, find, inventory
 from shipyard_api.domain.findings import DocumentRef, Finding, Level, error, errors, info, warning
 from shipyard_api.domain.modes import Mode, OnTimeout
@@ -49,8 +49,8 @@ class SiteInputs:
         """Return the stored form."""
         configuration = self.configuration
         times = {
-            name: [patience.interval, patience.timeout]
-            for name, patience in (
+            name: [limits.interval, limits.timeout]
+            for name, limits in (
                 ("verify_site", configuration.verify_site),
                 ("prepare_site", configuration.prepare_site),
                 ("prepare_nodes", configuration.prepare_nodes),
@@ -80,7 +80,7 @@ class SiteInputs:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "SiteInputs":
         """Return the inputs from their stored form."""
-        times = {name: Patience(*pair) for name, pair in stored["times"].items()}
+        times = {name: PhaseLimits(*pair) for name, pair in stored["times"].items()}
         parallel, in_flight, as_prepared, on_timeout = stored["mode"]
         configuration = DeploymentConfiguration(
             strategy_name=stored["strategy_name"],

@@ -19,8 +19,10 @@ from shipyard_api.ports.state.journal import JournalEntry
 from shipyard_api.ports.state.stragglers import Straggler
 from shipyard_api.storage import tables
 from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.usecases.actions.check import CheckAction
 from shipyard_api.usecases.actions.control import ControlAction
-from shipyard_api.usecases.actions.create import ActionRequest, CreateAction
+from shipyard_api.usecases.actions.create import CreateAction
+from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
@@ -80,13 +82,11 @@ def watch(world: World) -> WatchStragglers:
 
 def create(world: World, rules: DesignRules = RULES, **parameters: object) -> ActionId:
     designs = world.designs()
+    definitions = world.definitions(Checkpoints())
     made = CreateAction(
         store=world.store(),
-        designs=designs,
-        rendered=RenderedDesigns(designs),
-        schemas=SCHEMAS,
-        rules=rules,
-        definitions=world.definitions(Checkpoints()),
+        check=CheckAction(designs, RenderedDesigns(designs), SCHEMAS, rules, definitions.keys()),
+        definitions=definitions,
         new_id=lambda: "3" * 26,
         time_scale=1.0,
     )

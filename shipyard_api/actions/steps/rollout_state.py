@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from shipyard_api.domain.deployment_configuration import Patience
+from shipyard_api.domain.deployment_configuration import PhaseLimits
 from shipyard_api.domain.facts import GroupStatus, Phase, Reason
 from shipyard_api.domain.modes import Mode
 from shipyard_api.domain.nodes import NodeName, NodeStatus
@@ -44,7 +44,7 @@ class RolloutState:
     kept_from: str = ""
     fixed: str = ""
 
-    def patience(self, phase: Phase) -> Patience:
+    def patience(self, phase: Phase) -> PhaseLimits:
         """Return how patient to be with one phase of one group."""
         configuration = self.inputs.configuration
         return configuration.prepare_nodes if phase is Phase.PREPARE else configuration.deploy_nodes

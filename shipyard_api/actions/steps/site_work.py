@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from shipyard_api.actions.steps import job_watch
 from shipyard_api.domain.actions import StepId
-from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, Patience
+from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
 from shipyard_api.domain.facts import JobStarted, WorkLeftBehind
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.ports.provisioner import Marker, Operation, Provisioner, Work
@@ -20,7 +20,7 @@ class SiteWork:
 
     id: StepId
     operation: Operation
-    patience: Callable[[DeploymentConfiguration], Patience]
+    patience: Callable[[DeploymentConfiguration], PhaseLimits]
     store: Store
     provisioner: Provisioner
     always: bool = False

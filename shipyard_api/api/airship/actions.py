@@ -22,9 +22,10 @@ from shipyard_api.domain.notes import SUMMARY
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.usecases.actions.control import ControlAction
-from shipyard_api.usecases.actions.create import ActionRequest, CreateAction, Named
+from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.describe import DescribeAction
 from shipyard_api.usecases.actions.list import ListActions
+from shipyard_api.usecases.actions.request import ActionRequest, Idempotency
 from shipyard_api.usecases.read_notes import ReadNotes
 from shipyard_api.usecases.read_validations import ReadValidations
 
@@ -79,13 +80,13 @@ class Actions:
             body.get("parameters") or {},
             boolean(req, "allow-intermediate-commits", default=None),
             strict=bool(boolean(req, "strict", default=False)),
-            named=_named(req, body),
+            idempotency=_idempotency(req, body),
         )
         created = self._create(request, req.context.caller)
         _created(req, resp, created.action, body)
         if created.warnings:
             resp.media["warnings"] = messages(created.warnings)
-        if created.again:
+        if created.replayed:
             resp.set_header("Idempotency-Replayed", "true")
 
 
@@ -97,14 +98,14 @@ def _since(req: falcon.Request) -> datetime | timedelta | None:
     return found
 
 
-def _named(req: falcon.Request, body: Mapping[str, Any]) -> Named | None:
-    """Return the body with what the caller named the request (draft-ietf-httpapi-idempotency-key-header)."""
+def _idempotency(req: falcon.Request, body: Mapping[str, Any]) -> Idempotency | None:
+    """Return the Idempotency-Key with the body (draft-ietf-httpapi-idempotency-key-header); None without one."""
     key = req.get_header("Idempotency-Key")
     if key is None:
         return None
     if not (0 < len(key) <= _LONGEST_KEY and key.isascii() and key.isprintable()):
         raise Invalid("Invalid Idempotency-Key", f"The key has 1 to {_LONGEST_KEY} printable characters of ASCII")
-    return Named(key, body)
+    return Idempotency(key, body)
 
 
 class Action:

@@ -35,7 +35,7 @@ from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.describe import DescribeAction
 from shipyard_api.usecases.actions.list import ListActions
-from shipyard_api.usecases.actions.plan import PlanSite
+from shipyard_api.usecases.actions.plan import PlanAction
 from shipyard_api.usecases.actions.report import ReportAction
 from shipyard_api.usecases.callers.limit_writes import LimitWrites
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs
@@ -60,7 +60,7 @@ class Collaborators:
     read_configdocs: ReadConfigdocs
     create_action: CreateAction
     control_action: ControlAction
-    plan_site: PlanSite
+    plan_site: PlanAction
     describe_action: DescribeAction
     list_actions: ListActions
     report_action: ReportAction

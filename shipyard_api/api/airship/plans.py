@@ -14,8 +14,8 @@ from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.domain.modes import Mode
 from shipyard_api.domain.planning import PlannedGroup
 from shipyard_api.ports.schemas import Schemas
-from shipyard_api.usecases.actions.create import ActionRequest
-from shipyard_api.usecases.actions.plan import Plan, PlanSite
+from shipyard_api.usecases.actions.plan import Plan, PlanAction
+from shipyard_api.usecases.actions.request import ActionRequest
 
 
 class Plans:
@@ -23,7 +23,7 @@ class Plans:
 
     policy: ClassVar[Policy] = {"POST": "workflow_orchestrator:create_plan"}
 
-    def __init__(self, plan: PlanSite, schemas: Schemas, limit: int) -> None:
+    def __init__(self, plan: PlanAction, schemas: Schemas, limit: int) -> None:
         self._plan = plan
         self._schemas = schemas
         self._limit = limit
@@ -61,7 +61,7 @@ def _entity(plan: Plan) -> dict[str, Any]:
         "version": plan.version.value if plan.version else None,
         "retry": plan.retried,
         "revision": plan.revision,
-        "refused": _refused(plan.refused) if plan.refused else None,
+        "refused": _refused(plan.refusal) if plan.refusal else None,
         "findings": messages(plan.findings),
         "steps": list(plan.steps),
         "mode": _mode(plan.mode) if plan.mode else None,

@@ -1,4 +1,4 @@
-"""Pause, unpause and stop an action that runs, and try again one that failed (contract: shipyard-rest, 6.7)."""
+"""Pause, unpause or stop a running action, and retry a failed one (contract: shipyard-rest, 6.7)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.ports.state.actions import ActionRecord, NewAction
 from shipyard_api.ports.state.errors import SiteBusy
 from shipyard_api.ports.state.store import Store, Transaction
-from shipyard_api.usecases.actions.create import noted
+from shipyard_api.usecases.actions.create import first_notes
 from shipyard_api.usecases.actions.preconditions import refuse_stragglers, site_is_busy
 from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.workflow.definition import Definition
@@ -29,12 +29,12 @@ from shipyard_api.workflow.definition import Definition
 
 @dataclass(frozen=True, slots=True)
 class RetryPlan:
-    """What a retry of an action would be: its stored inputs, the nodes that are left alone, and why it is refused."""
+    """What a retry of an action would do: its inputs, the nodes that it keeps, and why it is refused, if it is."""
 
     action: ActionRecord
     inputs: JsonObject
     kept: Sequence[NodeName]
-    refused: Conflict | None
+    refusal: Conflict | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class ControlAction:
         _check(action_id, control, state)
 
     def name_of(self, action_id: str) -> ActionName:
-        """Return which action it is; raises NotFound."""
+        """Return the name of an action; raises NotFound."""
         with self.store.begin() as tx:
             record = tx.actions.get(ActionId(action_id))
         if record is None:
@@ -60,10 +60,10 @@ class ControlAction:
         return record.name
 
     def retry(self, action_id: str, caller: Caller, *, force: bool) -> ActionRecord:
-        """Return a new action that leaves alone what the failed one deployed, and tries the rest again.
+        """Return a new action that keeps the nodes which the failed one deployed, and retries the rest.
 
-        It works from the same revision and limits. Raises NotFound and Conflict, and then nothing is stored; ``force``
-        does not mind nodes that are still being worked on.
+        It uses the same revision and limits. Raises NotFound and Conflict, and then nothing is stored. ``force``
+        ignores stragglers on its nodes.
         """
         old = ActionId(action_id)
         with self.store.begin() as tx:
@@ -71,29 +71,29 @@ class ControlAction:
             _check(action_id, Control.RETRY, ActionState(record.state) if record else None)
             if record is None:
                 raise NotFound("Action not found", f"Unknown action {action_id}")
-            return self._again(tx, record, caller, force=force)
+            return self._create_retry(tx, record, caller, force=force)
 
     def plan_retry(self, action_id: str, *, force: bool) -> RetryPlan:
-        """Return what a retry would work from, and what would refuse it now. Changes nothing; raises NotFound."""
+        """Return the inputs of a retry, and what would refuse it now. Changes nothing; raises NotFound."""
         with self.store.begin() as tx:
             old = tx.actions.get(ActionId(action_id))
             if old is None:
                 raise NotFound("Action not found", f"Unknown action {action_id}")
-            inputs, kept = _left(tx, old)
-            refused = None
+            inputs, kept = _retry_inputs(tx, old)
+            refusal = None
             try:
                 _check(action_id, Control.RETRY, ActionState(old.state))
                 with site_is_busy():
-                    _look_out(tx, old.name, kept, force=force)
+                    _refuse_stragglers(tx, old.name, kept, force=force)
                     if old.name in EXCLUSIVE and (running := tx.actions.running_site_action()):
                         raise SiteBusy(*running)
             except Conflict as conflict:
-                refused = conflict
-        return RetryPlan(old, inputs, kept, refused)
+                refusal = conflict
+        return RetryPlan(old, inputs, kept, refusal)
 
-    def _again(self, tx: Transaction, old: ActionRecord, caller: Caller, *, force: bool) -> ActionRecord:
-        inputs, kept = _left(tx, old)
-        _look_out(tx, old.name, kept, force=force)
+    def _create_retry(self, tx: Transaction, old: ActionRecord, caller: Caller, *, force: bool) -> ActionRecord:
+        inputs, kept = _retry_inputs(tx, old)
+        _refuse_stragglers(tx, old.name, kept, force=force)
         new, definition = ActionId(self.new_id()), self.definitions[old.name]
         action = NewAction(
             id=new,
@@ -105,22 +105,22 @@ class ControlAction:
             allow_intermediate_commits=old.allow_intermediate_commits,
             inputs={**inputs, "action": new, "kept": kept, "retried": old.id},
             steps=[step.id for step in definition.steps],
-            facts=noted(definition, parse_parameters(old.name, old.parameters)[1]),
+            facts=first_notes(definition, parse_parameters(old.name, old.parameters)[1]),
         )
         with site_is_busy():
             return tx.actions.create(action)
 
 
-def _left(tx: Transaction, old: ActionRecord) -> tuple[dict[str, Any], list[NodeName]]:
-    """Return what a retry works from, and the nodes that it leaves alone, in order of name."""
+def _retry_inputs(tx: Transaction, old: ActionRecord) -> tuple[dict[str, Any], list[NodeName]]:
+    """Return the inputs of a retry, and the nodes that it keeps, in order of name."""
     inputs = dict(tx.actions.inputs(old.id))
     if CHECKS[old.name].documents is not DocumentChecks.NONE:
         inputs |= SiteInputs.from_json(inputs).to_json()
     return inputs, sorted({*inputs.get("kept", ()), *tx.actions.deployed(old.id)})
 
 
-def _look_out(tx: Transaction, name: ActionName, kept: Sequence[NodeName], *, force: bool) -> None:
-    """Refuse a retry while work of an earlier action goes on on nodes that it would touch."""
+def _refuse_stragglers(tx: Transaction, name: ActionName, kept: Sequence[NodeName], *, force: bool) -> None:
+    """Raise Conflict while work of an earlier action goes on on a node that the retry would touch."""
     if not force and name in EXCLUSIVE:
         refuse_stragglers(tx.stragglers.open(), None, apart_from=frozenset(kept))
 

@@ -1,14 +1,14 @@
-"""Show what an action would do, without doing any of it (product, section 5).
+"""Preview what an action would do, without doing any of it (product, section 5).
 
-Which nodes a group holds is read from the design; when the action runs, the provisioner is asked for them.
+Group members come from the design here; the running action gets them from the provisioner.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from shipyard_api.domain.actions import CHECKS, ActionId, ActionName, DocumentChecks, StepId
+from shipyard_api.domain.actions import CHECKS, EXCLUSIVE, ActionId, ActionName, DocumentChecks, StepId
 from shipyard_api.domain.documents import Revision, Version
-from shipyard_api.domain.errors import NotFound, ShipyardError
+from shipyard_api.domain.errors import Conflict, NotFound, ShipyardError
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.modes import Mode
 from shipyard_api.domain.nodes import NodeName
@@ -18,9 +18,13 @@ from shipyard_api.domain.selectors import select
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy import Strategy
 from shipyard_api.domain.targets import targeted
-from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
+from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed, UnknownRevision
+from shipyard_api.ports.state.errors import SiteBusy
+from shipyard_api.ports.state.store import Store
+from shipyard_api.usecases.actions.check import CheckAction, CheckedRequest, DesignCheck
 from shipyard_api.usecases.actions.control import ControlAction
-from shipyard_api.usecases.actions.create import ActionRequest, CreateAction, Design
+from shipyard_api.usecases.actions.preconditions import site_is_busy
+from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import read_versions
 from shipyard_api.workflow.definition import Definition
@@ -28,19 +32,19 @@ from shipyard_api.workflow.definition import Definition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What an action would do, and what is in its way now.
+    """What an action would do, and what blocks it now.
 
-    ``version`` is None and ``retried`` an action for a retry, which works from what that one worked from. ``revision``
-    is None if no documents are committed. ``findings`` are about as much of the design as the action looks at. ``mode``
-    is None, and there are no groups, where the design cannot be read or the action deploys nothing. ``kept`` are nodes
-    that a retry leaves alone, in order of name.
+    A retry has ``retried`` instead of ``version``, and uses the inputs of that action. ``revision`` is None if no
+    documents are committed. ``findings`` cover only the part of the design that the action uses. If the design cannot
+    be read or the action deploys nothing, ``mode`` is None and there are no groups. ``kept``: nodes that a retry does
+    not touch, in order of name.
     """
 
     name: ActionName
     version: Version | None = None
     retried: ActionId | None = None
     revision: Revision | None
-    refused: ShipyardError | None
+    refusal: ShipyardError | None
     findings: Sequence[Finding]
     steps: Sequence[StepId]
     mode: Mode | None
@@ -49,17 +53,18 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanSite:
-    """The use case; changes nothing, and asks no peer but the one that keeps the documents."""
+class PlanAction:
+    """The use case; changes nothing, and calls no peer but the document store."""
 
-    create: CreateAction
+    store: Store
+    check: CheckAction
     control: ControlAction
     designs: DesignStore
     rendered: RenderedDesigns
     definitions: Mapping[ActionName, Definition]
 
     def __call__(self, request: ActionRequest, version: Version) -> Plan:
-        """Return the plan of an action on a version, the committed one or the buffer as if it were.
+        """Return the plan of an action on a version: the committed one, or the buffer as if it were committed.
 
         Raises NotFound if the buffer is empty.
         """
@@ -67,15 +72,15 @@ class PlanSite:
         revision = read_versions(self.designs, heads).of(version)
         if revision is None and version is Version.BUFFER:
             raise NotFound("This revision does not exist", f"{version.value} version does not exist")
-        checked = self.create.foresee(request, heads, revision)
+        checked = self._preview(request, heads, revision)
         design = checked.design or self._read(request.name, revision)
         strategy = _strategy(request.name, checked.parameters, design.inputs)
         return Plan(
             name=request.name,
             version=version,
             revision=revision,
-            refused=checked.refused,
-            findings=(*design.findings, *checked.told),
+            refusal=checked.refusal,
+            findings=(*design.findings, *checked.parameter_findings),
             steps=self._steps(request.name),
             mode=design.inputs.configuration.mode if design.inputs and strategy else None,
             groups=self._groups(design.inputs, strategy, ()) if design.inputs and strategy else (),
@@ -83,30 +88,44 @@ class PlanSite:
 
     def retry(self, action: str, *, force: bool) -> Plan:
         """Return the plan of a retry of an action, which may not have failed yet; raises NotFound."""
-        found = self.control.plan_retry(action, force=force)
-        old = found.action
+        retry = self.control.plan_retry(action, force=force)
+        old = retry.action
         deploys = CHECKS[old.name].documents is DocumentChecks.EVERYTHING
-        inputs = SiteInputs.from_json(found.inputs) if deploys else None
+        inputs = SiteInputs.from_json(retry.inputs) if deploys else None
         return Plan(
             name=old.name,
             retried=old.id,
             revision=old.revision,
-            refused=found.refused,
+            refusal=retry.refusal,
             findings=self._read(old.name, old.revision).findings if deploys else (),
             steps=self._steps(old.name),
             mode=inputs.configuration.mode if inputs else None,
-            groups=self._groups(inputs, inputs.strategy, found.kept) if inputs else (),
-            kept=found.kept,
+            groups=self._groups(inputs, inputs.strategy, retry.kept) if inputs else (),
+            kept=retry.kept,
         )
 
-    def _read(self, name: ActionName, revision: Revision | None) -> Design:
-        """Return what the action looks at in a design, whatever refuses the action."""
-        if revision is None:
-            return Design()
+    def _preview(self, request: ActionRequest, heads: Heads, revision: Revision | None) -> CheckedRequest:
+        """Return the checks of the request, and of what blocks it at this moment. ``revision``: None for committed."""
+        checked = self.check(request, heads, revision)
+        if checked.refusal:
+            return checked
         try:
-            return self.create.read(name, revision)
+            with self.store.begin() as tx, site_is_busy():
+                self.check.refuse_stragglers(tx, checked)
+                if request.name in EXCLUSIVE and (running := tx.actions.running_site_action()):
+                    raise SiteBusy(*running)
+        except Conflict as conflict:
+            return checked.refused(conflict)
+        return checked
+
+    def _read(self, name: ActionName, revision: Revision | None) -> DesignCheck:
+        """Return the design check even when the request is refused before it."""
+        if revision is None:
+            return DesignCheck()
+        try:
+            return self.check.design(name, revision)
         except UnknownRevision as unknown:
-            return Design(findings=(error("RevisionNotFound", str(unknown)),))
+            return DesignCheck(findings=(error("RevisionNotFound", str(unknown)),))
 
     def _groups(self, inputs: SiteInputs, strategy: Strategy, kept: Collection[NodeName]) -> tuple[PlannedGroup, ...]:
         try:
@@ -122,7 +141,7 @@ class PlanSite:
 
 
 def _strategy(name: ActionName, parameters: Parameters | None, inputs: SiteInputs | None) -> Strategy | None:
-    """Return the groups that the action deploys, None if it deploys none or cannot be understood."""
+    """Return the groups that the action deploys, None if it deploys none or its parameters are invalid."""
     if parameters is None:
         return None
     if name is ActionName.REDEPLOY_SERVER:

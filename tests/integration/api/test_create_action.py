@@ -386,5 +386,5 @@ def test_what_is_let_through_is_written_to_the_log(site: Site, caplog: pytest.Lo
             "it is let through no further"
         )
 
-    (line,) = [record for record in caplog.records if record.message == "let through as asked"]
+    (line,) = [record for record in caplog.records if record.message == "created despite problems"]
     assert (line.action, line.intermediate, line.revision) == (action, [1, 2], 3)  # type: ignore[attr-defined]  # ours

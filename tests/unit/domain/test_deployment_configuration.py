@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
-from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, Patience, parse_configuration
+from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits, parse_configuration
 from shipyard_api.domain.strategy import DEFAULT_STRATEGY_NAME
 from tests.conftest import ROOT
 
@@ -49,10 +49,10 @@ def test_the_time_limits_of_prepare_and_deploy_are_those_of_the_document() -> No
         }
     )
 
-    assert configuration.prepare_nodes == Patience(1, 2)
-    assert configuration.deploy_nodes == Patience(3, 4)
-    assert configuration.verify_site == Patience(5, 6)
-    assert configuration.prepare_site == Patience(7, 8)
+    assert configuration.prepare_nodes == PhaseLimits(1, 2)
+    assert configuration.deploy_nodes == PhaseLimits(3, 4)
+    assert configuration.verify_site == PhaseLimits(5, 6)
+    assert configuration.prepare_site == PhaseLimits(7, 8)
 
 
 @pytest.mark.parametrize(
@@ -65,10 +65,10 @@ def test_the_time_limits_of_prepare_and_deploy_are_those_of_the_document() -> No
 def test_what_is_not_given_has_its_default(section: dict[str, int]) -> None:
     configuration = parse_configuration({"physical_provisioner": section})
 
-    assert configuration.prepare_nodes == Patience(30, 1800)
-    assert configuration.deploy_nodes == Patience(30, 3600)
-    assert configuration.verify_site == Patience(10, 60)
-    assert configuration.prepare_site == Patience(10, 300)
+    assert configuration.prepare_nodes == PhaseLimits(30, 1800)
+    assert configuration.deploy_nodes == PhaseLimits(30, 3600)
+    assert configuration.verify_site == PhaseLimits(10, 60)
+    assert configuration.prepare_site == PhaseLimits(10, 300)
 
 
 # Where each integer of the document is found; what is not here is not used by this release.
@@ -112,8 +112,8 @@ def test_a_faster_world_scales_every_interval_and_limit_and_keeps_the_name() -> 
     configuration = DeploymentConfiguration(strategy_name="s").scaled(0.5)
 
     assert configuration.strategy_name == "s"
-    assert configuration.verify_site == Patience(5, 30)
-    assert configuration.prepare_site == Patience(5, 150)
-    assert configuration.prepare_nodes == Patience(15, 900)
-    assert configuration.deploy_nodes == Patience(15, 1800)
+    assert configuration.verify_site == PhaseLimits(5, 30)
+    assert configuration.prepare_site == PhaseLimits(5, 150)
+    assert configuration.prepare_nodes == PhaseLimits(15, 900)
+    assert configuration.deploy_nodes == PhaseLimits(15, 1800)
     assert configuration.queue_limit == 43_200

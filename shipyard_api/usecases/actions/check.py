@@ -1,0 +1,241 @@
+"""Check a request for an action before it is stored (contract: shipyard-rest 6.4, shipyard-actions chapter 4)."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from shipyard_api.domain.actions import CHECKS, ActionName, DocumentChecks
+from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.errors import Conflict, Invalid, Precondition, ShipyardError
+from shipyard_api.domain.findings import Finding, Level, error, errors
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.parameters import (
+    ALLOW_INTERMEDIATE_COMMITS,
+    TARGET_REVISION,
+    Parameters,
+    TargetRevision,
+    parse_parameters,
+)
+from shipyard_api.domain.selectors import select
+from shipyard_api.domain.site_design import DesignRules, SiteInputs
+from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed
+from shipyard_api.ports.schemas import Schemas
+from shipyard_api.ports.state.store import Transaction
+from shipyard_api.usecases.actions.preconditions import refuse_stragglers
+from shipyard_api.usecases.actions.request import ActionRequest
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.configdocs.versions import COMMITS, SITE_ACTIONS, committed_revision
+
+# The check only needs to know whether there are any; the log names this many.
+_COMMITS_READ = 100
+_NODES_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class DesignCheck:
+    """Outcome of reading a design for an action. ``inputs`` is None if the action cannot work from the design."""
+
+    inputs: SiteInputs | None = None
+    findings: Sequence[Finding] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedRequest:
+    """A request with what its checks found. ``refusal`` is None if the request may become an action now.
+
+    Checks stop at the first refusal, so later fields keep their defaults. ``revision`` is also None where no documents
+    are committed, ``parameters`` where they are invalid, and ``design`` where the action needs none.
+    ``parameter_findings``: unknown or invalid parameters. ``intermediate_commits``: commits without a site action.
+    """
+
+    request: ActionRequest
+    parameters: Parameters | None = None
+    parameter_findings: Sequence[Finding] = ()
+    revision: Revision | None = None
+    allow_intermediate_commits: bool | None = None
+    intermediate_commits: Sequence[Revision] = ()
+    design: DesignCheck | None = None
+    refusal: ShipyardError | None = None
+
+    @property
+    def inputs(self) -> SiteInputs | None:
+        """What the action works from."""
+        return self.design.inputs if self.design else None
+
+    @property
+    def design_errors(self) -> Sequence[Finding]:
+        """Errors in the design. Without a refusal, the caller accepted them with ``continue-on-fail``."""
+        return errors(self.design.findings) if self.design else ()
+
+    @property
+    def overridden(self) -> Mapping[str, Sequence[object]]:
+        """Problems that the caller chose to override, for the log; empty if there are none."""
+        problems: dict[str, Sequence[object]] = {
+            "intermediate": list(self.intermediate_commits),
+            "errors": [finding.message for finding in self.design_errors],
+        }
+        return {name: found for name, found in problems.items() if found}
+
+    def refused(self, refusal: ShipyardError) -> "CheckedRequest":
+        """Return the same request with a refusal."""
+        return replace(self, refusal=refusal)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckAction:
+    """Checks requests for actions; changes nothing. ``available``: the actions that this release can run."""
+
+    designs: DesignStore
+    rendered: RenderedDesigns
+    schemas: Schemas
+    rules: DesignRules
+    available: Collection[ActionName]
+
+    def __call__(
+        self, request: ActionRequest, heads: Heads | None = None, revision: Revision | None = None
+    ) -> CheckedRequest:
+        """Return what the action would work from, or why it is refused.
+
+        Other running actions are not checked here: they may end before this action is stored. ``heads`` are read
+        unless given; ``revision`` replaces the committed one.
+        """
+        checked = self._parse(request)
+        parameters = checked.parameters
+        if parameters is None or checked.refusal:
+            return checked
+        checks = CHECKS[request.name]
+        heads = heads or self.designs.heads()
+        revision = revision or committed_revision(heads)
+        checked = replace(checked, revision=revision)
+        if checks.documents is DocumentChecks.NONE:
+            return checked
+        if revision is None:
+            return checked.refused(
+                Precondition("No committed configdocs", "Unable to locate a committed revision in Deckhand")
+            )
+        allowed = _allows_intermediate_commits(request, parameters)
+        commits = self._intermediate_commits(heads, revision) if checks.commits else ()
+        checked = replace(checked, allow_intermediate_commits=allowed, intermediate_commits=commits)
+        if commits and not allowed:
+            return checked.refused(
+                Conflict(
+                    "Intermediate commit detected",
+                    "The current committed revision of documents has other prior commits that have not been used as "
+                    "part of a site action, e.g. update_site. If you are aware and these other commits are intended, "
+                    "please rerun this action with the option `allow-intermediate-commits=True`",
+                )
+            )
+        design = self.design(request.name, revision)
+        checked = replace(checked, design=design)
+        if design.inputs is None or (checked.design_errors and not parameters.continues_on_fail):
+            return checked.refused(
+                Invalid("Document validation failed", "InvalidConfigurationDocuments", design.findings)
+            )
+        if request.name not in self.available:
+            return checked.refused(self._unavailable(request.name, parameters, heads))
+        return checked
+
+    def design(self, name: ActionName, revision: Revision) -> DesignCheck:
+        """Read as much of a revision as the action needs. Raises UnknownRevision."""
+        documents = CHECKS[name].documents
+        if documents is DocumentChecks.NONE:
+            return DesignCheck()
+        read = self.rules.read if documents is DocumentChecks.EVERYTHING else self.rules.read_configuration
+        try:
+            return DesignCheck(*read(revision, self.rendered.of(revision)))
+        except RenderingFailed as failed:
+            return DesignCheck(findings=failed.findings)
+
+    def refuse_stragglers(self, tx: Transaction, checked: CheckedRequest) -> None:
+        """Raise Conflict if work of an earlier action still holds nodes of this one."""
+        everything = CHECKS[checked.request.name].documents is DocumentChecks.EVERYTHING
+        if not everything or not checked.inputs or not checked.parameters or checked.parameters.force:
+            return
+        stragglers = tx.stragglers.open()
+        if stragglers:
+            refuse_stragglers(stragglers, self._nodes(checked.inputs))
+
+    def _parse(self, request: ActionRequest) -> CheckedRequest:
+        """Return the request with its parsed parameters."""
+        faults = self.schemas.check(f"actions/{request.name.value}", dict(request.parameters))
+        if faults:
+            refusal = Invalid("Invalid parameters", "; ".join(fault.message for fault in faults), faults)
+            return CheckedRequest(request=request, parameter_findings=faults, refusal=refusal)
+        try:
+            parameters, warnings = parse_parameters(request.name, request.parameters)
+        except Invalid as invalid:
+            return CheckedRequest(request=request, parameter_findings=invalid.findings, refusal=invalid)
+        strict = None
+        if warnings and request.strict:
+            warnings = tuple(replace(warning, level=Level.ERROR) for warning in warnings)
+            strict = Invalid("Invalid parameters", " ".join(warning.message for warning in warnings), warnings)
+        return CheckedRequest(
+            request=request,
+            parameters=parameters,
+            parameter_findings=warnings,
+            allow_intermediate_commits=request.allow_intermediate_commits,
+            refusal=strict,
+        )
+
+    def _intermediate_commits(self, heads: Heads, committed: Revision) -> Sequence[Revision]:
+        """Return the revisions committed since the last site action, without the committed one (seed 004).
+
+        Before the first site action, revision 0 counts as the last one acted on.
+        """
+        acted_on = heads.with_any(*SITE_ACTIONS) or Revision(0)
+        tags = [tag.value for tag in COMMITS]
+        since = self.designs.revisions(tags=tags, after=acted_on, limit=_COMMITS_READ)
+        return [record.revision for record in since if record.revision < committed]
+
+    def _unavailable(self, name: ActionName, parameters: Parameters, heads: Heads) -> ShipyardError:
+        """Return why an action on single servers is refused: its first fault, or that this release has none."""
+        target = parameters.target_revision if name is ActionName.REDEPLOY_SERVER else TargetRevision.COMMITTED
+        revision = _revision_of(target, heads)
+        if revision is None:
+            return Precondition(
+                "Target revision not found",
+                f"There is no {target.value} revision to deploy from. Choose another one with the parameter "
+                f"{TARGET_REVISION}.",
+            )
+        try:
+            known = self.rendered.inventory(revision).nodes
+        except RenderingFailed as failed:
+            return Invalid("Document validation failed", "InvalidConfigurationDocuments", failed.findings)
+        unknown = [
+            error("UnknownNode", f"Revision {revision} has no node {node}.")
+            for node in parameters.targets
+            if node not in known
+        ]
+        if unknown:
+            return Invalid("Unknown nodes", " ".join(finding.message for finding in unknown[:_NODES_NAMED]), unknown)
+        more = ", …" if len(parameters.targets) > _NODES_NAMED else ""
+        nodes = ", ".join(parameters.targets[:_NODES_NAMED]) + more
+        return Conflict(
+            "Action not available",
+            f"{name.value} of {nodes} was checked and is in order, but this release cannot take a server out of the "
+            "cluster before it is worked on, and does not touch one that may be in use. Nothing was changed.",
+        )
+
+    def _nodes(self, inputs: SiteInputs) -> frozenset[NodeName]:
+        """Return the nodes that an action on this design works on."""
+        machines = self.rendered.inventory(Revision(inputs.revision))
+        return frozenset().union(*(select(group.selectors, machines) for group in inputs.strategy.groups))
+
+
+def _allows_intermediate_commits(request: ActionRequest, parameters: Parameters) -> bool | None:
+    """Return whether the query or the parameter of that name allows them (seed 004); None if neither is set.
+
+    Either is enough: the command line always sends the query, with False unless its flag is given.
+    """
+    if ALLOW_INTERMEDIATE_COMMITS not in request.parameters:
+        return request.allow_intermediate_commits
+    return bool(parameters.allows_intermediate_commits or request.allow_intermediate_commits)
+
+
+def _revision_of(target: TargetRevision, heads: Heads) -> Revision | None:
+    match target:
+        case TargetRevision.COMMITTED:
+            return committed_revision(heads)
+        case TargetRevision.LAST_SITE_ACTION:
+            return heads.with_any(*SITE_ACTIONS)
+        case TargetRevision.SUCCESSFUL_SITE_ACTION:
+            return heads.with_any(SITE_ACTIONS[0])

@@ -1,0 +1,53 @@
+"""The request for an action, as use cases receive it."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.documents import canonical
+from shipyard_api.ports.state.actions import RequestKey
+from shipyard_api.usecases.callers.caller import Caller
+
+
+@dataclass(frozen=True, slots=True)
+class Idempotency:
+    """The Idempotency-Key of a request, and the whole body that came with it, as JSON values."""
+
+    key: str
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRequest:
+    """A request to create an action. ``allow_intermediate_commits`` is None when the caller did not set it.
+
+    ``strict``: refuse unknown parameters. ``idempotency``: None for a request without a key, which is never replayed.
+    """
+
+    name: ActionName
+    parameters: Mapping[str, Any]
+    allow_intermediate_commits: bool | None
+    strict: bool = False
+    idempotency: Idempotency | None = None
+
+    def key(self, caller: Caller) -> RequestKey | None:
+        """Return the key under which a repetition of this request by the same caller is recognized.
+
+        The digest covers the whole body, unknown members included, because the answer shows them. How the JSON is
+        spelled does not count.
+        """
+        if self.idempotency is None:
+            return None
+        content = [_normalized(self.idempotency.body), self.allow_intermediate_commits, self.strict]
+        return RequestKey(caller.key, self.idempotency.key, hashlib.sha256(canonical(content)).digest())
+
+
+def _normalized(value: Any) -> Any:
+    """Return a JSON value with one form for each number: 1 and 1.0 are equal."""
+    if isinstance(value, Mapping):
+        return {name: _normalized(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_normalized(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
