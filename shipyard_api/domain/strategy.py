@@ -1,19 +1,16 @@
 """The deployment strategy: groups of nodes, what they wait for and when they count as successful (seed 000)."""
 
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from heapq import nsmallest
-from typing import TYPE_CHECKING, Any, NewType
+from typing import Any, NewType
 
 from shipyard_api.domain.criteria import SuccessCriteria
 from shipyard_api.domain.findings import Finding, error, info, warning
+from shipyard_api.domain.graphs import find_cycles
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.selectors import Label, Selector
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 GroupName = NewType("GroupName", str)
 """Name of a deployment group, unique within its strategy."""
@@ -21,15 +18,12 @@ GroupName = NewType("GroupName", str)
 DEFAULT_STRATEGY_NAME = "deployment-strategy"
 SCHEMA = "shipyard/DeploymentStrategy/v1"
 
-# A message shows the ends of a longer path; the diagnostic always has all of it, for whoever must untie the knot.
-
-# Looking for the name that was meant costs a comparison with every group, so a document of nothing but unknown names
-# gets its suggestions only at the first few, and the check stays linear.
+# A suggestion costs a comparison with every group. Only the first few unknown names get one, so the check stays linear.
 _SUGGESTIONS = 10
 _SUGGESTED_FROM = 2_000
 _NAME_LIMIT = 128
 
-# Of the nodes that several groups hold, this many are named.
+# How many shared nodes the finding names.
 _SHARED_SHOWN = 10
 
 
@@ -84,11 +78,7 @@ def check_groups(data: object) -> tuple[Finding, ...]:
         else:
             first[name] = index
         findings.extend(_misspelt(entry, index))
-    # Imported here: it takes a third of a second, which every program would pay and few need.
-    import networkx as nx
-
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_nodes_from(first)
+    depends_on: dict[str, list[str]] = {name: [] for name in first}
     unknown = 0
     for index, entry in entries:
         for position, parent in _parents(entry):
@@ -100,27 +90,9 @@ def check_groups(data: object) -> tuple[Finding, ...]:
                 findings.append(_unknown_parent(entry["name"], parent, candidates, path))
                 unknown += 1
             else:
-                graph.add_edge(entry["name"], parent)
-    findings.extend(
-        _cycle_finding(cycle, f"/groups/{first[cycle[0]]}/depends_on") for cycle in find_cycles(graph, list(first))
-    )
+                depends_on[entry["name"]].append(parent)
+    findings.extend(_cycle_finding(cycle, f"/groups/{first[cycle[0]]}/depends_on") for cycle in find_cycles(depends_on))
     return tuple(findings)
-
-
-def find_cycles(graph: "nx.DiGraph[str]", order: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Return a cycle for every set of groups that wait for each other; empty when there are none.
-
-    A set of n groups can hold exponentially many cycles; one of each set is what a person needs to mend it. Each is
-    a path that begins and ends with the same group, the first of the set in ``order``, and no shorter one leads back
-    to that group. A group that waits only for itself is not a set. Linear in groups and edges.
-    """
-    import networkx as nx
-
-    rank = {name: position for position, name in enumerate(order)}
-    knots = [knot for knot in nx.strongly_connected_components(graph) if len(knot) > 1]
-    starts = sorted((min(knot, key=rank.__getitem__), index) for index, knot in enumerate(knots))
-    cycles = [_shortest_cycle(graph, start, knots[index]) for start, index in starts]
-    return tuple(sorted(cycles, key=lambda cycle: rank[cycle[0]]))
 
 
 def check_members(strategy: Strategy, members: Mapping[GroupName, frozenset[NodeName]]) -> tuple[Finding, ...]:
@@ -245,24 +217,6 @@ def _unknown_parent(name: str, parent: str, candidates: Iterable[str], path: str
         f"Deployment group '{name}' depends on '{parent}', which is not a group of this strategy.{hint}",
         path=path,
     )
-
-
-def _shortest_cycle(graph: "nx.DiGraph[str]", start: str, knot: set[str]) -> tuple[str, ...]:
-    """Return the shortest path from ``start`` back to itself, breadth first and without leaving the knot."""
-    came_from: dict[str, str] = {}
-    queue = deque([start])
-    while queue:
-        here = queue.popleft()
-        for following in graph.successors(here):
-            if following == start:
-                path = [start, here]
-                while path[-1] != start:
-                    path.append(came_from[path[-1]])
-                return tuple(reversed(path))
-            if following in knot and following not in came_from:
-                came_from[following] = here
-                queue.append(following)
-    raise AssertionError(f"{start} is in a strongly connected component without a cycle")
 
 
 def _cycle_finding(cycle: tuple[str, ...], path: str) -> Finding:

@@ -8,8 +8,9 @@ from shipyard_api.domain.documents.document import Document, Key, layering_of
 from shipyard_api.domain.documents.layering import Family, find_family, layer_order
 from shipyard_api.domain.documents.substitution import Source, substitutions_of
 from shipyard_api.domain.findings import error
+from shipyard_api.domain.graphs import find_cycles
 
-_CIRCLE_SHOWN = 12
+_CYCLE_SHOWN = 12
 
 
 @dataclass(slots=True)
@@ -108,38 +109,21 @@ def _in_order(documents: Sequence[Document], needs: Sequence[Sequence[int]], fam
                 ready.append(other)
     if len(order) < len(documents):
         left = frozenset(range(len(documents))) - frozenset(order)
-        for circle in _circles(needs, left):
-            _note_circle(documents, circle, family)
+        for cycle in find_cycles({index: needs[index] for index in sorted(left)}):
+            _note_cycle(documents, cycle, family)
         family.broken.update(left)
     return order
 
 
-def _circles(needs: Sequence[Sequence[int]], left: frozenset[int]) -> list[tuple[int, ...]]:
-    """Return one circle, closed, of every set of documents that need each other."""
-    import networkx as nx  # expensive to import, and only needed here
-
-    graph: nx.DiGraph[int] = nx.DiGraph()
-    graph.add_edges_from((index, one) for index in sorted(left) for one in needs[index] if one in left)
-    found = []
-    for knot in nx.strongly_connected_components(graph):
-        first = min(knot)
-        if len(knot) > 1 or graph.has_edge(first, first):
-            edges = nx.find_cycle(graph.subgraph(knot), first)
-            circle = [edge[0] for edge in edges]
-            turn = circle.index(min(circle))
-            found.append((*circle[turn:], *circle[: turn + 1]))
-    return sorted(found)
-
-
-def _note_circle(documents: Sequence[Document], circle: Sequence[int], family: Family) -> None:
-    names = [f"{documents[index].schema} '{documents[index].name}'" for index in circle]
+def _note_cycle(documents: Sequence[Document], cycle: Sequence[int], family: Family) -> None:
+    names = [f"{documents[index].schema} '{documents[index].name}'" for index in cycle]
     shown = names
-    if len(names) > _CIRCLE_SHOWN:
-        half = _CIRCLE_SHOWN // 2
+    if len(names) > _CYCLE_SHOWN:
+        half = _CYCLE_SHOWN // 2
         shown = [*names[:half], f"({len(names) - 2 * half} more)", *names[-half:]]
     told = f"Documents need each other in a circle: {' needs '.join(shown)}."
     finding = error("SubstitutionDependencyCycle", told)
-    for index in circle[:-1][:_CIRCLE_SHOWN]:
+    for index in cycle[:-1][:_CYCLE_SHOWN]:
         finding = finding.about(documents[index].place)
     family.findings.append(finding)
 

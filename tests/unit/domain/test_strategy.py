@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
-from networkx import DiGraph
 
 from shipyard_api.domain.criteria import SuccessCriteria
 from shipyard_api.domain.findings import Finding, Level, errors
@@ -18,7 +17,6 @@ from shipyard_api.domain.strategy import (
     Strategy,
     check_groups,
     check_members,
-    find_cycles,
     parse_strategy,
 )
 from tests.factories import five_groups_data, five_groups_strategy, group, group_entry, selector, strategy
@@ -385,13 +383,6 @@ def test_all_findings_come_at_once() -> None:
 )
 def test_what_the_schema_reports_is_not_reported_again(value: object) -> None:
     assert check_groups(value) == ()
-
-
-def test_a_circle_is_shown_by_its_shortest_way_back_to_its_first_group() -> None:
-    graph: DiGraph[str] = DiGraph([("a", "b"), ("b", "c"), ("c", "a"), ("b", "a"), ("d", "a")])
-
-    assert find_cycles(graph, ["d", "c", "b", "a"]) == (("c", "a", "b", "c"),)
-    assert find_cycles(graph, ["d", "b", "a", "c"]) == (("b", "a", "b"),)
 
 
 # --- Which nodes the groups select ------------------------------------------------------------------------------------
