@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "design" / "conformance.md"
 HEADER = ["seed", "sentence", "where", "test"]
 OPEN = re.compile(r"later \(issue: [^)]+\): \S.*")
-TEST = re.compile(r"tests/[\w/]+\.py::test_\w+")
+TEST = re.compile(r"(?:shipyard_simulators/)?tests/[\w/]+\.py::test_\w+")
 
 
 class Row(NamedTuple):

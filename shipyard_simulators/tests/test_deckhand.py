@@ -22,9 +22,9 @@ import yaml
 from shipyard_simulators.deckhand.behaviour import Behaviour
 from shipyard_simulators.deckhand.simulator import Simulator, running
 from shipyard_simulators.scenario import parse_scenario
-from tests.conftest import site_file
 
 ROOT = Path(__file__).parents[2]
+SITES = ROOT.parent / "shared" / "data" / "sites"
 PATIENCE = 30.0  # seconds; nothing takes that long, it only ends a test that would hang
 YAML = {"Content-Type": "application/x-yaml"}
 TOKEN = {"X-Auth-Token": "any"}
@@ -147,6 +147,14 @@ def take(source: str, path: str, *dest: Any, schema: str = "example/Kind/v1", **
 
 def sha(value: Any) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()
+
+
+def site_file(name: str) -> Path:
+    """Return a real site design; skip the test where the data is not there."""
+    path = SITES / name
+    if not path.is_file():
+        pytest.skip(f"the real site designs are not beside this checkout ({path})")
+    return path
 
 
 Start = Callable[..., Deckhand]
