@@ -6,16 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import sqlalchemy as sa
-
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.domain.documents import BufferMode, Revision
-from shipyard_api.storage import tables
 from shipyard_api.storage.writer_lock import SqlWriterLock
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, CommitMode
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_simulators.scenario import Scenario
+from tests.databases import empty
 from tests.factories import document, layering_policy, node_document, strategy_document
 from tests.simulated_peers import Peer
 from tests.virtual_time import VirtualClock
@@ -71,10 +69,7 @@ class SimulatedWorld(World):
     @classmethod
     def in_emptied(cls, url: str, **site: Any) -> SimulatedWorld:
         """Return a world in this database, of which nothing is left that was there before."""
-        ours = ", ".join(table.name for table in tables.metadata.sorted_tables)
-        engine = sa.create_engine(url.replace("postgresql", "postgresql+psycopg2", 1), poolclass=sa.NullPool)
-        with engine.begin() as connection:
-            connection.execute(sa.text(f"TRUNCATE {ours}, procrastinate_jobs CASCADE"))
+        empty(url)
         return cls(url, **site)
 
     def _commit(self, groups: list[dict[str, Any]]) -> None:

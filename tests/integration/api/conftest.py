@@ -19,7 +19,6 @@ from shipyard_api.settings import Api, Count, Database, Drydock, Secret, Secrets
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from shipyard_api.usecases.tokens.manage import ApiTokens
-from tests.conftest import migrated
 from tests.integration.api.wire import Caller, Site
 from tests.integration.storage.rows import empty
 from tests.peer import Answer, Peer, running
@@ -27,7 +26,7 @@ from tests.peer import Answer, Peer, running
 if TYPE_CHECKING:
     import falcon
 
-    from shipyard_simulators.embedded_postgres.server import RunningPostgres
+    from tests.databases import Databases
 
 
 KEY = new_key()
@@ -61,8 +60,8 @@ def drydock() -> Iterator[Peer]:
 
 
 @pytest.fixture(scope="session")
-def shared_url(postgres: "RunningPostgres") -> Iterator[str]:
-    with migrated(postgres) as url:
+def shared_url(postgres: "Databases") -> Iterator[str]:
+    with postgres.migrated() as url:
         yield url
 
 

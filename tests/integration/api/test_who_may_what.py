@@ -17,13 +17,12 @@ from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests import simulated_keystone
-from tests.conftest import migrated
 from tests.integration.api import description
 from tests.integration.api.conftest import settings
 from tests.integration.api.wire import Caller
 
 if TYPE_CHECKING:
-    from shipyard_simulators.embedded_postgres.server import RunningPostgres
+    from tests.databases import Databases
 
 V1 = "/api/v1.0"
 ULID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -84,8 +83,8 @@ class Place:
 
 
 @pytest.fixture(scope="module")
-def url(postgres: "RunningPostgres") -> Iterator[str]:
-    with migrated(postgres) as address:
+def url(postgres: "Databases") -> Iterator[str]:
+    with postgres.migrated() as address:
         yield address
 
 

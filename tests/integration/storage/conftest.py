@@ -12,16 +12,15 @@ from shipyard_api.domain.actions import ActionId, ActionName, StepId
 from shipyard_api.domain.documents import Revision
 from shipyard_api.ports.state.actions import NewAction
 from shipyard_api.storage.unit_of_work import SqlStore, connect
-from tests.conftest import migrated
 from tests.integration.storage.rows import empty
 
 if TYPE_CHECKING:
-    from shipyard_simulators.embedded_postgres.server import RunningPostgres
+    from tests.databases import Databases
 
 
 @pytest.fixture(scope="session")
-def storage_url(postgres: "RunningPostgres") -> Iterator[str]:
-    with migrated(postgres) as url:
+def storage_url(postgres: "Databases") -> Iterator[str]:
+    with postgres.migrated() as url:
         yield url
 
 

@@ -15,7 +15,6 @@ from shipyard_api.adapters.oslo_policy.options import PolicyOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.settings import Count, Deckhand, Designs, Settings, StoreKind
 from shipyard_api.storage.unit_of_work import SqlStore, connect
-from tests.conftest import migrated
 from tests.integration.api.conftest import new_site, settings
 from tests.integration.api.contract import action_states
 from tests.integration.api.contract.case import Who
@@ -25,7 +24,7 @@ from tests.integration.storage.rows import counts, empty
 from tests.peer import Peer, running
 
 if TYPE_CHECKING:
-    from shipyard_simulators.embedded_postgres.server import RunningPostgres
+    from tests.databases import Databases
 
 
 class Unchecked(Caller):
@@ -116,9 +115,9 @@ class Given:
 
 
 @pytest.fixture(scope="session")
-def given(postgres: "RunningPostgres", tmp_path_factory: pytest.TempPathFactory) -> Iterator[Given]:
+def given(postgres: "Databases", tmp_path_factory: pytest.TempPathFactory) -> Iterator[Given]:
     """The states."""
-    with migrated(postgres) as url, running() as drydock:
+    with postgres.migrated() as url, running() as drydock:
         engine = connect(url, pool_size=2)
         made = Given(url, engine, drydock, tmp_path_factory.mktemp("contract"))
         yield made

@@ -1,0 +1,176 @@
+"""The databases of a test run: one Postgres for all of its processes, databases that are emptied and used again.
+
+The process that controls the run holds a lock for as long as it lives. The first process that needs a database starts
+``tests/run_postgres.py``, which serves them all and ends, with all of its files, when the kernel releases that lock:
+also after a run that was killed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import itertools
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import psycopg2
+
+ROOT = Path(__file__).resolve().parent.parent
+TEMPLATE = "migrated"
+_MEMORY = Path("/dev/shm")
+
+# What a clone and its template have in common until somebody changes the schema or marks another version of it.
+_SCHEMA = """
+SELECT md5(string_agg(line, ' ' ORDER BY line)), (SELECT string_agg(version_num, ' ') FROM alembic_version) FROM (
+    SELECT format('%s %s %s', attrelid::regclass, attname, (atttypid, attnotnull, attisdropped)) AS line
+    FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid WHERE relnamespace = 'public'::regnamespace
+    UNION ALL SELECT format('%s %s', conrelid::regclass, pg_get_constraintdef(oid))
+    FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+    UNION ALL SELECT format('%s %s %s', tgrelid::regclass, tgname, tgenabled) FROM pg_trigger
+    UNION ALL SELECT format('%s %s', proname, md5(prosrc)) FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+    UNION ALL SELECT nspname::text FROM pg_namespace WHERE nspname !~ '^pg_'
+    UNION ALL SELECT setconfig::text FROM pg_db_role_setting
+    WHERE setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database())
+) AS schema
+"""
+# Most tables have few rows or none, which DELETE takes out without making new files.
+_EMPTY = """
+DO $$
+DECLARE name text;
+BEGIN
+    PERFORM pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid();
+    SET LOCAL session_replication_role = replica;
+    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version' LOOP
+        EXECUTE format('DELETE FROM %I', name);
+    END LOOP;
+    FOR name IN SELECT sequencename FROM pg_sequences WHERE schemaname = 'public' AND last_value IS NOT NULL LOOP
+        EXECUTE format('ALTER SEQUENCE %I RESTART', name);
+    END LOOP;
+END
+$$
+"""
+
+
+@dataclass
+class Run:
+    """A test run, as the process that controls it knows it."""
+
+    directory: Path
+    lock: IO[bytes]
+
+    @classmethod
+    def begin(cls) -> Run:
+        """Begin a run; whatever serves it ends when this process does."""
+        directory = Path(tempfile.mkdtemp(prefix="shipyard-tests-"))
+        lock = (directory / "alive").open("wb")
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        return cls(directory, lock)
+
+    def end(self) -> None:
+        """Let what serves the run end."""
+        if not (self.directory / "postgres.log").exists():
+            shutil.rmtree(self.directory)
+        self.lock.close()
+
+
+@dataclass
+class Databases:
+    """The server of a run, whose directory is shared by the processes of the run, with the databases of this one."""
+
+    directory: Path
+    url: str = field(init=False)
+    _free: list[str] = field(default_factory=list)
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def __post_init__(self) -> None:
+        with (self.directory / "starting").open("wb") as starting:
+            fcntl.lockf(starting, fcntl.LOCK_EX)
+            address = self.directory / "url"
+            if not address.exists():
+                self._start()
+            self.url = address.read_text()
+        with _connected(self.of(TEMPLATE)) as cursor:
+            cursor.execute(_SCHEMA)
+            self._schema = cursor.fetchone()
+
+    def of(self, database: str) -> str:
+        """Return the address of a database."""
+        return f"{self.url.rpartition('/')[0]}/{database}"
+
+    @contextmanager
+    def migrated(self) -> Iterator[str]:
+        """Lend a migrated database without rows."""
+        name = self._free.pop() if self._free else self._create(f"TEMPLATE {TEMPLATE} STRATEGY file_copy")
+        yield self.of(name)
+        if self._emptied(name):
+            self._free.append(name)
+        else:
+            self._drop(name)
+
+    @contextmanager
+    def without_tables(self) -> Iterator[str]:
+        """Lend a database without tables."""
+        name = self._create()
+        yield self.of(name)
+        self._drop(name)
+
+    def _start(self) -> None:
+        with (self.directory / "postgres.log").open("wb") as log:
+            server = subprocess.Popen(
+                [sys.executable, "-m", "tests.run_postgres", str(self.directory)],
+                cwd=ROOT,
+                env=os.environ | ({"TMPDIR": str(_MEMORY)} if _has_room(_MEMORY) else {}),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C ends the run, and the run ends the server
+            )
+        assert server.stdout is not None
+        with server.stdout:
+            assert server.stdout.readline(), (self.directory / "postgres.log").read_text()
+        server.returncode = 0  # nobody waits for it: it outlives this process
+
+    def _create(self, options: str = "") -> str:
+        name = f"test_{os.getpid()}_{next(self._numbers)}"
+        with _connected(self.url) as cursor:
+            cursor.execute(f"CREATE DATABASE {name} {options}")
+        return name
+
+    def _drop(self, name: str) -> None:
+        with _connected(self.url) as cursor:
+            cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def _emptied(self, name: str) -> bool:
+        try:
+            empty(self.of(name))
+            with _connected(self.of(name)) as cursor:
+                cursor.execute(_SCHEMA)
+                return cursor.fetchone() == self._schema
+        except psycopg2.Error:
+            return False  # the test has changed more than rows
+
+
+def empty(url: str) -> None:
+    """Take all rows out of a migrated database, and hang up on everybody else who is connected to it."""
+    with _connected(url) as cursor:
+        cursor.execute(_EMPTY)
+
+
+def _has_room(directory: Path) -> bool:
+    return directory.is_dir() and os.access(directory, os.W_OK) and shutil.disk_usage(directory).free > 2**30
+
+
+@contextmanager
+def _connected(url: str) -> Iterator[psycopg2.extensions.cursor]:
+    with closing(psycopg2.connect(url)) as connection:
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            yield cursor
