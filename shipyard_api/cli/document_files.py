@@ -1,6 +1,6 @@
-"""The files of a load: found without leaving one out, and joined into one YAML stream.
+"""The files of a load: found completely, and joined into one YAML stream.
 
-A load replaces a whole collection, so what is passed over here is deleted by the next commit.
+A load replaces a whole collection: a file that is missed here is deleted by the next commit.
 """
 
 import io
@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 import click
 
 _SUFFIXES = (".yaml", ".yml")
-_PLACE = re.compile(r"line (\d{1,9}), column \d{1,9}(?: \(document (\d{1,9})\))?")  # as a server tells it
-_PLACES = 5  # that are told; who has more faults mends those first
-_DEPTH = 1_000  # levels; libyaml's composer recurses in C, where 200,000 of them kill the process
+_LOCATION = re.compile(r"line (\d{1,9}), column \d{1,9}(?: \(document (\d{1,9})\))?")  # in error texts of the server
+_MOST_LOCATIONS = 5  # printed; more are counted
+_DEPTH = 1_000  # levels; libyaml's composer recurses in C, where 200,000 levels kill the process
 
 
-def chosen(filenames: Sequence[str], directories: Sequence[str], *, recurse: bool) -> list[Path]:
-    """Return the files to load: those given, or all YAML files of the directories, sorted by directory.
+def find_files(filenames: Sequence[str], directories: Sequence[str], *, recurse: bool) -> list[Path]:
+    """Return the files to load: the given ones, or all YAML files of the directories, sorted by directory.
 
-    What cannot be looked at is a usage error that names it.
+    A file or directory that cannot be read is a usage error that names it.
     """
     if bool(filenames) == bool(directories):
         raise click.UsageError(
@@ -36,7 +36,7 @@ def chosen(filenames: Sequence[str], directories: Sequence[str], *, recurse: boo
     for directory in directories:
         if Path(directory).is_file():
             raise click.UsageError(f"{directory} is a file, not a directory: use --filename={directory}.")
-    found = [path for directory in directories for path in _within(Path(directory), recurse=recurse)]
+    found = [path for directory in directories for path in _yaml_files(Path(directory), recurse=recurse)]
     if not found:
         raise click.UsageError(
             "The directory does not contain any YAML files. Please enter one or more YAML files or a directory that "
@@ -45,123 +45,123 @@ def chosen(filenames: Sequence[str], directories: Sequence[str], *, recurse: boo
     return found
 
 
-def _within(top: Path, *, recurse: bool) -> list[Path]:
-    """Return the YAML files of a directory. Links are followed; a directory that is met again is read only once."""
-    found, folders, met = [], [top], set()
+def _yaml_files(top: Path, *, recurse: bool) -> list[Path]:
+    """Return the YAML files of a directory. Links are followed; each directory is read once."""
+    found, folders, seen = [], [top], set()
     path = top
     try:
         while folders:
             path = folder = folders.pop(0)
             known = folder.stat()
-            if (known.st_dev, known.st_ino) in met:
+            if (known.st_dev, known.st_ino) in seen:
                 continue
-            met.add((known.st_dev, known.st_ino))
+            seen.add((known.st_dev, known.st_ino))
             for path in sorted(folder.iterdir()):
-                named = path.name.endswith(_SUFFIXES)
-                if not (named or recurse):
+                is_yaml = path.name.endswith(_SUFFIXES)
+                if not (is_yaml or recurse):
                     continue
                 try:
                     mode = path.stat().st_mode
                 except FileNotFoundError:
-                    if named:
+                    if is_yaml:
                         raise
-                    continue  # a link that leads nowhere, with a name that is none of ours
+                    continue  # a broken link that is not a YAML file
                 if stat.S_ISDIR(mode):
                     folders += [path] if recurse else []
-                elif named:
+                elif is_yaml:
                     found.append(path)
     except OSError as error:
         raise click.UsageError(
-            f"The directory {top} cannot be read as a whole: {path}: {error.strerror}. Nothing was sent, since "
-            "documents that are left out of a load are deleted by the next commit."
+            f"The directory {top} cannot be read as a whole: {path}: {error.strerror}. Nothing was sent: "
+            "the next commit deletes documents that a load leaves out."
         ) from error
     return sorted(found)
 
 
-class Part(NamedTuple):
-    """Where a file's text stands in a stream: its lines and its documents, both from 1 and up to the last one."""
+class FilePart(NamedTuple):
+    """A file's lines and documents in a stream, both numbered from 1."""
 
     path: Path
     lines: range
     documents: range
 
 
-class Stream(NamedTuple):
+class DocumentStream(NamedTuple):
     """The documents of several files as one YAML stream; ``parts`` in the order of the stream."""
 
     body: bytes
-    parts: Sequence[Part]
+    parts: Sequence[FilePart]
 
 
-def joined(files: Iterable[Path]) -> Stream:
-    """Return the files as one stream, comments and all; files without any document are left out.
+def join_files(files: Iterable[Path]) -> DocumentStream:
+    """Return the files as one stream, with their comments; files without a document are left out.
 
-    A file that is not YAML, or files that have no document at all, are a usage error.
+    A file that is not YAML is a usage error, and so are files without any document.
     """
     texts: list[str] = []
-    parts: list[Part] = []
+    parts: list[FilePart] = []
     line = document = 1
     for path in files:
-        text, explicit = _checked(path)
+        text, explicit = _read_checked(path)
         if not explicit:
             continue
         if texts:
-            # A stream may go on after "...", but only with a document that says where it starts.
+            # After "..." a stream continues only with an explicit document start.
             texts.append("...\n" if explicit[0] else "...\n---\n")
             line += texts[-1].count("\n")
         texts.append(text if text.endswith("\n") else f"{text}\n")
         lines = range(line, line + texts[-1].count("\n"))
-        parts.append(Part(path, lines, range(document, document + len(explicit))))
+        parts.append(FilePart(path, lines, range(document, document + len(explicit))))
         line, document = lines.stop, document + len(explicit)
     if not parts:
         raise click.UsageError("There is no document in these files. To load none, use --empty-collection.")
-    return Stream("".join(texts).encode(), parts)
+    return DocumentStream("".join(texts).encode(), parts)
 
 
-def places(stream: Stream, text: str) -> list[str]:
-    """Return where in the files the places of the stream are that a text names; the first of each document, a few."""
+def locate(stream: DocumentStream, text: str) -> list[str]:
+    """Return the lines of files for the locations in the stream that a text names, one per document, a few at most."""
     found: dict[int, str] = {}
-    for line, document in ((int(one), int(other or 0)) for one, other in _PLACE.findall(text)):
+    for line, document in ((int(one), int(other or 0)) for one, other in _LOCATION.findall(text)):
         part = next((part for part in stream.parts if line in part.lines), None)
         if part is None or document in found:
             continue
-        called = f"line {line} (document {document})" if document else f"line {line}"
-        found[document if document else -line] = f"{called} is line {line - part.lines.start + 1} of {part.path}"
-    told = list(found.values())
-    more = [f"and {len(told) - _PLACES} more"] if len(told) > _PLACES else []
-    return told[:_PLACES] + more
+        name = f"line {line} (document {document})" if document else f"line {line}"
+        found[document if document else -line] = f"{name} is line {line - part.lines.start + 1} of {part.path}"
+    lines = list(found.values())
+    more = [f"and {len(lines) - _MOST_LOCATIONS} more"] if len(lines) > _MOST_LOCATIONS else []
+    return lines[:_MOST_LOCATIONS] + more
 
 
 def read_documents(files: Iterable[Path]) -> bytes:
-    """Return the files as one stream; errors as in ``joined``."""
-    return joined(files).body
+    """Return the files as one stream; errors as in ``join_files``."""
+    return join_files(files).body
 
 
-class _Named(io.StringIO):
-    """A text that YAML's messages call by the name of its file."""
+class _NamedText(io.StringIO):
+    """A text with the file name that YAML's messages use."""
 
     def __init__(self, text: str, name: str) -> None:
         super().__init__(text)
         self.name = name
 
 
-def _checked(path: Path) -> tuple[str, list[bool]]:
-    """Return the text of a file, and for each of its documents whether it says where it starts."""
+def _read_checked(path: Path) -> tuple[str, list[bool]]:
+    """Return the text of a file, and for each of its documents whether it has an explicit start."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         text = path.read_text("utf-8-sig")
-        explicit = _counted(yaml.parse(_Named(text, str(path)), loader))
-        for _ in yaml.load_all(_Named(text, str(path)), loader):
+        explicit = _explicit_starts(yaml.parse(_NamedText(text, str(path)), loader))
+        for _ in yaml.load_all(_NamedText(text, str(path)), loader):
             pass
     except (yaml.YAMLError, ValueError, OSError, RecursionError) as error:
         raise click.UsageError(f"YAML file {path} is invalid because {error}") from error
     return text, explicit
 
 
-def _counted(events: Iterable[Any]) -> list[bool]:
-    """Return for each document whether it says where it starts. Raises ValueError for what is too deep to be loaded."""
+def _explicit_starts(events: Iterable[Any]) -> list[bool]:
+    """Return for each document whether it has an explicit start. Raises ValueError for too deep nesting."""
     import yaml
 
     explicit, depth = [], 0

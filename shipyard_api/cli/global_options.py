@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
-    """Who we are to a Keystone; names as in the variables ``OS_*``. ``token_as_is``: it is sent to Shipyard unchanged,
-    as one from the environment is; one from the command line is exchanged for a new one (contract: shipyard-cli, 1.2).
+class KeystoneOptions:
+    """The options ``--os-*``. ``token_as_is``: send the token to Shipyard unchanged, as one from the environment; a
+    token from the command line is exchanged for a new one (contract: shipyard-cli, 1.2).
     """
 
     auth_url: str | None = None
@@ -21,11 +21,11 @@ class Identity:
     token_as_is: bool = False
 
     def __repr__(self) -> str:
-        return f"Identity(auth_url={self.auth_url!r}, username={self.username!r})"  # never a secret
+        return f"KeystoneOptions(auth_url={self.auth_url!r}, username={self.username!r})"  # never a secret
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class GlobalOptions:
     """What every command needs to reach a server and to print its answer. ``form``: format, raw or cli."""
 
     url: str | None = None
@@ -34,12 +34,12 @@ class Settings:
     verbosity: int = 1
     form: str = "cli"
     debug: bool = False
-    identity: Identity = field(default_factory=Identity)
+    keystone: KeystoneOptions = field(default_factory=KeystoneOptions)
 
     def __repr__(self) -> str:
-        return f"Settings(url={self.url!r}, form={self.form!r})"  # never the token
+        return f"GlobalOptions(url={self.url!r}, form={self.form!r})"  # never the token
 
 
-def trusted() -> str | bool:
-    """Return where the certificates to trust are: a file, as for requests, or True for those of the system."""
+def ca_bundle() -> str | bool:
+    """Return the file of trusted certificates that the environment names, else True for the system's."""
     return os.environ.get("REQUESTS_CA_BUNDLE") or True

@@ -18,7 +18,6 @@ from shipyard_api.cli.commands import (
     control,
     demo,
     describe,
-    documents_read,
     help_topics,
     logs,
     nodes,
@@ -28,7 +27,7 @@ from shipyard_api.cli.commands import (
     workflows,
 )
 from shipyard_api.cli.commands.syntax import examples
-from shipyard_api.cli.global_options import Identity, Settings
+from shipyard_api.cli.global_options import GlobalOptions, KeystoneOptions
 from shipyard_api.cli.output import answers
 
 if TYPE_CHECKING:
@@ -38,23 +37,23 @@ if TYPE_CHECKING:
 _SECTIONS = {
     "Documents": ("create", "commit", "get", "help"),
     "Actions": ("plan", "watch", "report", "describe", "logs", "pause", "unpause", "stop", "retry", "control"),
-    "Try it here": ("demo", "up"),
+    "Try it": ("demo", "up"),
     "Run an installation": ("serve", "worker", "db", "token", "config", "simulate", "completion"),
 }
 
 
-class Shipyard(control.VerbOr):
-    """The command itself: its help text has the commands in the order in which one needs them."""
+class ShipyardGroup(control.ControlVerbGroup):
+    """The command itself; its help text lists the commands in the order of use."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Refuse what is not text in this place, for all commands: it could neither be sent nor printed."""
-        for given in args:
-            if not given.isascii() and any("\ud800" <= character <= "\udfff" for character in given):
-                raise click.UsageError(f"The argument {given!a} is not UTF-8.", ctx)
+        """Refuse arguments that are not UTF-8, for all commands: they can be neither sent nor printed."""
+        for argument in args:
+            if not argument.isascii() and any("\ud800" <= character <= "\udfff" for character in argument):
+                raise click.UsageError(f"The argument {argument!a} is not UTF-8.", ctx)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command; Ctrl-C ends it with the exit code that shells give it."""
+        """Run the command; Ctrl-C exits with 130, as shells do."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -62,24 +61,24 @@ class Shipyard(control.VerbOr):
             raise SystemExit(130) from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, those for a Keystone apart, and then the commands."""
+        """Write the options, with those for Keystone in a section of their own, and then the commands."""
         records = [(one, one.get_help_record(ctx)) for one in self.get_params(ctx)]
-        for title, ours in (("Options", True), ("Where a Keystone knows the server", False)):
+        for title, keystone in (("Options", False), ("Options for Keystone", True)):
             with formatter.section(title):
-                formatter.write_dl([record for one, record in records if record and ours is not _of_keystone(one)])
+                formatter.write_dl([record for one, record in records if record and keystone is _is_keystone(one)])
         for title, names in _SECTIONS.items():
             rows = [(name, self.commands[name].get_short_help_str(limit=90)) for name in names]
             with formatter.section(title):
                 formatter.write_dl(rows)
 
 
-def _of_keystone(parameter: click.Parameter) -> bool:
+def _is_keystone(parameter: click.Parameter) -> bool:
     return str(parameter.name).startswith("os_")
 
 
 @click.group(
     name="shipyard",
-    cls=Shipyard,
+    cls=ShipyardGroup,
     context_settings={"help_option_names": ["--help"], "max_content_width": 100},
     epilog=examples(
         "shipyard create configdocs design --directory=site --replace",
@@ -87,33 +86,33 @@ def _of_keystone(parameter: click.Parameter) -> bool:
         "shipyard create action deploy_site",
         "shipyard get actions",
     )
-    + "\n\n`shipyard help` tells how things belong together.",
+    + "\n\n`shipyard help` explains how the commands work together.",
 )
 @click.option("--url", envvar="SHIPYARD_URL", show_envvar=True, help="The server's address.")
-@click.option("--token", envvar="SHIPYARD_TOKEN", show_envvar=True, help="Proves to the server who you are.")
-@click.option("--context-marker", type=click.UUID, help="A UUID that marks this request in everybody's logs.")
-@click.option("--debug/--no-debug", default=False, help="Say on stderr what is asked and answered.")
+@click.option("--token", envvar="SHIPYARD_TOKEN", show_envvar=True, help="Authenticates you to the server.")
+@click.option("--context-marker", type=click.UUID, help="A UUID that marks this request in the logs of all services.")
+@click.option("--debug/--no-debug", default=False, help="Log requests and answers on stderr.")
 @click.option(
     "--output-format",
     "form",
     type=click.Choice(answers.FORMS),
     default="cli",
     show_default=True,
-    help="For people (cli), the answer laid out (format), or the answer as it is (raw).",
+    help="For people (cli), the formatted answer (format), or the unchanged answer (raw).",
 )
 @click.option(
     "--verbosity", "-v", type=click.IntRange(0, 5), default=1, show_default=True, help="How many notes to show."
 )
 @click.option("--os-auth-url", envvar="OS_AUTH_URL", show_envvar=True, help="A Keystone v3 that knows the server.")
-@click.option("--os-username", envvar="OS_USERNAME", show_envvar=True, help="Your name there.")
-@click.option("--os-password", envvar="OS_PASSWORD", show_envvar=True, help="Your password there.")
+@click.option("--os-username", envvar="OS_USERNAME", show_envvar=True, help="Your user name.")
+@click.option("--os-password", envvar="OS_PASSWORD", show_envvar=True, help="Your password.")
 @click.option(
     "--os-user-domain-name",
     envvar="OS_USER_DOMAIN_NAME",
     show_envvar=True,
     default="default",
     show_default=True,
-    help="The domain that you belong to.",
+    help="The domain of your user.",
 )
 @click.option("--os-project-name", envvar="OS_PROJECT_NAME", show_envvar=True, help="The project to work in.")
 @click.option(
@@ -124,8 +123,10 @@ def _of_keystone(parameter: click.Parameter) -> bool:
     show_default=True,
     help="The domain of the project.",
 )
-@click.option("--os-domain-name", envvar="OS_DOMAIN_NAME", show_envvar=True, help="A domain to work in, not a project.")
-@click.option("--os-auth-token", envvar="OS_AUTH_TOKEN", show_envvar=True, help="A token instead of a password.")
+@click.option(
+    "--os-domain-name", envvar="OS_DOMAIN_NAME", show_envvar=True, help="A domain to work in, without a project."
+)
+@click.option("--os-auth-token", envvar="OS_AUTH_TOKEN", show_envvar=True, help="A token in place of a password.")
 @click.pass_context
 def shipyard(
     context: click.Context,
@@ -140,23 +141,23 @@ def shipyard(
 ) -> None:
     """Take a bare-metal site from documents to running servers, group by group.
 
-    New here? `shipyard demo` plays a whole deployment with everything embedded.
+    New here? `shipyard demo` runs a whole deployment with everything embedded.
     """
     marker = str(context_marker) if context_marker else None
-    given = {name.removeprefix("os_"): value for name, value in keystone.items() if value}
-    identity = Identity(
-        token=given.pop("auth_token", None),
+    values = {name.removeprefix("os_"): value for name, value in keystone.items() if value}
+    keystone_options = KeystoneOptions(
+        token=values.pop("auth_token", None),
         token_as_is=context.get_parameter_source("os_auth_token") is ParameterSource.ENVIRONMENT,
-        **given,
+        **values,
     )
-    context.obj = Settings(
+    context.obj = GlobalOptions(
         url=url,
         token=token,
         context_marker=marker,
         verbosity=verbosity,
         form=form,
         debug=debug,
-        identity=identity,
+        keystone=keystone_options,
     )
 
 
@@ -171,13 +172,13 @@ def create() -> None:
     """Load documents into the buffer, or start an action."""
 
 
-@shipyard.group(short_help="Put the loaded documents in force.", epilog=examples("shipyard commit configdocs"))
+@shipyard.group(short_help="Commit the loaded documents.", epilog=examples("shipyard commit configdocs"))
 def commit() -> None:
-    """Put the loaded documents in force."""
+    """Commit the loaded documents."""
 
 
 @shipyard.group(
-    short_help="List actions, workflows or nodes, or look at documents.",
+    short_help="List actions, workflows or nodes, or print documents.",
     epilog=examples(
         "shipyard get actions",
         "shipyard get configdocs",
@@ -185,13 +186,13 @@ def commit() -> None:
     ),
 )
 def get() -> None:
-    """List actions, workflows or nodes, or look at documents."""
+    """List actions, workflows or nodes, or print documents."""
 
 
 @shipyard.group(
     "describe",
-    cls=describe.Describe,
-    short_help="Look at one action, step, validation, note, workflow or node.",
+    cls=describe.DescribeGroup,
+    short_help="Show one action, step, validation, note, workflow or node.",
     epilog=examples(
         "shipyard describe action/01ARZ3NDEKTSV4RRFFQ69G5FAV",
         "shipyard describe step/01ARZ3NDEKTSV4RRFFQ69G5FAV/preflight",
@@ -199,7 +200,7 @@ def get() -> None:
     ),
 )
 def describe_() -> None:
-    """Look at one thing. What commands print works too: action/ID, step/ID/STEP, validation/ID/ID, notedetails/ID,
+    """Show one item. Items as commands print them work, too: action/ID, step/ID/STEP, validation/ID/ID, notedetails/ID,
     workflow/ID and node/NAME.
     """
 
@@ -207,8 +208,8 @@ def describe_() -> None:
 create.add_command(configdocs.create)
 create.add_command(actions.create)
 commit.add_command(configdocs.commit)
-get.add_command(documents_read.get)
-get.add_command(documents_read.get_rendered)
+get.add_command(configdocs.get)
+get.add_command(configdocs.get_rendered)
 get.add_command(actions.get)
 get.add_command(workflows.get)
 get.add_command(nodes.get_nodes)
@@ -247,8 +248,8 @@ for command in (
 
 
 def main() -> None:
-    """Run the command line of this process. Output that cannot be written is an error in one line, exit code 1."""
-    # A shell's ">&-" leaves no stream at all; the work is still to be done.
+    """Run the command line of this process. A failed write to stdout is an error of one line, exit code 1."""
+    # A shell's ">&-" closes the stream; the command must still do its work.
     sys.stdout, sys.stderr = (stream or open(os.devnull, "w") for stream in (sys.stdout, sys.stderr))  # noqa: PTH123, SIM115 - for as long as the process lives
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
@@ -257,6 +258,6 @@ def main() -> None:
         shipyard(prog_name="shipyard")
     except OSError as error:
         click.echo(f"Error: {error}", err=True)
-        # What could not be written is still kept for the end of the process, which would fail on it again.
+        # The unwritten output is still in the buffer; flushing it at exit would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(1)

@@ -1,6 +1,6 @@
-"""``shipyard completion``: the script with which a shell completes commands, options, action names and versions.
+"""``shipyard completion``: the shell script that completes commands, options, action names and versions.
 
-It asks no server: what it offers is what this command knows.
+Completion never contacts a server: it offers what the command line knows itself.
 """
 
 import click
@@ -8,8 +8,8 @@ import click
 from shipyard_api.cli.commands.syntax import examples
 
 SHELLS = ("bash", "zsh", "fish")
-# In place of click's own: bash cuts words at = and :, so --output-format=raw and http://host arrive in pieces. Pieces
-# between which the line has no blank are put together again; bash itself replaces only what stands behind the cut.
+# Replaces click's own: bash splits words at = and :, so --output-format=raw and http://host arrive in pieces. The
+# script joins pieces without a blank between them; bash itself replaces only the part behind the split.
 _BASH = """\
 %(complete_func)s() {
     local IFS=$'\\n'
@@ -62,10 +62,10 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(context: click.Context, /, shell: str) -> None:
-    """Print the script for SHELL. What it completes: commands, options, names of actions, versions, formats, files."""
+    """Print the script for SHELL. It completes commands, options, action names, versions, formats and files."""
     from click.shell_completion import get_completion_class
 
     if kind := get_completion_class(shell):
-        made = kind(context.find_root().command, {}, "shipyard", "_SHIPYARD_COMPLETE")
-        # Not source(): for bash that would start a bash to ask for its version.
-        click.echo((_BASH if shell == "bash" else made.source_template) % made.source_vars())
+        completer = kind(context.find_root().command, {}, "shipyard", "_SHIPYARD_COMPLETE")
+        # Not source(): for bash it would start a bash to read its version.
+        click.echo((_BASH if shell == "bash" else completer.source_template) % completer.source_vars())

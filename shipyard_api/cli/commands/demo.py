@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 from click.shell_completion import CompletionItem
 
+from shipyard_api.cli.commands.request import path_segment
 from shipyard_api.cli.commands.syntax import examples
-from shipyard_api.cli.global_options import Settings
-from shipyard_api.cli.output import answers
-from shipyard_api.cli.output.snapshot import Snapshot, explained, printable, words
+from shipyard_api.cli.errors import ApiError
+from shipyard_api.cli.global_options import GlobalOptions
+from shipyard_api.cli.output.snapshot import Snapshot
+from shipyard_api.cli.output.status_text import status_text
+from shipyard_api.cli.output.wording import printable, printable_lines, reason_text, status_words
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api
@@ -94,7 +97,7 @@ def scenarios(_: click.Context, __: click.Parameter, incomplete: str) -> list[Co
 @click.option("--keep", is_flag=True, help="Leave everything running afterwards, until Ctrl-C.")
 @click.pass_obj
 def demo(
-    settings: Settings,
+    options: GlobalOptions,
     /,
     scenario: str,
     site: Path | None,
@@ -108,7 +111,7 @@ def demo(
 
     Exit code 0 if the action ended as the scenario says it must, else 1.
     """
-    from shipyard_api.cli.client import Api, ApiError
+    from shipyard_api.cli.client import Api
     from shipyard_api.cli.commands.watch import StalledError
     from shipyard_api.cli.stack import StackError, running
 
@@ -122,8 +125,8 @@ def demo(
                 f"Starting everything; scenario {scenario}, {speed:g} times as fast as real hardware ...",
             )
             with running(file, speed, provisioner, design) as ready:
-                settings = replace(settings, url=str(ready["url"]), token=str(ready["token"]))
-                last = play(Api(settings), design, collection, progress, patience=max(60.0, SLOWEST / speed))
+                options = replace(options, url=str(ready["url"]), token=str(ready["token"]))
+                last = play(Api(options), design, collection, progress, patience=max(60.0, SLOWEST / speed))
                 result = document(scenario, last, time.monotonic() - began)
                 faults = differences(promised, result)
                 if as_json:
@@ -132,7 +135,7 @@ def demo(
                 if keep:
                     _wait(progress, ready)
     except (ApiError, DemoError, StackError, StalledError) as error:
-        click.echo(answers.harmless(str(error)), err=as_json)
+        click.echo(printable_lines(str(error)), err=as_json)
         raise SystemExit(1) from error
     if faults:
         raise SystemExit(1)
@@ -143,17 +146,17 @@ def play(api: "Api", design: Path, collection: str, progress: TextIO, *, patienc
 
     Raises ApiError with what was refused, StalledError if nothing changes for ``patience`` seconds.
     """
-    from shipyard_api.cli.client import ApiError, content, segment
-    from shipyard_api.cli.commands.watch import follow, screen
+    from shipyard_api.cli.client import json_content
+    from shipyard_api.cli.commands.watch import follow, viewer
     from shipyard_api.cli.document_files import read_documents
 
     say(progress, f"Loading and committing {design.name} ...")
-    loaded = api.post(f"configdocs/{segment(collection)}", yaml=read_documents([design]))
-    if content(loaded, expected=201).get("status") != "Success":
-        raise ApiError(answers.status(loaded.text, word="Error"))
-    content(api.post("commitconfigdocs"), expected=200)
-    action = content(api.post("actions", json={"name": "deploy_site", "parameters": {}}), expected=201)
-    with screen(progress) as show:
+    loaded = api.post(f"configdocs/{path_segment(collection)}", yaml=read_documents([design]))
+    if json_content(loaded, expected=201).get("status") != "Success":
+        raise ApiError(status_text(loaded.text, word="Error"))
+    json_content(api.post("commitconfigdocs"), expected=200)
+    action = json_content(api.post("actions", json={"name": "deploy_site", "parameters": {}}), expected=201)
+    with viewer(progress) as show:
         return follow(api, str(action["id"]), show, interval=POLL, patience=patience)
 
 
@@ -204,8 +207,8 @@ def report(progress: TextIO, result: Mapping[str, Any], last: Snapshot, faults: 
     say(progress, "")
     # A terminal still shows the last picture, just above.
     for group in () if progress.isatty() else last.groups:
-        why = f" ({explained(group)})" if group.get("reason") else ""
-        say(progress, f"{printable(group['name'])}: {words(group['status'])}{why}")
+        why = f" ({reason_text(group)})" if group.get("reason") else ""
+        say(progress, f"{printable(group['name'])}: {status_words(group['status'])}{why}")
     counts = last.node_counts
     say(
         progress,

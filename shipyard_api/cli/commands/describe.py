@@ -1,4 +1,4 @@
-"""Commands that look at one thing: an action, a step, a validation, the details of a note, a workflow."""
+"""Commands that show one action, step, validation, note or workflow."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -6,21 +6,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shipyard_api.cli.commands.syntax import Items, check_action, check_id, examples
-from shipyard_api.cli.global_options import Settings
+from shipyard_api.cli.commands.request import path_segment, show
+from shipyard_api.cli.commands.syntax import ItemGroup, check_action_id, check_id, examples
+from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import action_tables, answers
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api
 
 _ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
-_RUN = "deploy_site__2026-11-21T01:23:55.745506"
+_WORKFLOW = "deploy_site__2026-11-21T01:23:55.745506"
 
 
-class Describe(Items):
-    """The group of these commands, which are also asked for by items such as ``step/ID/STEP``."""
+class DescribeGroup(ItemGroup):
+    """The group ``describe``, which accepts items such as ``step/ID/STEP`` in place of its commands."""
 
-    items = {  # noqa: RUF012 - as in click's own groups, what a class offers stands in the class
+    items = {  # noqa: RUF012 - a class attribute, as in click's own groups
         "action": [("action/action id", lambda action: [action])],
         "step": [("step/action id/step id", lambda action, step: [step, "--action", action])],
         "validation": [
@@ -43,12 +44,11 @@ class Describe(Items):
 )
 @click.argument("action_id")
 @click.pass_obj
-def action(settings: Settings, /, action_id: str) -> None:
+def action(options: GlobalOptions, /, action_id: str) -> None:
     """Show the action ACTION_ID; action/ACTION_ID is the same."""
-    path = f"actions/{check_action(action_id)}"
-    from shipyard_api.cli.client import show
+    path = f"actions/{check_action_id(action_id)}"
 
-    show(settings, lambda api: api.get(path), expected=200, cli=action_tables.action)
+    show(options, lambda api: api.get(path), expected=200, cli=action_tables.action)
 
 
 @click.command(
@@ -62,14 +62,13 @@ def action(settings: Settings, /, action_id: str) -> None:
 @click.argument("step_id")
 @click.option("--action", "-a", "action_id", help="The action that the step belongs to. (required)")
 @click.pass_obj
-def step(settings: Settings, /, step_id: str, action_id: str | None) -> None:
+def step(options: GlobalOptions, /, step_id: str, action_id: str | None) -> None:
     """Show the step STEP_ID of an action; step/ACTION_ID/STEP_ID is the same."""
-    known = check_action(action_id)
-    from shipyard_api.cli.client import segment, show
+    known = check_action_id(action_id)
 
     show(
-        settings,
-        lambda api: api.get(f"actions/{known}/steps/{segment(step_id)}"),
+        options,
+        lambda api: api.get(f"actions/{known}/steps/{path_segment(step_id)}"),
         expected=200,
         cli=lambda text: action_tables.step(text, known),
     )
@@ -86,28 +85,26 @@ def step(settings: Settings, /, step_id: str, action_id: str | None) -> None:
 @click.argument("validation_id")
 @click.option("--action", "-a", "action_id", help="The action that was validated. (required)")
 @click.pass_obj
-def validation(settings: Settings, /, validation_id: str, action_id: str | None) -> None:
+def validation(options: GlobalOptions, /, validation_id: str, action_id: str | None) -> None:
     """Show the validation VALIDATION_ID of an action; validation/VALIDATION_ID/ACTION_ID is the same.
 
-    Tables print validation/ACTION_ID/VALIDATION_ID. That works too: if there is no such validation, the two ids are
-    tried the other way round.
+    validation/ACTION_ID/VALIDATION_ID, as tables print it, works too.
     """
-    first, other = check_id(validation_id, kind="validation"), check_action(action_id)
-    from shipyard_api.cli.client import show
+    first, other = check_id(validation_id, kind="validation"), check_action_id(action_id)
 
-    def either_way(api: "Api") -> answers.Answer:
-        said = api.get(f"actions/{other}/validations/{first}")
-        if said.status != 404:
-            return said
-        turned = api.get(f"actions/{first}/validations/{other}")
-        return turned if turned.status == 200 else said
+    def in_either_order(api: "Api") -> answers.Answer:
+        answer = api.get(f"actions/{other}/validations/{first}")
+        if answer.status != 404:
+            return answer
+        swapped = api.get(f"actions/{first}/validations/{other}")
+        return swapped if swapped.status == 200 else answer
 
-    show(settings, either_way, expected=200, cli=action_tables.validation)
+    show(options, in_either_order, expected=200, cli=action_tables.validation)
 
 
 @click.command(
     "notedetails",
-    short_help="Show what a note leads to.",
+    short_help="Show the details of a note.",
     epilog=examples(
         "shipyard describe notedetails 01BTTMFVDKZFRJM80FGD7J1AKN",
         "shipyard describe notedetails/01BTTMFVDKZFRJM80FGD7J1AKN",
@@ -115,13 +112,12 @@ def validation(settings: Settings, /, validation_id: str, action_id: str | None)
 )
 @click.argument("note_id")
 @click.pass_obj
-def note_details(settings: Settings, /, note_id: str) -> None:
+def note_details(options: GlobalOptions, /, note_id: str) -> None:
     """Show the details of the note NOTE_ID; notedetails/NOTE_ID, as notes print it, is the same."""
     check_id(note_id, kind="note")
-    from shipyard_api.cli.client import show
 
     show(
-        settings,
+        options,
         lambda api: as_text(api.get(f"notedetails/{note_id}")),
         expected=200,
         cli=action_tables.note_details,
@@ -131,32 +127,31 @@ def note_details(settings: Settings, /, note_id: str) -> None:
 
 @click.command(
     "workflow",
-    short_help="Show a workflow: its steps, and the workflows it started.",
+    short_help="Show a workflow: its steps and subworkflows.",
     epilog=examples(
-        f"shipyard describe workflow {_RUN}",
-        f"shipyard describe workflow/{_RUN}",
+        f"shipyard describe workflow {_WORKFLOW}",
+        f"shipyard describe workflow/{_WORKFLOW}",
     ),
 )
 @click.argument("workflow_id")
 @click.pass_obj
-def workflow(settings: Settings, /, workflow_id: str) -> None:
+def workflow(options: GlobalOptions, /, workflow_id: str) -> None:
     """Show the workflow WORKFLOW_ID, as `shipyard get workflows` lists it; workflow/WORKFLOW_ID is the same."""
-    _check_workflow(workflow_id)
-    from shipyard_api.cli.client import segment, show
+    _check_workflow_id(workflow_id)
 
-    path = f"workflows/{segment(workflow_id)}"
-    show(settings, lambda api: api.get(path), expected=200, cli=action_tables.workflow)
-
-
-def as_text(said: answers.Answer) -> answers.Answer:
-    """Return an answer that holds text as plain text, since the API calls even that JSON (contract: rest, 1)."""
-    named = said.status == 200 and ("json" in said.content_type.lower() or not said.content_type)
-    return replace(said, content_type="text/plain") if named else said
+    path = f"workflows/{path_segment(workflow_id)}"
+    show(options, lambda api: api.get(path), expected=200, cli=action_tables.workflow)
 
 
-def _check_workflow(given: str) -> None:
-    """Refuse what cannot be the id of a workflow. A time may have no fraction, or a zone: such are listed, too."""
-    _, found, at = given.partition("__")
+def as_text(answer: answers.Answer) -> answers.Answer:
+    """Return an answer that contains text with that content type: the API labels it as JSON (contract: rest, 1)."""
+    relabel = answer.status == 200 and ("json" in answer.content_type.lower() or not answer.content_type)
+    return replace(answer, content_type="text/plain") if relabel else answer
+
+
+def _check_workflow_id(value: str) -> None:
+    """Refuse what cannot be the id of a workflow. The time may lack a fraction or have a zone, as servers list it."""
+    _, found, at = value.partition("__")
     if not found:
         raise click.UsageError(
             "Invalid ID. The ID must cotain a double underscore "  # codespell:ignore cotain

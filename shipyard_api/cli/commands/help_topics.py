@@ -1,4 +1,4 @@
-"""``shipyard help``: what belongs together, told in the order in which one needs it. Asks no server."""
+"""``shipyard help``: how commands work together, in the order of use. Contacts no server."""
 
 import click
 
@@ -66,7 +66,7 @@ What the service itself did is in the logs of the API and of the worker: one
 JSON object a line, on stdout; lines about an action carry its id. --debug says
 what this command asks the API, and how long the answers take."""
 
-_START = """\
+_OVERVIEW = """\
   shipyard help actions       start an action and follow it
   shipyard help configdocs    load documents, see what changes, commit
   shipyard help logs          find out what happened
@@ -76,7 +76,7 @@ _START = """\
 _TOPICS = {"actions": _ACTIONS, "configdocs": _CONFIGDOCS, "logs": _LOGS}
 
 
-def _topics(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+def _complete_topic(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     return [topic for topic in _TOPICS if topic.startswith(incomplete)]
 
 
@@ -85,14 +85,14 @@ def _topics(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]
     short_help="How to work with actions, configdocs or logs.",
     epilog=examples("shipyard help", "shipyard help configdocs"),
 )
-@click.argument("topic", required=False, metavar="[TOPIC]", shell_complete=_topics)
+@click.argument("topic", required=False, metavar="[TOPIC]", shell_complete=_complete_topic)
 def help_(topic: str | None) -> None:
-    """Say how to work with actions, configdocs or logs; without TOPIC, what there is to read."""
-    from shipyard_api.cli.commands.actions import NAMES
+    """Explain how to work with actions, configdocs or logs; without TOPIC, list the topics."""
+    from shipyard_api.cli.commands.actions import ACTION_NAMES
 
     if topic is None:
-        click.echo(_START)
+        click.echo(_OVERVIEW)
     elif topic in _TOPICS:
-        click.echo(_TOPICS[topic].format(names="\n  ".join(NAMES)))
+        click.echo(_TOPICS[topic].format(names="\n  ".join(ACTION_NAMES)))
     else:
         raise click.UsageError("Invalid topic. Run command 'shipyard help' for a list of  available topics.")

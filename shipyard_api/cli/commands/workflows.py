@@ -2,8 +2,9 @@
 
 import click
 
+from shipyard_api.cli.commands.request import show
 from shipyard_api.cli.commands.syntax import examples
-from shipyard_api.cli.global_options import Settings
+from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import action_tables
 
 
@@ -16,12 +17,13 @@ from shipyard_api.cli.output import action_tables
     ),
 )
 @click.option(
-    "--since", metavar="DATE", help="Only those begun since then, such as 2026-11-21T08:00. (default: 30 days)"
+    "--since",
+    metavar="DATE",
+    help="Begun at or after it, such as 2026-11-21T08:00. (default: 30 days ago)",
 )
 @click.pass_obj
-def get(settings: Settings, /, since: str | None) -> None:
-    """List workflows, the runs of actions, that began since a date or time; without --since, in the last 30 days."""
+def get(options: GlobalOptions, /, since: str | None) -> None:
+    """List workflows, the runs of actions. The default is those that began in the last 30 days."""
     query = [("since", since)] if since else []
-    from shipyard_api.cli.client import show
 
-    show(settings, lambda api: api.get("workflows", query), expected=200, cli=action_tables.workflows)
+    show(options, lambda api: api.get("workflows", query), expected=200, cli=action_tables.workflows)

@@ -1,47 +1,47 @@
-"""Answers about actions, their parts and workflows, as pages to the letter of the contract (shipyard-cli, 5.4). Pure.
+"""Tables of actions, their parts and workflows, to the letter of the contract (shipyard-cli, 5.4). Pure.
 
-Column order and the prefixes ``action/`` and ``step/`` are read by scripts in the field. A field that the answer lacks
-is shown as None: other servers than ours give fewer.
+Scripts read the column order and the prefixes ``action/`` and ``step/``. A missing field is printed as None, because
+other servers return fewer fields.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from shipyard_api.cli.output.answers import parsed
-from shipyard_api.cli.output.printout import Page, Table, fields, sections, table
+from shipyard_api.cli.output.printout import Printout, TextTable, fields, sections, table
+from shipyard_api.cli.output.shapes import JsonObject, list_at, objects_at, parse_object, parse_objects, required
 
-JsonObject = Mapping[str, Any]
+_NOTE_FIELDS = {"sub_type", "subject", "note_timestamp", "note_val", "note_id", "resolved_url_value"}
 
 
-def actions(text: str) -> Page:
+def actions(text: str) -> Printout:
     """Return the table of ``get actions``, oldest first."""
-    return _actions_page(parsed(text))
+    return _actions_printout(parse_objects(text))
 
 
-def created_action(text: str) -> Page:
-    """Return the same table for the one action that ``create action`` made, and what the server warns of."""
-    found = parsed(text)
-    page = _actions_page([found])
-    warnings = [f"- Warning: {one.get('message')}" for one in found.get("warnings") or []]
+def created_action(text: str) -> Printout:
+    """Return the same table for the action that ``create action`` created, and the server's warnings."""
+    found = parse_object(text)
+    printout = _actions_printout([found])
+    warnings = [f"- Warning: {one.get('message')}" for one in objects_at(found, "warnings")]
     if not warnings:
-        return page
-    apart = "" if str(page).endswith("\n\n") else "\n\n"
-    return Page([*page.parts, apart + "\n".join(warnings)])
+        return printout
+    gap = "" if str(printout).endswith("\n\n") else "\n\n"
+    return Printout([*printout.parts, gap + "\n".join(warnings)])
 
 
-def _actions_page(found: list[JsonObject]) -> Page:
+def _actions_printout(found: Sequence[JsonObject]) -> Printout:
     headers = ("Name", "Action", "Lifecycle", "Execution Time", "Step Succ/Fail/Oth", "Footnotes")
     footnotes = _Footnotes("Action")
     rows = [
         (
             action.get("name"),
-            f"action/{action['id']}",
+            f"action/{required(action, 'id')}",
             action.get("action_lifecycle"),
             action.get("dag_execution_date"),
-            _tally(action.get("steps") or []),
-            footnotes.add(action.get("notes")),
+            _tally(objects_at(action, "steps")),
+            footnotes.add(list_at(action, "notes")),
         )
-        for action in sorted(found, key=lambda action: str(action["id"]))
+        for action in sorted(found, key=lambda action: str(required(action, "id")))
     ]
     return sections(table(rows, headers), footnotes.part())
 
@@ -52,9 +52,9 @@ def _tally(steps: Sequence[JsonObject]) -> str:
     return f"{good}/{bad}/{len(states) - good - bad}"
 
 
-def action(text: str) -> Page:
+def action(text: str) -> Printout:
     """Return the sections of ``describe action``."""
-    found = parsed(text)
+    found = parse_object(text)
     about = fields(
         [
             ("Name:", found.get("name")),
@@ -73,27 +73,27 @@ def action(text: str) -> Page:
             f"step/{found.get('id')}/{step.get('id')}",
             step.get("index"),
             step.get("state"),
-            footnotes.add(step.get("notes")),
+            footnotes.add(list_at(step, "notes")),
         )
-        for step in found.get("steps") or []
+        for step in objects_at(found, "steps")
     ]
     commands = [
-        (item.get("command"), item.get("user"), item.get("datetime")) for item in found.get("command_audit") or []
+        (item.get("command"), item.get("user"), item.get("datetime")) for item in objects_at(found, "command_audit")
     ]
     return sections(
         about,
         table(steps, ("Steps", "Index", "State", "Footnotes")),
         footnotes.part(),
         table(commands, ("Commands", "User", "Datetime")),
-        _validations(found.get("validations") or []),
-        _notes_section("Action", found.get("notes")),
+        _validations(objects_at(found, "validations")),
+        _notes_section("Action", list_at(found, "notes")),
         end="\n",
     )
 
 
-def step(text: str, action_id: str) -> Page:
+def step(text: str, action_id: str) -> Printout:
     """Return the sections of ``describe step``."""
-    found = parsed(text)
+    found = parse_object(text)
     rows = [
         ("Name:", found.get("task_id")),
         ("Task ID:", f"step/{action_id}/{found.get('task_id')}"),
@@ -105,15 +105,15 @@ def step(text: str, action_id: str) -> Page:
         ("Try Number:", found.get("try_number")),
         ("Operator:", found.get("operator")),
     ]
-    # Ours, and last: why a step failed is what its reader wants to know.
+    # Not in the contract, so it comes last: why a step failed.
     if found.get("detail"):
         rows.append(("Detail:", found["detail"]))
-    return sections(fields(rows), _notes_section("Step", found.get("notes")), end="\n")
+    return sections(fields(rows), _notes_section("Step", list_at(found, "notes")), end="\n")
 
 
-def validation(text: str) -> Page:
-    """Return what ``describe validation`` shows, as the validations of an action are shown."""
-    return Page([_validations([parsed(text)])])
+def validation(text: str) -> Printout:
+    """Return the text of ``describe validation``, in the form of an action's validations."""
+    return Printout([_validations([parse_object(text)])])
 
 
 def _validations(found: Sequence[JsonObject]) -> str:
@@ -126,26 +126,26 @@ def _validations(found: Sequence[JsonObject]) -> str:
     return f"Validations: {chr(10).join(blocks)}"
 
 
-def workflows(text: str) -> Page:
+def workflows(text: str) -> Printout:
     """Return the table of ``get workflows``, in the server's order."""
-    rows = [(one.get("workflow_id"), one.get("state")) for one in parsed(text)]
-    return Page([table(rows, ("Workflows", "State"))])
+    rows = [(one.get("workflow_id"), one.get("state")) for one in parse_objects(text)]
+    return Printout([table(rows, ("Workflows", "State"))])
 
 
-def workflow(text: str) -> Page:
-    """Return the sections of ``describe workflow``: the run, its steps, and the runs that it started."""
-    found = parsed(text)
-    steps = [(one.get("task_id"), one.get("state")) for one in found.get("steps") or []]
-    below = [_run(one) for one in found.get("sub_dags") or []]
+def workflow(text: str) -> Printout:
+    """Return the sections of ``describe workflow``: the workflow, its steps and its subworkflows."""
+    found = parse_object(text)
+    steps = [(one.get("task_id"), one.get("state")) for one in objects_at(found, "steps")]
+    subworkflows = [_workflow_fields(one) for one in objects_at(found, "sub_dags")]
     return sections(
-        _run(found),
+        _workflow_fields(found),
         table(steps, ("Steps", "State")),
-        sections("Subworkflows:", *below) if below else "Subworkflows: None",
+        sections("Subworkflows:", *subworkflows) if subworkflows else "Subworkflows: None",
         end="\n",
     )
 
 
-def _run(found: JsonObject) -> Table:
+def _workflow_fields(found: JsonObject) -> TextTable:
     return fields(
         [
             ("Workflow:", found.get("workflow_id")),
@@ -160,44 +160,43 @@ def _run(found: JsonObject) -> Table:
 
 
 def note_details(text: str) -> str:
-    """Return the details of a note, with a line break for each literal backslash and n."""
+    """Return the details of a note, with each literal backslash-n as a line break."""
     return text.replace("\\n", "\n")
 
 
-def notes(found: Iterable[JsonObject]) -> list[str]:
+def note_texts(notes: Iterable[Any]) -> list[str]:
     """Return one text per note, with a pointer to its details if it has any."""
     texts = []
-    for note in found:
-        try:
-            text = f"> {note['sub_type']}:{note['subject']}({note['note_timestamp']}): {note['note_val']}"
-            more = f"\n  - Info available with 'describe notedetails/{note['note_id']}'"
-            text += more if note["resolved_url_value"] else ""
-        except (KeyError, TypeError):
-            text = f"!!! Unparseable Note: {note}"
-        texts.append(text)
+    for note in notes:
+        if not (isinstance(note, dict) and note.keys() >= _NOTE_FIELDS):
+            texts.append(f"!!! Unparseable Note: {note}")
+            continue
+        text = f"> {note['sub_type']}:{note['subject']}({note['note_timestamp']}): {note['note_val']}"
+        pointer = f"\n  - Info available with 'describe notedetails/{note['note_id']}'"
+        texts.append(text + (pointer if note["resolved_url_value"] else ""))
     return texts
 
 
-def _notes_section(title: str, found: Sequence[JsonObject] | None) -> str:
-    return "\n".join([f"{title} Notes:", *notes(found)]) if found else ""
+def _notes_section(title: str, notes: Sequence[Any]) -> str:
+    return "\n".join([f"{title} Notes:", *note_texts(notes)]) if notes else ""
 
 
 class _Footnotes:
-    """Numbers for the rows that have notes, and the table that explains the numbers."""
+    """Numbers for the rows that have notes, and the table of these notes."""
 
     def __init__(self, title: str) -> None:
         self._title = title
         self._texts: list[str] = []
 
-    def add(self, found: Sequence[JsonObject] | None) -> str:
-        """Return the number for a row with these notes, or nothing if there is none."""
-        if not found:
+    def add(self, notes: Sequence[Any]) -> str:
+        """Return the number for a row with these notes, or "" without notes."""
+        if not notes:
             return ""
-        self._texts.append("\n".join(notes(found)))
+        self._texts.append("\n".join(note_texts(notes)))
         return f"({len(self._texts)})"
 
-    def part(self) -> Table | str:
-        """Return the table, or nothing if no row has a number."""
+    def part(self) -> TextTable | str:
+        """Return the table, or "" if no row has notes."""
         if not self._texts:
             return ""
         rows = [(f"({number})", text) for number, text in enumerate(self._texts, 1)]

@@ -1,6 +1,7 @@
-"""The live picture of an action: how far its steps, groups and nodes are. Pure; every mark has a word beside it.
+"""The live view of an action: the progress of its steps, groups and nodes. Pure.
 
-Nothing depends on colour: a status is a glyph and a word, and the parts of a bar are different characters.
+Colour carries no information of its own: a status is a glyph and a word, and the parts of a bar are different
+characters.
 """
 
 import io
@@ -15,38 +16,36 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from shipyard_api.cli.output.snapshot import (
-    ACTIVE,
-    NODE_WORDS,
-    JsonObject,
-    Snapshot,
-    clock,
-    explained,
-    printable,
-    words,
-)
+from shipyard_api.cli.output.shapes import JsonObject
+from shipyard_api.cli.output.snapshot import ACTIVE, Snapshot
+from shipyard_api.cli.output.wording import NODE_STATUS_WORDS, clock, printable, reason_text, status_words
 
-OTHER_LINES = 13  # of a screen, beside the rows of groups
+OTHER_LINES = 13  # of a screen, in addition to the rows of groups
 SVG_WIDTH = 100
 
-_GOOD, _BUSY, _BAD, _QUIET = Style(color="green"), Style(color="cyan"), Style(color="red"), Style(dim=True)
-_CELLS = {"success": ("■", _GOOD), "prepared": ("□", _BUSY), "failure": ("×", _BAD), "not_started": ("·", _QUIET)}
+_SUCCESS, _IN_PROGRESS, _FAILURE, _DIM = Style(color="green"), Style(color="cyan"), Style(color="red"), Style(dim=True)
+_CELLS = {
+    "success": ("■", _SUCCESS),
+    "prepared": ("□", _IN_PROGRESS),
+    "failure": ("×", _FAILURE),
+    "not_started": ("·", _DIM),
+}
 _GROUPS = {
-    "success": ("✓", _GOOD),
-    "preparing": ("▸", _BUSY),
-    "deploying": ("▸", _BUSY),
-    "failed": ("✗", _BAD),
-    "not_started": ("·", _QUIET),
+    "success": ("✓", _SUCCESS),
+    "preparing": ("▸", _IN_PROGRESS),
+    "deploying": ("▸", _IN_PROGRESS),
+    "failed": ("✗", _FAILURE),
+    "not_started": ("·", _DIM),
 }
 _STEPS = {
-    "success": ("✓", _GOOD),
-    "skipped": ("-", _QUIET),
-    "running": ("▸", _BUSY),
-    "failed": ("✗", _BAD),
-    "upstream_failed": ("-", _BAD),
+    "success": ("✓", _SUCCESS),
+    "skipped": ("-", _DIM),
+    "running": ("▸", _IN_PROGRESS),
+    "failed": ("✗", _FAILURE),
+    "upstream_failed": ("-", _FAILURE),
 }
-_LIFECYCLES = {"Complete": ("✓", _GOOD), "Failed": ("✗", _BAD), "Processing": ("▸", _BUSY)}
-_UNKNOWN = ("·", _QUIET)
+_LIFECYCLES = {"Complete": ("✓", _SUCCESS), "Failed": ("✗", _FAILURE), "Processing": ("▸", _IN_PROGRESS)}
+_UNKNOWN = ("·", _DIM)
 _SVG = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">
 <style>
@@ -68,9 +67,9 @@ _SVG = """\
 </g>
 </g>
 </svg>
-"""  # rich's own template loads its font from the network
+"""  # rich's own template loads a font from the network
 _REASONS_SHOWN = 4
-_NARROW = 76  # below that many characters there is room for names, statuses and counts only
+_NARROW = 76  # characters; below that only names, statuses and counts have room
 _LEAST_BAR = 6
 _CRITICAL = "critical"
 
@@ -78,14 +77,14 @@ _CRITICAL = "critical"
 def watch_view(
     action: JsonObject, groups: Sequence[JsonObject], nodes: Sequence[JsonObject], now: datetime, rows: int = 24
 ) -> "WatchView":
-    """Return the picture of an action at ``now``, for any width; at most ``rows`` groups are shown one by one."""
+    """Return the view of an action at ``now``; at most ``rows`` groups get a row of their own."""
     return WatchView(Snapshot(action, groups, nodes), now, rows)
 
 
 def export_svg(
     action: JsonObject, groups: Sequence[JsonObject], nodes: Sequence[JsonObject], now: datetime, title: str
 ) -> str:
-    """Return the picture as an SVG of a terminal that needs no network: it names fonts and loads none."""
+    """Return the view as an SVG of a terminal, which loads no font from the network."""
     from rich.terminal_theme import MONOKAI
 
     console = Console(record=True, width=SVG_WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
@@ -95,7 +94,7 @@ def export_svg(
 
 @dataclass(frozen=True, slots=True)
 class WatchView:
-    """A picture that fits itself to the width it is drawn in. ``note`` is a line for trouble of the watcher's own."""
+    """A view that adapts to the width of the console. ``note``: a line about a problem of watching itself."""
 
     snapshot: Snapshot
     now: datetime
@@ -103,23 +102,23 @@ class WatchView:
     note: str = ""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draw the action, its steps, its groups, the count of nodes, and why things failed."""
+        """Render the action, its steps, its groups, the counts of nodes, and the reasons of failures."""
         width = options.max_width
         header, steps, nodes = self._header(width), self._steps(width), self._nodes(width)
         yield from header
         yield from steps
-        yield Rule(style=_QUIET)
+        yield Rule(style=_DIM)
         if self.snapshot.groups:
-            # What is broken into more lines than usual, because the terminal is narrow, takes them from the groups.
+            # Lines that are broken because the terminal is narrow take rows from the groups.
             spent = len(header) + len(steps) + max(len(nodes), 2) - 4 + (width < _NARROW)
-            shown, folded = self._chosen(max(self.rows - spent, 2))
+            shown, folded = self._visible_groups(max(self.rows - spent, 2))
             yield self._groups(width, shown)
             if folded:
-                told = ", ".join(f"{count} {word}" for word, count in folded.items())
-                yield Text(f"+ {sum(folded.values())} more groups: {told}", _QUIET)
+                counts = ", ".join(f"{count} {word}" for word, count in folded.items())
+                yield Text(f"+ {sum(folded.values())} more groups: {counts}", _DIM)
         else:
-            yield Text("Groups are known once the site design has been checked.", _QUIET)
-        yield Rule(style=_QUIET)
+            yield Text("Groups are known once the site design has been checked.", _DIM)
+        yield Rule(style=_DIM)
         yield from nodes
         yield from self._reasons()
         if self.note:
@@ -146,7 +145,7 @@ class WatchView:
     def _steps(self, width: int) -> list[Text]:
         steps = self.snapshot.steps
         if not steps:
-            return [Text("Steps  none yet", _QUIET)]
+            return [Text("Steps  none yet", _DIM)]
         line = Text("Steps  ", no_wrap=True, overflow="ellipsis")
         if len(steps) <= width // 3:
             for step in steps:
@@ -157,14 +156,14 @@ class WatchView:
         current = self.snapshot.current_step
         if not current:
             return [line]
-        told = _marked(_STEPS[str(current["state"])], printable(current.get("id")))
-        told.overflow = "ellipsis"
-        if line.cell_len + 2 + told.cell_len > width:
-            return [line, told]
-        return [line.append("  ").append(told)]
+        name = _marked(_STEPS[str(current["state"])], printable(current.get("id")))
+        name.overflow = "ellipsis"
+        if line.cell_len + 2 + name.cell_len > width:
+            return [line, name]
+        return [line.append("  ").append(name)]
 
     def _groups(self, width: int, shown: list[JsonObject]) -> Table:
-        """Return the table of groups; a narrow one leaves out what the lines below it say, or what can be counted."""
+        """Return the table of groups; a narrow one leaves out reasons and bars, which other lines repeat."""
         total = max(len(str((group.get("nodes") or {}).get("total", 0))) for group in self.snapshot.groups)
         count = max(2 * total + 1, 5)
         narrow = width < _NARROW
@@ -173,7 +172,7 @@ class WatchView:
         longest = max(len(printable(group.get("name"))) for group in shown) if shown else 12
         name = max(min(longest, width - least if narrow else max(width // 4, 12)), 6)
         bar = max(min(width - (least - _LEAST_BAR) - name, 60), _LEAST_BAR)
-        table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False, header_style=_QUIET)
+        table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False, header_style=_DIM)
         table.add_column("Group", width=name, no_wrap=True)
         if not narrow:
             table.add_column("", width=len(_CRITICAL), no_wrap=True)
@@ -185,35 +184,33 @@ class WatchView:
         for group in shown:
             status = str(group.get("status"))
             counts: JsonObject = group.get("nodes") or {}
-            mark = _marked(_GROUPS.get(status, _UNKNOWN), words(status))
-            cells: list[Text | str] = [
-                Text(_shortened(printable(group.get("name")), name), Style(bold=status in ACTIVE))
-            ]
+            mark = _marked(_GROUPS.get(status, _UNKNOWN), status_words(status))
+            cells: list[Text | str] = [Text(_shorten(printable(group.get("name")), name), Style(bold=status in ACTIVE))]
             if narrow:
                 cells.append(mark)
             else:
                 cells += [
-                    Text(_CRITICAL if group.get("critical") else "", _QUIET),
+                    Text(_CRITICAL if group.get("critical") else "", _DIM),
                     Text(" ").append(mark),
-                    Text(words(group.get("reason") or ""), _BAD),
+                    Text(status_words(group.get("reason") or ""), _FAILURE),
                     _bar(counts, bar),
                 ]
             table.add_row(*cells, f"{counts.get('success', 0)}/{counts.get('total', 0)}")
         return table
 
-    def _chosen(self, rows: int) -> tuple[list[JsonObject], Counter[str]]:
-        """Return the groups to show, in the server's order if all fit, and the statuses of the others."""
+    def _visible_groups(self, rows: int) -> tuple[list[JsonObject], Counter[str]]:
+        """Return the groups to show, in the server's order if all fit, and how many others have each status."""
         groups = list(self.snapshot.groups)
         if len(groups) <= rows:
             return groups, Counter()
         urgency = {"preparing": 0, "deploying": 0, "failed": 1}
         groups.sort(key=lambda group: urgency.get(str(group.get("status")), 2))
         room = max(rows - 1, 1)
-        return groups[:room], Counter(words(group.get("status")) for group in groups[room:])
+        return groups[:room], Counter(status_words(group.get("status")) for group in groups[room:])
 
     def _nodes(self, width: int) -> list[Text]:
         counts = self.snapshot.node_counts
-        marks = [_marked(_CELLS[status], f"{counts[status]} {word}") for status, word in NODE_WORDS.items()]
+        marks = [_marked(_CELLS[status], f"{counts[status]} {word}") for status, word in NODE_STATUS_WORDS.items()]
         total = Text(f"{len(self.snapshot.nodes)} nodes")
         whole = Text("   ").join([total, *marks])
         if whole.cell_len <= width:
@@ -229,11 +226,11 @@ class WatchView:
     def _reasons(self) -> list[Text]:
         groups = [group for group in self.snapshot.groups if group.get("status") == "failed" and group.get("detail")]
         items = [*(("group", group) for group in groups), *(("node", node) for node in self.snapshot.failed_nodes)]
-        items.sort(key=lambda item: item[1].get("reason") == "dependency")  # causes before what only followed from them
+        items.sort(key=lambda item: item[1].get("reason") == "dependency")  # causes before their consequences
         lines = [
             Text.assemble(
-                ("✗ ", _BAD),
-                f"{kind} {printable(item.get('name'))}, {explained(item)}",
+                ("✗ ", _FAILURE),
+                f"{kind} {printable(item.get('name'))}, {reason_text(item)}",
                 no_wrap=True,
                 overflow="ellipsis",
             )
@@ -241,12 +238,12 @@ class WatchView:
         ]
         more = len(items) - _REASONS_SHOWN
         if more > 0:
-            lines.append(Text(f"+ {more} more failure{'s' * (more != 1)}", _QUIET))
+            lines.append(Text(f"+ {more} more failure{'s' * (more != 1)}", _DIM))
         return lines
 
 
-def _shortened(name: str, width: int) -> str:
-    """Return a name that fits. What is left out is in its middle: names of groups often differ at their ends."""
+def _shorten(name: str, width: int) -> str:
+    """Return a name cut in its middle to fit: names of groups often differ at their ends."""
     if len(name) <= width:
         return name
     end = (width - 1) // 2
@@ -259,23 +256,23 @@ def _marked(mark: tuple[str, Style], word: str) -> Text:
 
 
 def _bar(counts: JsonObject, width: int) -> Text:
-    """Return the group's nodes as a bar; a status that any node has gets at least one character."""
-    total = sum(int(counts.get(status, 0)) for status in _CELLS)
+    """Return the group's nodes as a bar; every status with a node gets at least one character."""
+    total = sum(counts.get(status, 0) for status in _CELLS)
     if not total:
-        return Text("no nodes", _QUIET)
+        return Text("no nodes", _DIM)
     bar = Text()
-    for status, cells in share({status: int(counts.get(status, 0)) for status in _CELLS}, width).items():
+    for status, cells in share({status: counts.get(status, 0) for status in _CELLS}, width).items():
         glyph, style = _CELLS[status]
         bar.append(glyph * cells, style)
     return bar
 
 
 def share(counts: dict[str, int], width: int) -> dict[str, int]:
-    """Divide ``width`` among the counts: in proportion, at least 1 for every count above 0, and nothing left over."""
+    """Divide ``width`` among the counts: in proportion, at least 1 for every count above 0, without a rest."""
     total = sum(counts.values())
     cells = {name: max(1, count * width // total) if count else 0 for name, count in counts.items()}
     while (rest := width - sum(cells.values())) != 0:
-        # The one whose share is furthest from what it should be gives or takes one.
+        # The count whose share is furthest from its proportion gives or takes one.
         step = 1 if rest > 0 else -1
         candidates = [name for name in cells if counts[name] and (step > 0 or cells[name] > 1)]
         if not candidates:

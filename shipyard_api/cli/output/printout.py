@@ -1,6 +1,6 @@
-"""What a command shows: text and tables in their order. As a string it is the contract's text, to the letter.
+"""What a command prints: text and tables in order. As a string it is the contract's text, to the letter.
 
-Scripts read that string, so it is what pipes and files get; ``dressed`` shows the same page to people on a terminal.
+Scripts read that string, so pipes and files get it; ``tables`` shows the same printout on a terminal.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ GAP = 8  # blanks between columns (contract: shipyard-cli, 5.4)
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TextTable:
     """Left-aligned columns without borders, each padded to its width and the gap; a cell may have several lines."""
 
     rows: Sequence[Sequence[str]]
@@ -29,7 +29,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class UnifiedDiff:
     """A unified diff."""
 
     text: str
@@ -39,31 +39,31 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """Parts that follow each other without anything between them."""
+class Printout:
+    """Parts that are printed one after another, with nothing in between."""
 
-    parts: Sequence[str | Table | Difference]
+    parts: Sequence[str | TextTable | UnifiedDiff]
 
     def __str__(self) -> str:
         return "".join(map(str, self.parts))
 
 
-def fields(rows: Iterable[tuple[str, object]]) -> Table:
+def fields(rows: Iterable[tuple[str, object]]) -> TextTable:
     """Return a table of names and values."""
-    return Table([(name, str(value)) for name, value in rows])
+    return TextTable([(name, str(value)) for name, value in rows])
 
 
-def table(rows: Iterable[Sequence[object]], headers: Sequence[str], *, gap: int = GAP) -> Table:
-    """Return a table with titles; without any row it says None."""
+def table(rows: Iterable[Sequence[object]], headers: Sequence[str], *, gap: int = GAP) -> TextTable:
+    """Return a table with headers; without rows it says None."""
     cells = [[str(cell) for cell in row] for row in rows]
-    return Table(cells or [["None"] + [""] * (len(headers) - 1)], headers, gap)
+    return TextTable(cells or [["None"] + [""] * (len(headers) - 1)], headers, gap)
 
 
-def sections(*parts: "str | Table | Page", end: str = "") -> Page:
-    """Return a page whose parts are apart from each other by an empty line, those that are empty included."""
-    joined: list[str | Table | Difference] = []
+def sections(*parts: "str | TextTable | Printout", end: str = "") -> Printout:
+    """Return a printout with an empty line between the parts, empty parts included."""
+    joined: list[str | TextTable | UnifiedDiff] = []
     for part in parts:
         if joined:
             joined.append("\n\n")
-        joined += part.parts if isinstance(part, Page) else [part]
-    return Page([*joined, end] if end else joined)
+        joined += part.parts if isinstance(part, Printout) else [part]
+    return Printout([*joined, end] if end else joined)

@@ -1,14 +1,13 @@
-"""An action, its groups and its nodes as the API told them at one moment, and what people want to know of them."""
+"""An action with its groups and nodes, as the API returned them at one moment."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import datetime, timedelta
 
-JsonObject = Mapping[str, Any]
+from shipyard_api.cli.output.shapes import JsonObject, counts_at, objects_at, required
+from shipyard_api.cli.output.wording import NODE_STATUS_WORDS, clock, parse_time, printable, reason_text, status_words
 
-NODE_WORDS = {"success": "deployed", "prepared": "prepared", "failure": "failed", "not_started": "not started"}
 ACTIVE = frozenset({"preparing", "deploying"})
 _ENDED = frozenset({"Complete", "Failed"})
 
@@ -21,29 +20,41 @@ class Snapshot:
     groups: Sequence[JsonObject] = ()
     nodes: Sequence[JsonObject] = ()
 
+    def checked(self) -> "Snapshot":
+        """Return the snapshot itself. Raises ShapeError if it lacks what the views read."""
+        for step in objects_at(self.action, "steps"):
+            required(step, "id")
+        for group in self.groups:
+            required(group, "name")
+            counts_at(group, "nodes")
+            objects_at(group, "phases")
+        for node in self.nodes:
+            required(node, "name")
+        return self
+
     @property
     def lifecycle(self) -> str:
-        """Return the word for the action as a whole, such as Processing."""
+        """The lifecycle of the action, such as Processing."""
         return str(self.action.get("action_lifecycle") or "Pending")
 
     @property
     def ended(self) -> bool:
-        """Say whether nothing more will happen."""
+        """True if the action has ended."""
         return self.lifecycle in _ENDED
 
     @property
     def succeeded(self) -> bool:
-        """Say whether the action ended, and ended well."""
+        """True if the action has ended with success."""
         return self.lifecycle == "Complete" and self.action.get("verdict", "success") == "success"
 
     @property
     def steps(self) -> Sequence[JsonObject]:
-        """Return the steps in their order."""
+        """The steps in their order."""
         return self.action.get("steps") or ()
 
     @property
     def current_step(self) -> JsonObject | None:
-        """Return the step that matters now: one that failed, else the last one running (a member before its group)."""
+        """The step to show: a failed one, else the last running one (a member before its group)."""
         for state in ("failed", "running"):
             found = [step for step in self.steps if step.get("state") == state]
             members = [step for step in found if "." in str(step.get("id"))]
@@ -53,86 +64,54 @@ class Snapshot:
 
     @property
     def node_counts(self) -> Counter[str]:
-        """Return how many nodes have each status."""
+        """The number of nodes by status."""
         return Counter(str(node.get("status")) for node in self.nodes)
 
     @property
     def failed_nodes(self) -> list[JsonObject]:
-        """Return the nodes that failed, in the server's order."""
+        """The nodes that failed, in the server's order."""
         return [node for node in self.nodes if node.get("status") == "failure"]
 
     def elapsed(self, now: datetime) -> timedelta | None:
-        """Return how long the action has been going on, or took; None if the answers do not say."""
-        began = moment(self.action.get("datetime"))
+        """Return how long the action has been running, or took; None if the API does not say when it began."""
+        began = parse_time(self.action.get("datetime"))
         if began is None:
             return None
         until = now
         if self.ended:
-            ends = [moment(phase.get("ended_at")) for group in self.groups for phase in group.get("phases") or ()]
-            until = moment(self.action.get("ended_at")) or max(filter(None, ends), default=now)
+            ends = [parse_time(phase.get("ended_at")) for group in self.groups for phase in group.get("phases") or ()]
+            until = parse_time(self.action.get("ended_at")) or max(filter(None, ends), default=now)
         return max(until - began, timedelta())
 
 
-def moment(text: object) -> datetime | None:
-    """Return a time of the API, in any of its spellings; a time without a zone is UTC."""
-    try:
-        parsed = datetime.fromisoformat(str(text))
-    except ValueError:
-        return None
-    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
-
-
-def words(status: object) -> str:
-    """Return a status of the wire as words for people."""
-    return printable(str(status).replace("_", " "))
-
-
-def printable(text: object) -> str:
-    """Return a text of the server without characters that a terminal would obey."""
-    return "".join(character if character.isprintable() else "�" for character in str(text))
-
-
-def clock(span: timedelta) -> str:
-    """Return a span as 0:42, 12:34 or 1:02:03."""
-    minutes, seconds = divmod(int(span.total_seconds()), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
-
-
-def explained(item: JsonObject) -> str:
-    """Return why a group or node failed: the reason, and the detail if there is one."""
-    reason, detail = words(item.get("reason") or "failed"), " ".join(str(item.get("detail") or "").split())
-    return printable(f"{reason}: {detail}" if detail else reason)
-
-
-def changes(before: Snapshot | None, after: Snapshot, now: datetime) -> list[str]:
-    """Return one line for everything that is different now: for logs, pipes and screen readers."""
+def change_lines(before: Snapshot | None, after: Snapshot, now: datetime) -> list[str]:
+    """Return one line for each difference between two snapshots: for logs, pipes and screen readers."""
     lines = []
     if before is None:
         lines.append(f"action {after.action.get('name')} {after.action.get('id')}")
-    turned = before is None or before.lifecycle != after.lifecycle
-    if turned and not after.ended:
+    lifecycle_changed = before is None or before.lifecycle != after.lifecycle
+    if lifecycle_changed and not after.ended:
         lines.append(f"action is {after.lifecycle}")
     states = {step.get("id"): step.get("state") for step in before.steps} if before else {}
     lines += [
-        f"step {step['id']} is {words(step['state'])}"
+        f"step {step['id']} is {status_words(step['state'])}"
         for step in after.steps
         if step.get("state") and states.get(step.get("id")) != step["state"]
     ]
-    seen = {group.get("name"): group for group in before.groups} if before else {}
+    earlier = {group.get("name"): group for group in before.groups} if before else {}
     for group in after.groups:
-        old = seen.get(group.get("name"), {"status": "not_started"})
+        old = earlier.get(group.get("name"), {"status": "not_started"})
         if (old.get("status"), old.get("nodes", {})) != (group.get("status"), group.get("nodes", {})):
-            changed_status = old.get("status") != group.get("status")
-            if changed_status or group.get("status") in ACTIVE:
+            status_changed = old.get("status") != group.get("status")
+            if status_changed or group.get("status") in ACTIVE:
                 lines.append(f"group {group['name']} is {_group_line(group)}")
     failed = {node.get("name") for node in before.failed_nodes} if before else set()
     lines += [
-        f"node {node['name']} failed ({explained(node)})"
+        f"node {node['name']} failed ({reason_text(node)})"
         for node in after.failed_nodes
         if node.get("name") not in failed
     ]
-    if turned and after.ended:
+    if lifecycle_changed and after.ended:
         lines.append(f"action is {after.lifecycle}")
     elapsed = after.elapsed(now)
     stamp = clock(elapsed) if elapsed is not None else "-"
@@ -141,9 +120,9 @@ def changes(before: Snapshot | None, after: Snapshot, now: datetime) -> list[str
 
 def _group_line(group: JsonObject) -> str:
     counts: JsonObject = group.get("nodes") or {}
-    told = [f"{counts[status]} {word}" for status, word in NODE_WORDS.items() if counts.get(status)]
-    line = words(group.get("status"))
+    parts = [f"{counts[status]} {word}" for status, word in NODE_STATUS_WORDS.items() if counts.get(status)]
+    line = status_words(group.get("status"))
     if group.get("status") == "failed":
-        line += f" ({explained(group)})"
+        line += f" ({reason_text(group)})"
     total = counts.get("total", 0)
-    return f"{line}, {total} node{'s' * (total != 1)}" + (f": {', '.join(told)}" if told else "")
+    return f"{line}, {total} node{'s' * (total != 1)}" + (f": {', '.join(parts)}" if parts else "")

@@ -1,8 +1,7 @@
-"""Pages as people see them on a terminal: tables that fit its width, and colours that repeat what words say.
+"""Printouts on a terminal: tables that fit its width, and colours that repeat what the words say.
 
-Never for pipes, files or the forms ``raw`` and ``format``: those get the contract's text (``pages``). A table that is
-too wide is made to fit (``fitting``), and if nothing helps, each row becomes lines of its own: no name or id is ever
-cut in two.
+Pipes, files and the forms ``raw`` and ``format`` get the contract's text instead (``printout``). ``table_layout`` fits
+a table into the width. If it cannot, each row is printed as lines of names and values: no name or id is ever broken.
 """
 
 import re
@@ -17,39 +16,39 @@ from rich.style import Style
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from shipyard_api.cli.output.answers import harmless
-from shipyard_api.cli.output.printout import Difference, Page, Table
-from shipyard_api.cli.output.table_layout import GAP, Fitted, fit
+from shipyard_api.cli.output.printout import Printout, TextTable, UnifiedDiff
+from shipyard_api.cli.output.table_layout import GAP, TableLayout, fit
+from shipyard_api.cli.output.wording import printable_lines
 
-_GOOD, _BUSY, _BAD, _CARE = (Style(color=colour) for colour in ("green", "cyan", "red", "yellow"))
-_QUIET, _STRONG = Style(dim=True), Style(bold=True)
-_WORDS = {
-    **dict.fromkeys(("success", "complete", "created", "deployed", "on", "ready"), _GOOD),
-    **dict.fromkeys(("processing", "running", "preparing", "deploying", "prepared", "queued", "scheduled"), _BUSY),
-    **dict.fromkeys(("failed", "failure", "deleted", "upstream_failed", "failed deployment", "error"), _BAD),
-    **dict.fromkeys(("paused", "modified", "skipped", "up_for_retry", "warning"), _CARE),
-    **dict.fromkeys(("none", "pending", "unmodified", "not started", "not yet", "not begun", "off"), _QUIET),
+_SUCCESS, _ACTIVE, _FAILURE, _WARNING = (Style(color=colour) for colour in ("green", "cyan", "red", "yellow"))
+_DIM, _BOLD = Style(dim=True), Style(bold=True)
+_WORD_STYLES = {
+    **dict.fromkeys(("success", "complete", "created", "deployed", "on", "ready"), _SUCCESS),
+    **dict.fromkeys(("processing", "running", "preparing", "deploying", "prepared", "queued", "scheduled"), _ACTIVE),
+    **dict.fromkeys(("failed", "failure", "deleted", "upstream_failed", "failed deployment", "error"), _FAILURE),
+    **dict.fromkeys(("paused", "modified", "skipped", "up_for_retry", "warning"), _WARNING),
+    **dict.fromkeys(("none", "pending", "unmodified", "not started", "not yet", "not begun", "off"), _DIM),
 }
-# Lines of a Status (contract: shipyard-cli, 5.3), of notes, and titles of tables, by how they begin.
-_LINES = (
+# By the beginning of the line: of a Status (contract: shipyard-cli, 5.3), of notes, and titles of tables.
+_LINE_STYLES = (
     (re.compile(r"Error: |!!! "), Style(color="red", bold=True)),
-    (re.compile(r"- (Error|Fatal)\b"), _BAD),
-    (re.compile(r"- Warn\w*"), _CARE),
-    (re.compile(r"(Status|Reason): |####  .*|(Validations|Subworkflows|\w+ Notes):"), _STRONG),
-    (re.compile(r"(Nodes|Machines) [\w ]+:|\w+ action/\w+, .*"), _STRONG),
-    (re.compile(r" +(Message|Diagnostic|Document|Source): |> |- |  - |\s*(Comparing Base|to New): "), _QUIET),
+    (re.compile(r"- (Error|Fatal)\b"), _FAILURE),
+    (re.compile(r"- Warn\w*"), _WARNING),
+    (re.compile(r"(Status|Reason): |####  .*|(Validations|Subworkflows|\w+ Notes):"), _BOLD),
+    (re.compile(r"(Nodes|Machines) [\w ]+:|\w+ action/\w+, .*"), _BOLD),
+    (re.compile(r" +(Message|Diagnostic|Document|Source): |> |- |  - |\s*(Comparing Base|to New): "), _DIM),
 )
-_DIFFERENCE = (
-    (re.compile(r"(--- |\+\+\+ ).*"), _STRONG),
-    (re.compile(r"@@ .*"), _BUSY),
-    (re.compile(r"-.*"), _BAD),
-    (re.compile(r"\+.*"), _GOOD),
+_DIFF_STYLES = (
+    (re.compile(r"(--- |\+\+\+ ).*"), _BOLD),
+    (re.compile(r"@@ .*"), _ACTIVE),
+    (re.compile(r"-.*"), _FAILURE),
+    (re.compile(r"\+.*"), _SUCCESS),
 )
 _ITEM = re.compile(r"(?:action|step|node|validation|workflow)/(?:\w{26}/)?")
 
 
 def terminal(stream: TextIO) -> Console:
-    """Return the terminal that a stream is. If COLUMNS or LINES says 0, its real size counts, else 80 by 24."""
+    """Return the console of a terminal. If COLUMNS or LINES is 0, the real size is used, or else 80 by 24."""
     console = Console(file=stream, highlight=False)
     width, height = console.size
     if width > 0 and height > 0:
@@ -58,83 +57,85 @@ def terminal(stream: TextIO) -> Console:
     return Console(file=stream, highlight=False, width=width or real.columns, height=height or real.lines)
 
 
-def write(page: Page) -> None:
-    """Show a page on the terminal that stdout is. Parts that are apart stay so, by one empty line."""
+def print_to_terminal(printout: Printout) -> None:
+    """Print on stdout, a terminal. Empty lines between two parts become one."""
     console = terminal(sys.stdout)
-    begun, breaks = False, 0  # line breaks since the last thing shown
-    for part in page.parts:
-        text = "" if isinstance(part, Table) else str(part)
+    begun, breaks = False, 0  # line breaks since the last part with content
+    for part in printout.parts:
+        text = "" if isinstance(part, TextTable) else str(part)
         shown = text.strip("\n") if isinstance(part, str) else text
         breaks += len(text) - len(text.lstrip("\n"))
-        if not (shown or isinstance(part, Table)):
+        if not (shown or isinstance(part, TextTable)):
             continue
         if begun and breaks > 1:
             console.print()
-        if isinstance(part, Table):
-            _write_table(console, part)
+        if isinstance(part, TextTable):
+            _print_table(console, part)
         else:
-            console.print(_lines(shown, _DIFFERENCE if isinstance(part, Difference) else _LINES), soft_wrap=True)
+            console.print(
+                _styled_lines(shown, _DIFF_STYLES if isinstance(part, UnifiedDiff) else _LINE_STYLES), soft_wrap=True
+            )
         begun, breaks = True, len(text) - len(text.rstrip("\n"))
 
 
-def _lines(text: str, looks: Sequence[tuple[re.Pattern[str], Style]]) -> Text:
+def _styled_lines(text: str, styles: Sequence[tuple[re.Pattern[str], Style]]) -> Text:
     shown = []
-    for line in harmless(text).split("\n"):
-        dressed = Text(line)
-        for begins, style in looks:
-            if found := begins.match(line):
-                dressed.stylize(style, 0, found.end())
+    for line in printable_lines(text).split("\n"):
+        styled = Text(line)
+        for beginning, style in styles:
+            if found := beginning.match(line):
+                styled.stylize(style, 0, found.end())
                 break
-        shown.append(dressed)
+        shown.append(styled)
     return Text("\n").join(shown)
 
 
-def _write_table(console: Console, part: Table) -> None:
-    if not part.headers:
-        console.print(_records([part.rows]), soft_wrap=True)
+def _print_table(console: Console, table: TextTable) -> None:
+    if not table.headers:
+        console.print(_records([table.rows]), soft_wrap=True)
         return
-    fitted = fit(part, console.width)
-    if fitted is None:
-        rows = ([(title, cell) for title, cell in zip(part.headers, row, strict=True) if cell] for row in part.rows)
+    layout = fit(table, console.width)
+    if layout is None:
+        rows = ([(title, cell) for title, cell in zip(table.headers, row, strict=True) if cell] for row in table.rows)
         console.print(_records(rows), soft_wrap=True)
         return
-    for line in fitted.above:
-        console.print(Text(harmless(line), _QUIET), soft_wrap=True)
-    if not fitted.below:
-        console.print(_grid(fitted, fitted.rows))
+    for line in layout.above:
+        console.print(Text(printable_lines(line), _DIM), soft_wrap=True)
+    if not layout.below:
+        console.print(_grid(layout, layout.rows))
         return
-    title = fitted.headers[-1]
-    for number, row in enumerate(fitted.rows):
-        console.print(_grid(fitted, [row], titled=not number))
+    title = layout.headers[-1]
+    for number, row in enumerate(layout.rows):
+        console.print(_grid(layout, [row], titled=not number))
         if row[-1]:
-            told = Text.assemble((f"{title}: ", _QUIET), _cell(row[-1]))
-            console.print(Padding(told, (0, 0, 0, GAP)))
+            below = Text.assemble((f"{title}: ", _DIM), _cell(row[-1]))
+            console.print(Padding(below, (0, 0, 0, GAP)))
 
 
-def _grid(fitted: Fitted, rows: Iterable[Sequence[str]], *, titled: bool = True) -> RichTable:
-    shown = RichTable(box=None, header_style=_STRONG, pad_edge=False, padding=(0, fitted.gap, 0, 0), show_header=titled)
-    for heading, size in zip(fitted.headers, fitted.widths, strict=False):
+def _grid(layout: TableLayout, rows: Iterable[Sequence[str]], *, titled: bool = True) -> RichTable:
+    shown = RichTable(box=None, header_style=_BOLD, pad_edge=False, padding=(0, layout.gap, 0, 0), show_header=titled)
+    for heading, size in zip(layout.headers, layout.widths, strict=False):
         shown.add_column(Text(heading), width=size)
     for row in rows:
-        shown.add_row(*map(_cell, row[: len(fitted.widths)]))
+        shown.add_row(*map(_cell, row[: len(layout.widths)]))
     return shown
 
 
 def _records(rows: Iterable[Sequence[Sequence[str]]]) -> Text:
-    """Return names and values, one a line, with an empty line between rows. Long lines are the terminal's to wrap."""
+    """Return names and values, one per line, with an empty line between rows. The terminal wraps long lines."""
     blocks = []
     for row in rows:
         size = max(len(name) for name, _ in row) + GAP
         margin = "\n" + " " * size
-        lines = [Text.assemble((f"{name:{size}}", _QUIET), _cell(value.replace("\n", margin))) for name, value in row]
+        lines = [Text.assemble((f"{name:{size}}", _DIM), _cell(value.replace("\n", margin))) for name, value in row]
         blocks.append(Text("\n").join(lines))
     return Text("\n\n").join(blocks)
 
 
 def _cell(text: str) -> Text:
-    """Return a cell, coloured if it is a word with a meaning; of an item, what tells it apart stands out."""
-    text = harmless(text)
-    shown = Text(text, _WORDS.get(text.lower(), ""))
+    """Return a cell; status words are coloured, and the common part of an item such as ``action/`` is dim."""
+    text = printable_lines(text)
+    shown = Text(text, _WORD_STYLES.get(text.lower(), ""))
     if found := _ITEM.match(text):
-        shown.stylize(_QUIET, 0, found.end())
+        shown.stylize(_DIM, 0, found.end())
     return shown

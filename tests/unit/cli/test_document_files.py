@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from shipyard_api.cli.document_files import joined
+from shipyard_api.cli.document_files import join_files
 from tests.unit.cli.fake_api import Reply
 
 STATUS = {"kind": "Status", "status": "Success", "message": "Validations succeeded", "reason": "Validation"}
@@ -126,7 +126,7 @@ def test_each_file_knows_its_lines_and_documents_in_the_stream(tmp_path):
     texts = {"a": "# why\na: 1\n---\nb: 1\n", "b": REMARK, "c": "c: 1", "d": "---\nd: 1\n"}
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
-    body, parts = joined(tmp_path / name for name in texts)
+    body, parts = join_files(tmp_path / name for name in texts)
     lines = body.decode().splitlines(keepends=True)
     assert [(part.path.name, list(part.documents)) for part in parts] == [("a", [1, 2]), ("c", [3]), ("d", [4])]
     for part in parts:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from shipyard_api.cli.output import answers
+from shipyard_api.cli.output import answers, status_text
 from shipyard_api.yaml_stream import write_documents
 from tests.integration.api.contract.case import JSON, YAML, Exchange, Nothing, Who
 from tests.integration.api.contract.conftest import Given
@@ -35,7 +35,7 @@ def line(errors: int, warnings: int = 0, infos: int = 0, other: int = 0) -> str:
 
 def as_status(text: str) -> str:
     """The form of a good answer that is a Status."""
-    return answers.status(text, word="Status")
+    return status_text.status_text(text, word="Status")
 
 
 FORBIDDEN = "Error: Unauthorized to perform this action."
@@ -157,7 +157,7 @@ def test_what_is_printed(given: Given, case: Said) -> None:
     path, server = case.ask.partition(" ")[2], "http://shipyard"
     said = answers.Answer(method, answer.status_code, answer.headers["Content-Type"], answer.text, path, server)
 
-    text, good = answers.answer(said, "cli", expected=case.expected, cli=as_status)
+    text, good = answers.rendered(said, "cli", expected=case.expected, cli=as_status)
 
     assert isinstance(text, str)
     printed = text.split("\n")

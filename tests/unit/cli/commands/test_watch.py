@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from shipyard_api.cli.client import Api, ApiError
+from shipyard_api.cli.client import Api
 from shipyard_api.cli.commands import watch
-from shipyard_api.cli.global_options import Settings
-from shipyard_api.cli.output.snapshot import Snapshot, changes, clock, moment
+from shipyard_api.cli.errors import ApiError
+from shipyard_api.cli.global_options import GlobalOptions
+from shipyard_api.cli.output.snapshot import Snapshot, change_lines
+from shipyard_api.cli.output.wording import clock, parse_time
 from tests.unit.cli import samples
 from tests.unit.cli.fake_api import FakeApi, Reply, deployment
 from tests.unit.cli.samples import ID, NOW
@@ -73,7 +75,7 @@ def test_watch_of_an_unknown_action_prints_the_status(api, run):
 
 def follow(api: FakeApi, **settings: float) -> list[tuple[str, str]]:
     shown: list[tuple[str, str]] = []
-    client = Api(Settings(url=api.url))
+    client = Api(GlobalOptions(url=api.url))
     watch.follow(client, ID, lambda snapshot, note: shown.append((snapshot.lifecycle, note)), interval=0, **settings)
     return shown
 
@@ -91,7 +93,7 @@ def test_a_server_that_is_away_for_a_moment_is_asked_again(site):
 
 
 def test_a_server_that_stays_away_is_given_up(site, monkeypatch):
-    monkeypatch.setattr(watch, "GIVE_UP", 0.5)
+    monkeypatch.setattr(watch, "OUTAGE_LIMIT", 0.5)
     one = f"GET /actions/{ID}"
     site.replies[one] = [site.replies[one][0], Reply(503, {"message": "starting", "reason": "R"})]
     with pytest.raises(ApiError, match="Error: starting\nReason: R"):
@@ -99,7 +101,7 @@ def test_a_server_that_stays_away_is_given_up(site, monkeypatch):
 
 
 def test_a_server_that_hangs_is_asked_again_and_said_to_hang(site, run, monkeypatch):
-    monkeypatch.setattr(watch, "PATIENCE", 0.2)
+    monkeypatch.setattr(watch, "ANSWER_TIMEOUT", 0.2)
     one, left = f"GET /actions/{ID}", threading.Event()
     pending, _, complete = site.replies[one]
     seen = []
@@ -152,7 +154,7 @@ def test_lists_are_read_to_their_last_page(api):
             Reply(200, {"nodes": [{"name": "n3"}], "next": None}),
         ],
     }
-    seen = watch.observe(Api(Settings(url=api.url)), ID)
+    seen = watch.take_snapshot(Api(GlobalOptions(url=api.url)), ID)
     assert [node["name"] for node in seen.nodes] == ["n1", "n2", "n3"]
     asked = [dict(request.query) for request in api.requests if request.path.endswith("/nodes")]
     assert [(query["limit"], query.get("marker")) for query in asked] == [
@@ -178,7 +180,7 @@ def test_nodes_are_asked_for_only_when_a_group_counts_differently(api):
 def test_changes_tells_nothing_twice():
     groups, nodes = samples.five_groups()
     seen = Snapshot(samples.action(), groups, nodes)
-    assert changes(seen, seen, NOW) == []
+    assert change_lines(seen, seen, NOW) == []
 
 
 def test_changes_of_a_working_group_are_told_and_of_a_waiting_one_are_not():
@@ -187,13 +189,13 @@ def test_changes_of_a_working_group_are_told_and_of_a_waiting_one_are_not():
     after = Snapshot(
         samples.action(), [samples.group("a", "preparing", counts=counts), samples.group("b", counts=counts)]
     )
-    assert changes(before, after, NOW) == ["   7:16  group a is preparing, 2 nodes: 1 prepared, 1 not started"]
+    assert change_lines(before, after, NOW) == ["   7:16  group a is preparing, 2 nodes: 1 prepared, 1 not started"]
 
 
 def test_a_shared_node_changes_the_count_of_a_waiting_group_silently():
     before = Snapshot(samples.action(), [samples.group("b", counts={"not_started": 1})])
     after = Snapshot(samples.action(), [samples.group("b", counts={"success": 1})])
-    assert changes(before, after, NOW) == []
+    assert change_lines(before, after, NOW) == []
 
 
 SPANS = [(0, "0:00"), (59.9, "0:59"), (61, "1:01"), (3599, "59:59"), (3723, "1:02:03"), (360000, "100:00:00")]
@@ -213,12 +215,12 @@ MOMENTS = {
 
 @pytest.mark.parametrize("text", MOMENTS.values(), ids=MOMENTS.keys())
 def test_moment_reads_every_spelling_of_the_contract(text):
-    assert moment(text) == NOW
+    assert parse_time(text) == NOW
 
 
 @pytest.mark.parametrize("text", [None, "", "yesterday", 5])
 def test_moment_of_anything_else_is_none(text):
-    assert moment(text) is None
+    assert parse_time(text) is None
 
 
 def test_an_ended_action_took_until_its_last_phase_ended():

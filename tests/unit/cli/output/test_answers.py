@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from shipyard_api.cli.output import action_tables, answers
+from shipyard_api.cli.output import action_tables, answers, configdocs_tables, status_text, wording
 from shipyard_api.cli.output.answers import Answer
 from tests.unit.cli import samples
 from tests.unit.cli.samples import ID
@@ -16,7 +16,7 @@ def lines(page: object) -> list[str]:
 
 
 def test_status_of_a_refusal_is_sorted_by_level_and_counted():
-    assert answers.status(json.dumps(samples.REFUSED), word="Error") + "\n" == samples.REFUSED_TEXT
+    assert status_text.status_text(json.dumps(samples.REFUSED), word="Error") + "\n" == samples.REFUSED_TEXT
 
 
 def test_status_of_a_dryrun_is_the_contracts_transcript():
@@ -51,7 +51,7 @@ def test_status_of_a_dryrun_is_the_contracts_transcript():
             ],
         },
     }
-    assert answers.status(json.dumps(body), word="Status") == (
+    assert status_text.status_text(json.dumps(body), word="Status") == (
         "Status: Validations succeeded DRYRUN\n"
         "Reason: Validation\n"
         "- Info: DeploymentStrategyNotSpecified\n"
@@ -86,13 +86,13 @@ def test_a_message_has_a_level_and_is_counted_by_it(fields, text, column):
     counts = [0, 0, 0, 0]
     counts[column] = 1
     summary = "####  Errors: {}, Warnings: {}, Infos: {}, Other: {}  ####".format(*counts)
-    assert answers.status(json.dumps(body), word="Error") == f"Error: M\nReason: R\n{text}\n\n{summary}"
+    assert status_text.status_text(json.dumps(body), word="Error") == f"Error: M\nReason: R\n{text}\n\n{summary}"
 
 
 def test_further_lines_of_a_message_stand_below_its_first():
     plain = {"message": "one\n####  Errors: 0", "level": "error"}
     checked = {"kind": "ValidationMessage", "level": "Info", "name": "N", "message": "one\ntwo", "diagnostic": "a\nb"}
-    assert answers.messages([checked, plain]) == [
+    assert status_text.message_lines([checked, plain]) == [
         "- Error: one\n        ####  Errors: 0",
         "- Info: N",
         "        Message: one\n        two",
@@ -113,7 +113,7 @@ STATUS_FIELDS = {
 
 @pytest.mark.parametrize(("body", "text"), STATUS_FIELDS.values(), ids=STATUS_FIELDS.keys())
 def test_a_status_may_lack_fields(body, text):
-    assert answers.status(json.dumps(body), word="Error") == text
+    assert status_text.status_text(json.dumps(body), word="Error") == text
 
 
 def test_get_actions_sorts_by_id_and_explains_footnotes():
@@ -237,7 +237,7 @@ def test_get_configdocs_is_the_contracts_transcript():
         {"collection_name": name, "base_status": "not present", "new_status": "created"} | versions
         for name in ("design", "sub")
     ]
-    assert lines(answers.collections(json.dumps(rows))) == [
+    assert lines(configdocs_tables.collections(json.dumps(rows))) == [
         "   Comparing Base: committed (Deckhand revision 0)",
         "    \t to New: buffer (Deckhand revision 2)",
         "Collection          Base                 New",
@@ -247,12 +247,15 @@ def test_get_configdocs_is_the_contracts_transcript():
 
 
 def test_get_configdocs_of_nothing_has_no_title():
-    assert [line.split() for line in lines(answers.collections("[]"))] == [["Collection", "Base", "New"], ["None"]]
+    assert [line.split() for line in lines(configdocs_tables.collections("[]"))] == [
+        ["Collection", "Base", "New"],
+        ["None"],
+    ]
 
 
 def test_a_diff_stands_apart_from_the_table_and_no_difference_is_said():
-    assert str(answers.difference("--- a\n+++ b\n")) == "\n--- a\n+++ b"
-    assert str(answers.difference("")) == "\nNo document differs."
+    assert str(configdocs_tables.difference("--- a\n+++ b\n")) == "\n--- a\n+++ b"
+    assert str(configdocs_tables.difference("")) == "\nNo document differs."
 
 
 HARMLESS = {
@@ -267,11 +270,11 @@ HARMLESS = {
 
 @pytest.mark.parametrize(("text", "shown"), HARMLESS.values(), ids=HARMLESS.keys())
 def test_a_terminal_gets_no_character_that_it_would_obey(text, shown):
-    assert answers.harmless(text) == shown
+    assert wording.printable_lines(text) == shown
 
 
 def test_a_note_that_lacks_fields_is_shown_as_it_is():
-    assert action_tables.notes([{"note_id": "N"}]) == ["!!! Unparseable Note: {'note_id': 'N'}"]
+    assert action_tables.note_texts([{"note_id": "N"}]) == ["!!! Unparseable Note: {'note_id': 'N'}"]
 
 
 FIELDS = ("sub_type", "subject", "note_timestamp", "note_val", "resolved_url_value", "note_id")
@@ -280,12 +283,12 @@ FIELDS = ("sub_type", "subject", "note_timestamp", "note_val", "resolved_url_val
 @pytest.mark.parametrize("lacking", FIELDS)
 def test_a_note_without_one_of_its_six_fields_is_unparseable(lacking):
     note = {name: "" for name in FIELDS if name != lacking}
-    assert action_tables.notes([note]) == [f"!!! Unparseable Note: {note}"]
+    assert action_tables.note_texts([note]) == [f"!!! Unparseable Note: {note}"]
 
 
 def test_a_note_that_is_no_object_does_not_break_the_others():
     good = dict.fromkeys(FIELDS, "")
-    assert action_tables.notes(["x", None, good]) == [
+    assert action_tables.note_texts(["x", None, good]) == [
         "!!! Unparseable Note: x",
         "!!! Unparseable Note: None",
         "> :(): ",
@@ -297,7 +300,7 @@ DETAILS = {"null list": {"messageList": None}, "text": "xx", "list": [1], "texts
 
 @pytest.mark.parametrize("details", DETAILS.values(), ids=DETAILS.keys())
 def test_details_of_another_shape_do_not_hide_what_is_said(details):
-    text = answers.status(json.dumps({"message": "m", "reason": "r", "details": details}), word="Error")
+    text = status_text.status_text(json.dumps({"message": "m", "reason": "r", "details": details}), word="Error")
     assert text.startswith("Error: m\nReason: r")
 
 
@@ -364,10 +367,10 @@ ANSWERS = {
 @pytest.mark.parametrize(("answer", "form", "text", "good"), ANSWERS.values(), ids=ANSWERS.keys())
 def test_an_answer_becomes_the_text_of_the_contract(answer, form, text, good):
     kind = answers.YAML if "yaml" in answer.content_type else answers.JSON
-    assert answers.answer(answer, form, expected=200, cli=lambda body: f"<{body}>", kind=kind) == (text, good)
+    assert answers.rendered(answer, form, expected=200, cli=lambda body: f"<{body}>", kind=kind) == (text, good)
 
 
 def test_an_answer_of_another_shape_is_an_error_not_a_traceback():
-    text, good = answers.answer(said(200, '{"id": 1}'), "cli", expected=200, cli=action_tables.actions)
+    text, good = answers.rendered(said(200, '{"id": 1}'), "cli", expected=200, cli=action_tables.actions)
     assert text.startswith("Error: Unable to invoke action due to: ")
     assert not good

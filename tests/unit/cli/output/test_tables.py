@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from shipyard_api.cli.output import action_tables, answers, node_tables, tables
-from shipyard_api.cli.output.printout import Page, Table, sections, table
+from shipyard_api.cli.output import action_tables, node_tables, status_text, tables
+from shipyard_api.cli.output.printout import Printout, TextTable, sections, table
 from tests.unit.cli import samples
 from tests.unit.cli.samples import ID
 
@@ -32,7 +32,7 @@ PAGES = {
     "actions": action_tables.actions(json.dumps([NOTED])),
     "action": action_tables.action(json.dumps(NOTED)),
     "nodes": node_tables.nodes(json.dumps(NODES)),
-    "status": answers.done("Done.", json.dumps(samples.REFUSED)),
+    "status": status_text.done("Done.", json.dumps(samples.REFUSED)),
 }
 
 
@@ -44,7 +44,7 @@ def shown(monkeypatch, capsys):
         for name, value in (("COLUMNS", str(width)), ("TERM", "xterm-256color"), ("FORCE_COLOR", "1")):
             monkeypatch.setenv(name, value)
         monkeypatch.delenv("NO_COLOR", raising=False)
-        tables.write(page)
+        tables.print_to_terminal(page)
         text = capsys.readouterr().out
         return text if colours else COLOURS.sub("", text)
 
@@ -59,7 +59,7 @@ def words(text):
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES.keys())
 def test_no_word_is_cut_or_lost_however_narrow_the_terminal_is(shown, page, width):
     told = words(shown(page, width))
-    titles = words(" ".join(title for part in page.parts if isinstance(part, Table) for title in part.headers))
+    titles = words(" ".join(title for part in page.parts if isinstance(part, TextTable) for title in part.headers))
     # What all names of a column begin with may stand above the table; titles of what is empty may be left out.
     lost = {word for word in words(str(page)) - told - titles if word.rpartition("/")[2] not in told}
     # Times may lose what is below a second.
@@ -69,7 +69,7 @@ def test_no_word_is_cut_or_lost_however_narrow_the_terminal_is(shown, page, widt
 @pytest.mark.parametrize("width", [30, 40, 80, 120])
 def test_lines_are_broken_between_words_where_that_makes_a_table_fit(shown, width):
     rows = [("node/n1", "the first of all words " * 12, "short"), ("node/n22", "x", "y")]
-    lines = shown(Page([table(rows, ("Node", "Why", "More"))]), width).splitlines()
+    lines = shown(Printout([table(rows, ("Node", "Why", "More"))]), width).splitlines()
     assert max(map(len, lines)) <= width
     assert len(lines) > 3
     assert lines[1].split()[0] == "node/n1"
@@ -137,14 +137,14 @@ def test_nodes_are_one_table_and_why_they_failed_is_read_in_two_lines(shown, wid
 
 def test_counts_with_slashes_lose_nothing(shown):
     rows = [(f"node/{'n' * 40}{number}", "6/1/4", "x" * 30) for number in range(2)]
-    assert shown(Page([table(rows, ("Node", "Steps", "More"))]), 80).count("6/1/4") == 2
+    assert shown(Printout([table(rows, ("Node", "Steps", "More"))]), 80).count("6/1/4") == 2
 
 
 @pytest.mark.parametrize(("name", "value"), [("COLUMNS", "0"), ("LINES", "0")])
 def test_a_size_of_0_is_none(monkeypatch, capsys, name, value):
     for variable, size in (("COLUMNS", "80"), ("LINES", "24"), (name, value)):
         monkeypatch.setenv(variable, size)
-    tables.write(PAGES["nodes"])
+    tables.print_to_terminal(PAGES["nodes"])
     assert "IPMI did not answer" in " ".join(capsys.readouterr().out.split())
     assert tables.terminal(sys.stdout).size == (80, 24)
 
@@ -157,7 +157,9 @@ def test_what_all_steps_begin_with_is_said_once_where_there_is_no_room(shown):
 
 
 def test_parts_are_apart_by_one_empty_line_and_no_more(shown):
-    page = sections("one", "", "", table([], ("A", "B")), Page(["title:\n", table([("x", "y")], ("C", "D"))]), end="\n")
+    page = sections(
+        "one", "", "", table([], ("A", "B")), Printout(["title:\n", table([("x", "y")], ("C", "D"))]), end="\n"
+    )
     assert [line.rstrip() for line in shown(page).splitlines()] == [
         "one", "", "A      B", "None", "", "title:", "C   D", "x   y",
     ]  # fmt: skip
@@ -168,7 +170,7 @@ WORDS = {"success": "32", "Failed": "31", "Processing": "36", "Paused": "33", "N
 
 @pytest.mark.parametrize(("word", "colour"), WORDS.items())
 def test_states_are_coloured_as_they_are_good_bad_or_on_the_way(shown, word, colour):
-    assert f"\x1b[{colour}m{word}" in shown(Page([table([("x", word)], ("Name", "State"))]), colours=True)
+    assert f"\x1b[{colour}m{word}" in shown(Printout([table([("x", word)], ("Name", "State"))]), colours=True)
 
 
 LINES = {
@@ -182,12 +184,16 @@ LINES = {
 
 @pytest.mark.parametrize(("line", "text"), LINES.values(), ids=LINES.keys())
 def test_lines_are_coloured_by_how_they_begin(shown, line, text):
-    assert shown(Page([line]), colours=True) == text
+    assert shown(Printout([line]), colours=True) == text
 
 
 @pytest.mark.parametrize(
     "page",
-    [Page(["a\x1b[2J"]), Page([table([("\x1b]0;x\x07", "b")], ("A", "B"))]), Page([Table([("A:", "\x9b1m")])])],
+    [
+        Printout(["a\x1b[2J"]),
+        Printout([table([("\x1b]0;x\x07", "b")], ("A", "B"))]),
+        Printout([TextTable([("A:", "\x9b1m")])]),
+    ],
     ids=["text", "table", "fields"],
 )
 def test_nothing_of_the_server_commands_the_terminal(shown, page):
@@ -197,7 +203,7 @@ def test_nothing_of_the_server_commands_the_terminal(shown, page):
 
 
 def test_markup_in_an_answer_is_text(shown):
-    assert "[bold]x[/]" in shown(Page([table([("[bold]x[/]", "[red]")], ("A", "B"))]))
+    assert "[bold]x[/]" in shown(Printout([table([("[bold]x[/]", "[red]")], ("A", "B"))]))
 
 
 @pytest.mark.parametrize("line", ["--help", "help actions", "completion bash"])

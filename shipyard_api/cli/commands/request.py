@@ -1,0 +1,66 @@
+"""What most commands do: make one request, print its answer, and exit with 1 unless it succeeded."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from shipyard_api.cli.errors import ApiError
+from shipyard_api.cli.global_options import GlobalOptions
+from shipyard_api.cli.output import answers
+from shipyard_api.cli.output.printing import print_output
+from shipyard_api.cli.output.printout import Printout
+from shipyard_api.cli.output.wording import printable_lines
+
+if TYPE_CHECKING:
+    from shipyard_api.cli.client import Api
+
+
+def show(
+    options: GlobalOptions,
+    request: Callable[["Api"], answers.Answer],
+    *,
+    expected: int,
+    cli: Callable[[str], str | Printout],
+    kind: str = answers.JSON,
+    error_notes: Callable[[answers.Answer], Iterable[str]] = lambda answer: (),
+) -> None:
+    """Make one request and print its answer in the chosen output form; exit with 1 unless it succeeded.
+
+    ``kind``: the content of a successful answer, as for ``answers.rendered``. ``error_notes``: lines to add on stderr
+    to an error.
+    """
+    from shipyard_api.cli.client import Api
+
+    notes: list[str] = []
+    output: str | Printout
+    try:
+        answer = request(Api(options))
+        output, good = answers.rendered(answer, options.form, expected=expected, cli=cli, kind=kind)
+        if not good:
+            # In the other forms the output may be the body alone, which need not look like an error.
+            source = answers.source_line(answer)
+            notes += [source] if source not in str(output) else []
+            notes += error_notes(answer)
+    except ApiError as error:
+        output, good = str(error), False
+    print_output(output if good or isinstance(output, Printout) else Printout([output]), form=options.form)
+    for note in notes:
+        click.echo(printable_lines(note), err=True)
+    if not good:
+        raise SystemExit(1)
+
+
+def fail(options: GlobalOptions, error: ApiError) -> NoReturn:
+    """Print an error, as ``show`` does, and exit with 1."""
+    print_output(Printout([str(error)]), form=options.form)
+    raise SystemExit(1) from error
+
+
+def path_segment(text: str) -> str:
+    """Return the text as one segment of a path. One that would lead to another path is a usage error."""
+    if text in ("", ".", ".."):
+        raise click.UsageError(f"'{text}' names nothing that a server could have.")
+    from shipyard_api.http import segment
+
+    return segment(text)

@@ -1,0 +1,87 @@
+"""The plan of an action as tables. Pure."""
+
+from collections.abc import Sequence
+
+from shipyard_api.cli.output.printout import Printout, TextTable, fields, sections, table
+from shipyard_api.cli.output.shapes import (
+    JsonObject,
+    as_objects,
+    counts_at,
+    list_at,
+    object_at,
+    objects_at,
+    parse_object,
+    required,
+)
+from shipyard_api.cli.output.status_text import message_lines
+
+_NAMES_SHOWN = 8  # of a group; the forms raw and format have them all
+_CRITERIA = {
+    "percent_successful_nodes": "{} % succeed",
+    "minimum_successful_nodes": "at least {} succeed",
+    "maximum_failed_nodes": "at most {} fail",
+}
+
+
+def plan(text: str) -> Printout:
+    """Return a plan: its subject, a refusal, groups, steps and findings."""
+    found = parse_object(text)
+    subject = f"action/{found['retry']}, again" if found.get("retry") else found.get("version")
+    totals, refused = counts_at(found, "totals"), object_at(found, "refused")
+    about = [
+        ("Plan:", found.get("name")),
+        ("Of:", subject),
+        ("Revision:", found.get("revision")),
+        ("Groups:", "{}, {} critical".format(*(required(totals, name) for name in ("groups", "critical_groups")))),
+        ("Nodes:", "{}: {} sent, {} kept".format(*(required(totals, name) for name in ("nodes", "sent", "kept")))),
+        ("At Once:", _mode(object_at(found, "mode"))),
+        ("Refused:", f"{refused.get('title')}: {refused.get('reason')}" if refused else "no"),
+    ]
+    parts: list[TextTable | str] = [fields(about), _groups(as_objects(required(found, "groups"), "groups"))]
+    parts.append(table([(number, step) for number, step in enumerate(list_at(found, "steps"), 1)], ("Index", "Step")))
+    lines = message_lines([*objects_at(refused, "messages"), *objects_at(found, "findings")])
+    if lines:
+        parts.append("\n".join(lines))
+    return sections(*parts)
+
+
+def _groups(found: Sequence[JsonObject]) -> TextTable:
+    rows = [
+        (
+            one.get("order") or "never",
+            required(one, "name"),
+            "yes" if one.get("critical") else "no",
+            ", ".join(map(str, list_at(one, "depends_on"))),
+            _needs(one),
+            _count(one),
+            _names(list_at(one, "nodes")),
+        )
+        for one in found
+    ]
+    return table(rows, ("Order", "Group", "Critical", "Depends On", "Needs", "Nodes", "Names"), gap=4)
+
+
+def _needs(group: JsonObject) -> str:
+    wanted = object_at(group, "success_criteria")
+    criteria = ", ".join(text.format(wanted[name]) for name, text in _CRITERIA.items() if wanted.get(name) is not None)
+    return criteria if required(group, "can_succeed") else f"{criteria} (impossible)".lstrip()
+
+
+def _count(group: JsonObject) -> str:
+    sent, nodes = len(list_at(group, "sends")), len(list_at(group, "nodes"))
+    return str(nodes) if sent == nodes else f"{sent} of {nodes}"
+
+
+def _names(nodes: Sequence[object]) -> str:
+    more = f" and {len(nodes) - _NAMES_SHOWN} more" if len(nodes) > _NAMES_SHOWN else ""
+    return ", ".join(map(str, nodes[:_NAMES_SHOWN])) + more
+
+
+def _mode(mode: JsonObject) -> str:
+    if not mode:
+        return "nothing is deployed"
+    groups, nodes = required(mode, "max_parallel_groups"), required(mode, "max_nodes_in_flight")
+    parts = [f"{groups} group{'s' * (groups != 1)}", f"{nodes} nodes" if nodes else "any number of nodes"]
+    if required(mode, "deploy_as_prepared"):
+        parts.append("each node deployed as soon as it is prepared")
+    return ", ".join(parts)

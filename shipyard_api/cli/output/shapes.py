@@ -1,0 +1,74 @@
+"""Reading the JSON of an answer. A wrong shape is the server's fault and raises ShapeError; anything else is a bug."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shipyard_api.cli.errors import ShapeError
+
+JsonObject = Mapping[str, Any]
+
+
+def parse_json(text: str) -> Any:
+    """Return the text's JSON. Raises ValueError, also for nesting too deep to read."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def parse_object(text: str) -> JsonObject:
+    """Return the text's JSON object. Raises ValueError, ShapeError."""
+    return as_object(parse_json(text), "the body")
+
+
+def parse_objects(text: str) -> Sequence[JsonObject]:
+    """Return the objects of the text's JSON list. Raises ValueError, ShapeError."""
+    return as_objects(parse_json(text), "the body")
+
+
+def as_object(value: Any, name: str) -> JsonObject:
+    """Return the value, which must be an object; ``name`` is what the error calls it."""
+    if not isinstance(value, dict):
+        raise ShapeError(f"{name} is not an object")
+    return value
+
+
+def as_objects(value: Any, name: str) -> Sequence[JsonObject]:
+    """Return the value, which must be a list of objects."""
+    if not (isinstance(value, list) and all(isinstance(item, dict) for item in value)):
+        raise ShapeError(f"{name} is not a list of objects")
+    return value
+
+
+def required(found: JsonObject, key: str) -> Any:
+    """Return the value of a key that the object must have."""
+    if key not in found:
+        raise ShapeError(f"{key} is missing")
+    return found[key]
+
+
+def object_at(found: JsonObject, key: str) -> JsonObject:
+    """Return the object below a key; empty where it is null or absent."""
+    return as_object(found.get(key) or {}, key)
+
+
+def objects_at(found: JsonObject, key: str) -> Sequence[JsonObject]:
+    """Return the list of objects below a key; empty where it is null or absent."""
+    return as_objects(found.get(key) or [], key)
+
+
+def list_at(found: JsonObject, key: str) -> Sequence[Any]:
+    """Return the list below a key; empty where it is null or absent."""
+    value = found.get(key) or []
+    if not isinstance(value, list):
+        raise ShapeError(f"{key} is not a list")
+    return value
+
+
+def counts_at(found: JsonObject, key: str) -> Mapping[str, int]:
+    """Return the numbers by name below a key; empty where it is null or absent."""
+    value = object_at(found, key)
+    if not all(isinstance(number, int) for number in value.values()):
+        raise ShapeError(f"{key} holds something other than numbers")
+    return value
