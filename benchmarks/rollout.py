@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from time import process_time
 from typing import Any, TypeVar
 
-from shipyard_api.domain.facts import Verdict
 from shipyard_api.domain.findings import errors
+from shipyard_api.domain.groups import Verdict
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.domain.rollout import Outcome, Rollout
 from shipyard_api.domain.selectors import select

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from shipyard_api.domain.criteria import SuccessCriteria
-from shipyard_api.domain.facts import Fact
+from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.domain.rollout import Move, Outcome, Rollout
 from shipyard_api.domain.selectors import Selector

@@ -12,8 +12,8 @@ from typing import Any
 
 from shipyard_api.domain.actions import ActionId, ActionName, StepId
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.facts import GroupStatus, Phase, PhaseStatus
 from shipyard_api.domain.findings import Level
+from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeStatus
 
 LENGTH = 26

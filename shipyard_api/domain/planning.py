@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from shipyard_api.domain.facts import GroupStatus
+from shipyard_api.domain.groups import GroupStatus
 from shipyard_api.domain.modes import Mode
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout import Move, Outcome, Rollout

@@ -12,16 +12,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from shipyard_api.domain.criteria import Shortfall, shortfalls
-from shipyard_api.domain.facts import (
-    Fact,
-    GroupChanged,
-    GroupStatus,
-    NodesChanged,
-    Phase,
-    Reason,
-    RolloutEnded,
-    Verdict,
-)
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.groups import GroupChanged, RolloutEnded
+from shipyard_api.domain.facts.nodes import NodesChanged
+from shipyard_api.domain.groups import GroupStatus, Phase, Reason, Verdict
 from shipyard_api.domain.modes import SERIAL, Mode, OnTimeout
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy import DeploymentGroup, GroupName, Strategy
@@ -192,7 +186,7 @@ class Rollout:
             heapq.heappop(self._ready)
             self._begin(move.group, {})
             self.groups[move.group] = GroupStatus.PREPARING
-            facts.append(GroupChanged(move.group, GroupStatus.PREPARING, Phase.PREPARE))
+            facts.append(GroupChanged(move.group, GroupStatus.PREPARING))
         if move.nodes:
             self.running.append(move)
             self._in_flight.update(move.nodes)
@@ -239,10 +233,9 @@ class Rollout:
                 reasons = dict.fromkeys(left, why)
                 facts.append(NodesChanged(move.group, move.phase, NodeStatus.FAILURE, left, reasons=reasons))
         for name in sorted(self._open, key=self._rank.__getitem__):
-            phase = Phase.PREPARE if self.groups[name] is GroupStatus.PREPARING else Phase.DEPLOY
             self._end(name, GroupStatus.FAILED)
             self.reasons[name] = Reason.STOPPED
-            facts.append(GroupChanged(name, GroupStatus.FAILED, phase, Reason.STOPPED, why))
+            facts.append(GroupChanged(name, GroupStatus.FAILED, Reason.STOPPED, why))
         return tuple(facts)
 
     def verdict(self) -> Verdict:
@@ -340,7 +333,7 @@ class Rollout:
             yield NodesChanged(move.group, move.phase, NodeStatus.FAILURE, bad, outcome.timed_out, reasons)
         if outcome.timed_out and self.mode.on_timeout is OnTimeout.FAIL_GROUP and move.group in self._open:
             detail = f"{move.phase.value} did not end within its time limit"
-            yield from self._fail(move.group, move.phase, Reason.TIMEOUT, detail)
+            yield from self._fail(move.group, Reason.TIMEOUT, detail)
         yield from self._judged(concerned)
 
     def _settle(self, node: NodeName, before: NodeStatus, status: NodeStatus) -> Iterable[GroupName]:
@@ -385,14 +378,14 @@ class Rollout:
         missed = self._shortfalls(name, opened.prepared + opened.succeeded)
         if not missed:
             self.groups[name] = GroupStatus.DEPLOYING
-            yield GroupChanged(name, GroupStatus.DEPLOYING, Phase.DEPLOY)
+            yield GroupChanged(name, GroupStatus.DEPLOYING)
         elif not opened.not_started:
-            yield from self._fail(name, Phase.PREPARE, Reason.PREPARE, "; ".join(map(str, missed)), missed)
+            yield from self._fail(name, Reason.PREPARE, "; ".join(map(str, missed)), missed)
 
     def _judge_deploy(self, name: GroupName, opened: _Open) -> Iterator[Fact]:
         missed = self._shortfalls(name, opened.succeeded)
         if missed:
-            yield from self._fail(name, Phase.DEPLOY, Reason.DEPLOY, "; ".join(map(str, missed)), missed)
+            yield from self._fail(name, Reason.DEPLOY, "; ".join(map(str, missed)), missed)
         else:
             yield self._succeed(name)
 
@@ -407,12 +400,11 @@ class Rollout:
                 self._waiting[child] -= 1
                 if not self._waiting[child] and self.groups[child] is GroupStatus.NOT_STARTED:
                     heapq.heappush(self._ready, self._rank[child])
-        return GroupChanged(name, GroupStatus.SUCCESS, Phase.DEPLOY)
+        return GroupChanged(name, GroupStatus.SUCCESS)
 
     def _fail(
         self,
         name: GroupName,
-        phase: Phase,
         reason: Reason,
         detail: str,
         missed: tuple[Shortfall, ...] = (),
@@ -420,7 +412,7 @@ class Rollout:
         """Fail the group and, because of it, all its descendants; each group is visited once."""
         self._end(name, GroupStatus.FAILED)
         self.reasons[name] = reason
-        facts = [GroupChanged(name, GroupStatus.FAILED, phase, reason, detail, missed)]
+        facts = [GroupChanged(name, GroupStatus.FAILED, reason, detail, missed)]
         failed = [name]
         while failed:
             parent = failed.pop()
@@ -429,7 +421,7 @@ class Rollout:
                     self.groups[child] = GroupStatus.FAILED
                     self.reasons[child] = Reason.DEPENDENCY
                     because = f"depends on {parent}, which failed"
-                    facts.append(GroupChanged(child, GroupStatus.FAILED, None, Reason.DEPENDENCY, because))
+                    facts.append(GroupChanged(child, GroupStatus.FAILED, Reason.DEPENDENCY, because))
                     failed.append(child)
         return facts
 

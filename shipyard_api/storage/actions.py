@@ -37,6 +37,7 @@ from shipyard_api.ports.state.nodes import NodeRecord
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.phases import IN_ORDER, phase
+from shipyard_api.storage.projections.line import Line
 from shipyard_api.storage.turns import SqlTurns
 
 Row = sa.Row[Any]
@@ -90,7 +91,7 @@ class SqlActions:
             ],
         )
         self._audit(action.id, "invoke", action.user)
-        journal.record(self._connection, journal.Line(action.id, row.epoch, None, row.created_at, "api"), action.facts)
+        journal.record(self._connection, Line(action.id, row.epoch, None, row.created_at, "api"), action.facts)
         self._turns.wake(action.id, None)
         return _action(row)
 

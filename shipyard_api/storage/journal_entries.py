@@ -8,9 +8,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId, StepId
+from shipyard_api.domain.facts.steps import AttemptFailed, StepStarted
 from shipyard_api.ports.provisioner import JobId
 from shipyard_api.ports.state.journal import JournalEntry, StepRun
-from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
 
 Row = sa.Row[Any]
@@ -48,10 +48,10 @@ class SqlJournal:
         failed: defaultdict[StepId, list[int]] = defaultdict(list)
         for row in self._connection.execute(
             sa.select(lines.id, lines.step_id, lines.kind, lines.worker)
-            .where(lines.action_id == action, lines.kind.in_([journal.STEP_STARTED, journal.ATTEMPT_FAILED]))
+            .where(lines.action_id == action, lines.kind.in_([StepStarted.kind, AttemptFailed.kind]))
             .order_by(lines.id)
         ):
-            if row.kind == journal.ATTEMPT_FAILED:
+            if row.kind == AttemptFailed.kind:
                 failed[StepId(row.step_id)].append(row.id)
             else:
                 begun[StepId(row.step_id)] = row.worker

@@ -7,11 +7,13 @@ from typing import Any
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.facts.jobs import LateResult
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import JobId, JobReport, Operation, Work
 from shipyard_api.ports.state.stragglers import Straggler
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.projections.line import Line
 
 
 class SqlStragglers:
@@ -61,15 +63,15 @@ class SqlStragglers:
             .values(epoch=t.actions.c.epoch)
             .returning(t.actions.c.epoch)
         ).scalar_one()
-        facts = {
-            "job": straggler.job,
-            "operation": straggler.work.operation.value,
-            "state": report.state.value,
-            "succeeded": sorted(report.succeeded),
-            "failed": sorted(report.failed),
-            "message": report.message,
-        }
-        journal.write(self._connection, journal.Line(straggler.action, epoch, None, now, worker), "late", facts)
+        late = LateResult(
+            straggler.job,
+            straggler.work.operation.value,
+            report.state.value,
+            tuple(sorted(report.succeeded)),
+            tuple(sorted(report.failed)),
+            report.message,
+        )
+        journal.record(self._connection, Line(straggler.action, epoch, None, now, worker), [late])
 
 
 def _straggler(row: "sa.Row[Any]") -> Straggler:

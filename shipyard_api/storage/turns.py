@@ -7,6 +7,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState, StepId, StepState
+from shipyard_api.domain.facts.actions import ActionEnded
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.steps import Broke, Intended, StepEnded, StepsSkipped, StepStarted
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.errors import Fenced
@@ -14,6 +17,7 @@ from shipyard_api.ports.state.turns import Claim, Intent
 from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.projections.line import Line
 
 # A wake-up may arrive this much early, since the queue and the worker read different clocks; sooner is not for us.
 _EARLY = timedelta(seconds=2)
@@ -100,19 +104,16 @@ class SqlTurns:
         """Record that the claim's step has begun."""
         self._plan(claim, now)
         self._update_step(claim, state=StepState.RUNNING.value, started_at=now, **_memory(state, {}))
-        self._write(claim, now, journal.STEP_STARTED, {})
+        self._journal(claim, now, StepStarted())
 
     def intend(self, claim: Claim, intent: Intent) -> None:
         """Write an intent, or a further attempt at it."""
         self._plan(claim, intent.attempted_at)
         self._update_step(claim, intent=_intent_json(intent))
-        # Without the address of the design, which may hold a password.
-        effect = {name: value for name, value in intent.effect.items() if name != "design"}
-        facts = {"marker": intent.marker, "attempt": intent.attempts, "effect": effect}
-        self._write(claim, intent.attempted_at, "intended", facts)
+        self._journal(claim, intent.attempted_at, Intended(intent.marker, intent.attempts, intent.effect))
 
     def record(
-        self, claim: Claim, state: JsonObject, facts: Sequence[object], *, now: datetime, wake_at: datetime | None
+        self, claim: Claim, state: JsonObject, facts: Sequence[Fact], *, now: datetime, wake_at: datetime | None
     ) -> None:
         """Write the outcome of what the turn did."""
         self._plan(claim, wake_at or now)
@@ -121,7 +122,7 @@ class SqlTurns:
         else:
             # A look that tells nothing new changes no row here, however often one looks.
             self._update_step(claim, t.steps.c.intent.is_not(None), intent=None)
-        journal.record(self._connection, self._line(claim, now), facts)
+        self._journal(claim, now, *facts)
         if wake_at is not None:
             self.wake(claim.action, wake_at)
 
@@ -140,14 +141,14 @@ class SqlTurns:
         lines = t.journal.c
         own = (lines.action_id == claim.action, lines.step_id == claim.step)
         # Trying an intent again is no progress: only what a turn brought to an end is.
-        progress = sa.select(sa.func.max(lines.id)).where(*own, lines.kind.not_in(["broke", "intended"]))
+        progress = sa.select(sa.func.max(lines.id)).where(*own, lines.kind.not_in([Broke.kind, Intended.kind]))
         before = self._connection.execute(
             sa.select(sa.func.count()).where(
-                *own, lines.kind == "broke", lines.id > sa.func.coalesce(progress.scalar_subquery(), 0)
+                *own, lines.kind == Broke.kind, lines.id > sa.func.coalesce(progress.scalar_subquery(), 0)
             )
         ).scalar_one()
         in_a_row: int = before + 1
-        self._write(claim, now, "broke", {"detail": detail, "in_a_row": in_a_row})
+        self._journal(claim, now, Broke(detail, in_a_row))
         return in_a_row
 
     def end_step(
@@ -162,7 +163,7 @@ class SqlTurns:
                 .where(t.steps.c.action_id == claim.action, t.steps.c.id.in_(skipped))
                 .values(state=StepState.UPSTREAM_FAILED.value, ended_at=now)
             )
-        self._write(claim, now, "step_ended", {"state": state.value, "detail": detail, "skipped": list(skipped)})
+        self._journal(claim, now, StepEnded(state, detail, tuple(skipped)))
 
     def skip(self, claim: Claim, steps: Sequence[StepId], *, now: datetime) -> None:
         """Let later steps not run."""
@@ -171,12 +172,12 @@ class SqlTurns:
         self._plan(claim, now)
         own = (t.steps.c.action_id == claim.action, t.steps.c.id.in_(steps), t.steps.c.state.is_(None))
         self._connection.execute(t.steps.update().where(*own).values(state=StepState.SKIPPED.value, ended_at=now))
-        self._write(claim, now, "steps_skipped", {"steps": list(steps)})
+        self._journal(claim, now, StepsSkipped(tuple(steps)))
 
     def end_action(self, claim: Claim, state: RunState, *, now: datetime) -> None:
         """End the action."""
         self._fenced(claim, state=state.value, ended_at=now, wake_at=None)
-        self._write(claim, now, "action_ended", {"state": state.value})
+        self._journal(claim, now, ActionEnded(state))
 
     def overdue(self, *, grace: float) -> Sequence[ActionId]:
         """Return actions that should have been looked at, by the clock of the database."""
@@ -213,11 +214,9 @@ class SqlTurns:
         own = (t.steps.c.action_id == claim.action, t.steps.c.id == claim.step)
         self._connection.execute(t.steps.update().where(*own, *only_if).values(**values))
 
-    def _line(self, claim: Claim, at: datetime) -> journal.Line:
-        return journal.Line(claim.action, claim.epoch, claim.step, at, claim.worker)
-
-    def _write(self, claim: Claim, at: datetime, kind: str, facts: Mapping[str, Any]) -> None:
-        journal.write(self._connection, self._line(claim, at), kind, facts)
+    def _journal(self, claim: Claim, at: datetime, *facts: Fact) -> None:
+        line = Line(claim.action, claim.epoch, claim.step, at, claim.worker)
+        journal.record(self._connection, line, facts)
 
 
 def _memory(state: JsonObject, before: JsonObject) -> dict[str, Any]:

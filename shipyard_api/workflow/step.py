@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
 from shipyard_api.domain.actions import StepId
+from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.ports.errors import PeerError, Refused
 from shipyard_api.ports.provisioner import Marker
 
@@ -82,22 +83,9 @@ class Folded:
     """
 
     state: Json
-    facts: tuple[object, ...] = ()
+    facts: tuple[Fact, ...] = ()
     wait_until: datetime | None = None
     watch_at: datetime | None = None
-
-
-@runtime_checkable
-class Headline(Protocol):
-    """A fact that is worth a line of its own in the log: constant words, and fields beside them."""
-
-    @property
-    def headline(self) -> str:
-        """What happened, in constant words."""
-
-    @property
-    def words(self) -> Mapping[str, object]:
-        """The fields."""
 
 
 class Step(Protocol):
@@ -128,7 +116,7 @@ class Step(Protocol):
 class LeavingStep(Step, Protocol):
     """A step that knows what it leaves behind when it is stopped in the middle."""
 
-    def leave(self, state: Json, why: str) -> tuple[object, ...]:
+    def leave(self, state: Json, why: str) -> tuple[Fact, ...]:
         """Return the facts about work that goes on without us. Pure."""
 
 

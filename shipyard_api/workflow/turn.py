@@ -18,6 +18,7 @@ from enum import Enum
 
 from shipyard_api import request_context
 from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepState
+from shipyard_api.domain.headlines import headline
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker
@@ -32,7 +33,6 @@ from shipyard_api.workflow.step import (
     Done,
     Failed,
     Folded,
-    Headline,
     Json,
     LeavingStep,
     Look,
@@ -272,8 +272,8 @@ class Engine:
             told = [type(fact).__name__ for fact in folded.facts]
             LOG.info("turn", extra={"action": claim.action, "step": claim.step, "epoch": claim.epoch, "facts": told})
         for fact in folded.facts:
-            if isinstance(fact, Headline):
-                LOG.info(fact.headline, extra={"action": claim.action, **fact.words})
+            if line := headline(fact):
+                LOG.info(line.message, extra={"action": claim.action, **line.fields})
         return Again.NOW if wake_at is None else Again.LATER
 
     def _keep_trying(self, intent: Intent | None, error: PeerError, now: datetime) -> bool:

@@ -14,7 +14,7 @@ from shipyard_api.api.airship import app as app_module
 from shipyard_api.api.http.authentication import Guarded
 from shipyard_api.domain.actions import ActionName, RunState, StepState
 from shipyard_api.domain.documents import BufferMode, Version
-from shipyard_api.domain.facts import GroupStatus, Phase, PhaseStatus, Reason
+from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.policy import GUARDS, default_roles
 from shipyard_api.settings import Database, Drydock, Secret, Settings, share_directory

@@ -8,7 +8,8 @@ from typing import TypeVar
 from hypothesis import strategies as st
 
 from shipyard_api.domain.criteria import SuccessCriteria
-from shipyard_api.domain.facts import Fact, Phase
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.modes import SERIAL, Mode
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout import Move, Outcome, Rollout

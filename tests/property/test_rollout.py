@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shipyard_api.domain.criteria import shortfalls
-from shipyard_api.domain.facts import GroupChanged, GroupStatus, NodesChanged, Phase, Reason, Verdict
+from shipyard_api.domain.facts.groups import GroupChanged
+from shipyard_api.domain.facts.nodes import NodesChanged
+from shipyard_api.domain.groups import GroupStatus, Phase, Reason, Verdict
 from shipyard_api.domain.modes import SERIAL, Mode
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout import Move, Rollout

@@ -13,18 +13,12 @@ from datetime import datetime, timedelta
 from shipyard_api.actions.steps import job_watch, joining
 from shipyard_api.actions.steps.rollout_state import RolloutState, Watch
 from shipyard_api.domain.actions import StepId
-from shipyard_api.domain.facts import (
-    JoinAwaited,
-    MembersKnown,
-    NodesKept,
-    Phase,
-    PhaseEnded,
-    PhaseRunning,
-    PhaseStarted,
-    PhaseStatus,
-    Verdict,
-    WorkLeftBehind,
-)
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.groups import MembersKnown
+from shipyard_api.domain.facts.jobs import WorkLeftBehind
+from shipyard_api.domain.facts.nodes import NodesKept
+from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
+from shipyard_api.domain.groups import Phase, PhaseStatus, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout import Move, Outcome, Rollout
 from shipyard_api.domain.site_design import SiteInputs
@@ -138,7 +132,7 @@ class BaremetalNodes:
             raise TypeError(f"{effect!r} is no move")
         return self._fold_submission(stands, stands.rollout, _move(effect), report, now)
 
-    def leave(self, state: Json, why: str) -> tuple[object, ...]:
+    def leave(self, state: Json, why: str) -> tuple[Fact, ...]:
         """Return what goes on without us, and that the groups that were at work have failed by it."""
         stands = RolloutState.from_json(state)
         return self._left_all(stands, stands.rollout, why) if stands.rollout is not None else ()
@@ -197,7 +191,7 @@ class BaremetalNodes:
         members: dict[GroupName, frozenset[NodeName]] = report
         strategy = stands.inputs.strategy
         stands.rollout = Rollout(strategy, members, stands.inputs.configuration.mode)
-        facts: tuple[object, ...] = (MembersKnown(strategy, members),)
+        facts: tuple[Fact, ...] = (MembersKnown.of(strategy, members),)
         if kept := tuple(node for node in stands.kept if node in stands.rollout.nodes):
             done = dict.fromkeys(kept, NodeStatus.SUCCESS)
             stands.rollout.restore(nodes=done, groups={}, reasons={})
@@ -212,7 +206,7 @@ class BaremetalNodes:
             # Refused once is refused for every group: going on would only turn the site's nodes into failures.
             stands.failed = f"{move.phase.value} of group {move.group} was refused: {report.detail}"
             return Folded(stands.to_json(), self._left_all(stands, rollout, stands.failed))
-        facts: tuple[object, ...] = rollout.start(move)
+        facts: tuple[Fact, ...] = rollout.start(move)
         if isinstance(report, Trouble):
             outcome = Outcome(timed_out=True, reasons=dict.fromkeys(move.nodes, report.detail))
             ended = PhaseEnded(move.group, move.phase, PhaseStatus.TIMEOUT, report.detail, move.batch)
@@ -225,7 +219,7 @@ class BaremetalNodes:
         return Folded(stands.to_json(), facts)
 
     def _fold_answers(self, stands: RolloutState, rollout: Rollout, answers: Answers, now: datetime) -> Folded:
-        facts: list[object] = []
+        facts: list[Fact] = []
         looks: list[datetime] = []
         for move in list(rollout.running):
             if stands.watches[move].joining is None:
@@ -242,7 +236,7 @@ class BaremetalNodes:
 
     def _fold_job(
         self, stands: RolloutState, rollout: Rollout, move: Move, answers: Answers, now: datetime
-    ) -> tuple[list[object], datetime | None]:
+    ) -> tuple[list[Fact], datetime | None]:
         """Return the facts that a report on a move's job makes, and when to look again; None once it has ended."""
         watch, configuration = stands.watches[move], stands.inputs.configuration
         patience = stands.patience(move.phase)
@@ -252,7 +246,7 @@ class BaremetalNodes:
         limits = job_watch.Limits(patience.interval, patience.timeout, configuration.queue_limit)
         watched = job_watch.judge(watch.job, report, limits, now)
         began = watched.job["running_since"] is not None and watch.job["running_since"] is None
-        facts: list[object] = [PhaseRunning(move.group, move.phase, move.batch)] if began else []
+        facts: list[Fact] = [PhaseRunning(move.group, move.phase, move.batch)] if began else []
         watch.job = watched.job
         heard = watched.report
         joins = bool(configuration.join) and move.phase is Phase.DEPLOY
@@ -282,7 +276,7 @@ class BaremetalNodes:
 
     def _fold_join(
         self, stands: RolloutState, rollout: Rollout, move: Move, answers: Answers, now: datetime
-    ) -> tuple[list[object], datetime | None]:
+    ) -> tuple[list[Fact], datetime | None]:
         """Return the facts that an answer of the cluster makes, and when to look again; None once nobody is awaited."""
         watch = stands.watches[move]
         if watch.joining is None:
@@ -298,8 +292,8 @@ class BaremetalNodes:
         )
         return [*facts, *_finish(stands, rollout, move, Outcome(reasons=joined.lost), message)], None
 
-    def _left_all(self, stands: RolloutState, rollout: Rollout, why: str) -> tuple[object, ...]:
-        facts: list[object] = []
+    def _left_all(self, stands: RolloutState, rollout: Rollout, why: str) -> tuple[Fact, ...]:
+        facts: list[Fact] = []
         for move in rollout.running:
             watch = stands.watches[move]
             told = why
@@ -357,13 +351,13 @@ def _answers(question: PollJobs, report: object) -> Answers:
 
 def _progress(
     watch: Watch, rollout: Rollout, move: Move, certain: Outcome, failed: frozenset[NodeName]
-) -> tuple[object, ...]:
+) -> tuple[Fact, ...]:
     """Settle what is certain of a move that goes on."""
     watch.done = (*watch.done, *(node for node in rollout.unsettled(move) if node in certain.succeeded))
     return rollout.progress(move, certain, failed)
 
 
-def _finish(stands: RolloutState, rollout: Rollout, move: Move, outcome: Outcome, message: str) -> tuple[object, ...]:
+def _finish(stands: RolloutState, rollout: Rollout, move: Move, outcome: Outcome, message: str) -> tuple[Fact, ...]:
     """End a move."""
     watch = stands.watches.pop(move)
     good = len(watch.done) + len(outcome.succeeded.intersection(rollout.unsettled(move)))
@@ -378,13 +372,13 @@ def _status(good: int, of: int) -> PhaseStatus:
     return PhaseStatus.PARTIAL_SUCCESS if good else PhaseStatus.FAILURE
 
 
-def _settle_empty(rollout: Rollout) -> tuple[object, ...]:
+def _settle_empty(rollout: Rollout) -> tuple[Fact, ...]:
     """Begin the groups that need no provisioner: they have no nodes, or other groups moved them all.
 
     An empty set of names must never be sent: to Drydock it means success (contract: drydock, 7, trap 3). When nothing
     is left to do, the report of the whole follows.
     """
-    facts: list[object] = []
+    facts: list[Fact] = []
     while (move := rollout.next_move()) is not None and not move.nodes:
         facts.extend(rollout.start(move))
     if rollout.done:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from shipyard_api.domain.actions import StepId
-from shipyard_api.domain.facts import AttemptFailed
+from shipyard_api.domain.facts.findings import FindingReported
+from shipyard_api.domain.facts.steps import AttemptFailed
 from shipyard_api.domain.findings import Finding, errors
 from shipyard_api.workflow.step import Decision, Done, Failed, Folded, Json, Look, Trouble
 
@@ -64,7 +65,7 @@ class Question:
             answer = {"failed": f"{wrong[0].message}{more}"}
         else:
             answer = {"done": _sentence(findings)}
-        return Folded({**state, **answer}, findings)
+        return Folded({**state, **answer}, tuple(map(FindingReported, findings)))
 
     def _no_answer(self, state: Json, trouble: Trouble, now: datetime) -> Folded:
         since = datetime.fromisoformat(state["since"]) if state["since"] else now

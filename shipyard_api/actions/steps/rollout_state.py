@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from shipyard_api.domain.deployment_configuration import PhaseLimits
-from shipyard_api.domain.facts import GroupStatus, Phase, Reason
+from shipyard_api.domain.groups import GroupStatus, Phase, Reason
 from shipyard_api.domain.modes import Mode
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout import Membership, Move, Rollout

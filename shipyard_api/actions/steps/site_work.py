@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from shipyard_api.actions.steps import job_watch
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
-from shipyard_api.domain.facts import JobStarted, WorkLeftBehind
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.ports.provisioner import Marker, Operation, Provisioner, Work
 from shipyard_api.ports.state.store import Store
@@ -89,7 +90,7 @@ class SiteWork:
                     {**state, "failed": f"{self.operation.value} failed (job {job}): {told or 'no reason given'}"}
                 )
 
-    def leave(self, state: Json, why: str) -> tuple[object, ...]:
+    def leave(self, state: Json, why: str) -> tuple[Fact, ...]:
         """Return what goes on without us."""
         if state["job"] is None:
             return ()

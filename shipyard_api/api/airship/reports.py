@@ -9,7 +9,7 @@ from shipyard_api.api.airship.action_nodes import group_entity, node_entity, pha
 from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.domain.actions import lifecycle
-from shipyard_api.domain.facts import GroupStatus
+from shipyard_api.domain.groups import GroupStatus
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.usecases.actions import report as report_action

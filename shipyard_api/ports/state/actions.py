@@ -7,6 +7,7 @@ from typing import Protocol
 
 from shipyard_api.domain.actions import ActionId, ActionName, ActionState, Control, RunState, StepId, StepState
 from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.state.groups import GroupRecord
@@ -40,7 +41,7 @@ class NewAction:
     inputs: JsonObject
     steps: Sequence[StepId]
     key: RequestKey | None = None
-    facts: Sequence[object] = ()
+    facts: Sequence[Fact] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepId, StepState
+from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.ports.provisioner import Marker
 
@@ -66,7 +67,7 @@ class Turns(Protocol):
         """Write an intent, or a further attempt at it."""
 
     def record(
-        self, claim: Claim, state: JsonObject, facts: Sequence[object], *, now: datetime, wake_at: datetime | None
+        self, claim: Claim, state: JsonObject, facts: Sequence[Fact], *, now: datetime, wake_at: datetime | None
     ) -> None:
         """Write the outcome of what the turn did: state, facts and the next wake-up; the intent is fulfilled."""
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.domain.errors import Conflict, KeyReused
-from shipyard_api.domain.facts import Noted
+from shipyard_api.domain.facts.actions import Noted
+from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.parameters import parse_parameters
 from shipyard_api.ports.state.actions import ActionRecord, NewAction
@@ -106,7 +107,7 @@ class CreateAction:
             inputs={**inputs, "action": action, "name": request.name.value},
             steps=[step.id for step in definition.steps],
             key=request.key(caller),
-            facts=(*first_notes(definition, checked.parameter_findings), *checked.design_errors),
+            facts=(*first_notes(definition, checked.parameter_findings), *map(FindingReported, checked.design_errors)),
         )
 
 

@@ -9,11 +9,12 @@ import falcon
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.storage.unit_of_work import SqlStore
 from tests.integration.api.wire import Caller
 
 
-def told(store: SqlStore, action: str, facts: Iterable[object]) -> None:
+def told(store: SqlStore, action: str, facts: Iterable[Fact]) -> None:
     """Let the engine record facts about an action."""
     now = datetime.now(UTC)
     with store.begin() as tx:

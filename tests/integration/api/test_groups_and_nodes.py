@@ -7,17 +7,10 @@ import pytest
 
 from shipyard_api.domain import selectors
 from shipyard_api.domain.actions import ActionId, RunState, StepState
-from shipyard_api.domain.facts import (
-    GroupChanged,
-    GroupStatus,
-    MembersKnown,
-    NodesChanged,
-    Phase,
-    PhaseEnded,
-    PhaseStarted,
-    PhaseStatus,
-    Reason,
-)
+from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
+from shipyard_api.domain.facts.nodes import NodesChanged
+from shipyard_api.domain.facts.phases import PhaseEnded, PhaseStarted
+from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy import GroupName
 from tests.factories import five_groups_inventory, five_groups_strategy
@@ -41,7 +34,7 @@ def action(site: Site) -> str:
         site.store,
         action,
         [
-            MembersKnown(strategy, members),
+            MembersKnown.of(strategy, members),
             PhaseStarted(NTP, Phase.PREPARE, ntp, "job-1"),
             GroupChanged(NTP, GroupStatus.PREPARING),
             NodesChanged(NTP, Phase.PREPARE, NodeStatus.PREPARED, ntp),
@@ -56,7 +49,7 @@ def action(site: Site) -> str:
             PhaseEnded(CONTROL, Phase.PREPARE, PhaseStatus.PARTIAL_SUCCESS, "3 of 4"),
             GroupChanged(CONTROL, GroupStatus.DEPLOYING),
             PhaseEnded(ONE, Phase.PREPARE, PhaseStatus.FAILURE, "refused"),
-            GroupChanged(ONE, GroupStatus.FAILED, Phase.PREPARE, Reason.DEPENDENCY, "control-nodes failed"),
+            GroupChanged(ONE, GroupStatus.FAILED, Reason.DEPENDENCY, "control-nodes failed"),
         ],
     )
     return action
@@ -190,7 +183,7 @@ def test_a_node_of_two_groups_is_counted_in_both(site: Site) -> None:
         site.store,
         action,
         [
-            MembersKnown(both, {GroupName("a"): shared, GroupName("b"): shared}),
+            MembersKnown.of(both, {GroupName("a"): shared, GroupName("b"): shared}),
             NodesChanged(GroupName("a"), Phase.PREPARE, NodeStatus.FAILURE, (NodeName("n1"),), timed_out=True),
         ],
     )

@@ -13,20 +13,14 @@ import sqlalchemy as sa
 from shipyard_api import bootstrap
 from shipyard_api.adapters.oslo_policy.options import PolicyOptions
 from shipyard_api.domain.actions import ActionId, StepId, StepState
-from shipyard_api.domain.facts import (
-    GroupStatus,
-    JobStarted,
-    MembersKnown,
-    NodesChanged,
-    Phase,
-    PhaseEnded,
-    PhaseStarted,
-    PhaseStatus,
-    RolloutEnded,
-    Verdict,
-    WorkLeftBehind,
-)
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.findings import FindingReported
+from shipyard_api.domain.facts.groups import MembersKnown, RolloutEnded
+from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
+from shipyard_api.domain.facts.nodes import NodesChanged
+from shipyard_api.domain.facts.phases import PhaseEnded, PhaseStarted
 from shipyard_api.domain.findings import Finding, Level
+from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.notes import note_id
 from shipyard_api.domain.strategy import GroupName
@@ -52,8 +46,8 @@ JOB_2 = "GET /tasks/job-2"
 BUILD_DATA = "GET /nodes/n2/builddata"
 RECORDS = [{"node_name": "n2", "generator": "deploy:curtin", "data_element": "no root device"}]
 
-ROLLOUT: tuple[object, ...] = (
-    MembersKnown(
+ROLLOUT: tuple[Fact, ...] = (
+    MembersKnown.of(
         strategy(group("a", critical=True), group("b", after=["a"])),
         {A: frozenset({N1, N2}), B: frozenset({N3})},
     ),
@@ -72,13 +66,13 @@ ROLLOUT: tuple[object, ...] = (
     ),
 )
 FOUND = (
-    Finding("DD1", Level.INFO, "fine", source="Drydock"),
-    Finding("DD2", Level.WARNING, "odd", source="Drydock"),
+    FindingReported(Finding("DD1", Level.INFO, "fine", source="Drydock")),
+    FindingReported(Finding("DD2", Level.WARNING, "odd", source="Drydock")),
 )
 LEFT = WorkLeftBehind("verify_site", "job-0", "http://ann:s3cret@shipyard/5", None, "limit 5 s since it started")
 
 
-def recorded(store: Any, action: str, step: StepId, facts: Sequence[object]) -> None:
+def recorded(store: Any, action: str, step: StepId, facts: Sequence[Fact]) -> None:
     """Let the engine record facts about a step; steps are taken in order, and the one before has ended well."""
     now = datetime.now(UTC) + timedelta(seconds=1)
     with store.begin() as tx:
@@ -491,7 +485,7 @@ def test_the_logs_of_a_node_that_drydock_could_not_deploy(
     site.commit(*small_design())
     action = site.create_action()
     facts = [
-        MembersKnown(strategy(group("a")), {A: frozenset({N2})}),
+        MembersKnown.of(strategy(group("a")), {A: frozenset({N2})}),
         *(PhaseStarted(A, phase, (N2,), job) for phase, job in jobs.items()),
         NodesChanged(A, Phase.DEPLOY, NodeStatus.FAILURE, (N2,), reasons={N2: "no root device"}),
     ]

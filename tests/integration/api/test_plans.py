@@ -15,7 +15,10 @@ import sqlalchemy as sa
 from falcon.testing import Result
 
 from shipyard_api.domain.actions import ActionId, RunState
-from shipyard_api.domain.facts import MembersKnown, NodesChanged, Phase, WorkLeftBehind
+from shipyard_api.domain.facts.groups import MembersKnown
+from shipyard_api.domain.facts.jobs import WorkLeftBehind
+from shipyard_api.domain.facts.nodes import NodesChanged
+from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy import GroupName
 from tests.factories import group, group_entry, layering_policy, node_document, strategy, strategy_document
@@ -319,7 +322,7 @@ def failed(site: Site) -> str:
     site.commit(*small_design())
     action = site.create_action()
     a, nodes = GroupName("default"), (NodeName("n1"), NodeName("n2"))
-    members = MembersKnown(strategy(group("default", critical=True)), {a: frozenset(nodes)})
+    members = MembersKnown.of(strategy(group("default", critical=True)), {a: frozenset(nodes)})
     good = NodesChanged(a, Phase.DEPLOY, NodeStatus.SUCCESS, nodes[:1])
     ended(site, action, members, good, NodesChanged(a, Phase.DEPLOY, NodeStatus.FAILURE, nodes[1:]))
     return action

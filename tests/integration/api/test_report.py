@@ -8,18 +8,12 @@ import pytest
 
 from shipyard_api.domain.actions import ActionId, RunState
 from shipyard_api.domain.criteria import Criterion, Shortfall
-from shipyard_api.domain.facts import (
-    GroupChanged,
-    GroupStatus,
-    MembersKnown,
-    NodesChanged,
-    Phase,
-    PhaseEnded,
-    PhaseStarted,
-    PhaseStatus,
-    Reason,
-)
+from shipyard_api.domain.facts.findings import FindingReported
+from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
+from shipyard_api.domain.facts.nodes import NodesChanged
+from shipyard_api.domain.facts.phases import PhaseEnded, PhaseStarted
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
+from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy import GroupName
 from tests.factories import group, strategy
@@ -43,8 +37,8 @@ def action(site: Site) -> str:
         site.store,
         action,
         [
-            FOUND,
-            MembersKnown(
+            FindingReported(FOUND),
+            MembersKnown.of(
                 strategy(group("a", critical=True), group("b", after=["a"])),
                 {A: frozenset({N1, N2}), B: frozenset({N2, N3})},
             ),
@@ -57,8 +51,8 @@ def action(site: Site) -> str:
             NodesChanged(A, Phase.DEPLOY, NodeStatus.SUCCESS, (N1,)),
             NodesChanged(A, Phase.DEPLOY, NodeStatus.FAILURE, (N2,), reasons={N2: "no root device"}),
             PhaseEnded(A, Phase.DEPLOY, PhaseStatus.PARTIAL_SUCCESS, "1 of 2"),
-            GroupChanged(A, GroupStatus.FAILED, Phase.DEPLOY, Reason.DEPLOY, str(MISSED), (MISSED,)),
-            GroupChanged(B, GroupStatus.FAILED, None, Reason.DEPENDENCY, "depends on a, which failed"),
+            GroupChanged(A, GroupStatus.FAILED, Reason.DEPLOY, str(MISSED), (MISSED,)),
+            GroupChanged(B, GroupStatus.FAILED, Reason.DEPENDENCY, "depends on a, which failed"),
         ],
     )
     return action
@@ -204,7 +198,7 @@ def test_of_a_node_that_could_not_be_prepared_the_task_says_more(site: Site) -> 
         site.store,
         action,
         [
-            MembersKnown(strategy(group("a")), {A: frozenset({N1})}),
+            MembersKnown.of(strategy(group("a")), {A: frozenset({N1})}),
             PhaseStarted(A, Phase.PREPARE, (N1,), "job-1"),
             NodesChanged(A, Phase.PREPARE, NodeStatus.FAILURE, (N1,)),
         ],
@@ -220,7 +214,7 @@ def test_a_phase_that_drydock_never_took_shows_nowhere_to_look(site: Site) -> No
         site.store,
         action,
         [
-            MembersKnown(strategy(group("a")), {A: frozenset({N1})}),
+            MembersKnown.of(strategy(group("a")), {A: frozenset({N1})}),
             PhaseEnded(A, Phase.PREPARE, PhaseStatus.FAILURE, "Drydock refused it"),
         ],
     )
@@ -269,7 +263,7 @@ def test_more_nodes_and_groups_take_no_more_questions(site: Site, action: str) -
     groups = [group(f"g{number}") for number in range(30)]
     members = {one.name: frozenset(NodeName(f"{one.name}-{number}") for number in range(20)) for one in groups}
     sent = [PhaseStarted(one.name, Phase.PREPARE, tuple(sorted(members[one.name])), "j") for one in groups]
-    told(site.store, larger, [MembersKnown(strategy(*groups), members), *sent])
+    told(site.store, larger, [MembersKnown.of(strategy(*groups), members), *sent])
 
     with statements() as many:
         found = report(site, larger)

@@ -9,16 +9,11 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId, RunState
-from shipyard_api.domain.facts import (
-    GroupChanged,
-    GroupStatus,
-    MembersKnown,
-    NodesChanged,
-    Phase,
-    PhaseEnded,
-    PhaseStarted,
-    PhaseStatus,
-)
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
+from shipyard_api.domain.facts.nodes import NodesChanged
+from shipyard_api.domain.facts.phases import PhaseEnded, PhaseStarted
+from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy import GroupName
 from shipyard_api.storage import tables as t
@@ -36,16 +31,16 @@ def names(*words: str) -> tuple[NodeName, ...]:
 
 def members(**groups: str) -> MembersKnown:
     """The groups with their nodes, ``a="n1 n2"``."""
-    return MembersKnown(
+    return MembersKnown.of(
         strategy(*(group(name) for name in groups)),
         {GroupName(name): frozenset(names(*nodes.split())) for name, nodes in groups.items()},
     )
 
 
-def rolled(found: MembersKnown, outcomes: Mapping[str, NodeStatus], *, job: str = "job") -> Iterator[object]:
+def rolled(found: MembersKnown, outcomes: Mapping[str, NodeStatus], *, job: str = "job") -> Iterator[Fact]:
     """What is told of a rollout in which every node of the first group is prepared and then deployed, or fails."""
-    first = found.strategy.groups[0].name
-    everyone = tuple(sorted(found.members[first]))
+    (one, held), *_ = found.membership
+    first, everyone = one.name, tuple(sorted(held))
     yield found
     yield PhaseStarted(first, Phase.PREPARE, everyone, f"{job}-prepare")
     yield NodesChanged(first, Phase.PREPARE, PREPARED, everyone)
@@ -60,7 +55,7 @@ def rolled(found: MembersKnown, outcomes: Mapping[str, NodeStatus], *, job: str 
     yield GroupChanged(first, GroupStatus.SUCCESS)
 
 
-def played(site: Site, facts: Iterable[object]) -> str:
+def played(site: Site, facts: Iterable[Fact]) -> str:
     """An action that has ended, of which this was told."""
     action = site.create_action()
     told(site.store, action, facts)
@@ -213,7 +208,7 @@ def test_names_of_every_sort(committed: Site, name: str) -> None:
     from urllib.parse import quote
 
     other = f"{name}x"
-    found = MembersKnown(strategy(group("a")), {A: frozenset(names(name, other))})
+    found = MembersKnown.of(strategy(group("a")), {A: frozenset(names(name, other))})
     played(committed, rolled(found, {name: BAD}))
 
     node = committed.viewer.get(f"/nodes/{quote(name, safe='')}").json
@@ -265,7 +260,7 @@ def test_what_came_late_is_told_and_changes_nothing(committed: Site, engine: sa.
 
 
 def test_nodes_that_a_retry_kept_tell_where_they_were_deployed(committed: Site) -> None:
-    from shipyard_api.domain.facts import NodesKept
+    from shipyard_api.domain.facts.nodes import NodesKept
 
     first = played(committed, rolled(members(a="n1 n2"), {"n2": BAD}))
     played(committed, [members(a="n1 n2"), NodesKept(names("n1"), first)])

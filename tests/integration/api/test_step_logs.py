@@ -12,7 +12,10 @@ import sqlalchemy as sa
 from falcon.testing import StartResponseMock, create_environ
 
 from shipyard_api.domain.actions import ActionId, StepId, StepState
-from shipyard_api.domain.facts import AttemptFailed, JobStarted
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.findings import FindingReported
+from shipyard_api.domain.facts.jobs import JobStarted
+from shipyard_api.domain.facts.steps import AttemptFailed
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.actions import SqlActions
@@ -30,7 +33,7 @@ WORKER = "worker-0:4711"
 BEGUN = datetime(2026, 11, 21, 1, 24, 40, 102_000, tzinfo=UTC)
 
 
-def run(store: "SqlStore", action: str, facts: dict[StepId, tuple[object, ...]]) -> None:
+def run(store: "SqlStore", action: str, facts: dict[StepId, tuple[Fact, ...]]) -> None:
     """Let the engine run the steps up to the last of these, each with its facts, a second apart."""
     moment = datetime.now(UTC) + timedelta(seconds=1)
     left = dict(facts)
@@ -60,7 +63,7 @@ def action(site: Site) -> str:
             PREFLIGHT: (
                 AttemptFailed(1, away, 10.0),
                 AttemptFailed(2, "Drydock GET /health:\nno connection", 10.0),
-                Finding("ProvisionerHealthy", Level.INFO, "Drydock is healthy"),
+                FindingReported(Finding("ProvisionerHealthy", Level.INFO, "Drydock is healthy")),
             ),
             VERIFY: (JobStarted("verify_site", "job-0"),),
         },

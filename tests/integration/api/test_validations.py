@@ -7,15 +7,16 @@ import falcon
 import pytest
 
 from shipyard_api.domain.actions import ActionId, RunState
+from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.notes import note_id
 from tests.integration.api.recorded import told
 from tests.integration.api.wire import Site, messages, small_design
 
 FOUND = (
-    Finding("DD1", Level.INFO, "fine", source="Drydock"),
-    Finding("DD2", Level.WARNING, "odd", source="Drydock"),
-    Finding("DD3", Level.ERROR, "two networks overlap", source="Drydock"),
+    FindingReported(Finding("DD1", Level.INFO, "fine", source="Drydock")),
+    FindingReported(Finding("DD2", Level.WARNING, "odd", source="Drydock")),
+    FindingReported(Finding("DD3", Level.ERROR, "two networks overlap", source="Drydock")),
 )
 
 

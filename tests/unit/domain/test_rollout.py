@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 
 from shipyard_api.domain.criteria import Criterion, Shortfall
-from shipyard_api.domain.facts import Fact, GroupChanged, GroupStatus, NodesChanged, Phase, Reason, Verdict
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.groups import GroupChanged
+from shipyard_api.domain.facts.nodes import NodesChanged
+from shipyard_api.domain.groups import GroupStatus, Phase, Reason, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout import Move, Outcome, Rollout
 from shipyard_api.domain.selectors import select
@@ -365,7 +368,6 @@ def test_criteria_are_judged_after_prepare_and_a_failure_skips_deploy() -> None:
     assert facts[-1] == GroupChanged(
         GroupName("a"),
         GroupStatus.FAILED,
-        PREPARE,
         Reason.PREPARE,
         "percent_successful_nodes is 50%, at least 75% needed",
         (Shortfall(Criterion.PERCENT, needed=75, actual=50),),
@@ -462,7 +464,7 @@ def test_a_dependent_of_a_failed_group_is_failed_regardless_of_its_own_criteria(
 
     assert reasons(subject) == {"parent": "prepare", "child": "dependency"}
     assert facts[-1] == GroupChanged(
-        GroupName("child"), GroupStatus.FAILED, None, Reason.DEPENDENCY, "depends on parent, which failed"
+        GroupName("child"), GroupStatus.FAILED, Reason.DEPENDENCY, "depends on parent, which failed"
     )
 
 
@@ -543,7 +545,6 @@ def test_a_group_whose_time_is_up_has_failed_whatever_its_criteria(phase: str) -
     assert GroupChanged(
         GroupName("slow"),
         GroupStatus.FAILED,
-        Phase(phase),
         Reason.TIMEOUT,
         f"{phase} did not end within its time limit",
     ) in [fact for fact in facts if isinstance(fact, GroupChanged)]
@@ -578,12 +579,12 @@ def test_the_facts_of_a_group_tell_its_story_in_order() -> None:
 
     name, n1, n2 = GroupName("a"), NodeName("n1"), NodeName("n2")
     expected: list[Fact] = [
-        GroupChanged(name, GroupStatus.PREPARING, PREPARE),
+        GroupChanged(name, GroupStatus.PREPARING),
         NodesChanged(name, PREPARE, NodeStatus.PREPARED, (n1, n2)),
-        GroupChanged(name, GroupStatus.DEPLOYING, DEPLOY),
+        GroupChanged(name, GroupStatus.DEPLOYING),
         NodesChanged(name, DEPLOY, NodeStatus.SUCCESS, (n1,)),
         NodesChanged(name, DEPLOY, NodeStatus.FAILURE, (n2,)),
-        GroupChanged(name, GroupStatus.SUCCESS, DEPLOY),
+        GroupChanged(name, GroupStatus.SUCCESS),
     ]
     assert facts == expected
 

@@ -2,7 +2,9 @@
 
 import pytest
 
-from shipyard_api.domain.facts import GroupChanged, GroupStatus, NodesChanged, Phase, Reason
+from shipyard_api.domain.facts.groups import GroupChanged
+from shipyard_api.domain.facts.nodes import NodesChanged
+from shipyard_api.domain.groups import GroupStatus, Phase, Reason
 from shipyard_api.domain.modes import Mode, OnTimeout
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout import Move, Outcome, Rollout
@@ -63,7 +65,7 @@ def test_a_node_of_two_running_groups_is_sent_by_the_first_and_awaited_by_the_ot
     assert subject.groups[GroupName("b")] is GroupStatus.PREPARING
 
     facts = subject.finish(move("a", PREPARE, "n1"), done("n1"))
-    assert GroupChanged(GroupName("b"), GroupStatus.DEPLOYING, DEPLOY) in facts
+    assert GroupChanged(GroupName("b"), GroupStatus.DEPLOYING) in facts
     assert begin(subject) == [move("a", DEPLOY, "n1"), move("b", DEPLOY, "n2")]
 
 
@@ -149,7 +151,7 @@ def test_a_node_is_deployed_as_soon_as_it_is_prepared_where_no_criterion_can_be_
 
     facts = subject.progress(prepare, done("n2"))
 
-    assert facts[-1] == GroupChanged(GroupName("a"), GroupStatus.DEPLOYING, DEPLOY)
+    assert facts[-1] == GroupChanged(GroupName("a"), GroupStatus.DEPLOYING)
     assert begin(subject) == [move("a", DEPLOY, "n2")]
     subject.progress(prepare, done("n1 n2"), names("n3"))
     assert begin(subject) == [move("a", DEPLOY, "n1", batch=2)]

@@ -4,15 +4,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shipyard_api.domain.actions import ActionId, StepState
-from shipyard_api.domain.facts import (
-    JobStarted,
-    MembersKnown,
-    NodesChanged,
-    Phase,
-    PhaseEnded,
-    PhaseStarted,
-    PhaseStatus,
-)
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.groups import MembersKnown
+from shipyard_api.domain.facts.jobs import JobStarted
+from shipyard_api.domain.facts.nodes import NodesChanged
+from shipyard_api.domain.facts.phases import PhaseEnded, PhaseStarted
+from shipyard_api.domain.groups import Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy import GroupName
 from tests.factories import group, strategy
@@ -22,8 +19,8 @@ from tests.peer import Answer
 NODES = "drydock_build.prepare_and_deploy_nodes"
 BUILD_DATA = [{"node_name": "n2", "generator": "deploy:curtin", "data_element": "no root device"}]
 A, N1, N2 = GroupName("a"), NodeName("n1"), NodeName("n2")
-FACTS: tuple[object, ...] = (
-    MembersKnown(strategy(group("a", critical=True)), {A: frozenset({N1, N2})}),
+FACTS: tuple[Fact, ...] = (
+    MembersKnown.of(strategy(group("a", critical=True)), {A: frozenset({N1, N2})}),
     PhaseStarted(A, Phase.PREPARE, (N1, N2), "job-1"),
     NodesChanged(A, Phase.PREPARE, NodeStatus.PREPARED, (N1, N2)),
     PhaseEnded(A, Phase.PREPARE, PhaseStatus.SUCCESS),

@@ -1,0 +1,88 @@
+"""Facts about nodes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Self
+
+from shipyard_api.domain.facts import reading
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.strategy import GroupName
+
+_TIMEOUT = "timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class NodesChanged:
+    """Nodes of a move have a new status; ``reasons`` are the provisioner's, of failed nodes."""
+
+    kind: ClassVar[str] = "nodes_changed"
+    version: ClassVar[int] = 1
+
+    group: GroupName
+    phase: Phase
+    status: NodeStatus
+    nodes: tuple[NodeName, ...]
+    timed_out: bool = False
+    reasons: Mapping[NodeName, str] = field(default_factory=dict)
+
+    @property
+    def reason(self) -> str | None:
+        """Why the nodes failed, in one word of the wire; None if they did not."""
+        if self.status is not NodeStatus.FAILURE:
+            return None
+        return _TIMEOUT if self.timed_out else self.phase.value
+
+    def to_json(self) -> JsonObject:
+        """Return the stored form."""
+        return {
+            "group": self.group,
+            "phase": self.phase.value,
+            "status": self.status.value,
+            "reason": self.reason,
+            "nodes": list(self.nodes),
+            "details": dict(self.reasons),
+        }
+
+    @classmethod
+    def from_json(cls, stored: JsonObject) -> Self:
+        """Return the fact."""
+        details = reading.mapping(stored, "details")
+        return cls(
+            GroupName(reading.text(stored, "group")),
+            reading.choice(Phase, stored, "phase"),
+            reading.choice(NodeStatus, stored, "status"),
+            reading.nodes(stored),
+            stored.get("reason") == _TIMEOUT,
+            {NodeName(node): reading.text(details, node) for node in details},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NodesKept:
+    """The action leaves these nodes alone, because the earlier action ``action`` deployed them."""
+
+    kind: ClassVar[str] = "nodes_kept"
+    version: ClassVar[int] = 1
+
+    nodes: tuple[NodeName, ...]
+    action: str
+
+    @property
+    def detail(self) -> str:
+        """The sentence that each of the nodes shows."""
+        return f"kept: deployed by {self.action}"
+
+    def to_json(self) -> JsonObject:
+        """Return the stored form."""
+        return {"nodes": list(self.nodes), "action": self.action}
+
+    @classmethod
+    def from_json(cls, stored: JsonObject) -> Self:
+        """Return the fact."""
+        return cls(reading.nodes(stored), reading.text(stored, "action"))
+
+
+FACTS: tuple[type[Fact], ...] = (NodesChanged, NodesKept)

@@ -1,0 +1,17 @@
+"""The part of a journal line that is not its fact."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from shipyard_api.domain.actions import ActionId
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Where and when a fact was recorded."""
+
+    action: ActionId
+    epoch: int
+    step: str | None
+    at: datetime
+    worker: str
