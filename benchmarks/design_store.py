@@ -22,8 +22,8 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
+from shipyard_api.adapters.encryption.fernet import FernetEncryption, new_key
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
-from shipyard_api.adapters.sealed.seals import FernetSeals, new_key
 from shipyard_api.domain.documents import (
     BufferMode,
     Collection,
@@ -81,7 +81,7 @@ class Store:
         self.engine = connect(url, pool_size=2)
         migrations.upgrade(self.engine, share_directory() / "migrations")
         self.schemas = DataSchemas()
-        self.designs = SqlDesigns(self.engine, FernetSeals([new_key()]), self.schemas)
+        self.designs = SqlDesigns(self.engine, FernetEncryption([new_key()]), self.schemas)
         self.load = LoadConfigdocs(self.designs, SqlWriterLock(self.engine), self.schemas)
         self.raw = raw
         self.times: dict[str, Times] = {}

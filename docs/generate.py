@@ -24,7 +24,8 @@ from shipyard_api.api.airship.app import Collaborators, routes
 from shipyard_api.cli.main import shipyard
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.policy import default_roles
-from shipyard_api.settings import DEFAULT_FILE, Secret, Settings, share_directory
+from shipyard_api.setting_types import Secret
+from shipyard_api.settings import DEFAULT_FILE, Settings, share_directory
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTICE = "<!-- Made by ./dev docs from the code. Do not edit. -->\n"
@@ -34,7 +35,7 @@ _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 def settings_sample() -> str:
     """Return etc/shipyard.conf.sample: every setting with its default, commented out."""
     lines = [
-        "# Settings of Shipyard. Made by ./dev docs from shipyard_api/settings.py; do not edit the sample.",
+        "# Settings of Shipyard. Made by ./dev docs from the code; do not edit the sample.",
         f"# Copy it to {DEFAULT_FILE}, or name another file in SHIPYARD_CONFIG. The environment beats the file:",
         "# SHIPYARD_<SECTION>_<NAME>, and DATABASE_URL for [database] url.",
     ]

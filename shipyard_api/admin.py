@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import click
 
 from shipyard_api import bootstrap
-from shipyard_api.adapters.sealed.seals import new_key
+from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.domain.policy import ANYONE, SUGGESTED_ROLES
 from shipyard_api.settings import SettingsError, load, share_directory
 from shipyard_api.storage import migrations
@@ -59,7 +59,7 @@ def rotate_secrets() -> None:
     The service may run meanwhile, provided it knows all the keys; to break off and begin again does no harm.
     """
     settings = load(os.environ)
-    if not settings.secrets.all():
+    if not settings.secrets.newest_first():
         raise SettingsError(["[secrets] keys is not set: there is nothing to encrypt with"])
     report = bootstrap.embedded_designs(settings).rotate()
     click.echo(f"{report.resealed} encrypted anew, {report.newest} had the newest key already")

@@ -6,7 +6,6 @@ import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import falcon
@@ -18,10 +17,10 @@ from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.site_parts import Designs, Patience, Systems
 from shipyard_api.adapters.deckhand.client import DeckhandClient
 from shipyard_api.adapters.deckhand.design_store import DeckhandDesigns
+from shipyard_api.adapters.encryption.fernet import FernetEncryption
 from shipyard_api.adapters.identity.loopback import LoopbackIdentities
 from shipyard_api.adapters.identity.options import IdentityKind
 from shipyard_api.adapters.identity.tokens import TokenIdentities
-from shipyard_api.adapters.keystone.options import Scope
 from shipyard_api.adapters.oslo_policy.options import USUAL_FILE
 from shipyard_api.adapters.oslo_policy.policy import OsloPolicy
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
@@ -29,7 +28,6 @@ from shipyard_api.adapters.procrastinate.worker import TurnWorker
 from shipyard_api.adapters.promenade.design_validation import PromenadeValidation
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
-from shipyard_api.adapters.sealed.seals import FernetSeals
 from shipyard_api.api.airship.app import Collaborators, create_app
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.documents import Revision
@@ -43,7 +41,7 @@ from shipyard_api.ports.identity import Identities, Policy
 from shipyard_api.ports.provisioner import Marker, Provisioner
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.ports.state.store import Store
-from shipyard_api.settings import Demand, Settings, SettingsError, StoreKind, share_directory
+from shipyard_api.settings import DesignStoreKind, Settings, SettingsError, Severity, share_directory
 from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import SqlStore, connect, connect_readers
@@ -114,7 +112,7 @@ def parts(settings: Settings) -> Parts:
     }
     if settings.promenade.url:
         needed["[drydock] design_url"] = provisioners.design_url(settings)
-    if settings.designs.store is StoreKind.DECKHAND:
+    if settings.designs.store is DesignStoreKind.DECKHAND:
         needed["[deckhand] url"] = settings.deckhand.url
     missing = [f"{name} is not set" for name, value in needed.items() if not value]
     if missing:
@@ -148,12 +146,12 @@ def embedded_designs(settings: Settings) -> SqlDesigns:
     """Return the embedded store of documents; needs nothing but the database and the keys."""
     if not settings.database.url:
         raise SettingsError(["DATABASE_URL is not set"])
-    return SqlDesigns(connect(settings.database.url, pool_size=1), _seals(settings), DataSchemas())
+    return SqlDesigns(connect(settings.database.url, pool_size=1), _encryption(settings), DataSchemas())
 
 
-def version_rule(settings: Settings, demand: Demand) -> VersionRule:
+def version_rule(settings: Settings, demand: Severity) -> VersionRule:
     """Return what a design is told that does not say which version it is."""
-    levels = {Demand.INFO: Level.INFO, Demand.WARNING: Level.WARNING, Demand.ERROR: Level.ERROR}
+    levels = {Severity.INFO: Level.INFO, Severity.WARNING: Level.WARNING, Severity.ERROR: Level.ERROR}
     info = settings.document_info
     return VersionRule(levels.get(demand), info.deployment_version_schema, info.deployment_version_name)
 
@@ -264,14 +262,12 @@ def worker(settings: Settings) -> TurnWorker:
 
 def _keystone_identities(settings: Settings) -> Identities:
     own, keystone = settings.identity, settings.keystone
-    needed = {"auth_url": keystone.auth_url, "user": keystone.user, "password": keystone.password}
-    if keystone.scope is Scope.PROJECT:
-        needed["project"] = keystone.project
     faults = [
-        f"[keystone] {name} is not set, and [identity] kind is keystone" for name, value in needed.items() if not value
+        f"{name} is not set, and [identity] kind is keystone"
+        for name, value in keystone.required().items()
+        if not value
     ]
-    if keystone.ca_file and not Path(keystone.ca_file).is_file():
-        faults.append(f"[keystone] ca_file: there is no file {keystone.ca_file}")
+    faults += keystone.faults()
     if faults:
         raise SettingsError(faults)
     # It doubles what there is to import: only where it is used.
@@ -329,8 +325,8 @@ def _promenade(settings: Settings) -> Callable[[int], Sequence[Finding]] | None:
 
 
 def _designs(settings: Settings, engine: sa.Engine, compile_schema: DataSchemas) -> DesignStore:
-    if settings.designs.store is StoreKind.EMBEDDED:
-        return SqlDesigns(engine, _seals(settings), compile_schema)
+    if settings.designs.store is DesignStoreKind.EMBEDDED:
+        return SqlDesigns(engine, _encryption(settings), compile_schema)
     own = settings.deckhand
     client = DeckhandClient(
         own.url,
@@ -338,18 +334,25 @@ def _designs(settings: Settings, engine: sa.Engine, compile_schema: DataSchemas)
         connect_timeout=own.connect_timeout_seconds,
         read_timeout=own.read_timeout_seconds,
     )
-    keys = settings.secrets.all()
+    keys = _keys(settings)
     return DeckhandDesigns(client, fingerprint_key=keys[0].encode() if keys else None)
 
 
-def _seals(settings: Settings) -> FernetSeals | None:
-    keys = settings.secrets.all()
+def _encryption(settings: Settings) -> FernetEncryption | None:
+    keys = _keys(settings)
     if not keys:
         return None
     try:
-        return FernetSeals(keys)
+        return FernetEncryption(keys)
     except ValueError as error:
         raise SettingsError([f"[secrets] keys: {error}"]) from error
+
+
+def _keys(settings: Settings) -> tuple[str, ...]:
+    try:
+        return settings.secrets.newest_first()
+    except ValueError as error:
+        raise SettingsError([str(error)]) from error
 
 
 def _machines(rendered: RenderedDesigns, revision: int) -> Inventory:

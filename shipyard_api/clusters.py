@@ -1,23 +1,23 @@
-"""Makes the cluster that the settings name; ``bootstrap`` puts it in its place."""
+"""Builds the Kubernetes adapter from the settings, for ``bootstrap``."""
 
 from pathlib import Path
 
 from shipyard_api.adapters.kubernetes.access import Access, Address, Kubeconfig
 from shipyard_api.adapters.kubernetes.client import KubernetesClient
 from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
+from shipyard_api.adapters.kubernetes.options import KubernetesOptions
 from shipyard_api.ports.cluster import Cluster
-from shipyard_api.settings import Kubernetes, Settings, SettingsError
+from shipyard_api.settings import Settings, SettingsError
 
 
 def cluster(settings: Settings) -> Cluster | None:
-    """Return the cluster that servers join, or None if the settings name none; connects to nothing yet.
+    """Return the cluster that servers join, or None if the settings name none. Opens no connection.
 
-    Raises SettingsError for what is set, but cannot be used.
+    Raises SettingsError for settings that are unusable.
     """
     own = settings.kubernetes
-    faults = _faults(own)
-    if faults:
-        raise SettingsError([f"[kubernetes] {fault}" for fault in faults])
+    if faults := list(own.faults()):
+        raise SettingsError(faults)
     access = _access(own)
     if access is None:
         return None
@@ -30,26 +30,7 @@ def cluster(settings: Settings) -> Cluster | None:
     return KubernetesCluster(client)
 
 
-def _faults(own: Kubernetes) -> list[str]:
-    faults = []
-    if own.kubeconfig and own.url:
-        faults.append("kubeconfig and url: both say where the cluster is; give one of them")
-    if own.context and not own.kubeconfig:
-        faults.append("context: is one of a kubeconfig; give kubeconfig, too")
-    faults += [
-        f"{name}: belongs to url, which is not given"
-        for name in ("token", "ca_file")
-        if getattr(own, name) and not own.url
-    ]
-    files = {"kubeconfig": own.kubeconfig, "ca_file": own.ca_file}
-    return faults + [f"{name}: there is no file {file}" for name, file in files.items() if file and not _is_file(file)]
-
-
-def _is_file(file: str) -> bool:
-    return Path(file).expanduser().is_file()
-
-
-def _access(own: Kubernetes) -> Access | None:
+def _access(own: KubernetesOptions) -> Access | None:
     if own.kubeconfig:
         return Kubeconfig(Path(own.kubeconfig).expanduser(), own.context)
     if own.url:

@@ -94,7 +94,7 @@ class Response:
         return Unavailable(self.system, self.operation, told)
 
 
-class Options(TypedDict, total=False):
+class RequestOptions(TypedDict, total=False):
     """What a request may carry: ``json`` or ``body``, not both; ``marker`` only goes into errors."""
 
     params: Params
@@ -144,15 +144,15 @@ class HttpClient:
         self._sessions: weakref.WeakSet[requests.Session] = weakref.WeakSet()
         self._lock = threading.Lock()
 
-    def get(self, path: str, **options: Unpack[Options]) -> Response:
+    def get(self, path: str, **options: Unpack[RequestOptions]) -> Response:
         """Read ``path``; repeatable, and repeated a few times if it fails quickly. Raises as ``request``."""
         return self.request("GET", path, **options)
 
-    def post(self, path: str, **options: Unpack[Options]) -> Response:
+    def post(self, path: str, **options: Unpack[RequestOptions]) -> Response:
         """Write, once. Raises as ``request``; after Unavailable it is unknown whether the peer acted."""
         return self.request("POST", path, **options)
 
-    def request(self, method: str, path: str, **options: Unpack[Options]) -> Response:
+    def request(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Response:
         """Return the peer's answer, unless it amounts to "not now".
 
         Raises Busy for 429 and for 503 with Retry-After, Unavailable for other 502, 503 and 504 and wherever ``send``
@@ -167,7 +167,7 @@ class HttpClient:
             raise Unavailable(self.system, answer.operation, detail, marker=marker)
         return answer
 
-    def send(self, method: str, path: str, **options: Unpack[Options]) -> Response:
+    def send(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Response:
         """Return the peer's answer whatever its status.
 
         Raises Unavailable if no whole answer came: no connection, a timeout, a connection cut short, an answer
@@ -259,7 +259,7 @@ class HttpClient:
 
     def _explain(self, call: "_Call", error: Exception) -> PeerError:
         connect, read = self._timeout
-        found = trouble(error, self.base_url, connect=connect, read=read, verify=self._verify)
+        found = describe_failure(error, self.base_url, connect=connect, read=read, verify=self._verify)
         kind = _Final if found.lasting else Unavailable
         return kind(self.system, call.operation, found.detail, marker=call.marker, sent=found.sent)
 
@@ -272,7 +272,7 @@ class _Call:
     url: str
     operation: str
     headers: Headers
-    options: Options
+    options: RequestOptions
 
     @property
     def marker(self) -> str:
@@ -301,7 +301,7 @@ def retry_after(headers: Headers, *, now: datetime) -> float | None:
     return max(0.0, (when - now).total_seconds())
 
 
-class Trouble(NamedTuple):
+class ConnectionFailure(NamedTuple):
     """A failure below HTTP. ``lasting``: asking again at once is no use; ``sent``: the peer may have the request."""
 
     detail: str
@@ -309,7 +309,9 @@ class Trouble(NamedTuple):
     sent: bool = True
 
 
-def trouble(error: BaseException, url: str, *, connect: float, read: float, verify: bool | str = True) -> Trouble:
+def describe_failure(
+    error: BaseException, url: str, *, connect: float, read: float, verify: bool | str = True
+) -> ConnectionFailure:
     """Return a failure of requests below HTTP in our words: the library's texts quote whole URLs, and each other.
 
     ``connect``, ``read``: seconds that the peer at ``url`` was given; ``verify`` as for requests.
@@ -320,23 +322,25 @@ def trouble(error: BaseException, url: str, *, connect: float, read: float, veri
     parts = urlsplit(url)
     where, inner, early = parts.netloc, _innermost(error), _while_connecting(error)
     if isinstance(verify, str) and parts.scheme == "https" and not Path(verify).exists():
-        return Trouble(f"there is no {verify}, where the certificates to trust should be", lasting=True, sent=False)
+        return ConnectionFailure(
+            f"there is no {verify}, where the certificates to trust should be", lasting=True, sent=False
+        )
     if isinstance(error, exceptions.InvalidURL):
-        return Trouble(f"{where} is no address that can be asked", lasting=True, sent=False)
+        return ConnectionFailure(f"{where} is no address that can be asked", lasting=True, sent=False)
     if isinstance(error, exceptions.ConnectTimeout):
-        return Trouble(f"no connection to {where} within {connect:g} s", lasting=True, sent=False)
+        return ConnectionFailure(f"no connection to {where} within {connect:g} s", lasting=True, sent=False)
     if isinstance(error, exceptions.ReadTimeout | ReadTimeoutError | TimeoutError):
         if early:
-            return Trouble(f"no TLS with {where} within {connect:g} s; {_PLAIN}", lasting=True, sent=False)
-        return Trouble(f"no answer from {where} within {read:g} s", lasting=True)
+            return ConnectionFailure(f"no TLS with {where} within {connect:g} s; {_PLAIN}", lasting=True, sent=False)
+        return ConnectionFailure(f"no answer from {where} within {read:g} s", lasting=True)
     if isinstance(inner, NewConnectionError):
-        return Trouble(f"no connection to {where}: {getattr(inner.__cause__, 'strerror', '')}", sent=False)
+        return ConnectionFailure(f"no connection to {where}: {getattr(inner.__cause__, 'strerror', '')}", sent=False)
     if isinstance(error, exceptions.SSLError):
         hint = f"; {_PLAIN}" if getattr(inner, "reason", "") in _NO_TLS else ""
-        return Trouble(f"no trusted connection to {where}: {inner}{hint}", sent=not early)
+        return ConnectionFailure(f"no trusted connection to {where}: {inner}{hint}", sent=not early)
     if early:
-        return Trouble(f"no TLS with {where}: it hung up ({type(inner).__name__}); {_PLAIN}", sent=False)
-    return Trouble(f"the answer of {where} was cut short or broken ({type(inner).__name__})")
+        return ConnectionFailure(f"no TLS with {where}: it hung up ({type(inner).__name__}); {_PLAIN}", sent=False)
+    return ConnectionFailure(f"the answer of {where} was cut short or broken ({type(inner).__name__})")
 
 
 def hung_up(error: PeerError) -> bool:

@@ -1,35 +1,29 @@
 """Makes the provisioner that the settings name; ``bootstrap`` puts it in its place."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shipyard_api.adapters.drydock.client import DrydockClient
 from shipyard_api.adapters.drydock.links import DrydockLinks
+from shipyard_api.adapters.drydock.options import DrydockOptions
 from shipyard_api.adapters.drydock.places import DrydockPlaces
 from shipyard_api.adapters.drydock.provisioner import DrydockProvisioner
 from shipyard_api.adapters.ironic.client import IronicClient
+from shipyard_api.adapters.ironic.options import IronicAuth, IronicOptions
 from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
-from shipyard_api.adapters.keystone.options import KeystoneOptions, Scope
-from shipyard_api.adapters.maas import translate as maas
+from shipyard_api.adapters.keystone.options import KeystoneOptions
 from shipyard_api.adapters.maas.client import MaasClient
 from shipyard_api.adapters.maas.decisions import Rules
+from shipyard_api.adapters.maas.options import MaasOptions
 from shipyard_api.adapters.maas.provisioner import MaasProvisioner
+from shipyard_api.adapters.maas.translate import MachineOptions
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.ports.links import Links
 from shipyard_api.ports.provisioner import Provisioner
-from shipyard_api.settings import (
-    Drydock,
-    Ironic,
-    IronicAuth,
-    Maas,
-    ProvisionerKind,
-    Settings,
-    SettingsError,
-    StoreKind,
-)
+from shipyard_api.settings import DesignStoreKind, ProvisionerKind, Settings, SettingsError
 from shipyard_api.usecases.actions.report import Places
 
 if TYPE_CHECKING:
@@ -42,9 +36,10 @@ def needed(settings: Settings) -> Mapping[str, str]:
         case ProvisionerKind.DRYDOCK:
             return {"[drydock] url": settings.drydock.url, "[drydock] design_url": design_url(settings)}
         case ProvisionerKind.MAAS:
-            return {"[maas] url": settings.maas.url, "[maas] api_key": settings.maas.api_key}
+            return settings.maas.required()
         case ProvisionerKind.IRONIC:
-            return _needed_of_ironic(settings.ironic, settings.keystone)
+            keystone = settings.keystone.required() if settings.ironic.auth is IronicAuth.KEYSTONE else {}
+            return settings.ironic.required() | keystone
 
 
 def provisioner(settings: Settings, inventory: Callable[[int], Inventory]) -> Provisioner:
@@ -53,7 +48,7 @@ def provisioner(settings: Settings, inventory: Callable[[int], Inventory]) -> Pr
     Raises SettingsError for what is set, but cannot be used.
     """
     kind = settings.provisioner.kind
-    sections: Mapping[ProvisionerKind, Drydock | Maas | Ironic] = {
+    sections: Mapping[ProvisionerKind, DrydockOptions | MaasOptions | IronicOptions] = {
         ProvisionerKind.DRYDOCK: settings.drydock,
         ProvisionerKind.MAAS: settings.maas,
         ProvisionerKind.IRONIC: settings.ironic,
@@ -91,7 +86,11 @@ def links(settings: Settings) -> Links | None:
 
 def design_url(settings: Settings) -> str:
     """Return where peers fetch a design: as set, or from the Deckhand that keeps the documents (C3)."""
-    if settings.drydock.design_url or settings.designs.store is not StoreKind.DECKHAND or not settings.deckhand.url:
+    if (
+        settings.drydock.design_url
+        or settings.designs.store is not DesignStoreKind.DECKHAND
+        or not settings.deckhand.url
+    ):
         return settings.drydock.design_url
     return f"deckhand+{settings.deckhand.url.rstrip('/')}/revisions/{{revision}}/rendered-documents"
 
@@ -122,39 +121,20 @@ def _maas(settings: Settings, inventory: Callable[[int], Inventory]) -> MaasProv
         )
     except ValueError as error:
         raise SettingsError([f"[maas] api_key: {error}"]) from error
-    options = maas.Options(
+    options = MachineOptions(
         distro_series=own.distro_series,
         hwe_kernel=own.hwe_kernel,
         user_data=_text("[maas] user_data_file", own.user_data_file),
-        erase=maas.Erase(own.erase.value),
+        erase=own.erase,
         rules=Rules(own.release_failed, own.override_failed_testing, own.keep_enlisted),
     )
     return MaasProvisioner(client, inventory, options=options)
 
 
-def _needed_of_ironic(ironic: Ironic, keystone: KeystoneOptions) -> Mapping[str, str]:
-    match ironic.auth:
-        case IronicAuth.NONE:
-            return {"[ironic] url": ironic.url}
-        case IronicAuth.BASIC:
-            return {
-                "[ironic] url": ironic.url,
-                "[ironic] user": ironic.user,
-                "[ironic] password": ironic.password,
-            }
-        case IronicAuth.KEYSTONE:
-            project = {"[keystone] project": keystone.project} if keystone.scope is Scope.PROJECT else {}
-            return {
-                "[keystone] auth_url": keystone.auth_url,
-                "[keystone] user": keystone.user,
-                "[keystone] password": keystone.password,
-                **project,
-            }
-
-
 def _ironic(settings: Settings, inventory: Callable[[int], Inventory]) -> IronicProvisioner:
     own = settings.ironic
-    if faults := list(_faults_of_ironic(own, settings.keystone)):
+    faults = [*own.faults(), *(settings.keystone.faults() if own.auth is IronicAuth.KEYSTONE else ())]
+    if faults:
         raise SettingsError(faults)
     tokens = _tokens(settings.keystone) if own.auth is IronicAuth.KEYSTONE else None
     try:
@@ -173,21 +153,6 @@ def _ironic(settings: Settings, inventory: Callable[[int], Inventory]) -> Ironic
     return IronicProvisioner(client, inventory, instance_info=info, inspect=own.inspect, remove=own.remove)
 
 
-def _faults_of_ironic(ironic: Ironic, keystone: KeystoneOptions) -> Iterator[str]:
-    """Yield what contradicts itself in how Ironic and Keystone are to be asked."""
-    ca_files = {"[ironic] ca_file": ironic.ca_file}
-    if ironic.auth is not IronicAuth.BASIC and (ironic.user or ironic.password):
-        given = "user" if ironic.user else "password"
-        yield f"[ironic] {given} is for auth = basic, and [ironic] auth is {ironic.auth.value}"
-    if ironic.auth is IronicAuth.BASIC and ":" in ironic.user:
-        yield "[ironic] user holds a colon, which http_basic does not allow"
-    if ironic.auth is IronicAuth.KEYSTONE:
-        ca_files["[keystone] ca_file"] = keystone.ca_file
-        if keystone.scope is Scope.SYSTEM and keystone.project:
-            yield "[keystone] project is for scope = project, and [keystone] scope is system"
-    yield from (f"{name}: there is no file {file}" for name, file in ca_files.items() if file and not _is_file(file))
-
-
 def _tokens(options: KeystoneOptions) -> "Tokens":
     # keystoneauth1 doubles what there is to import: only where it is used.
     from shipyard_api.adapters.keystone.client import KeystoneClient
@@ -202,10 +167,6 @@ def _tokens(options: KeystoneOptions) -> "Tokens":
 def _found(tokens: "Tokens", options: KeystoneOptions) -> str:
     """Return Ironic's address out of Keystone's catalog."""
     return tokens.endpoint("baremetal", interface=options.interface.value, region=options.region)
-
-
-def _is_file(file: str) -> bool:
-    return Path(file).is_file()
 
 
 def _instance_info(setting: str, file: str) -> Mapping[str, Any]:

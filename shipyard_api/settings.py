@@ -13,32 +13,20 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from shipyard_api.adapters.deckhand.options import DeckhandOptions
+from shipyard_api.adapters.drydock.options import DrydockOptions
+from shipyard_api.adapters.encryption.options import EncryptionOptions
 from shipyard_api.adapters.identity.options import IdentityOptions
+from shipyard_api.adapters.ironic.options import IronicOptions
 from shipyard_api.adapters.keystone.options import KeystoneOptions
+from shipyard_api.adapters.kubernetes.options import KubernetesOptions
+from shipyard_api.adapters.maas.options import MaasOptions
 from shipyard_api.adapters.oslo_policy.options import PolicyOptions
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
+from shipyard_api.adapters.promenade.options import PromenadeOptions
+from shipyard_api.setting_types import Count, Secret
 
 DEFAULT_FILE = Path("/etc/shipyard/shipyard.conf")
-
-
-class Secret(str):
-    """A text that does not show itself."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "'***'"
-
-
-class Count(int):
-    """A whole number that may be 0."""
-
-    def __new__(cls, written: str | int) -> "Count":
-        """Read one; raises ValueError."""
-        number = int(written)
-        if number < 0:
-            raise ValueError(f"{number} is below 0")
-        return super().__new__(cls, number)
 
 
 class SettingsError(Exception):
@@ -50,7 +38,7 @@ class SettingsError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Database:
+class DatabaseOptions:
     """``url``: a Postgres, as libpq writes it. ``pool_size``: connections that one process keeps open."""
 
     url: Secret = Secret("")  # noqa: RUF009  # immutable
@@ -58,7 +46,7 @@ class Database:
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class EngineOptions:
     """How turns behave; all times in seconds.
 
     ``settle_seconds``: how long a request to a peer may be on its way before anybody looks what became of it. At least
@@ -83,108 +71,13 @@ class ProvisionerKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Provisioner:
+class ProvisionerOptions:
     """``kind``: who provisions the machines: drydock, maas or ironic; the section of that name says where it is."""
 
     kind: ProvisionerKind = ProvisionerKind.DRYDOCK
 
 
-@dataclass(frozen=True, slots=True)
-class Drydock:
-    """Where Drydock is, and how long to wait for it.
-
-    ``url``: Drydock's base, ending in ``/api/v1.0``.
-    ``token``: sent as X-Auth-Token.
-    ``design_url``: where Drydock fetches a design, with ``{revision}`` in it; at most 128 characters. Empty: from
-    Deckhand, if documents are kept there.
-    ``connect_timeout_seconds``: how long to wait for a connection; at most half of ``engine.settle_seconds``.
-    ``read_timeout_seconds``: how long to wait for an answer; Drydock may need minutes to evaluate a filter.
-    ``nodefilter_pause_seconds``: the pause before a selection that failed is asked again.
-    """
-
-    url: str = ""
-    token: Secret = Secret("")  # noqa: RUF009  # immutable
-    design_url: str = ""
-    connect_timeout_seconds: float = 10.0
-    read_timeout_seconds: float = 300.0
-    nodefilter_pause_seconds: float = 30.0
-
-
-class Erase(Enum):
-    """How MAAS erases disks."""
-
-    QUICK = "quick"
-    SECURE = "secure"
-    FULL = "full"
-
-
-@dataclass(frozen=True, slots=True)
-class Maas:
-    """Where MAAS is, and what is wanted of it. Only used if MAAS provisions the site without a Drydock in between.
-
-    ``url``: the region's API, ending in ``/MAAS/api/2.0``.
-    ``api_key``: the API key of a MAAS user, in three parts as MAAS shows it.
-    ``connect_timeout_seconds``: how long to wait for a connection; at most half of ``engine.settle_seconds``.
-    ``read_timeout_seconds``: how long to wait for an answer; longer than the 90 s for which MAAS repeats a transaction.
-    ``distro_series``: what is deployed, such as jammy; empty leaves it to MAAS.
-    ``hwe_kernel``: the kernel that is deployed; empty leaves it to MAAS.
-    ``user_data_file``: a file with what cloud-init is to do on a deployed machine.
-    ``erase``: how disks are erased when a server is taken down: quick (both ends), secure (by the drive), full (hours).
-    ``release_failed``: whether preparing takes machines whose deployment or release failed before.
-    ``override_failed_testing``: whether preparing takes machines that failed MAAS's hardware tests.
-    ``keep_enlisted``: whether a machine that was taken down stays known to MAAS.
-    """
-
-    url: str = ""
-    api_key: Secret = Secret("")  # noqa: RUF009  # immutable
-    connect_timeout_seconds: float = 10.0
-    read_timeout_seconds: float = 150.0
-    distro_series: str = ""
-    hwe_kernel: str = ""
-    user_data_file: str = ""
-    erase: Erase = Erase.QUICK
-    release_failed: bool = True
-    override_failed_testing: bool = False
-    keep_enlisted: bool = False
-
-
-class IronicAuth(Enum):
-    """How Ironic learns who we are."""
-
-    NONE = "none"
-    BASIC = "basic"
-    KEYSTONE = "keystone"
-
-
-@dataclass(frozen=True, slots=True)
-class Ironic:
-    """Where Ironic is, and what is wanted of it. Only used if Ironic provisions the site.
-
-    ``url``: Ironic's address, with or without ``/v1``; empty: from Keystone's catalog, if ``auth`` is keystone.
-    ``auth``: how we are let in: none (an Ironic with noauth), basic (http_basic), keystone (see its section).
-    ``user``: the name that goes with ``password``; only for basic.
-    ``password``: of that user.
-    ``ca_file``: the authorities that may have signed Ironic's certificate; empty: those that everybody believes.
-    ``connect_timeout_seconds``: how long to wait for a connection; at most half of ``engine.settle_seconds``.
-    ``read_timeout_seconds``: how long to wait for an answer.
-    ``instance_info_file``: a JSON file with the ``instance_info`` of every deployment, such as image and checksum.
-    ``inspect``: whether preparing a node inspects its hardware first.
-    ``remove``: whether a node that was taken down is removed from Ironic.
-    """
-
-    url: str = ""
-    auth: IronicAuth = IronicAuth.NONE
-    user: str = ""
-    password: Secret = Secret("")  # noqa: RUF009  # immutable
-    ca_file: str = ""
-    connect_timeout_seconds: float = 10.0
-    read_timeout_seconds: float = 60.0
-    instance_info_file: str = ""
-    inspect: bool = False
-    remove: bool = False
-
-
-class StoreKind(Enum):
+class DesignStoreKind(Enum):
     """Where documents are kept."""
 
     EMBEDDED = "embedded"
@@ -192,89 +85,13 @@ class StoreKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Designs:
+class DesignStoreOptions:
     """``store``: where documents are kept, embedded (in our own database) or deckhand."""
 
-    store: StoreKind = StoreKind.EMBEDDED
+    store: DesignStoreKind = DesignStoreKind.EMBEDDED
 
 
-@dataclass(frozen=True, slots=True)
-class Deckhand:
-    """Where Deckhand is, if documents are kept there, and how long to wait for it.
-
-    ``url``: Deckhand's base, ending in ``/api/v1.0``.
-    ``token``: sent as X-Auth-Token.
-    ``connect_timeout_seconds``: how long to wait for a connection.
-    ``read_timeout_seconds``: how long to wait for an answer; rendering a site takes seconds, a busy Deckhand minutes.
-    """
-
-    url: str = ""
-    token: Secret = Secret("")  # noqa: RUF009  # immutable
-    connect_timeout_seconds: float = 5.0
-    read_timeout_seconds: float = 300.0
-
-
-@dataclass(frozen=True, slots=True)
-class Promenade:
-    """Where Promenade is; without it nobody is asked what Promenade thinks of a design.
-
-    ``url``: Promenade's base, ending in ``/api/v1.0``.
-    ``token``: sent as X-Auth-Token.
-    ``connect_timeout_seconds``: how long to wait for a connection.
-    ``read_timeout_seconds``: how long to wait for an answer.
-    """
-
-    url: str = ""
-    token: Secret = Secret("")  # noqa: RUF009  # immutable
-    connect_timeout_seconds: float = 5.0
-    read_timeout_seconds: float = 300.0
-
-
-@dataclass(frozen=True, slots=True)
-class Kubernetes:
-    """Where the cluster is that deployed servers join; without it nobody is asked whether they did.
-
-    ``kubeconfig``: a kubeconfig file with a token or a client certificate; or give ``url``, not both.
-    ``context``: which of the file's contexts; empty: its current one.
-    ``url``: the API server's address, such as https://10.0.0.1:6443.
-    ``token``: with ``url``: sent as a bearer token.
-    ``ca_file``: with ``url``: the authorities (PEM) that may vouch for the API server; empty: the well-known ones.
-    ``connect_timeout_seconds``: how long to wait for a connection.
-    ``read_timeout_seconds``: how long to wait for an answer.
-    """
-
-    kubeconfig: str = ""
-    context: str = ""
-    url: str = ""
-    token: Secret = Secret("")  # noqa: RUF009  # immutable
-    ca_file: str = ""
-    connect_timeout_seconds: float = 5.0
-    read_timeout_seconds: float = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Secrets:
-    """What documents with storagePolicy encrypted are encrypted with; `shipyard db new-key` makes a key.
-
-    ``keys``: keys with commas between them. The first encrypts, all of them decrypt.
-    ``keys_file``: the same as a file, one key on each line; read if ``keys`` is empty.
-    """
-
-    keys: Secret = Secret("")  # noqa: RUF009  # immutable
-    keys_file: str = ""
-
-    def all(self) -> tuple[str, ...]:
-        """Return the keys, the newest first; raises SettingsError if the file cannot be read."""
-        text = str(self.keys)
-        if not text and self.keys_file:
-            try:
-                text = Path(self.keys_file).read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                raise SettingsError([f"[secrets] keys_file: {error}"]) from error
-        return tuple(key for part in text.splitlines() for key in map(str.strip, part.split(",")) if key)
-
-
-class Demand(Enum):
+class Severity(Enum):
     """How much it matters that something is missing."""
 
     SKIP = "Skip"
@@ -284,19 +101,19 @@ class Demand(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Validations:
+class ValidationOptions:
     """How much it matters that a design does not say which version it is: Skip, Info, Warning or Error.
 
     ``deployment_version_create``: when documents are loaded.
     ``deployment_version_commit``: when they are committed, and when an action is created.
     """
 
-    deployment_version_create: Demand = Demand.SKIP
-    deployment_version_commit: Demand = Demand.SKIP
+    deployment_version_create: Severity = Severity.SKIP
+    deployment_version_commit: Severity = Severity.SKIP
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentInfo:
+class DocumentInfoOptions:
     """The document that says which version a design is.
 
     ``deployment_version_name``: its name.
@@ -308,7 +125,7 @@ class DocumentInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Api:
+class ApiOptions:
     """What the API takes of one caller.
 
     ``design_bytes``: the largest body of a load.
@@ -324,7 +141,7 @@ class Api:
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class LogOptions:
     """What is told on stdout, a JSON object a line.
 
     ``level``: DEBUG, INFO, WARNING or ERROR.
@@ -339,25 +156,25 @@ class Log:
 class Settings:
     """Everything, by section of the file."""
 
-    database: Database = field(default_factory=Database)
-    engine: Engine = field(default_factory=Engine)
+    database: DatabaseOptions = field(default_factory=DatabaseOptions)
+    engine: EngineOptions = field(default_factory=EngineOptions)
     worker: WorkerOptions = field(default_factory=WorkerOptions)
-    provisioner: Provisioner = field(default_factory=Provisioner)
-    drydock: Drydock = field(default_factory=Drydock)
-    maas: Maas = field(default_factory=Maas)
-    ironic: Ironic = field(default_factory=Ironic)
+    provisioner: ProvisionerOptions = field(default_factory=ProvisionerOptions)
+    drydock: DrydockOptions = field(default_factory=DrydockOptions)
+    maas: MaasOptions = field(default_factory=MaasOptions)
+    ironic: IronicOptions = field(default_factory=IronicOptions)
     keystone: KeystoneOptions = field(default_factory=KeystoneOptions)
     identity: IdentityOptions = field(default_factory=IdentityOptions)
     policy: PolicyOptions = field(default_factory=PolicyOptions)
-    designs: Designs = field(default_factory=Designs)
-    deckhand: Deckhand = field(default_factory=Deckhand)
-    secrets: Secrets = field(default_factory=Secrets)
-    promenade: Promenade = field(default_factory=Promenade)
-    kubernetes: Kubernetes = field(default_factory=Kubernetes)
-    validations: Validations = field(default_factory=Validations)
-    document_info: DocumentInfo = field(default_factory=DocumentInfo)
-    api: Api = field(default_factory=Api)
-    log: Log = field(default_factory=Log)
+    designs: DesignStoreOptions = field(default_factory=DesignStoreOptions)
+    deckhand: DeckhandOptions = field(default_factory=DeckhandOptions)
+    secrets: EncryptionOptions = field(default_factory=EncryptionOptions)
+    promenade: PromenadeOptions = field(default_factory=PromenadeOptions)
+    kubernetes: KubernetesOptions = field(default_factory=KubernetesOptions)
+    validations: ValidationOptions = field(default_factory=ValidationOptions)
+    document_info: DocumentInfoOptions = field(default_factory=DocumentInfoOptions)
+    api: ApiOptions = field(default_factory=ApiOptions)
+    log: LogOptions = field(default_factory=LogOptions)
 
 
 def load(environ: Mapping[str, str]) -> Settings:

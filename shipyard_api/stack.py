@@ -27,7 +27,7 @@ import click
 
 import shipyard_simulators
 from shipyard_api import bootstrap
-from shipyard_api.adapters.sealed.seals import new_key
+from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.settings import load, share_directory
 from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import connect

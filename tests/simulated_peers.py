@@ -23,7 +23,7 @@ from shipyard_api.adapters.ironic.client import IronicClient
 from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
 from shipyard_api.adapters.maas.client import MaasClient
 from shipyard_api.adapters.maas.provisioner import MaasProvisioner
-from shipyard_api.adapters.maas.translate import Options
+from shipyard_api.adapters.maas.translate import MachineOptions
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_simulators.drydock.simulator import Simulator as DrydockSimulator
@@ -227,7 +227,7 @@ class MaasPeer(Peer):
             now=lambda: self.clock.now().timestamp(),
         )
         self._cleanup.callback(client.close)
-        return MaasProvisioner(client, inventory, options=Options(threads=1), now=self.clock.now)
+        return MaasProvisioner(client, inventory, options=MachineOptions(threads=1), now=self.clock.now)
 
     def forget(self) -> None:
         (self._directory / "state").unlink(missing_ok=True)

@@ -13,7 +13,7 @@ from shipyard_api.cli.global_options import GlobalOptions, ca_bundle
 from shipyard_api.cli.output import answers
 from shipyard_api.cli.output.answers import Answer
 from shipyard_api.cli.output.shapes import JsonObject, as_object, as_objects, parse_json
-from shipyard_api.http import HttpClient, Options, hung_up
+from shipyard_api.http import HttpClient, RequestOptions, hung_up
 from shipyard_api.ports.errors import PeerError
 
 if TYPE_CHECKING:
@@ -109,7 +109,9 @@ class Api:
         Raises ApiError if no answer arrived; its text says that the write may have been done.
         """
         key = {"Idempotency-Key": str(uuid.uuid4())}
-        request: Options = {"body": b"", "headers": _YAML | key} if json is None else {"json": json, "headers": key}
+        request: RequestOptions = (
+            {"body": b"", "headers": _YAML | key} if json is None else {"json": json, "headers": key}
+        )
         try:
             result = self._attempt(path, query, request)
             if isinstance(result, ApiError) and not result.sent:
@@ -124,7 +126,7 @@ class Api:
         text = result if isinstance(result, ApiError) else answers.rendered(result, "cli", expected=0, cli=str)[0]
         raise ApiError(f"{text}\n{_PERHAPS}", temporary=True, sent=True)
 
-    def _attempt(self, path: str, query: Query, request: Options) -> Answer | ApiError:
+    def _attempt(self, path: str, query: Query, request: RequestOptions) -> Answer | ApiError:
         try:
             return self._send("POST", path, query, request)
         except ApiError as error:
@@ -153,7 +155,7 @@ class Api:
             if not marker:
                 return
 
-    def _send(self, method: str, path: str, query: Query, request: Options) -> Answer:
+    def _send(self, method: str, path: str, query: Query, request: RequestOptions) -> Answer:
         request["params"] = [*query, ("verbosity", str(self._options.verbosity))]
         began = time.monotonic()
         try:

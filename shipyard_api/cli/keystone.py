@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from shipyard_api.cli.global_options import KeystoneOptions, ca_bundle
-from shipyard_api.http import checked_base, trouble
+from shipyard_api.http import checked_base, describe_failure
 
 if TYPE_CHECKING:
     from keystoneauth1.identity.v3 import Password, Token
@@ -130,5 +130,5 @@ def _errors_of_keystone(url: str) -> Iterator[None]:
 
 
 def _unreachable(error: BaseException, url: str) -> KeystoneError:
-    cause = trouble(error, url, connect=_TIMEOUT, read=_TIMEOUT, verify=ca_bundle())
+    cause = describe_failure(error, url, connect=_TIMEOUT, read=_TIMEOUT, verify=ca_bundle())
     return KeystoneError(f"Keystone: {cause.detail}")

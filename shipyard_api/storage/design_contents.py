@@ -17,7 +17,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from shipyard_api.domain.documents import Document, Identity, canonical
 from shipyard_api.ports.documents import NoSecretKey, SecretsLocked
-from shipyard_api.ports.secrets import BrokenSeal, Seals
+from shipyard_api.ports.encryption import DecryptionFailed, Encryption
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.outages import outages
 
@@ -45,9 +45,9 @@ class DesignContents:
     of secrets are made with it, and those never change.
     """
 
-    def __init__(self, engine: sa.Engine, seals: Seals | None) -> None:
+    def __init__(self, engine: sa.Engine, encryption: Encryption | None) -> None:
         self._engine = engine
-        self._seals = seals
+        self._encryption = encryption
         self._fingerprint_key: bytes | None = None
 
     def hashes(self, documents: Iterable[Document]) -> dict[Identity, str]:
@@ -57,7 +57,7 @@ class DesignContents:
         """
         documents = tuple(documents)
         encrypted = [document for document in documents if document.is_encrypted]
-        if encrypted and self._seals is None:
+        if encrypted and self._encryption is None:
             raise NoSecretKey(encrypted)
         return {document.identity: self._hash(document) for document in documents}
 
@@ -69,19 +69,19 @@ class DesignContents:
 
     def unsealed(self, sealed: bytes, of: str, *, what: str) -> Any:
         """Return what was sealed for that hash; raises SecretsLocked, which calls it ``what``."""
-        if self._seals is None:
+        if self._encryption is None:
             raise SecretsLocked(f"{what} is sealed, and no key is configured")
         try:
-            return _opened(self._seals, sealed, of)
-        except BrokenSeal as error:
+            return _decrypted(self._encryption, sealed, of)
+        except DecryptionFailed as error:
             raise SecretsLocked(f"{what} is sealed, and cannot be opened: {error}") from error
 
     def fingerprint(self, text: bytes) -> str:
         """Return what is shown instead of a secret; raises SecretsLocked and StoreUnavailable."""
-        if self._seals is None:
+        if self._encryption is None:
             return hashlib.sha256(text).hexdigest()
         if self._fingerprint_key is None:
-            self._fingerprint_key = self._stored_key(self._seals)
+            self._fingerprint_key = self._stored_key(self._encryption)
         return hmac.digest(self._fingerprint_key, text, "sha256").hex()
 
     def rotate(self, batch: int) -> Rotation:
@@ -89,7 +89,7 @@ class DesignContents:
 
         What is done is kept, so it may be broken off and repeated, beside a running service and beside itself.
         """
-        if self._seals is None:
+        if self._encryption is None:
             raise NoSecretKey(())
         count = _Count()
         contents, keys = t.document_contents.c, t.store_keys.c
@@ -97,7 +97,9 @@ class DesignContents:
             after: str | None = ""
             while after is not None:
                 with outages(), self._engine.begin() as connection:
-                    after = _reseal(connection, self._seals, column, sealed, after=after, batch=batch, count=count)
+                    after = _reencrypt(
+                        connection, self._encryption, column, sealed, after=after, batch=batch, count=count
+                    )
         return Rotation(count.resealed, count.newest, count.locked, tuple(count.named))
 
     def _hash(self, document: Document) -> str:
@@ -108,18 +110,18 @@ class DesignContents:
         row = {"hash": content, "metadata": json.dumps(document.metadata), "data": None, "sealed": None}
         if not document.is_encrypted:
             return {**row, "data": json.dumps(document.data)}
-        if self._seals is None:
+        if self._encryption is None:
             raise NoSecretKey([document])
-        return {**row, "sealed": _sealed(self._seals, content, document.data)}
+        return {**row, "sealed": _encrypted(self._encryption, content, document.data)}
 
-    def _stored_key(self, seals: Seals) -> bytes:
+    def _stored_key(self, encryption: Encryption) -> bytes:
         """Return the key for fingerprints; whoever needs it first makes it, and all others find that one."""
         keys = t.store_keys.c
         query = sa.select(keys.sealed).where(keys.name == _FINGERPRINTS)
         with outages(), self._engine.begin() as connection:
             found = connection.execute(query).scalar_one_or_none()
             if found is None:
-                made = _sealed(seals, _FINGERPRINTS, secrets.token_hex(32))
+                made = _encrypted(encryption, _FINGERPRINTS, secrets.token_hex(32))
                 connection.execute(
                     insert(t.store_keys).values(name=_FINGERPRINTS, sealed=made).on_conflict_do_nothing()
                 )
@@ -139,9 +141,9 @@ class _Count:
         self.named = []
 
 
-def _reseal(
+def _reencrypt(
     connection: sa.Connection,
-    seals: Seals,
+    encryption: Encryption,
     column: "sa.Column[str]",
     sealed: "sa.Column[bytes]",
     *,
@@ -159,12 +161,12 @@ def _reseal(
         .with_for_update(key_share=True)
     ).all()
     for name, value in rows:
-        if seals.is_newest(value):
+        if encryption.is_newest(value):
             count.newest += 1
             continue
         try:
-            anew = _sealed(seals, name, _opened(seals, value, name))
-        except BrokenSeal:
+            anew = _encrypted(encryption, name, _decrypted(encryption, value, name))
+        except DecryptionFailed:
             count.locked += 1
             if len(count.named) < _NAMED:
                 count.named.append(name)
@@ -174,12 +176,12 @@ def _reseal(
     return rows[-1][0] if rows else None
 
 
-def _sealed(seals: Seals, of: str, data: Any) -> bytes:
-    return seals.seal(json.dumps({"of": of, "data": data}).encode())
+def _encrypted(encryption: Encryption, of: str, data: Any) -> bytes:
+    return encryption.encrypt(json.dumps({"of": of, "data": data}).encode())
 
 
-def _opened(seals: Seals, sealed: bytes, of: str) -> Any:
-    whole = json.loads(seals.open(sealed))
+def _decrypted(encryption: Encryption, sealed: bytes, of: str) -> Any:
+    whole = json.loads(encryption.decrypt(sealed))
     if not isinstance(whole, dict) or whole.get("of") != of:
-        raise BrokenSeal("it was sealed for another place")
+        raise DecryptionFailed("it was sealed for another place")
     return whole["data"]

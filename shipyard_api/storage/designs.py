@@ -38,7 +38,7 @@ from shipyard_api.ports.documents import (
     SecondLayeringPolicy,
     SecretsLocked,
 )
-from shipyard_api.ports.secrets import Seals
+from shipyard_api.ports.encryption import Encryption
 from shipyard_api.storage import design_rows as rows
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.design_contents import DesignContents, Rotation
@@ -57,9 +57,9 @@ class SqlDesigns:
 
     name = "the embedded store"
 
-    def __init__(self, engine: sa.Engine, seals: Seals | None, compile_schema: Compile) -> None:
+    def __init__(self, engine: sa.Engine, encryption: Encryption | None, compile_schema: Compile) -> None:
         self._engine = engine
-        self._contents = DesignContents(engine, seals)
+        self._contents = DesignContents(engine, encryption)
         self._compile_schema = compile_schema
 
     def heads(self) -> Heads:

@@ -10,6 +10,7 @@ from falcon.testing import TestClient
 from jsonschema import Draft202012Validator
 
 from shipyard_api import bootstrap
+from shipyard_api.adapters.drydock.options import DrydockOptions
 from shipyard_api.api.airship import app as app_module
 from shipyard_api.api.http.authentication import Guarded
 from shipyard_api.domain.actions import ActionName, RunState, StepState
@@ -17,7 +18,8 @@ from shipyard_api.domain.documents import BufferMode, Version
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.policy import GUARDS, default_roles
-from shipyard_api.settings import Database, Drydock, Secret, Settings, share_directory
+from shipyard_api.setting_types import Secret
+from shipyard_api.settings import DatabaseOptions, Settings, share_directory
 from tests.conftest import ROOT
 from tests.integration.api import description
 
@@ -37,8 +39,8 @@ def _application(monkeypatch: pytest.MonkeyPatch) -> tuple["falcon.App[Any, Any]
 
     monkeypatch.setattr(app_module, "routes", recorded)
     settings = Settings(
-        database=Database(url=Secret("postgresql://nobody@127.0.0.1:9/none")),
-        drydock=Drydock(url="http://127.0.0.1:9/api/v1.0", design_url="http://127.0.0.1:9/{revision}"),
+        database=DatabaseOptions(url=Secret("postgresql://nobody@127.0.0.1:9/none")),
+        drydock=DrydockOptions(url="http://127.0.0.1:9/api/v1.0", design_url="http://127.0.0.1:9/{revision}"),
     )
     return bootstrap.api(settings), tables[0]
 

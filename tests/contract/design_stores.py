@@ -21,7 +21,7 @@ import sqlalchemy as sa
 
 from shipyard_api.adapters.deckhand.client import DeckhandClient
 from shipyard_api.adapters.deckhand.design_store import DeckhandDesigns
-from shipyard_api.adapters.sealed.seals import FernetSeals, new_key
+from shipyard_api.adapters.encryption.fernet import FernetEncryption, new_key
 from shipyard_api.domain.documents import CONTROL, DOCUMENT, Collection, DataCheck, Document, Revision, SchemaFault
 from shipyard_api.domain.documents.document import with_defaults
 from shipyard_api.ports.documents import DesignStore
@@ -148,7 +148,7 @@ def embedded(request: pytest.FixtureRequest) -> Iterator[Home]:
     """The store in our own database."""
     url = request.getfixturevalue("database_url").replace("postgresql", "postgresql+psycopg2", 1)
     engine = sa.create_engine(url)
-    yield Home(SqlDesigns(engine, FernetSeals([new_key()]), compile_schema))
+    yield Home(SqlDesigns(engine, FernetEncryption([new_key()]), compile_schema))
     engine.dispose()
 
 

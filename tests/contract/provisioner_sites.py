@@ -24,7 +24,7 @@ from shipyard_api.adapters.drydock.client import DrydockClient
 from shipyard_api.adapters.drydock.provisioner import DrydockProvisioner
 from shipyard_api.adapters.maas.client import MaasClient
 from shipyard_api.adapters.maas.provisioner import MaasProvisioner
-from shipyard_api.adapters.maas.translate import Options
+from shipyard_api.adapters.maas.translate import MachineOptions
 from shipyard_api.domain.errors import NotFound
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
@@ -216,14 +216,14 @@ class MaasSite(Site):
         directory: Path,
         *,
         machines: Mapping[str, Mapping[str, Any]] | None = None,
-        options: Options | None = None,
+        options: MachineOptions | None = None,
         **scenario: Any,
     ) -> None:
         """Start a simulator that plays the plot and ``scenario``. ``machines``: what some are from the start."""
         faults = scenario.setdefault("service", [])
         scenario.setdefault("nodes", {}).update({name: self._fates[fate] for name, fate in plot.fates.items()})
         if plot.failing is Operation.VERIFY_SITE:
-            options = Options(distro_series="of-no-image")
+            options = MachineOptions(distro_series="of-no-image")
         if plot.unhealthy:
             faults.append({"method": "GET", "path": "/users/", "action": "error", "status": 503})
         if plot.first_submit:

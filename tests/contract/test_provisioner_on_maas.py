@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shipyard_api.adapters.maas.decisions import Rules
-from shipyard_api.adapters.maas.translate import Options
+from shipyard_api.adapters.maas.translate import MachineOptions
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Refused, Unavailable
@@ -106,7 +106,7 @@ def test_a_later_job_tries_what_failed_in_an_earlier_one(start_maas: StartMaas) 
 
 @pytest.mark.parametrize("overridden", [False, True])
 def test_failed_tests_count_unless_the_operator_says_otherwise(start_maas: StartMaas, overridden: bool) -> None:
-    options = Options(rules=Rules(override_failed_testing=overridden))
+    options = MachineOptions(rules=Rules(override_failed_testing=overridden))
     site = start_maas(nodes={"n1": {"test": "fail"}}, options=options)
     report = site.run(site.work(PREPARE, "n1"))
     assert report.ok == overridden
@@ -144,7 +144,7 @@ def test_a_destroyed_machine_is_erased_and_removed(start_maas: StartMaas) -> Non
 
 
 def test_a_machine_whose_disks_are_kept_is_not_erased(start_maas: StartMaas) -> None:
-    site = start_maas(machines={"n1": {"status": "Deployed"}}, options=Options(rules=Rules(keep_enlisted=True)))
+    site = start_maas(machines={"n1": {"status": "Deployed"}}, options=MachineOptions(rules=Rules(keep_enlisted=True)))
     assert site.run(site.work(DESTROY, "n1", wipe=Wipe.OS_DISK_ONLY)).ok
     assert site.past("n1") == ["Deployed", "Releasing", "Ready"]
 
@@ -213,7 +213,7 @@ def test_an_erasing_that_never_ends_can_be_stopped(start_maas: StartMaas) -> Non
 
 
 def test_a_stopped_job_leaves_alone_what_it_had_not_begun(start_maas: StartMaas) -> None:
-    site = start_maas(nodes={"n*": {"prepare": "never"}}, options=Options(starts=2))
+    site = start_maas(nodes={"n*": {"prepare": "never"}}, options=MachineOptions(starts=2))
     work = site.work(PREPARE, "n1", "n2", "n3", "n4", "n5")
     job = site.provisioner.submit(marker(), work)
     site.provisioner.abort(job, work)
@@ -308,7 +308,7 @@ def test_nodes_that_are_not_enlisted_yet_are_a_warning(start_maas: StartMaas) ->
 
 
 def test_what_is_installed_is_what_the_operator_chose(start_maas: StartMaas) -> None:
-    options = Options(distro_series="noble", user_data="#cloud-config\n", comment="by night")
+    options = MachineOptions(distro_series="noble", user_data="#cloud-config\n", comment="by night")
     site = start_maas(**ready("n1"), options=options)
     assert site.run(site.work(Operation.VERIFY_SITE)).ok
     assert site.run(site.work(DEPLOY, "n1")).ok
@@ -317,6 +317,6 @@ def test_what_is_installed_is_what_the_operator_chose(start_maas: StartMaas) -> 
 
 
 def test_a_setting_that_maas_refuses_fails_every_node_with_its_words(start_maas: StartMaas) -> None:
-    site = start_maas(**ready("n1"), options=Options(hwe_kernel="nonsense"))
+    site = start_maas(**ready("n1"), options=MachineOptions(hwe_kernel="nonsense"))
     report = site.run(site.work(DEPLOY, "n1"))
     assert "nonsense is not available" in report.reasons[NodeName("n1")]

@@ -50,13 +50,13 @@ def test_an_address_names_a_cluster() -> None:
 
 def test_all_that_contradicts_itself_is_said_at_once(file: str) -> None:
     assert faults(kubeconfig=file, url="https://127.0.0.1:1", ca_file="/none") == [
-        "[kubernetes] kubeconfig and url: both say where the cluster is; give one of them",
+        "[kubernetes] kubeconfig and url: both name a cluster; give one of them",
         "[kubernetes] ca_file: there is no file /none",
     ]
     assert faults(token="s3cret", ca_file=file, context="one") == [
-        "[kubernetes] context: is one of a kubeconfig; give kubeconfig, too",
-        "[kubernetes] token: belongs to url, which is not given",
-        "[kubernetes] ca_file: belongs to url, which is not given",
+        "[kubernetes] context: needs a kubeconfig; set kubeconfig as well",
+        "[kubernetes] token: needs url, which is not set",
+        "[kubernetes] ca_file: needs url, which is not set",
     ]
     assert faults(kubeconfig="/none") == ["[kubernetes] kubeconfig: there is no file /none"]
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shipyard_api import request_context
-from shipyard_api.http import HttpClient, Options, Params, Response, retry_after, segment
+from shipyard_api.http import HttpClient, Params, RequestOptions, Response, retry_after, segment
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.yaml_stream import Limits, YamlFault, read_documents, write_documents
 
@@ -165,7 +165,7 @@ class DeckhandClient:
     def _send(self, method: str, path: str, *, params: Params = (), body: bytes | None = None) -> Response:
         """Return the answer to a request, sent a second time only if the first was turned away for its token."""
         headers = request_context.headers()
-        options: Options = {"params": params, "headers": headers, "marker": request_context.marker()}
+        options: RequestOptions = {"params": params, "headers": headers, "marker": request_context.marker()}
         if body is not None:
             headers["Content-Type"] = MEDIA_TYPE
             options["body"] = body

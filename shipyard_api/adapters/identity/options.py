@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Self
+
+from shipyard_api.setting_types import Seconds
 
 
 class IdentityKind(Enum):
@@ -11,17 +12,6 @@ class IdentityKind(Enum):
     TOKEN = "token"  # noqa: S105  # a word of the settings
     KEYSTONE = "keystone"
     NONE = "none"
-
-
-class Seconds(float):
-    """A time that may be 0."""
-
-    def __new__(cls, written: str | float) -> Self:
-        """Read one; raises ValueError."""
-        seconds = float(written)
-        if not 0 <= seconds < float("inf"):
-            raise ValueError(f"{seconds} is not a time")
-        return super().__new__(cls, seconds)
 
 
 @dataclass(frozen=True, slots=True)

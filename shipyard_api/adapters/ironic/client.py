@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Unpack
 from urllib.parse import parse_qsl, urlsplit
 
-from shipyard_api.http import Headers, HttpClient, Options, Params, Response, retry_after, segment
+from shipyard_api.http import Headers, HttpClient, Params, RequestOptions, Response, retry_after, segment
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.scrubbing import Scrubber
 
@@ -200,7 +200,7 @@ class IronicClient:
             raise _fault(answer)
         return answer
 
-    def _proved(self, method: str, path: str, **options: Unpack[Options]) -> Response:
+    def _proved(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Response:
         """Return the answer, to a new token if the first one was turned down."""
         answer = self._peer().send(method, path, **options)
         if answer.status == 401 and self._renew_token:

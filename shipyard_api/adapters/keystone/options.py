@@ -1,7 +1,9 @@
 """Whose tokens are asked for, and where."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 
 
 class Scope(Enum):
@@ -58,3 +60,20 @@ class KeystoneOptions:
         if self.scope is Scope.PROJECT:
             wanted = f"project {self.project} of domain {self.project_domain}"
         return f"user {self.user} of domain {self.user_domain} for {wanted}"
+
+    def required(self) -> dict[str, str]:
+        """Return the settings that must not be empty, by name."""
+        project = {"[keystone] project": self.project} if self.scope is Scope.PROJECT else {}
+        return {
+            "[keystone] auth_url": self.auth_url,
+            "[keystone] user": self.user,
+            "[keystone] password": self.password,
+            **project,
+        }
+
+    def faults(self) -> Iterator[str]:
+        """Yield the settings that contradict each other, and files that do not exist."""
+        if self.scope is Scope.SYSTEM and self.project:
+            yield "[keystone] project is for scope = project, and [keystone] scope is system"
+        if self.ca_file and not Path(self.ca_file).is_file():
+            yield f"[keystone] ca_file: there is no file {self.ca_file}"

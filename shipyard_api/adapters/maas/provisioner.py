@@ -31,7 +31,7 @@ from .client import SYSTEM, JsonObject, MaasClient
 from .decisions import Kind, Owner, holds_nothing_to_release
 from .marks import Record
 from .rounds import ERASES_ALWAYS, Look, Round, erases_always
-from .translate import Options
+from .translate import MachineOptions
 
 MOST_EVENTS = 20  # failed nodes whose events are asked for at the end of a job
 MOST_TROUBLES = 3  # troubles told in the message of a running job
@@ -67,13 +67,13 @@ class MaasProvisioner:
         client: MaasClient,
         inventory: Callable[[int], Inventory],
         *,
-        options: Options | None = None,
+        options: MachineOptions | None = None,
         now: Callable[[], datetime] = _utc_now,
     ) -> None:
         """``inventory`` returns the machines of a revision of the design; it may raise ShipyardError or PeerError."""
         self._client = client
         self._inventory = inventory
-        self._options = options or Options()
+        self._options = options or MachineOptions()
         self._now = now
         self._known_user = ""
 

@@ -31,7 +31,7 @@ from .decisions import (
     fail,
 )
 from .marks import mark
-from .translate import Options, by_hostname, hostname, read_machine, request
+from .translate import MachineOptions, by_hostname, hostname, read_machine, request
 
 # Seconds for which a listing is good enough to begin something on: longer than the slowest listing takes to arrive,
 # shorter than a machine takes to be released and deployed again.
@@ -61,7 +61,7 @@ class Round:
     """
 
     client: MaasClient
-    options: Options
+    options: MachineOptions
     user: str
     job: JobId
     work: Work

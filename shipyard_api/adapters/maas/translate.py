@@ -5,7 +5,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
 from shipyard_api.domain.documents.machines import BAREMETAL_NODE
@@ -16,6 +15,7 @@ from shipyard_api.ports.provisioner import Marker, NodeCondition, Operation, Wor
 
 from .client import SYSTEM, Fields, JsonObject
 from .decisions import Machine, Rules, Verb
+from .options import Erase
 
 MOST_NAMED = 10  # nodes in one finding
 
@@ -39,14 +39,6 @@ _OPERATIONS: Mapping[Verb, str] = {
 }
 
 
-class Erase(Enum):
-    """How MAAS erases disks: the first and last 2 MiB; the drive's own way, else quick; every byte, taking hours."""
-
-    QUICK = "quick"
-    SECURE = "secure"
-    FULL = "full"
-
-
 _ERASE: Mapping[Erase, tuple[str, ...]] = {
     Erase.QUICK: ("erase", "quick_erase"),
     Erase.SECURE: ("erase", "secure_erase", "quick_erase"),
@@ -55,7 +47,7 @@ _ERASE: Mapping[Erase, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class MachineOptions:
     """What an operator decides for a MAAS. Empty texts leave the choice to MAAS.
 
     ``user_data`` is cloud-init's text as it is; ``comment`` is what MAAS notes beside everything done. ``threads``:
@@ -78,7 +70,7 @@ class Options:
 # Requests.
 
 
-def request(verb: Verb, marker: str, options: Options) -> tuple[str, Fields]:
+def request(verb: Verb, marker: str, options: MachineOptions) -> tuple[str, Fields]:
     """Return MAAS's operation for the verb and its form, which is never empty."""
     fields = [("comment", options.comment or f"Shipyard job {marker}")]
     if verb is Verb.ERASE:

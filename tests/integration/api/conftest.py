@@ -11,11 +11,14 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api import bootstrap
+from shipyard_api.adapters.drydock.options import DrydockOptions
+from shipyard_api.adapters.encryption.fernet import FernetEncryption, new_key
+from shipyard_api.adapters.encryption.options import EncryptionOptions
 from shipyard_api.adapters.identity.options import IdentityOptions, Seconds
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
-from shipyard_api.adapters.sealed.seals import FernetSeals, new_key
-from shipyard_api.settings import Api, Count, Database, Drydock, Secret, Secrets, Settings
+from shipyard_api.setting_types import Count, Secret
+from shipyard_api.settings import ApiOptions, DatabaseOptions, Settings
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from shipyard_api.usecases.tokens.manage import ApiTokens
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 KEY = new_key()
 UNCACHED = IdentityOptions(token_cache_seconds=Seconds(0))
 NO_FAULT = Answer(200, {"kind": "Status", "status": "Success", "details": {"errorCount": 0, "messageList": []}})
-# As Drydock lists what MAAS knows, in no order.
+# As DrydockOptions lists what MAAS knows, in no order.
 MACHINES = [
     {"hostname": "n2", "memory": 8192, "status_name": "Failed deployment", "power_state": "off", "boot_ip": None},
     {"hostname": "n1", "memory": 8192, "status_name": "Deployed", "power_state": "on", "boot_ip": "172.30.1.11"},
@@ -40,21 +43,21 @@ MACHINES = [
 
 
 # No test writes so seldom; those of the limit have their own.
-API = Api(design_bytes=4_000_000, json_bytes=100_000, writes_per_minute=Count(0))
+API = ApiOptions(design_bytes=4_000_000, json_bytes=100_000, writes_per_minute=Count(0))
 
 
 def settings(url: str, drydock: str = "http://127.0.0.1:9/api/v1.0", **sections: Any) -> Settings:
-    """Settings of an API on that database, with a Drydock that is only asked about designs."""
+    """Settings of an API on that database, with a DrydockOptions that is only asked about designs."""
     return Settings(
-        database=Database(url=Secret(url)),
-        drydock=Drydock(url=drydock, design_url="http://127.0.0.1:9/{revision}", connect_timeout_seconds=1),
-        **{"secrets": Secrets(keys=Secret(KEY)), "identity": UNCACHED, "api": API, **sections},
+        database=DatabaseOptions(url=Secret(url)),
+        drydock=DrydockOptions(url=drydock, design_url="http://127.0.0.1:9/{revision}", connect_timeout_seconds=1),
+        **{"secrets": EncryptionOptions(keys=Secret(KEY)), "identity": UNCACHED, "api": API, **sections},
     )
 
 
 @pytest.fixture(scope="session")
 def drydock() -> Iterator[Peer]:
-    """A Drydock that has nothing to say about any design, unless a test tells it to."""
+    """A DrydockOptions that has nothing to say about any design, unless a test tells it to."""
     with running() as peer:
         yield peer
 
@@ -97,5 +100,5 @@ def new_site(app: "falcon.App[Any, Any]", store: SqlStore, engine: sa.Engine, dr
     tokens = ApiTokens(store)
     roles = (("ann", "admin"), ("vic", "viewer"), ("drydock", "peer"))
     callers = [Caller(app, tokens.create(name, role)[1]) for name, role in roles]
-    designs = SqlDesigns(engine, FernetSeals([KEY]), DataSchemas())
+    designs = SqlDesigns(engine, FernetEncryption([KEY]), DataSchemas())
     return Site(*callers, Caller(app, None), store, designs, drydock)

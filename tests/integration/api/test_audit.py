@@ -13,7 +13,8 @@ import sqlalchemy as sa
 from falcon.testing import TestClient
 
 from shipyard_api import bootstrap, logs
-from shipyard_api.settings import Api, Count
+from shipyard_api.setting_types import Count
+from shipyard_api.settings import ApiOptions
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.unit_of_work import SqlStore
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs
@@ -150,7 +151,7 @@ def test_a_refused_body_and_a_refused_hurry(
     shared_url: str, store: SqlStore, engine: sa.Engine, drydock: Peer, audit: Lines
 ) -> None:
     empty(engine)
-    api = Api(json_bytes=10, writes_per_minute=Count(1), writes_burst=1)
+    api = ApiOptions(json_bytes=10, writes_per_minute=Count(1), writes_burst=1)
     site = new_site(bootstrap.api(settings(shared_url, drydock.url, api=api)), store, engine, drydock)
 
     site.admin.post("/actions", b" " * 11, JSON)

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from falcon.testing import Result
 
 from shipyard_api import bootstrap
+from shipyard_api.adapters.promenade.options import PromenadeOptions
 from shipyard_api.domain.actions import ActionName, StepId
-from shipyard_api.settings import Promenade
 from shipyard_api.storage.unit_of_work import SqlStore
 from tests.factories import document, group_entry, layering_policy, node_document, strategy_document
 from tests.integration.api.conftest import NO_FAULT, new_site, settings
@@ -401,7 +401,7 @@ def test_promenade_is_asked_at_the_commit_and_by_the_actions_where_it_is_set(
     refusal = {"details": {"messageList": [{"message": "no etcd in it", "error": True, "name": "P1"}]}}
     with running() as promenade:
         promenade.on("POST /validatedesign", Answer(400, refusal))
-        own = settings(shared_url, drydock.url, promenade=Promenade(url=promenade.url))
+        own = settings(shared_url, drydock.url, promenade=PromenadeOptions(url=promenade.url))
         empty(engine)
         site = new_site(bootstrap.api(own), store, engine, drydock)
         site.admin.load("design", *small_design())

@@ -1,4 +1,4 @@
-"""A Deckhand that keeps the documents, and fails: what callers are told, wherever it is asked."""
+"""A DeckhandOptions that keeps the documents, and fails: what callers are told, wherever it is asked."""
 
 from collections.abc import Callable, Iterator
 
@@ -7,7 +7,9 @@ import pytest
 from falcon.testing import Result
 
 from shipyard_api import bootstrap
-from shipyard_api.settings import Deckhand, Designs, Secret, StoreKind
+from shipyard_api.adapters.deckhand.options import DeckhandOptions
+from shipyard_api.setting_types import Secret
+from shipyard_api.settings import DesignStoreKind, DesignStoreOptions
 from shipyard_api.storage.unit_of_work import SqlStore
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.factories import document
@@ -37,8 +39,8 @@ def deckhand() -> Iterator[Peer]:
 
 @pytest.fixture(scope="module")
 def caller(shared_url: str, store: SqlStore, deckhand: Peer) -> Caller:
-    own = Deckhand(url=deckhand.url, token=Secret("t"), connect_timeout_seconds=1)
-    app = bootstrap.api(settings(shared_url, designs=Designs(store=StoreKind.DECKHAND), deckhand=own))
+    own = DeckhandOptions(url=deckhand.url, token=Secret("t"), connect_timeout_seconds=1)
+    app = bootstrap.api(settings(shared_url, designs=DesignStoreOptions(store=DesignStoreKind.DECKHAND), deckhand=own))
     return Caller(app, ApiTokens(store).create("ann-with-deckhand", "admin")[1])
 
 
@@ -133,7 +135,7 @@ def test_a_load_that_it_forbids_is_told_as_it_says_it(caller: Caller, deckhand: 
 
 
 def committed(deckhand: Peer) -> None:
-    """Let Deckhand have one revision, which is committed."""
+    """Let DeckhandOptions have one revision, which is committed."""
     revision = {"id": 1, "createdAt": "2026-11-21T01:23:55.638118"}
     deckhand.on(
         "GET /revisions", single({"count": 1, "results": [{**revision, "buckets": ["design"], "tags": ["committed"]}]})
@@ -142,5 +144,5 @@ def committed(deckhand: Peer) -> None:
 
 
 def stored() -> dict[str, object]:
-    """A document as Deckhand lists it."""
+    """A document as DeckhandOptions lists it."""
     return {**document("a/B/v1", "x", {}), "id": 1, "status": {"bucket": "design", "revision": 1}}

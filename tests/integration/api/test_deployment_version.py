@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api import bootstrap
-from shipyard_api.settings import Demand, DocumentInfo, Validations
+from shipyard_api.settings import DocumentInfoOptions, Severity, ValidationOptions
 from shipyard_api.storage.unit_of_work import SqlStore
 from tests.factories import document
 from tests.integration.api.conftest import new_site, settings
@@ -34,9 +34,9 @@ def site_with(shared_url: str, store: SqlStore, engine: sa.Engine, drydock: Peer
     return make
 
 
-@pytest.mark.parametrize("demand", [Demand.INFO, Demand.WARNING])
-def test_a_load_without_a_version_is_told(site_with: Sites, demand: Demand) -> None:
-    site = site_with(validations=Validations(deployment_version_create=demand))
+@pytest.mark.parametrize("demand", [Severity.INFO, Severity.WARNING])
+def test_a_load_without_a_version_is_told(site_with: Sites, demand: Severity) -> None:
+    site = site_with(validations=ValidationOptions(deployment_version_create=demand))
 
     answer = site.admin.load("design", *small_design())
 
@@ -49,7 +49,7 @@ def test_a_load_without_a_version_is_told(site_with: Sites, demand: Demand) -> N
 
 
 def test_a_load_without_a_version_can_be_refused(site_with: Sites) -> None:
-    site = site_with(validations=Validations(deployment_version_create=Demand.ERROR))
+    site = site_with(validations=ValidationOptions(deployment_version_create=Severity.ERROR))
 
     answer = site.admin.load("design", *small_design())
 
@@ -64,29 +64,29 @@ def test_a_load_without_a_version_can_be_refused(site_with: Sites) -> None:
     assert messages(site.admin.post("/configdocs/design", empty_collection="true", buffermode="replace")) == []
 
 
-@pytest.mark.parametrize("demand", list(Demand))
-def test_a_commit_without_a_version(site_with: Sites, demand: Demand) -> None:
-    site = site_with(validations=Validations(deployment_version_commit=demand))
+@pytest.mark.parametrize("demand", list(Severity))
+def test_a_commit_without_a_version(site_with: Sites, demand: Severity) -> None:
+    site = site_with(validations=ValidationOptions(deployment_version_commit=demand))
     site.admin.load("design", *small_design())
 
     answer = site.admin.commit()
 
     words = {
-        Demand.ERROR: "Missing required document pegleg/DeploymentData/v1",
-        Demand.WARNING: "Missing recommended document pegleg/DeploymentData/v1",
-        Demand.INFO: "Optional document pegleg/DeploymentData/v1 not found",
+        Severity.ERROR: "Missing required document pegleg/DeploymentData/v1",
+        Severity.WARNING: "Missing recommended document pegleg/DeploymentData/v1",
+        Severity.INFO: "Optional document pegleg/DeploymentData/v1 not found",
     }
     found = [(one["message"], one["level"]) for one in messages(answer) if one["name"] == "DocumentNotFoundError"]
     assert found == ([(words[demand], demand.value)] if demand in words else [])
-    assert answer.status == (falcon.HTTP_400 if demand is Demand.ERROR else falcon.HTTP_200)
+    assert answer.status == (falcon.HTTP_400 if demand is Severity.ERROR else falcon.HTTP_200)
 
 
 def test_only_an_error_keeps_an_action_from_being_created(site_with: Sites) -> None:
-    warned = site_with(validations=Validations(deployment_version_commit=Demand.WARNING))
+    warned = site_with(validations=ValidationOptions(deployment_version_commit=Severity.WARNING))
     warned.commit(*small_design())
     assert warned.admin.act().status == falcon.HTTP_201
 
-    refused = site_with(validations=Validations(deployment_version_commit=Demand.ERROR))
+    refused = site_with(validations=ValidationOptions(deployment_version_commit=Severity.ERROR))
     refused.admin.load("design", *small_design())
     refused.admin.commit(force="true")
     answer = refused.admin.act()
@@ -94,8 +94,8 @@ def test_only_an_error_keeps_an_action_from_being_created(site_with: Sites) -> N
 
 
 def test_the_document_can_have_another_name(site_with: Sites) -> None:
-    info = DocumentInfo(deployment_version_name="release", deployment_version_schema="mine/Release/v1")
-    site = site_with(validations=Validations(Demand.ERROR, Demand.ERROR), document_info=info)
+    info = DocumentInfoOptions(deployment_version_name="release", deployment_version_schema="mine/Release/v1")
+    site = site_with(validations=ValidationOptions(Severity.ERROR, Severity.ERROR), document_info=info)
 
     assert site.admin.load("design", *small_design(), VERSION).status == falcon.HTTP_400
     site.commit(*small_design(), document("mine/Release/v1", "release", {}))

@@ -11,6 +11,7 @@ import requests
 import sqlalchemy as sa
 
 from shipyard_api import bootstrap
+from shipyard_api.adapters.maas.options import MaasOptions
 from shipyard_api.adapters.oslo_policy.options import PolicyOptions
 from shipyard_api.domain.actions import ActionId, StepId, StepState
 from shipyard_api.domain.facts.fact import Fact
@@ -25,7 +26,8 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.notes import note_id
 from shipyard_api.domain.strategy import GroupName
 from shipyard_api.ports.provisioner import JobReport, JobState
-from shipyard_api.settings import Maas, Provisioner, ProvisionerKind, Secret
+from shipyard_api.setting_types import Secret
+from shipyard_api.settings import ProvisionerKind, ProvisionerOptions
 from shipyard_api.storage import tables as t
 from shipyard_simulators.drydock.simulator import Simulator
 from shipyard_simulators.scenario import parse_scenario
@@ -451,8 +453,8 @@ def test_where_the_provisioner_shows_nothing_no_note_leads_anywhere(site: Site, 
     note = leading_on(site, action, "job-2")["note_id"]
     maas = settings(
         shared_url,
-        provisioner=Provisioner(kind=ProvisionerKind.MAAS),
-        maas=Maas(url="http://127.0.0.1:9/MAAS", api_key=Secret("a:b:c"), connect_timeout_seconds=1),
+        provisioner=ProvisionerOptions(kind=ProvisionerKind.MAAS),
+        maas=MaasOptions(url="http://127.0.0.1:9/MAAS", api_key=Secret("a:b:c"), connect_timeout_seconds=1),
     )
     caller = Caller(bootstrap.api(maas), token_of(site.viewer))
 

@@ -9,8 +9,10 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api import bootstrap
+from shipyard_api.adapters.deckhand.options import DeckhandOptions
+from shipyard_api.adapters.promenade.options import PromenadeOptions
 from shipyard_api.domain.actions import ActionId
-from shipyard_api.settings import Deckhand, Designs, Promenade, StoreKind
+from shipyard_api.settings import DesignStoreKind, DesignStoreOptions
 from shipyard_api.storage.unit_of_work import SqlStore
 from tests.integration.api.conftest import NO_FAULT, new_site, settings
 from tests.integration.api.test_secrets import Everything
@@ -101,7 +103,7 @@ def test_all_who_judge_a_design_are_told_whose_commit_it_is(
 ) -> None:
     empty(engine)
     peer.on("POST /validatedesign", NO_FAULT)
-    app = bootstrap.api(settings(shared_url, drydock.url, promenade=Promenade(url=peer.url)))
+    app = bootstrap.api(settings(shared_url, drydock.url, promenade=PromenadeOptions(url=peer.url)))
     site = new_site(app, store, engine, drydock)
     site.admin.load("design", *small_design())
 
@@ -118,7 +120,10 @@ def test_deckhand_is_told_who_reads_and_who_loads(
     peer.on("GET /revisions", Answer(200, "count: 0\nresults: []\n"))
     peer.on("PUT /buckets/design/documents", Answer(503))
     chosen = settings(
-        shared_url, drydock.url, designs=Designs(store=StoreKind.DECKHAND), deckhand=Deckhand(url=peer.url)
+        shared_url,
+        drydock.url,
+        designs=DesignStoreOptions(store=DesignStoreKind.DECKHAND),
+        deckhand=DeckhandOptions(url=peer.url),
     )
     site = new_site(bootstrap.api(chosen), store, engine, drydock)
 

@@ -1,4 +1,4 @@
-"""A Drydock that quotes what it was sent: no viewer reads a secret of ours, at a commit or in an action."""
+"""A DrydockOptions that quotes what it was sent: no viewer reads a secret of ours, at a commit or in an action."""
 
 import logging
 from collections.abc import Iterator
@@ -10,8 +10,10 @@ import sqlalchemy as sa
 from falcon.testing import Result
 
 from shipyard_api import bootstrap
+from shipyard_api.adapters.drydock.options import DrydockOptions
 from shipyard_api.domain.actions import ActionId
-from shipyard_api.settings import Drydock, Secret, Settings
+from shipyard_api.setting_types import Secret
+from shipyard_api.settings import Settings
 from shipyard_api.storage.unit_of_work import SqlStore
 from tests.integration.api import canaries
 from tests.integration.api.conftest import new_site, settings
@@ -60,7 +62,7 @@ class Quoting:
 @pytest.fixture
 def quoting(shared_url: str, store: SqlStore, engine: sa.Engine, drydock: Peer) -> Iterator[Quoting]:
     empty(engine)
-    own = Drydock(url=drydock.url, token=Secret(TOKEN), design_url=DESIGN_URL, connect_timeout_seconds=1)
+    own = DrydockOptions(url=drydock.url, token=Secret(TOKEN), design_url=DESIGN_URL, connect_timeout_seconds=1)
     chosen = replace(settings(shared_url), drydock=own)
     site = new_site(bootstrap.api(chosen), store, engine, drydock)
     drydock.on("GET /health", Answer(200))

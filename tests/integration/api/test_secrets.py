@@ -10,9 +10,10 @@ import sqlalchemy as sa
 from falcon.testing import Result
 
 from shipyard_api import bootstrap
-from shipyard_api.adapters.sealed.seals import new_key
+from shipyard_api.adapters.encryption.fernet import new_key
+from shipyard_api.adapters.encryption.options import EncryptionOptions
 from shipyard_api.logs import JsonLines
-from shipyard_api.settings import Secret, Secrets
+from shipyard_api.setting_types import Secret
 from shipyard_api.storage.unit_of_work import SqlStore
 from tests.factories import document
 from tests.integration.api import canaries
@@ -136,7 +137,7 @@ def test_a_body_that_is_refused_is_not_quoted(site: Site, engine: sa.Engine, log
 @pytest.fixture
 def keyless(shared_url: str, store: SqlStore, engine: sa.Engine, drydock: Peer) -> Site:
     empty(engine)
-    app = bootstrap.api(settings(shared_url, drydock.url, secrets=Secrets()))
+    app = bootstrap.api(settings(shared_url, drydock.url, secrets=EncryptionOptions()))
     return new_site(app, store, engine, drydock)
 
 
@@ -161,7 +162,7 @@ def test_without_the_right_key_secrets_stay_closed_and_the_rest_is_served(
     site: Site, shared_url: str, store: SqlStore, engine: sa.Engine, drydock: Peer
 ) -> None:
     site.admin.load("design", *canaries.design())
-    app = bootstrap.api(settings(shared_url, drydock.url, secrets=Secrets(keys=Secret(new_key()))))
+    app = bootstrap.api(settings(shared_url, drydock.url, secrets=EncryptionOptions(keys=Secret(new_key()))))
     locked = new_site(app, store, engine, drydock)
     drydock.on("POST /validatedesign", NO_FAULT)
 

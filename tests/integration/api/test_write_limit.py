@@ -8,7 +8,8 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api import bootstrap
-from shipyard_api.settings import Api, Count, SettingsError, load
+from shipyard_api.setting_types import Count
+from shipyard_api.settings import ApiOptions, SettingsError, load
 from shipyard_api.storage.unit_of_work import SqlStore
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.integration.api import description
@@ -27,7 +28,7 @@ def limited(
     url: str, store: SqlStore, engine: sa.Engine, drydock: Peer, *, per_minute: int, burst: int
 ) -> Iterator[Site]:
     empty(engine)
-    api = Api(writes_per_minute=Count(per_minute), writes_burst=burst)
+    api = ApiOptions(writes_per_minute=Count(per_minute), writes_burst=burst)
     yield new_site(bootstrap.api(settings(url, drydock.url, api=api)), store, engine, drydock)
 
 
@@ -82,7 +83,7 @@ def test_two_tokens_of_one_name_are_two_callers(site: Site) -> None:
 
 
 def test_all_processes_count_together(site: Site, shared_url: str, drydock: Peer) -> None:
-    api = Api(writes_per_minute=Count(1), writes_burst=2)
+    api = ApiOptions(writes_per_minute=Count(1), writes_burst=2)
     _, secret = ApiTokens(site.store).create("bob", "admin")
     apps = (site.admin.client.app, bootstrap.api(settings(shared_url, drydock.url, api=api)))
     here, there = (Caller(app, secret) for app in apps)

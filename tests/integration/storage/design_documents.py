@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shipyard_api.adapters.sealed.seals import FernetSeals
+from shipyard_api.adapters.encryption.fernet import FernetEncryption
 from shipyard_api.domain.documents import CONTROL, DOCUMENT, LAYERING_POLICY, Collection, Document, SchemaFault
 from shipyard_api.domain.documents.document import with_defaults
 
@@ -12,9 +12,9 @@ A, B, C = Collection("a"), Collection("b"), Collection("c")
 KEYS = tuple(f"{letter * 42}A=" for letter in "KLM")
 
 
-def seals(*keys: str) -> FernetSeals:
-    """Seals with these keys, newest first."""
-    return FernetSeals(keys or KEYS[:1])
+def encryption(*keys: str) -> FernetEncryption:
+    """Encryption with these keys, newest first."""
+    return FernetEncryption(keys or KEYS[:1])
 
 
 def doc(name: str, data: Any = "x", schema: str = "a/B/v1", layer: str = "site", **metadata: Any) -> Document:

@@ -23,7 +23,7 @@ from shipyard_api.ports.documents import (
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import connect
-from tests.integration.storage.design_documents import A, B, C, anything_goes, doc, policy, seals, secret
+from tests.integration.storage.design_documents import A, B, C, anything_goes, doc, encryption, policy, secret
 from tests.integration.storage.rows import counts, empty
 
 EMPTY = Revision(0)
@@ -33,7 +33,7 @@ UNKNOWN = [7, -1, 2**31 - 1, 2**31, 2**63, 10**30]
 
 @pytest.fixture
 def designs(engine: sa.Engine) -> SqlDesigns:
-    return SqlDesigns(engine, seals(), anything_goes)
+    return SqlDesigns(engine, encryption(), anything_goes)
 
 
 def put(
@@ -632,7 +632,7 @@ def test_the_newest_of_a_tag_is_looked_up_whatever_the_history(designs: SqlDesig
 
 
 def test_a_database_out_of_reach_is_an_outage() -> None:
-    designs = SqlDesigns(connect("postgresql://me@127.0.0.1:1/x", pool_size=1), seals(), anything_goes)
+    designs = SqlDesigns(connect("postgresql://me@127.0.0.1:1/x", pool_size=1), encryption(), anything_goes)
     one = Revision(1)
     calls: list[Callable[[], object]] = [
         designs.heads,
@@ -741,7 +741,7 @@ changes = st.lists(
 @given(changes)
 def test_whatever_is_put_and_rolled_back_the_rules_hold(engine: sa.Engine, changes: list[tuple[Any, ...]]) -> None:
     empty(engine)
-    designs, model = SqlDesigns(engine, seals(), anything_goes), Model()
+    designs, model = SqlDesigns(engine, encryption(), anything_goes), Model()
     for what, *how in changes:
         head = len(model.states) - 1
         if what == "rollback":

@@ -15,11 +15,11 @@ import sqlalchemy as sa
 
 from shipyard_api.domain.documents import Change, Document, Revision, canonical
 from shipyard_api.ports.documents import DocumentElsewhere, NoSecretKey, Overtaken, SecretsLocked
-from shipyard_api.ports.secrets import Seals
+from shipyard_api.ports.encryption import Encryption
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.design_contents import Rotation
 from shipyard_api.storage.designs import SqlDesigns
-from tests.integration.storage.design_documents import KEYS, A, B, anything_goes, doc, policy, seals, secret
+from tests.integration.storage.design_documents import KEYS, A, B, anything_goes, doc, encryption, policy, secret
 from tests.integration.storage.rows import counts
 
 EMPTY, ONE = Revision(0), Revision(1)
@@ -36,7 +36,7 @@ FIRST, SECOND, THIRD = KEYS
 
 def store(engine: sa.Engine, *keys: str) -> SqlDesigns:
     """The store as a process with these keys opens it, newest first; without any, secrets stay shut."""
-    return SqlDesigns(engine, seals(*keys) if keys else None, anything_goes)
+    return SqlDesigns(engine, encryption(*keys) if keys else None, anything_goes)
 
 
 def everything(engine: sa.Engine) -> list[bytes]:
@@ -235,7 +235,7 @@ def test_neither_are_those_that_come_from_elsewhere(engine: sa.Engine) -> None:
         (key,) = connection.execute(sa.select(t.store_keys.c.sealed)).scalars()
     foreign = [b"{}", b"[]", b'"x"', b"1", b'{"of": "x", "data": 1}', b'{"data": 1}']
 
-    for sealed in [key, *(seals(FIRST).seal(text) for text in foreign)]:
+    for sealed in [key, *(encryption(FIRST).encrypt(text) for text in foreign)]:
         replace_sealed(engine, content, sealed=sealed)
         with pytest.raises(SecretsLocked):
             designs.documents(ONE)
@@ -313,19 +313,19 @@ def test_with_a_key_more_old_and_new_secrets_stand_side_by_side(engine: sa.Engin
 
 @dataclass
 class BreaksDown:
-    """Seals that give out after so many."""
+    """Encryption that breaks after a number of calls."""
 
-    inner: Seals
+    inner: Encryption
     left: int
 
-    def seal(self, clear: bytes) -> bytes:
+    def encrypt(self, clear: bytes) -> bytes:
         if self.left == 0:
             raise KeyboardInterrupt
         self.left -= 1
-        return self.inner.seal(clear)
+        return self.inner.encrypt(clear)
 
-    def open(self, sealed: bytes) -> bytes:
-        return self.inner.open(sealed)
+    def decrypt(self, sealed: bytes) -> bytes:
+        return self.inner.decrypt(sealed)
 
     def is_newest(self, sealed: bytes) -> bool:
         return self.inner.is_newest(sealed)
@@ -336,7 +336,7 @@ def test_a_change_of_keys_that_is_broken_off_goes_on_where_it_was(engine: sa.Eng
     """The store's key comes first, then two contents at a time."""
     store(engine, FIRST).put(A, SOME, base=EMPTY, head=EMPTY)
     with pytest.raises(KeyboardInterrupt):
-        SqlDesigns(engine, BreaksDown(seals(SECOND, FIRST), left), anything_goes).rotate(batch=2)
+        SqlDesigns(engine, BreaksDown(encryption(SECOND, FIRST), left), anything_goes).rotate(batch=2)
 
     assert [one.document for one in store(engine, SECOND, FIRST).documents(ONE)] == SOME
     assert store(engine, SECOND, FIRST).rotate(batch=2) == Rotation(6 - kept, kept, 0, ())

@@ -11,9 +11,11 @@ import sqlalchemy as sa
 from falcon.testing import Result
 
 from shipyard_api import bootstrap
+from shipyard_api.adapters.deckhand.options import DeckhandOptions
 from shipyard_api.adapters.oslo_policy.options import PolicyOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.settings import Count, Deckhand, Designs, Settings, StoreKind
+from shipyard_api.setting_types import Count
+from shipyard_api.settings import DesignStoreKind, DesignStoreOptions, Settings
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from tests.integration.api.conftest import new_site, settings
 from tests.integration.api.contract import action_states
@@ -102,9 +104,12 @@ class Given:
 
     def _settings(self, sections: dict[str, Any]) -> Settings:
         wanted = dict(sections)
-        if wanted.pop("store", None) is StoreKind.DECKHAND:
+        if wanted.pop("store", None) is DesignStoreKind.DECKHAND:
             # The scripted peer plays that part, too.
-            wanted |= {"designs": Designs(store=StoreKind.DECKHAND), "deckhand": Deckhand(url=self._drydock.url)}
+            wanted |= {
+                "designs": DesignStoreOptions(store=DesignStoreKind.DECKHAND),
+                "deckhand": DeckhandOptions(url=self._drydock.url),
+            }
         if rules := wanted.pop("rules", {}):
             file = self._directory / f"policy{len(self._apps)}.yaml"
             file.write_text("".join(f'"workflow_orchestrator:{rule}": "{check}"\n' for rule, check in rules.items()))

@@ -16,7 +16,7 @@ from shipyard_api.adapters.identity.options import IdentityKind, IdentityOptions
 from shipyard_api.adapters.keystone.options import KeystoneOptions
 from shipyard_api.domain.actions import ActionId, RunState, StepState
 from shipyard_api.domain.documents import Revision
-from shipyard_api.settings import Demand, StoreKind, Validations
+from shipyard_api.settings import DesignStoreKind, Severity, ValidationOptions
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.actions import SqlActions
 from shipyard_api.storage.writer_lock import SqlWriterLock
@@ -297,7 +297,7 @@ def secret(stage: Stage) -> dict[str, Any]:
     return {"committed": stage.commit()}
 
 
-@state(store=StoreKind.DECKHAND)
+@state(store=DesignStoreKind.DECKHAND)
 def deckhand_objects(stage: Stage) -> dict[str, Any]:
     """Documents are kept in a Deckhand that has nothing, and will store that the next ones fail."""
     peer = stage.site.drydock
@@ -320,43 +320,43 @@ def deckhand_objects(stage: Stage) -> dict[str, Any]:
     return {}
 
 
-@state(validations=Validations(deployment_version_create=Demand.INFO))
+@state(validations=ValidationOptions(deployment_version_create=Severity.INFO))
 def version_info(_: Stage) -> dict[str, Any]:
     """Loading without a deployment version is told."""
     return {}
 
 
-@state(validations=Validations(deployment_version_create=Demand.WARNING))
+@state(validations=ValidationOptions(deployment_version_create=Severity.WARNING))
 def version_warning(_: Stage) -> dict[str, Any]:
     """Loading without a deployment version is a warning."""
     return {}
 
 
-@state(validations=Validations(deployment_version_create=Demand.ERROR))
+@state(validations=ValidationOptions(deployment_version_create=Severity.ERROR))
 def version_error(_: Stage) -> dict[str, Any]:
     """Nothing is loaded without a deployment version."""
     return {}
 
 
-@state(validations=Validations(deployment_version_commit=Demand.INFO))
+@state(validations=ValidationOptions(deployment_version_commit=Severity.INFO))
 def version_commit_info(stage: Stage) -> dict[str, Any]:
     """A committed design without a deployment version; that is told."""
     return committed(stage)
 
 
-@state(validations=Validations(deployment_version_commit=Demand.WARNING))
+@state(validations=ValidationOptions(deployment_version_commit=Severity.WARNING))
 def version_commit_warning(stage: Stage) -> dict[str, Any]:
     """A committed design without a deployment version; that is a warning."""
     return committed(stage)
 
 
-@state(validations=Validations(deployment_version_commit=Demand.ERROR))
+@state(validations=ValidationOptions(deployment_version_commit=Severity.ERROR))
 def version_commit_error(stage: Stage) -> dict[str, Any]:
     """A design in the buffer without the deployment version that a commit must have."""
     return buffered(stage)
 
 
-@state(validations=Validations(deployment_version_commit=Demand.ERROR))
+@state(validations=ValidationOptions(deployment_version_commit=Severity.ERROR))
 def version_missing_committed(stage: Stage) -> dict[str, Any]:
     """The same, committed by force."""
     stage.load("design", *small_design())

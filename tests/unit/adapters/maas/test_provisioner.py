@@ -11,7 +11,7 @@ from shipyard_api.adapters.maas import marks
 from shipyard_api.adapters.maas.client import MaasClient
 from shipyard_api.adapters.maas.decisions import Rules, Status
 from shipyard_api.adapters.maas.provisioner import MOST_EVENTS, MaasProvisioner
-from shipyard_api.adapters.maas.translate import Options
+from shipyard_api.adapters.maas.translate import MachineOptions
 from shipyard_api.domain.errors import NotFound
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
@@ -103,7 +103,7 @@ def provisioner(
     maas: Maas, *, inventory: Callable[[int], Inventory] = lambda _: Inventory(), **options: Any
 ) -> MaasProvisioner:
     client = MaasClient(maas.peer.url, api_key="ck:tk:ts", read_pause=0.0)
-    return MaasProvisioner(client, inventory, options=Options(**{"threads": 1, **options}), now=lambda: NOW)
+    return MaasProvisioner(client, inventory, options=MachineOptions(**{"threads": 1, **options}), now=lambda: NOW)
 
 
 # Submitting

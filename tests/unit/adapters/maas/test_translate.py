@@ -8,7 +8,7 @@ import pytest
 
 from shipyard_api.adapters.maas import marks, translate
 from shipyard_api.adapters.maas.decisions import Verb
-from shipyard_api.adapters.maas.translate import Erase, Options
+from shipyard_api.adapters.maas.translate import Erase, MachineOptions
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.ports.errors import Refused, Unavailable
@@ -36,23 +36,23 @@ def work(operation: Operation = Operation.PREPARE_NODES, *names: str, **values: 
 # Requests
 
 REQUESTS = [
-    (Verb.COMMISSION, Options(), "commission", {}),
-    (Verb.OVERRIDE_TESTS, Options(), "override_failed_testing", {}),
-    (Verb.RELEASE, Options(erase=Erase.FULL), "release", {}),
-    (Verb.ERASE, Options(), "release", {"erase": "true", "quick_erase": "true"}),
+    (Verb.COMMISSION, MachineOptions(), "commission", {}),
+    (Verb.OVERRIDE_TESTS, MachineOptions(), "override_failed_testing", {}),
+    (Verb.RELEASE, MachineOptions(erase=Erase.FULL), "release", {}),
+    (Verb.ERASE, MachineOptions(), "release", {"erase": "true", "quick_erase": "true"}),
     (
         Verb.ERASE,
-        Options(erase=Erase.SECURE),
+        MachineOptions(erase=Erase.SECURE),
         "release",
         dict.fromkeys(("erase", "secure_erase", "quick_erase"), "true"),
     ),
-    (Verb.ERASE, Options(erase=Erase.FULL), "release", {"erase": "true"}),
-    (Verb.ABORT, Options(), "abort", {}),
-    (Verb.POWER_OFF, Options(), "power_off", {}),
-    (Verb.DEPLOY, Options(), "deploy", {}),
+    (Verb.ERASE, MachineOptions(erase=Erase.FULL), "release", {"erase": "true"}),
+    (Verb.ABORT, MachineOptions(), "abort", {}),
+    (Verb.POWER_OFF, MachineOptions(), "power_off", {}),
+    (Verb.DEPLOY, MachineOptions(), "deploy", {}),
     (
         Verb.DEPLOY,
-        Options(distro_series="jammy", hwe_kernel="ga"),
+        MachineOptions(distro_series="jammy", hwe_kernel="ga"),
         "deploy",
         {"distro_series": "jammy", "hwe_kernel": "ga"},
     ),
@@ -60,7 +60,9 @@ REQUESTS = [
 
 
 @pytest.mark.parametrize(("verb", "options", "operation", "fields"), REQUESTS)
-def test_each_operation_has_its_form(verb: Verb, options: Options, operation: str, fields: dict[str, str]) -> None:
+def test_each_operation_has_its_form(
+    verb: Verb, options: MachineOptions, operation: str, fields: dict[str, str]
+) -> None:
     assert translate.request(verb, "m1", options) == (operation, [("comment", "Shipyard job m1"), *fields.items()])
 
 
@@ -69,7 +71,7 @@ def test_only_removing_a_machine_is_no_operation() -> None:
 
 
 def test_cloud_init_is_sent_as_maas_wants_it_and_never_shown() -> None:
-    options = Options(user_data="#cloud-config\npassword: ü\n", comment="by night")
+    options = MachineOptions(user_data="#cloud-config\npassword: ü\n", comment="by night")
     fields = dict(translate.request(Verb.DEPLOY, "m1", options)[1])
     assert base64.b64decode(fields["user_data"]).decode() == options.user_data
     assert fields["comment"] == "by night"

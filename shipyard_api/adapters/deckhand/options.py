@@ -1,0 +1,21 @@
+"""The section [deckhand] of the settings."""
+
+from dataclasses import dataclass
+
+from shipyard_api.setting_types import Secret
+
+
+@dataclass(frozen=True, slots=True)
+class DeckhandOptions:
+    """How to reach Deckhand, if it stores the documents.
+
+    ``url``: Deckhand's base address, ending in ``/api/v1.0``.
+    ``token``: sent as X-Auth-Token.
+    ``connect_timeout_seconds``: timeout of a connection.
+    ``read_timeout_seconds``: timeout of an answer; rendering a site takes seconds, on a busy Deckhand minutes.
+    """
+
+    url: str = ""
+    token: Secret = Secret("")  # noqa: RUF009  # immutable
+    connect_timeout_seconds: float = 5.0
+    read_timeout_seconds: float = 300.0

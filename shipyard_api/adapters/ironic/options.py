@@ -1,0 +1,64 @@
+"""The section [ironic] of the settings."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from shipyard_api.setting_types import Secret
+
+
+class IronicAuth(Enum):
+    """How Shipyard authenticates to Ironic."""
+
+    NONE = "none"
+    BASIC = "basic"
+    KEYSTONE = "keystone"
+
+
+@dataclass(frozen=True, slots=True)
+class IronicOptions:
+    """How to reach Ironic, and how it treats nodes. Only used if Ironic provisions the site.
+
+    ``url``: Ironic's address, with or without ``/v1``; empty: from Keystone's catalog, if ``auth`` is keystone.
+    ``auth``: how to authenticate: none (Ironic with noauth), basic (http_basic), keystone (see its section).
+    ``user``: the user name; only for basic.
+    ``password``: the user's password; only for basic.
+    ``ca_file``: the certificate authorities (PEM) to trust; empty: the well-known ones.
+    ``connect_timeout_seconds``: timeout of a connection; at most half of ``engine.settle_seconds``.
+    ``read_timeout_seconds``: timeout of an answer.
+    ``instance_info_file``: a JSON file with the ``instance_info`` of every deployment, such as image and checksum.
+    ``inspect``: whether preparing a node inspects its hardware first.
+    ``remove``: whether a destroyed node is deleted from Ironic.
+    """
+
+    url: str = ""
+    auth: IronicAuth = IronicAuth.NONE
+    user: str = ""
+    password: Secret = Secret("")  # noqa: RUF009  # immutable
+    ca_file: str = ""
+    connect_timeout_seconds: float = 10.0
+    read_timeout_seconds: float = 60.0
+    instance_info_file: str = ""
+    inspect: bool = False
+    remove: bool = False
+
+    def required(self) -> dict[str, str]:
+        """Return the settings of this section that must not be empty, by name."""
+        match self.auth:
+            case IronicAuth.NONE:
+                return {"[ironic] url": self.url}
+            case IronicAuth.BASIC:
+                return {"[ironic] url": self.url, "[ironic] user": self.user, "[ironic] password": self.password}
+            case IronicAuth.KEYSTONE:
+                return {}
+
+    def faults(self) -> Iterator[str]:
+        """Yield the settings that contradict each other."""
+        if self.auth is not IronicAuth.BASIC and (self.user or self.password):
+            given = "user" if self.user else "password"
+            yield f"[ironic] {given} is for auth = basic, and [ironic] auth is {self.auth.value}"
+        if self.auth is IronicAuth.BASIC and ":" in self.user:
+            yield "[ironic] user holds a colon, which http_basic does not allow"
+        if self.ca_file and not Path(self.ca_file).is_file():
+            yield f"[ironic] ca_file: there is no file {self.ca_file}"

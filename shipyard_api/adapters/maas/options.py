@@ -1,0 +1,48 @@
+"""The section [maas] of the settings."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from shipyard_api.setting_types import Secret
+
+
+class Erase(Enum):
+    """How MAAS erases disks: the first and last 2 MiB; by the drive itself, else quick; every byte, taking hours."""
+
+    QUICK = "quick"
+    SECURE = "secure"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class MaasOptions:
+    """How to reach MAAS, and how it treats machines. Only used if MAAS provisions the site without Drydock.
+
+    ``url``: the API of the MAAS region, ending in ``/MAAS/api/2.0``.
+    ``api_key``: the API key of a MAAS user, in three parts as MAAS shows it.
+    ``connect_timeout_seconds``: timeout of a connection; at most half of ``engine.settle_seconds``.
+    ``read_timeout_seconds``: timeout of an answer; longer than the 90 s for which MAAS retries a transaction.
+    ``distro_series``: the operating system to deploy, such as jammy; empty: MAAS's default.
+    ``hwe_kernel``: the kernel to deploy; empty: MAAS's default.
+    ``user_data_file``: a file with the cloud-init user data of deployed machines.
+    ``erase``: how disks are erased when a server is destroyed: quick (both ends), secure (by the drive), full (hours).
+    ``release_failed``: whether preparing accepts machines whose last deployment or release failed.
+    ``override_failed_testing``: whether preparing accepts machines that failed MAAS's hardware tests.
+    ``keep_enlisted``: whether a destroyed machine stays enlisted in MAAS.
+    """
+
+    url: str = ""
+    api_key: Secret = Secret("")  # noqa: RUF009  # immutable
+    connect_timeout_seconds: float = 10.0
+    read_timeout_seconds: float = 150.0
+    distro_series: str = ""
+    hwe_kernel: str = ""
+    user_data_file: str = ""
+    erase: Erase = Erase.QUICK
+    release_failed: bool = True
+    override_failed_testing: bool = False
+    keep_enlisted: bool = False
+
+    def required(self) -> dict[str, str]:
+        """Return the settings that must not be empty, by name."""
+        return {"[maas] url": self.url, "[maas] api_key": self.api_key}

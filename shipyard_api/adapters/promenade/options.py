@@ -1,0 +1,21 @@
+"""The section [promenade] of the settings."""
+
+from dataclasses import dataclass
+
+from shipyard_api.setting_types import Secret
+
+
+@dataclass(frozen=True, slots=True)
+class PromenadeOptions:
+    """How to reach Promenade. Without it, designs are not validated by Promenade.
+
+    ``url``: Promenade's base address, ending in ``/api/v1.0``.
+    ``token``: sent as X-Auth-Token.
+    ``connect_timeout_seconds``: timeout of a connection.
+    ``read_timeout_seconds``: timeout of an answer.
+    """
+
+    url: str = ""
+    token: Secret = Secret("")  # noqa: RUF009  # immutable
+    connect_timeout_seconds: float = 5.0
+    read_timeout_seconds: float = 300.0

@@ -1,1 +1,0 @@
-"""The secrets port, filled by authenticated encryption in this process, with keys from the configuration."""

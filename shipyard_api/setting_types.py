@@ -1,0 +1,34 @@
+"""Types of setting values that several sections share."""
+
+from typing import Self
+
+
+class Secret(str):
+    """A text whose repr is hidden."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'***'"
+
+
+class Count(int):
+    """A whole number, 0 or above."""
+
+    def __new__(cls, written: str | int) -> Self:
+        """Parse a count; raises ValueError."""
+        number = int(written)
+        if number < 0:
+            raise ValueError(f"{number} is below 0")
+        return super().__new__(cls, number)
+
+
+class Seconds(float):
+    """A duration in seconds, 0 or above. A plain float setting must be above 0."""
+
+    def __new__(cls, written: str | float) -> Self:
+        """Parse a duration; raises ValueError."""
+        seconds = float(written)
+        if not 0 <= seconds < float("inf"):
+            raise ValueError(f"{seconds} is not a duration")
+        return super().__new__(cls, seconds)
