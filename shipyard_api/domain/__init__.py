@@ -1,1 +1,1 @@
-"""What a strategy, a rollout, an action and a design are: pure rules without I/O."""
+"""Pure rules without I/O: actions, strategies, rollouts, designs and their facts."""

@@ -1,4 +1,4 @@
-"""When a phase of a group counts as successful (seed 000, Success Criteria)."""
+"""Success criteria of a group's phase (seed 000, Success Criteria)."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -14,7 +14,7 @@ class Criterion(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SuccessCriteria:
-    """Thresholds of a group; each is None when it is not given. No threshold given: always successful."""
+    """Thresholds of a group; None where not given. Without any threshold a group always succeeds."""
 
     percent_successful_nodes: int | None = None
     minimum_successful_nodes: int | None = None
@@ -23,9 +23,9 @@ class SuccessCriteria:
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """One criterion that was missed. ``needed`` and ``actual`` are a percentage or a number of nodes, as it asks.
+    """One missed criterion. ``needed`` and ``actual`` are a percentage or a number of nodes, as in the criterion.
 
-    ``actual`` of a percentage is rounded down, so that it never reads as if the criterion had been met.
+    An ``actual`` percentage is rounded down, so that it never reads as if the criterion were met.
     """
 
     criterion: Criterion
@@ -41,7 +41,7 @@ class Shortfall:
 def shortfalls(criteria: SuccessCriteria, *, members: int, successful: int) -> tuple[Shortfall, ...]:
     """Return every criterion that ``successful`` of ``members`` nodes miss; empty means success.
 
-    Each criterion is judged on its own. A group without members has 100 % success, but 0 successful nodes, so a
+    Criteria are independent. A group without members has 100 % success, but 0 successful nodes, so a
     minimum above 0 fails it (seed 000, Selectors). The percentage is compared exactly, without rounding.
     """
     missed = []

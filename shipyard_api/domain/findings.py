@@ -1,6 +1,6 @@
-"""One message about a document, and the levels it can have.
+"""Findings: validation messages and their levels.
 
-Checks never raise on the first fault: they return every finding, and whoever asked decides (contract: Status object).
+Checks do not raise on the first fault: they return every finding, and the caller decides (contract: Status object).
 """
 
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from enum import Enum
 
 
 class Level(Enum):
-    """How much a finding weighs; the values are the words on the wire."""
+    """Severity of a finding; the values are the words on the wire."""
 
     ERROR = "Error"
     WARNING = "Warning"
@@ -18,7 +18,7 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DocumentRef:
-    """Which document of the design a finding is about; ``layer`` is empty where it does not matter."""
+    """Reference to a document of the design; ``layer`` is empty where it does not matter."""
 
     schema: str
     name: str
@@ -29,9 +29,9 @@ class DocumentRef:
 class Finding:
     """One validation message.
 
-    ``name`` is the constant word of the check (scripts compare it), ``message`` says what is wrong and what would be
-    right, ``path`` is the place inside the document's ``data`` as a JSON pointer (empty for the document as a whole),
-    ``source`` the peer that found it (empty: Shipyard itself).
+    ``name``: constant word of the check, for scripts. ``message``: what is wrong and how to fix it. ``path``: JSON
+    pointer into the document's ``data``; empty for the whole document. ``source``: the peer that reported it; empty for
+    Shipyard itself.
     """
 
     name: str
@@ -43,25 +43,25 @@ class Finding:
     source: str = ""
 
     def about(self, document: DocumentRef) -> "Finding":
-        """Return the same finding, tied to a document."""
+        """Return the same finding with a further document."""
         return replace(self, documents=(*self.documents, document))
 
 
 def error(name: str, message: str, *, path: str = "", diagnostic: str = "") -> Finding:
-    """Return a finding that makes its document unacceptable."""
+    """Return a finding that makes its document invalid."""
     return Finding(name, Level.ERROR, message, path=path, diagnostic=diagnostic)
 
 
 def warning(name: str, message: str, *, path: str = "", diagnostic: str = "") -> Finding:
-    """Return a finding that an operator should look at, but that blocks nothing."""
+    """Return a finding that an operator should check, but that blocks nothing."""
     return Finding(name, Level.WARNING, message, path=path, diagnostic=diagnostic)
 
 
 def info(name: str, message: str, *, path: str = "", diagnostic: str = "") -> Finding:
-    """Return a finding that is only good to know."""
+    """Return a finding for information."""
     return Finding(name, Level.INFO, message, path=path, diagnostic=diagnostic)
 
 
 def errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return those findings that block, in order."""
+    """Return the findings of level error, in order."""
     return tuple(finding for finding in findings if finding.level is Level.ERROR)

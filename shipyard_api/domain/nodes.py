@@ -1,4 +1,4 @@
-"""Machines of a design: what they are called, what selects them, and how far their deployment has come."""
+"""Machines of a design: names, the properties that selectors match, and deployment status."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -7,11 +7,11 @@ from enum import Enum
 from typing import NewType
 
 NodeName = NewType("NodeName", str)
-"""The one identifier of a machine, everywhere: ``metadata.name`` of its BaremetalNode document."""
+"""The identifier of a machine everywhere: ``metadata.name`` of its BaremetalNode document."""
 
 
 class NodeStatus(Enum):
-    """How far a node has come in one action (seed 000, Process); the values are the words on the wire."""
+    """Status of a node in one action (seed 000, Process); the values are the words on the wire."""
 
     NOT_STARTED = "not_started"
     PREPARED = "prepared"
@@ -21,7 +21,7 @@ class NodeStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One machine of the design, with everything a selector can ask for."""
+    """One machine of the design, with the properties that selectors match."""
 
     name: NodeName
     rack: str = ""
@@ -31,9 +31,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """All machines of a design, indexed by what selectors ask for.
+    """All machines of a design, indexed for selectors.
 
-    Building it costs time in proportion to nodes, tags and labels; selecting costs the size of the smallest criterion.
+    Building it is linear in nodes, tags and labels; selecting is linear in the size of the smallest criterion.
     """
 
     nodes: Mapping[NodeName, Node] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Inventory:
 
     @classmethod
     def of(cls, nodes: Iterable[Node]) -> "Inventory":
-        """Index the nodes; of two nodes with one name the later counts."""
+        """Index the nodes; of two nodes with the same name the later one is used."""
         named = {node.name: node for node in nodes}
         racks: defaultdict[str, list[NodeName]] = defaultdict(list)
         tags: defaultdict[str, list[NodeName]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""The parameters of actions: what an operator may write, and what it means (contract: shipyard-actions, chapter 3)."""
+"""Parse the parameters of actions (contract: shipyard-actions, chapter 3)."""
 
 import difflib
 from collections.abc import Mapping
@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any
 
 from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.documents.paths import pointer
 from shipyard_api.domain.errors import Invalid
 from shipyard_api.domain.findings import Finding, error, warning
 from shipyard_api.domain.nodes import NodeName
@@ -32,11 +33,11 @@ KNOWN: Mapping[ActionName, frozenset[str]] = {
     ActionName.RELABEL_NODES: frozenset({CONTINUE_ON_FAIL, FORCE, TARGET_NODES}),
     ActionName.TEST_SITE: frozenset({RELEASE}),
 }
-"""The parameters that mean something, by action. What else is sent is stored and shown, and does nothing."""
+"""The known parameters by action. Others are stored and shown, and have no effect."""
 
 
 class TargetRevision(Enum):
-    """Which design a server is deployed from again (seed 004, Redeploy Server)."""
+    """The design that a server is redeployed from (seed 004, Redeploy Server)."""
 
     COMMITTED = "committed"
     SUCCESSFUL_SITE_ACTION = "successful-site-action"
@@ -45,10 +46,10 @@ class TargetRevision(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """What the parameters of one action mean; what that action does not know stands at its default.
+    """The parsed parameters of one action; parameters unknown to the action keep their defaults.
 
-    ``allows_intermediate_commits`` is None when it was not said. ``targets`` is empty for an action on the whole site.
-    ``release``: the only one to be tested; None for all.
+    ``allows_intermediate_commits`` is None when it was not sent. ``targets`` is empty for an action on the whole site.
+    ``release``: the only release to test; None for all.
     """
 
     continues_on_fail: bool = False
@@ -61,51 +62,51 @@ class Parameters:
 
 
 def parse_parameters(name: ActionName, written: Mapping[str, Any]) -> tuple[Parameters, tuple[Finding, ...]]:
-    """Return what the parameters mean, and a warning for each that does not do what its author may think.
+    """Return the parsed parameters, and a warning for each that is unknown or misspelled.
 
-    Raises Invalid where a misunderstanding could cost data, or the contract refuses.
+    Raises Invalid where a misunderstanding could cost data, or the contract refuses the value.
     """
     known = KNOWN[name]
     given = {key: value for key, value in written.items() if key in known}
-    told = [_unknown(name, key, known) for key in written if key not in known]
+    warnings = [_unknown(name, key, known) for key in written if key not in known]
     parameters = Parameters(
-        continues_on_fail=bool(_lenient(given, CONTINUE_ON_FAIL, told)),
-        allows_intermediate_commits=_lenient(given, ALLOW_INTERMEDIATE_COMMITS, told),
+        continues_on_fail=bool(_lenient(given, CONTINUE_ON_FAIL, warnings)),
+        allows_intermediate_commits=_lenient(given, ALLOW_INTERMEDIATE_COMMITS, warnings),
         force=_strict(given, FORCE),
         targets=_targets(given) if TARGET_NODES in known else (),
         preserves_local_storage=_strict(given, PRESERVE_LOCAL_STORAGE),
         target_revision=_target_revision(given),
         release=_release(given),
     )
-    return parameters, tuple(told)
+    return parameters, tuple(warnings)
 
 
 def _truth(value: object) -> bool | None:
-    """Return what a boolean means that clients send as a text in any case; None if it is neither."""
+    """Return a boolean that clients may send as text in any case; None if it is neither true nor false."""
     return {"true": True, "false": False}.get(str(value).lower()) if isinstance(value, bool | str) else None
 
 
-def _lenient(given: Mapping[str, Any], key: str, told: list[Finding]) -> bool | None:
-    """Return a boolean for which upstream takes anything: what is not "true" counts as false, and is told."""
+def _lenient(given: Mapping[str, Any], key: str, warnings: list[Finding]) -> bool | None:
+    """Return a boolean as Airship reads it: anything but "true" is false, here with a warning if it is no boolean."""
     if key not in given:
         return None
-    meant = _truth(given[key])
-    if meant is None:
-        told.append(
+    value = _truth(given[key])
+    if value is None:
+        warnings.append(
             warning(
                 "ParameterNotUnderstood",
                 f"The parameter {key} is {_shown(given[key])}, which counts as false. It is either true or false.",
-                path=f"/parameters/{_pointer(key)}",
+                path=pointer(["parameters", key]),
             )
         )
-    return bool(meant)
+    return bool(value)
 
 
 def _strict(given: Mapping[str, Any], key: str) -> bool:
-    meant = _truth(given.get(key, False))
-    if meant is None:
+    value = _truth(given.get(key, False))
+    if value is None:
         raise _refused(key, f"it is either true or false, not {_shown(given[key])}")
-    return meant
+    return value
 
 
 def _targets(given: Mapping[str, Any]) -> tuple[NodeName, ...]:
@@ -135,26 +136,21 @@ def _release(given: Mapping[str, Any]) -> str | None:
 
 def _unknown(name: ActionName, key: str, known: frozenset[str]) -> Finding:
     likely = difflib.get_close_matches(key.lower().replace("_", "-"), {one.replace("_", "-") for one in known}, 1)
-    meant = next((one for one in sorted(known) if likely and one.replace("_", "-") == likely[0]), None)
+    value = next((one for one in sorted(known) if likely and one.replace("_", "-") == likely[0]), None)
     elsewhere = sorted(other.value for other, keys in KNOWN.items() if key in keys)
     message = f"The parameter {_shown(key)} means nothing to {name.value}."
-    if meant:
-        message += f" Did you mean {meant}?"
+    if value:
+        message += f" Did you mean {value}?"
     elif elsewhere:
         message += f" It belongs to {', '.join(elsewhere)}."
     else:
         message += f" {name.value} knows {', '.join(sorted(known))}."
-    return warning("UnknownParameter", message, path=f"/parameters/{_pointer(key)}")
+    return warning("UnknownParameter", message, path=pointer(["parameters", key]))
 
 
 def _refused(key: str, why: str) -> Invalid:
-    found = error("InvalidParameter", f"The parameter {key} is wrong: {why}.", path=f"/parameters/{_pointer(key)}")
+    found = error("InvalidParameter", f"The parameter {key} is wrong: {why}.", path=pointer(["parameters", key]))
     return Invalid("Invalid parameters", found.message, [found])
-
-
-def _pointer(key: str) -> str:
-    """Return a key as a part of a JSON pointer (RFC 6901)."""
-    return key.replace("~", "~0").replace("/", "~1")
 
 
 def _shown(value: object) -> str:

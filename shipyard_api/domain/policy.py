@@ -1,7 +1,7 @@
-"""Which rules guard what, and who satisfies them unless an operator says otherwise.
+"""The policy rules of the API and their default checks.
 
-The names are those of the contract (shipyard-rest, chapter 4), and some of ours. A check is written in the language of
-oslo.policy; those of ours are roles and other rules with ``or`` between them.
+Names come from the contract (shipyard-rest, chapter 4); some are our own. Checks are in the language of oslo.policy;
+the defaults only use roles and other rules, joined by ``or``.
 """
 
 import re
@@ -9,20 +9,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 ANYONE = "anyone"
-"""A role that every caller has who is known."""
+"""A role that every authenticated caller has."""
 
 PREFIX = "workflow_orchestrator:"
-"""What the names of all rules begin with that guard something."""
+"""Prefix of every rule that guards a route or a parameter."""
 
 SUGGESTED_ROLES = ("admin", "admin_ucp", "admin_ucp_viewer", "viewer", "peer")
-"""The roles that some rule names unless an operator says otherwise."""
+"""The roles in the default checks."""
 
 _ATOM = re.compile(r"(role|rule):(\S+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """``check``: who satisfies it by default. ``description``: what it guards, for who writes a policy file."""
+    """A policy rule. ``check``: the default. ``description``: what it guards, for authors of policy files."""
 
     name: str
     check: str
@@ -37,7 +37,7 @@ BASIS = (
     Rule("secrets_access", "rule:write_access or role:peer", "Who sees passwords; a provisioner needs them."),
     Rule("deny_all", "!", "Nobody."),
 )
-"""What the other rules are made of."""
+"""Rules that the checks of other rules refer to."""
 
 _READ, _WRITE = "rule:read_access", "rule:write_access"
 
@@ -72,14 +72,14 @@ GUARDS = tuple(
         ("action_test_site", _WRITE, "Create the action test_site."),
     )
 )
-"""The rules that routes and parameters name."""
+"""Rules that guard routes and parameters."""
 
 RULES = {rule.name: rule for rule in (*BASIS, *GUARDS)}
-"""Every rule by its name, in the order in which people read them."""
+"""Every rule by its name, in the order of the reference page."""
 
 
 def default_roles(name: str) -> frozenset[str]:
-    """Return the roles each of which satisfies a rule by default."""
+    """Return the roles that satisfy a rule by default; any of them is enough."""
     return frozenset(_roles(name))
 
 

@@ -1,7 +1,7 @@
-"""Which nodes a deployment group holds (seed 000, Selectors).
+"""Select the nodes of a deployment group (seed 000, Selectors).
 
 Within one criterion any value matches; between the criteria of a selector all must match; between selectors any. A
-missing or empty criterion is ignored. No selectors at all, or any selector without criteria, means every node.
+missing or empty criterion is ignored. No selectors, or any selector without criteria, match every node.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -24,7 +24,7 @@ class Selector:
 
     @property
     def is_blank(self) -> bool:
-        """Whether the selector has no criteria, and so means every node."""
+        """Whether the selector has no criteria, and so matches every node."""
         return not (self.node_names or self.node_tags or self.node_labels or self.rack_names)
 
     def matches(self, node: Node) -> bool:
@@ -38,7 +38,7 @@ class Selector:
 
 
 def selects_every_node(selectors: Collection[Selector]) -> bool:
-    """Return whether the selectors mean ALL nodes, whatever other selectors stand beside the blank one."""
+    """Return whether the selectors match all nodes; one blank selector is enough."""
     return not selectors or any(selector.is_blank for selector in selectors)
 
 
@@ -53,7 +53,7 @@ def select(selectors: Collection[Selector], inventory: Inventory) -> frozenset[N
 
 
 def _candidates(selector: Selector, inventory: Inventory) -> Iterable[NodeName]:
-    """Return the nodes of the criterion that identifies fewest; the others only need to be checked on these."""
+    """Return the nodes of the most selective criterion; the other criteria are checked on these only."""
     named = [name for name in selector.node_names if name in inventory.nodes]
     criteria: list[list[tuple[NodeName, ...]]] = []
     if selector.node_names:

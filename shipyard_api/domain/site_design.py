@@ -1,7 +1,7 @@
-"""What Shipyard itself reads from a design: how patient to be, and in which groups to deploy.
+"""The parts of a design that Shipyard itself reads: deployment configuration and strategy.
 
 Contract: shipyard-rest, chapters 12.1 to 12.3; product, section 3. Used when a design is committed, when an action is
-created and when it validates: always all findings, and a design only if none of them is an error.
+created and when it validates. Always returns all findings, and inputs only if none of them is an error.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,15 +17,15 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.targets import targeted
 
 SchemaCheck = Callable[[str, object], tuple[Finding, ...]]
-"""Checks a value against one of the schemas that ship with Shipyard, by its name."""
+"""Checks a value against a schema that ships with Shipyard, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class SiteInputs:
-    """What a site action works from, frozen when it is created.
+    """The inputs of a site action, frozen when it is created.
 
-    ``groups`` is the ``data`` of the strategy document as it was written; None when all nodes are deployed at once.
-    ``targets`` are the only nodes of a targeted action, in one group; without any it is for the whole site.
+    ``groups``: the ``data`` of the strategy document as written; None when all nodes are deployed at once.
+    ``targets``: the only nodes of a targeted action, in one group; empty for the whole site.
     """
 
     revision: int
@@ -42,7 +42,7 @@ class SiteInputs:
         return strategy.ALL_AT_ONCE if self.groups is None else strategy.parse_strategy(self.groups)
 
     def scaled(self, factor: float) -> "SiteInputs":
-        """Return the inputs for a simulated site whose seconds last ``factor`` seconds."""
+        """Return the inputs for a simulated site where a second lasts ``factor`` seconds."""
         return replace(self, configuration=self.configuration.scaled(factor))
 
     def to_json(self) -> dict[str, Any]:
@@ -96,49 +96,49 @@ class SiteInputs:
 
 @dataclass(frozen=True, slots=True)
 class VersionRule:
-    """Whether a design must say which version it is (contract: shipyard-rest, 12.3 and 13); None: it need not."""
+    """The demand for a deployment version in a design (contract: shipyard-rest, 12.3 and 13); None: not required."""
 
     level: Level | None = None
     schema: str = "pegleg/DeploymentData/v1"
     name: str = "deployment-version"
 
     def check(self, documents: Iterable[Document]) -> tuple[Finding, ...]:
-        """Return what a design without such a document is told."""
+        """Return a finding if the document is missing."""
         if self.level is None or find(documents, self.schema, self.name) is not None:
             return ()
-        words = {
+        messages = {
             Level.ERROR: f"Missing required document {self.schema}",
             Level.WARNING: f"Missing recommended document {self.schema}",
             Level.INFO: f"Optional document {self.schema} not found",
         }
-        told = Finding(
-            "DocumentNotFoundError", self.level, words[self.level], diagnostic=_wanted(self.schema, self.name)
+        finding = Finding(
+            "DocumentNotFoundError", self.level, messages[self.level], diagnostic=_expected(self.schema, self.name)
         )
-        return (told.about(DocumentRef(self.schema, self.name)),)
+        return (finding.about(DocumentRef(self.schema, self.name)),)
 
 
 @dataclass(frozen=True, slots=True)
 class DesignRules:
-    """Everything that Shipyard itself checks in a design; ``cluster``: whether it knows a cluster that nodes join."""
+    """Shipyard's own checks of a design. ``cluster``: whether a Kubernetes cluster is configured."""
 
     check: SchemaCheck
     version: VersionRule = VersionRule()
     cluster: bool = False
 
     def read(self, revision: int, rendering: Rendering) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
-        """Return what an action on this design works from, and every finding.
+        """Return the inputs of an action on this design, and all findings.
 
-        None if there is nothing to work from; else errors among the findings are what it lacks all the same.
+        Inputs are None if the configuration or the strategy is invalid. They can come with errors of other checks.
         """
         inputs, findings = read_design(revision, rendering, self.check)
         if inputs is not None:
-            inputs, told = self._joining(inputs)
-            findings = (*findings, *told)
+            inputs, faults = self._resolve_join(inputs)
+            findings = (*findings, *faults)
         findings = (*findings, *self.version.check(one.document for one in rendering.documents))
         return inputs, findings
 
     def read_configuration(self, revision: int, rendering: Rendering) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
-        """Return what an action that touches no node works from, and what is wrong with the configuration alone."""
+        """Return the inputs of an action that touches no node, and findings about the configuration alone."""
         findings = _secret_inputs(rendering, deployment_configuration.SCHEMA)
         if findings:
             return None, findings
@@ -147,27 +147,27 @@ class DesignRules:
         inputs = SiteInputs(revision, configuration, named, None) if configuration else None
         return inputs, tuple(found)
 
-    def _joining(self, inputs: SiteInputs) -> tuple[SiteInputs, tuple[Finding, ...]]:
-        """Settle whether deployed nodes must join a cluster; a site that wants it needs one that we know."""
+    def _resolve_join(self, inputs: SiteInputs) -> tuple[SiteInputs, tuple[Finding, ...]]:
+        """Resolve whether deployed nodes must join a cluster; requiring it without a configured cluster is an error."""
         wanted = inputs.configuration.join
         configuration = replace(inputs.configuration, join=self.cluster if wanted is None else wanted)
         settled = replace(inputs, configuration=configuration)
         if not wanted or self.cluster:
             return settled, ()
-        told = error(
+        finding = error(
             "ClusterNotConfigured",
             "The deployment configuration wants nodes to join Kubernetes, but Shipyard is configured with no cluster "
             "([kubernetes] kubeconfig or url).",
             path="/kubernetes/join",
         )
         ref = DocumentRef(deployment_configuration.SCHEMA, deployment_configuration.NAME)
-        return settled, (told.about(ref),)
+        return settled, (finding.about(ref),)
 
 
 def read_design(
     revision: int, rendering: Rendering, check: SchemaCheck
 ) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
-    """Return what an action on this design works from, and every finding; None if an error is among them."""
+    """Return the inputs of an action on this design, and all findings; None if one of them is an error."""
     documents = tuple(one.document for one in rendering.documents)
     findings = _secret_inputs(rendering, deployment_configuration.SCHEMA, strategy.SCHEMA)
     if findings:
@@ -180,8 +180,8 @@ def read_design(
                 "The design holds Armada documents. They are kept and served as they are; nothing is done with them.",
             )
         )
-    used, wrong = _strategy(documents, named, check)
-    found.extend(wrong)
+    used, faults = _strategy(documents, named, check)
+    found.extend(faults)
     if configuration is None or errors(found):
         return None, tuple(found)
     name, groups = (used.name, used.data) if used else (None, None)
@@ -191,7 +191,7 @@ def read_design(
 
 
 def _secret_inputs(rendering: Rendering, *read: str) -> tuple[Finding, ...]:
-    """Refuse secrets where they would be told: the names of groups and nodes go into actions, journals and answers."""
+    """Return errors for secret documents whose content is shown in actions, journals and answers."""
     return tuple(
         error(
             "SecretInDeploymentDocument",
@@ -205,20 +205,20 @@ def _secret_inputs(rendering: Rendering, *read: str) -> tuple[Finding, ...]:
 def _configuration(
     documents: Sequence[Document], check: SchemaCheck
 ) -> tuple[DeploymentConfiguration | None, str | None, list[Finding]]:
-    """Return the configuration, None if it is not sound, and the strategy that it names, sound or not."""
+    """Return the configuration, None if it is invalid; the strategy name in it, valid or not; and findings."""
     schema, name = deployment_configuration.SCHEMA, deployment_configuration.NAME
     document = find(documents, schema, name)
     if document is None:
         return None, None, [_missing(schema, name)]
-    wrong = [finding.about(document.ref) for finding in check("deployment_configuration_v1", document.data)]
-    if wrong:
-        return None, _named(document.data), wrong
+    faults = [finding.about(document.ref) for finding in check("deployment_configuration_v1", document.data)]
+    if faults:
+        return None, _strategy_name(document.data), faults
     configuration = deployment_configuration.parse_configuration(document.data)
     return configuration, configuration.strategy_name, []
 
 
-def _named(data: object) -> str | None:
-    """Return the strategy that an unsound configuration names, so that its findings need not wait for the next try."""
+def _strategy_name(data: object) -> str | None:
+    """Return the strategy that an invalid configuration names, so that the strategy is checked in the same pass."""
     provisioner = data.get("physical_provisioner") if isinstance(data, Mapping) else None
     name = provisioner.get("deployment_strategy") if isinstance(provisioner, Mapping) else None
     return name if isinstance(name, str) and name else None
@@ -227,7 +227,7 @@ def _named(data: object) -> str | None:
 def _strategy(
     documents: Sequence[Document], named: str | None, check: SchemaCheck
 ) -> tuple[Document | None, list[Finding]]:
-    """Return the strategy document that is used, None for all at once; a name that is given must exist."""
+    """Return the strategy document to use, None for all at once. A named strategy must exist."""
     document = find(documents, strategy.SCHEMA, named or strategy.DEFAULT_STRATEGY_NAME)
     if document is None and named:
         return None, [_missing(strategy.SCHEMA, named)]
@@ -236,10 +236,10 @@ def _strategy(
             "A deployment strategy document was not specified in the deployment configuration. Because of this, the "
             "strategy used will be all-at-once."
         )
-        told = info("DeploymentStrategyNotSpecified", message)
-        return None, [told.about(DocumentRef(deployment_configuration.SCHEMA, deployment_configuration.NAME))]
-    wrong = (*check("deployment_strategy_v1", document.data), *strategy.check_groups(document.data))
-    return document, [finding.about(document.ref) for finding in wrong]
+        finding = info("DeploymentStrategyNotSpecified", message)
+        return None, [finding.about(DocumentRef(deployment_configuration.SCHEMA, deployment_configuration.NAME))]
+    faults = (*check("deployment_strategy_v1", document.data), *strategy.check_groups(document.data))
+    return document, [finding.about(document.ref) for finding in faults]
 
 
 def _members(inputs: SiteInputs, documents: Sequence[Document], ref: DocumentRef | None) -> list[Finding]:
@@ -264,9 +264,9 @@ def _members(inputs: SiteInputs, documents: Sequence[Document], ref: DocumentRef
 
 
 def _missing(schema: str, name: str) -> Finding:
-    told = error("DocumentNotFoundError", f"Missing required document {schema}", diagnostic=_wanted(schema, name))
-    return told.about(DocumentRef(schema, name))
+    finding = error("DocumentNotFoundError", f"Missing required document {schema}", diagnostic=_expected(schema, name))
+    return finding.about(DocumentRef(schema, name))
 
 
-def _wanted(schema: str, name: str) -> str:
+def _expected(schema: str, name: str) -> str:
     return f"The configuration documents must include a document with schema: {schema} and name: {name}"

@@ -1,4 +1,4 @@
-"""The deployment strategy: groups of nodes, what they wait for and when they count as successful (seed 000)."""
+"""The deployment strategy: groups of nodes, their dependencies and success criteria (seed 000)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,6 +7,7 @@ from heapq import nsmallest
 from typing import Any, NewType
 
 from shipyard_api.domain.criteria import SuccessCriteria
+from shipyard_api.domain.documents.paths import pointer
 from shipyard_api.domain.findings import Finding, error, info, warning
 from shipyard_api.domain.graphs import find_cycles
 from shipyard_api.domain.nodes import NodeName
@@ -48,19 +49,19 @@ class Strategy:
 ALL_AT_ONCE = Strategy(
     (DeploymentGroup(GroupName("default"), True, success_criteria=SuccessCriteria(percent_successful_nodes=100)),)
 )
-"""What is deployed when a site names no strategy and has none: one critical group of all nodes, all must succeed."""
+"""The strategy of a site without one: a single critical group of all nodes, in which every node must succeed."""
 
 
 def parse_strategy(data: Mapping[str, Any]) -> Strategy:
-    """Return the strategy written in a document that passed its schema and ``check_groups``."""
+    """Return the strategy in the data of a document that passed its schema and ``check_groups``."""
     return Strategy(tuple(_group(entry) for entry in data["groups"]))
 
 
 def check_groups(data: object) -> tuple[Finding, ...]:
-    """Return what the JSON Schema of the strategy cannot see, all of it at once.
+    """Return all findings that the JSON Schema of the strategy cannot express.
 
-    Unknown ``depends_on``, groups that wait for themselves or for each other (with the path), names used twice, and
-    keys that look misspelt. Entries that are malformed are passed over here: the schema reports them.
+    Unknown ``depends_on``, groups that depend on themselves or on each other (with the path), duplicate names, and
+    unknown keys. Malformed entries are skipped: the schema reports them.
     """
     entries = _well_formed(data)
     first: dict[str, int] = {}
@@ -96,7 +97,7 @@ def check_groups(data: object) -> tuple[Finding, ...]:
 
 
 def check_members(strategy: Strategy, members: Mapping[GroupName, frozenset[NodeName]]) -> tuple[Finding, ...]:
-    """Return what an operator should know about which nodes the groups select. Nothing here blocks."""
+    """Return findings about the nodes that the groups select. None of them is an error."""
     findings: list[Finding] = []
     if not strategy.groups:
         findings.append(
@@ -148,7 +149,7 @@ def _group(entry: Mapping[str, Any]) -> DeploymentGroup:
 
 
 def _criteria(entry: Mapping[str, float]) -> SuccessCriteria:
-    """Return the thresholds as whole numbers: JSON Schema counts 75.0 as an integer, too."""
+    """Return the thresholds as integers. JSON Schema accepts 75.0 as an integer, too."""
     return SuccessCriteria(**{criterion: int(threshold) for criterion, threshold in entry.items()})
 
 
@@ -182,7 +183,7 @@ def _well_formed(data: object) -> list[tuple[int, Mapping[str, Any]]]:
 
 
 def _parents(entry: Mapping[str, Any]) -> list[tuple[int, str]]:
-    """Return the names that ``depends_on`` holds, each with its place in the list as it was written."""
+    """Return the names in ``depends_on``, each with its position in the list."""
     parents = entry.get("depends_on")
     if not isinstance(parents, list):
         return []
@@ -200,13 +201,8 @@ def _misspelt(entry: Mapping[str, Any], index: int) -> Iterable[Finding]:
             yield warning(
                 "UnknownDeploymentGroupKey",
                 f"Deployment group '{entry['name']}' has the key '{key}', which means nothing here.{hint}",
-                path=f"/groups/{index}/{_pointer(str(key))}",
+                path=pointer(["groups", index, str(key)]),
             )
-
-
-def _pointer(key: str) -> str:
-    """Return the key as one segment of a JSON pointer (RFC 6901)."""
-    return key.replace("~", "~0").replace("/", "~1")
 
 
 def _unknown_parent(name: str, parent: str, candidates: Iterable[str], path: str) -> Finding:
@@ -229,7 +225,7 @@ def _cycle_finding(cycle: tuple[str, ...], path: str) -> Finding:
 
 
 def _shared_nodes(count: int, holders: Mapping[NodeName, Sequence[GroupName]]) -> Finding:
-    """Return one finding about all shared nodes; ``holders`` are the first few of them with their groups."""
+    """Return one finding about all shared nodes. ``holders``: the first few of them with their groups."""
     examples = "; ".join(f"{node} ({', '.join(groups[:5])})" for node, groups in holders.items())
     more = f" and {count - len(holders)} more" if count > len(holders) else ""
     return info(

@@ -1,4 +1,4 @@
-"""The nodes that a targeted action is for (contract: shipyard-actions, chapters 3 and 8.1)."""
+"""Target nodes of an action (contract: shipyard-actions, chapters 3 and 8.1)."""
 
 from collections.abc import Iterable
 
@@ -9,31 +9,32 @@ from shipyard_api.domain.selectors import Selector
 from shipyard_api.domain.strategy import DeploymentGroup, GroupName, Strategy
 
 TARGET_GROUP = GroupName("target-group")
-_LONGEST = 253  # characters of a name, as in DNS
-_MOST = 10_000
+_NAME_LENGTH = 253  # as in DNS
+_TARGETS = 10_000
 
 
 def parse_targets(written: object) -> tuple[NodeName, ...]:
-    """Return the names in the parameter ``target_nodes``, each once and in its order: a list, or a text with commas.
+    """Return the names in the parameter ``target_nodes``, without duplicates and in order.
 
-    Blanks around names and empty parts are dropped. Raises Invalid if none is left, or what is given are no names.
+    The parameter is a list, or a text with commas. Blanks around names and empty parts are dropped. Raises Invalid if
+    no name is left, or if an entry is not a name.
     """
     parts: Iterable[object] = written.split(",") if isinstance(written, str) else _list(written)
     names: list[str] = []
     for part in parts:
         if not isinstance(part, str):
             raise _invalid()
-        # A text with commas inside a list means what it means alone.
+        # Entries of a list may contain commas, too.
         names.extend(name for name in map(str.strip, part.split(",")) if name)
-    if not names or len(names) > _MOST or any(len(name) > _LONGEST or not name.isprintable() for name in names):
+    if not names or len(names) > _TARGETS or any(len(name) > _NAME_LENGTH or not name.isprintable() for name in names):
         raise _invalid()
     return tuple(NodeName(name) for name in dict.fromkeys(names))
 
 
 def targeted(nodes: tuple[NodeName, ...]) -> Strategy:
-    """Return the strategy of an action on these nodes: one critical group, of which every node must succeed.
+    """Return the strategy of an action on these nodes: one critical group in which every node must succeed.
 
-    The minimum makes the group fail also for a name that no node of the design has.
+    The minimum also fails the group for a name that is not in the design.
     """
     criteria = SuccessCriteria(percent_successful_nodes=100, minimum_successful_nodes=len(nodes))
     group = DeploymentGroup(

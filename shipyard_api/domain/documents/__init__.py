@@ -1,4 +1,4 @@
-"""Configdocs: what a document is, and how documents make a design (contract: deckhand, parts B and C)."""
+"""Configdocs: documents, and how a design is rendered from them (contract: deckhand, parts B and C)."""
 
 from shipyard_api.domain.documents.comparison import DocumentChange, ValueChange, compare_documents, unified
 from shipyard_api.domain.documents.data_schemas import Compile, DataCheck, SchemaFault

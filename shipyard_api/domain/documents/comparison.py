@@ -1,7 +1,7 @@
-"""How two states of a design differ, document by document and value by value (seed 004; contract: deckhand A9).
+"""Compare two states of a design, document by document and value by value (seed 004; contract: deckhand A9).
 
-What differs is told in the words of the DeepDiff library, with JSON pointers for places. Applied to the earlier state
-the changes give the later one. Two readers: programs get changes, people get unified text.
+Changes are named as the DeepDiff library names them, with JSON pointers for places. Applying the changes to the earlier
+state gives the later one. Programs read changes, people read a unified diff.
 """
 
 import difflib
@@ -17,7 +17,7 @@ Place = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class ValueChange:
-    """One difference inside a document. ``kind`` is DeepDiff's word for it; ``old`` or ``new`` is None where absent."""
+    """One difference inside a document. ``kind``: DeepDiff's name for it. ``old`` or ``new`` is None where absent."""
 
     kind: str
     place: Place
@@ -32,7 +32,7 @@ class ValueChange:
 
 @dataclass(frozen=True, slots=True)
 class DocumentChange:
-    """How one document of a collection stands in the later state."""
+    """The change of one document of a collection between two states."""
 
     collection: Collection
     change: Change
@@ -41,45 +41,45 @@ class DocumentChange:
 
     @property
     def document(self) -> Document:
-        """The document as it is, or as it was last."""
-        for shown in (self.after, self.before):
-            if shown is not None:
-                return shown
-        raise ValueError("a change is of a document")
+        """The document in the later state, or in the earlier one if it was deleted."""
+        for document in (self.after, self.before):
+            if document is not None:
+                return document
+        raise ValueError("a change needs a document")
 
     def values(self) -> Sequence[ValueChange]:
-        """Return the differences of a document that is in both states; none for one that came or went."""
+        """Return the differences of a document that is in both states; empty if it was created or deleted."""
         if self.before is None or self.after is None:
             return ()
         return list(value_changes(_parts(self.before), _parts(self.after)))
 
 
-Held = Iterable[tuple[Collection, Document]]
+Documents = Iterable[tuple[Collection, Document]]
 
 
-def compare_documents(before: Held, after: Held) -> tuple[DocumentChange, ...]:
+def compare_documents(before: Documents, after: Documents) -> tuple[DocumentChange, ...]:
     """Return the documents that differ, by collection, schema, layer and name.
 
-    A document that moved to another collection went from the first and came to the second.
+    A document that moved to another collection is deleted from the first and created in the second.
     """
     old, new = _by_place(before), _by_place(after)
     found = []
     for place in sorted(old.keys() | new.keys()):
-        was, stands = old.get(place), new.get(place)
-        if was is None:
+        earlier, later = old.get(place), new.get(place)
+        if earlier is None:
             change = Change.CREATED
-        elif stands is None:
+        elif later is None:
             change = Change.DELETED
-        elif _same(_parts(was), _parts(stands)):
+        elif _same(_parts(earlier), _parts(later)):
             continue
         else:
             change = Change.MODIFIED
-        found.append(DocumentChange(place[0], change, was, stands))
+        found.append(DocumentChange(place[0], change, earlier, later))
     return tuple(found)
 
 
 def value_changes(old: Any, new: Any, place: Place = ()) -> Iterator[ValueChange]:
-    """Yield how to get from one value to the other; in the order in which they can be applied."""
+    """Yield the changes that turn one value into the other, in an order in which they can be applied."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in old:
             if key not in new:
@@ -90,8 +90,8 @@ def value_changes(old: Any, new: Any, place: Place = ()) -> Iterator[ValueChange
             else:
                 yield from value_changes(old[key], value, (*place, key))
     elif isinstance(old, list) and isinstance(new, list):
-        for index, (was, stands) in enumerate(zip(old, new, strict=False)):
-            yield from value_changes(was, stands, (*place, index))
+        for index, (earlier, later) in enumerate(zip(old, new, strict=False)):
+            yield from value_changes(earlier, later, (*place, index))
         for index in reversed(range(len(new), len(old))):
             yield ValueChange("iterable_item_removed", (*place, index), old=old[index])
         for index in range(len(old), len(new)):
@@ -102,11 +102,11 @@ def value_changes(old: Any, new: Any, place: Place = ()) -> Iterator[ValueChange
 
 
 def unified(changes: Iterable[DocumentChange], write: Callable[[Mapping[str, Any]], str]) -> str:
-    """Return the changes as a unified diff of the documents' text, which ``write`` makes."""
+    """Return the changes as a unified diff of the documents as text; ``write`` renders a document."""
     pieces: list[str] = []
     for one in changes:
-        shown = one.document
-        label = f"{one.collection}/{shown.schema}/{shown.layer or '-'}/{shown.name}"
+        document = one.document
+        label = f"{one.collection}/{document.schema}/{document.layer or '-'}/{document.name}"
         old = [] if one.before is None else write(_parts(one.before)).splitlines()
         new = [] if one.after is None else write(_parts(one.after)).splitlines()
         lines = difflib.unified_diff(
@@ -120,8 +120,8 @@ def unified(changes: Iterable[DocumentChange], write: Callable[[Mapping[str, Any
     return "".join(f"{line}\n" for line in pieces)
 
 
-def _by_place(held: Held) -> Mapping[tuple[Collection, str, str, str], Document]:
-    return {(collection, *document.identity): document for collection, document in held}
+def _by_place(documents: Documents) -> Mapping[tuple[Collection, str, str, str], Document]:
+    return {(collection, *document.identity): document for collection, document in documents}
 
 
 def _parts(document: Document) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def _parts(document: Document) -> dict[str, Any]:
 
 
 def _same(old: Any, new: Any) -> bool:
-    """Say whether two JSON values are the same; true is not 1, and 1 is not 1.0."""
+    """Return whether two JSON values are equal; true is not 1, and 1 is not 1.0."""
     if type(old) is not type(new):
         return False
     if isinstance(old, dict):

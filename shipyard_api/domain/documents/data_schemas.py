@@ -1,4 +1,4 @@
-"""Holding rendered data to the schemas of its kind (contract: deckhand B3). Data that may be secret is never quoted."""
+"""Check rendered data against the data schemas of its kind (contract: deckhand B3). Secret data is never quoted."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +9,7 @@ from shipyard_api.domain.documents.document import TEXT_KINDS, Document
 from shipyard_api.domain.documents.substitution import substitutions_of
 from shipyard_api.domain.findings import Finding, error
 
-_MOST_FAULTS = 100  # of one document
+_FAULTS_PER_DOCUMENT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,13 @@ DataCheck = Callable[[object], Sequence[SchemaFault]]
 """Checks a value against one compiled schema."""
 
 Compile = Callable[[Mapping[str, Any]], DataCheck]
-"""Compiles a JSON schema (draft 4, whatever it calls itself); raises ValueError if it is none. Fetches nothing."""
+"""Compiles a JSON schema as draft 4, whatever its ``$schema``; raises ValueError if it is invalid. Fetches nothing."""
 
 
 def schema_findings(
     documents: Sequence[tuple[Document, bool]], schemas: Sequence[Document], compile_schema: Compile
 ) -> list[Finding]:
-    """Return where the data of documents, each with whether it is secret, breaks the schemas of its kind."""
+    """Return findings where data breaks the schemas of its kind. ``documents``: each with whether it is secret."""
     by_kind: defaultdict[str, list[Document]] = defaultdict(list)
     for schema in schemas:
         by_kind[schema.name].append(schema)
@@ -52,11 +52,11 @@ def schema_findings(
             for schema in by_kind[document.schema]:
                 try:
                     compiled[document.schema].append((schema.name, compile_schema(schema.data)))
-                except ValueError as wrong:
-                    told = f"This is no JSON schema of draft 4: {wrong}"
-                    findings.append(error("D002", told).about(schema.place))
+                except ValueError as invalid:
+                    message = f"This is no JSON schema of draft 4: {invalid}"
+                    findings.append(error("D002", message).about(schema.place))
         for name, check in compiled[document.schema]:
-            for fault in list(check(document.data))[:_MOST_FAULTS]:
+            for fault in list(check(document.data))[:_FAULTS_PER_DOCUMENT]:
                 if is_secret:
                     fault = SchemaFault("", fault.rule, "data that is not shown, being secret, breaks a rule")
                 elif substitutions_of(document):

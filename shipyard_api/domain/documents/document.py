@@ -1,7 +1,7 @@
-"""What a document, a collection, a revision and a version are, and what makes two documents the same.
+"""Documents, collections, revisions and versions, and the identity of documents.
 
-Contract: deckhand B1, B2, B4 and part C. Values inside a document are plain JSON values; whoever holds a document never
-writes into them, so that documents may share what they hold.
+Contract: deckhand B1, B2, B4 and part C. Values inside a document are plain JSON values. They are never changed in
+place, because documents share them.
 """
 
 import json
@@ -13,16 +13,16 @@ from typing import Any, NewType
 from shipyard_api.domain.findings import DocumentRef
 
 Collection = NewType("Collection", str)
-"""Name of a set of documents that one writer owns; a bucket, in Deckhand's words."""
+"""Name of a set of documents with one owner; Deckhand calls it a bucket."""
 
 Revision = NewType("Revision", int)
 """Number of an immutable state of all collections; 0 is the empty state before the first."""
 
 Identity = tuple[str, str, str]
-"""Schema, layer and name: what may exist only once in a revision (B4)."""
+"""Schema, layer and name: unique in a revision (B4)."""
 
 Key = tuple[str, str]
-"""Schema and name: what may exist only once in a design, and how documents name each other (B4)."""
+"""Schema and name: unique in a design; documents refer to each other by them (B4)."""
 
 DOCUMENT = "metadata/Document/v1"
 CONTROL = "metadata/Control/v1"
@@ -43,7 +43,7 @@ TEXT_KINDS = frozenset(
         "PublicKey",
     )
 )
-"""The kinds whose data is a text (B1)."""
+"""Kinds whose data is a text (B1)."""
 
 COLLECTION_LIMIT = 36
 NAME_LIMIT = 64
@@ -61,48 +61,48 @@ class Document:
 
     @property
     def identity(self) -> Identity:
-        """What may exist only once in a revision."""
+        """Unique in a revision."""
         return self.schema, self.layer, self.name
 
     @property
     def key(self) -> Key:
-        """What may exist only once in a design."""
+        """Unique in a design."""
         return self.schema, self.name
 
     @property
     def ref(self) -> DocumentRef:
-        """How findings name the document."""
+        """Reference for findings."""
         return DocumentRef(self.schema, self.name)
 
     @property
     def place(self) -> DocumentRef:
-        """How findings name the document where its layer matters."""
+        """Reference with the layer, for findings where it matters."""
         return DocumentRef(self.schema, self.name, self.layer)
 
     @property
     def is_control(self) -> bool:
-        """Whether the document steers the others, and is neither layered nor substituted."""
+        """Whether this is a control document, which is neither layered nor substituted."""
         return self.metadata.get("schema") == CONTROL
 
     @property
     def is_concrete(self) -> bool:
-        """Whether the document is part of the design itself, not only a parent for others."""
+        """Whether the document is part of the rendered design, not only a parent for others."""
         return layering_of(self.metadata).get("abstract") is not True
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether the document asks to be kept where nobody can read it."""
+        """Whether the document must be stored encrypted."""
         return self.metadata.get("storagePolicy") == "encrypted"
 
     @property
     def is_replacement(self) -> bool:
-        """Whether the document stands in for its parent (B8)."""
+        """Whether the document replaces its parent (B8)."""
         return self.metadata.get("replacement") is True
 
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document of a revision: which collection holds it, and since which revision it has been as it is."""
+    """A document of a revision, with its collection and the revision in which it last changed."""
 
     document: Document
     collection: Collection
@@ -110,7 +110,7 @@ class StoredDocument:
 
 
 class Version(Enum):
-    """Which revision a reader means, in the order in which a comparison takes its base."""
+    """Named versions of the configdocs, in the order in which a comparison chooses its base."""
 
     SUCCESSFUL_SITE_ACTION = "successful_site_action"
     LAST_SITE_ACTION = "last_site_action"
@@ -119,7 +119,7 @@ class Version(Enum):
 
 
 class RevisionTag(Enum):
-    """Marks on revisions that mean something to us (contract: deckhand, A11)."""
+    """Revision tags that Shipyard uses (contract: deckhand, A11)."""
 
     COMMITTED = "committed"
     ROLLBACK_COMMIT = "rollback_commit"
@@ -128,7 +128,7 @@ class RevisionTag(Enum):
 
 
 class BufferMode(Enum):
-    """What a load does when the buffer already holds something (contract: shipyard-rest, 5.2)."""
+    """What a load does when the buffer is not empty (contract: shipyard-rest, 5.2)."""
 
     REJECT_ON_CONTENTS = "rejectoncontents"
     APPEND = "append"
@@ -136,7 +136,7 @@ class BufferMode(Enum):
 
 
 class Change(Enum):
-    """How something stands in a later state, compared with an earlier one; the values are the words on the wire."""
+    """Change of a document or collection between two revisions; the values are the words on the wire."""
 
     UNMODIFIED = "unmodified"
     CREATED = "created"
@@ -145,13 +145,13 @@ class Change(Enum):
 
 
 def layering_of(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the layering of a document; control documents may carry anything under that key (B2), or nothing."""
+    """Return the layering definition; control documents may have anything or nothing under that key (B2)."""
     layering = metadata.get("layeringDefinition")
     return layering if isinstance(layering, Mapping) else {}
 
 
 def with_defaults(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata with what every answer shows, whether it was written or not (B2, Defaults)."""
+    """Return metadata with defaults filled in (B2, Defaults)."""
     layering = metadata.get("layeringDefinition", {})
     filled = dict(metadata)
     filled.setdefault("storagePolicy", "cleartext")
@@ -162,11 +162,11 @@ def with_defaults(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def canonical(value: object) -> bytes:
-    """Return the JSON text that is the same for equal values, whatever the order of their keys (part C1)."""
+    """Return the canonical JSON of a value: equal values have equal bytes (part C1)."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def find(documents: Iterable[Document], schema: str, name: str) -> Document | None:
-    """Return the document of that schema and name, if there is exactly one."""
+    """Return the document with this schema and name, if there is exactly one."""
     found = [document for document in documents if document.schema == schema and document.name == name]
     return found[0] if len(found) == 1 else None

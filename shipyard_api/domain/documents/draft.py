@@ -1,8 +1,8 @@
-"""The data of one document while it is being made.
+"""The data of one document during rendering.
 
-What a draft starts from belongs to others and stays as it is: a mapping or list is copied, one level deep, when the
-draft first writes into it. So what a document takes over unchanged costs nothing, however large it is, and nobody
-ever sees a change in somebody else's data (contract: deckhand B7, "always copy").
+A draft never changes the data that it starts from: it copies a mapping or list, one level deep, on the first write into
+it. So unchanged data costs nothing, however large it is, and no other document sees the change (contract: deckhand B7,
+"always copy").
 """
 
 from collections.abc import Callable, Sequence
@@ -16,44 +16,44 @@ _PADDING_LIMIT = 10_000
 
 
 class Draft:
-    """Data that can be changed without changing what it was made from."""
+    """A copy-on-write value."""
 
     def __init__(self, value: Any) -> None:
         self._root = value
-        # By identity; the values keep the containers alive, so that no other object can get their number.
-        self._own: dict[int, Any] = {}
+        # By identity; the values keep the containers alive, so their ids are not reused.
+        self._owned_containers: dict[int, Any] = {}
         self._padding = 0
         self._written = 0
 
     @property
     def value(self) -> Any:
-        """The data as it stands; the draft must not be changed after it was given away."""
+        """The current data. Do not change the draft after handing this out."""
         return self._root
 
     def put(self, path: Path, value: Any) -> None:
-        """Write the value at the path; what is missing on the way is made (B6). Raises PathError."""
+        """Write the value at the path and create missing containers (B6). Raises PathError."""
         for place in self._targets(path):
             self._write(place, value)
 
     def merge(self, path: Path, value: Any) -> None:
-        """Lay a mapping over the mapping that is there, key by key; anything else is replaced. Raises PathError."""
+        """Merge a mapping into the mapping at the path, key by key; replace anything else. Raises PathError."""
         for place in self._targets(path):
             old = _at(place, self._root)
             both = isinstance(old, dict) and isinstance(value, dict)
             self._write(place, self._merged(old, value) if both else value)
 
-    def lay_over(self, value: Any) -> None:
-        """Put the keys of a mapping over those of the data; anything else becomes the data (B7, path ``.``)."""
+    def overlay(self, value: Any) -> None:
+        """Update the data with the keys of a mapping; anything else replaces the data (B7, path ``.``)."""
         if isinstance(value, dict) and isinstance(self._root, dict):
             self._owned(self._root, into=self._set_root).update(value)
         else:
             self._root = value
 
     def delete(self, path: Path) -> bool:
-        """Take out what is at the path, nothing else; say whether something other than null was there."""
+        """Delete the value at the path; return whether there was one other than null."""
         found = [place for place in self._places(path) if _at(place, self._root) is not None]
-        # From behind, so that elements of a list keep their places until it is their turn.
-        for place in sorted(found, key=_from_behind, reverse=True):
+        # Last elements first, so that the places of the others stay valid.
+        for place in sorted(found, key=_sort_key, reverse=True):
             if not place:
                 self._root = {}
                 break
@@ -62,9 +62,9 @@ class Draft:
         return bool(found)
 
     def change_texts(self, path: Path, change: Callable[[str], str], *, depth: int | None, contains: str) -> None:
-        """Change the text at the path, or with a ``depth`` the texts below it that contain a word (B7).
+        """Change the text at the path, or with a ``depth`` the texts below it that contain ``contains`` (B7).
 
-        ``depth``: 1 for direct members, -1 for all, None when only a text will do. Raises PathError.
+        ``depth``: 1 for direct members, -1 for all, None if the path must lead to a text. Raises PathError.
         """
         found = self._places(path)
         if not found:
@@ -96,7 +96,7 @@ class Draft:
         return places(path, self._root)
 
     def _check_size(self) -> None:
-        """Refuse to walk data that is small only as long as nobody writes out what is shared in it."""
+        """Raise PathError for data that is small only because parts of it are shared."""
         try:
             Sizes().add(self._root)
         except TooLargeError as large:
@@ -118,7 +118,7 @@ class Draft:
             self._root = value
 
     def _container(self, place: Sequence[str | int]) -> Any:
-        """Return the mapping or list that holds the place, free to be changed; makes what is missing."""
+        """Return a writable mapping or list that holds the place; creates missing ones."""
         node = self._ready(self._root, place[0], place[:0])
         self._root = node
         for position, (step, after) in enumerate(pairwise(place), start=1):
@@ -143,7 +143,7 @@ class Draft:
         wanted = dict if isinstance(step, str) else list
         if value is MISSING:
             made: Any = wanted()
-            self._own[id(made)] = made
+            self._owned_containers[id(made)] = made
             return made
         if not isinstance(value, wanted):
             kind = "mapping" if wanted is dict else "list"
@@ -151,9 +151,9 @@ class Draft:
         return self._owned(value)
 
     def _owned(self, container: Any, into: Callable[[Any], None] = lambda _: None) -> Any:
-        if id(container) not in self._own:
+        if id(container) not in self._owned_containers:
             container = container.copy()
-            self._own[id(container)] = container
+            self._owned_containers[id(container)] = container
             into(container)
         return container
 
@@ -170,7 +170,7 @@ class Draft:
 
 
 def _at(place: Sequence[str | int], value: Any) -> Any:
-    """Return what is at a place, MISSING if nothing is."""
+    """Return the value at a place, or MISSING."""
     return read(Path("", tuple(place)), value)
 
 
@@ -180,13 +180,13 @@ def _get(container: Any, step: str | int) -> Any:
     return container[step] if -len(container) <= step < len(container) else MISSING
 
 
-def _from_behind(place: Sequence[str | int]) -> list[tuple[int, str | int]]:
+def _sort_key(place: Sequence[str | int]) -> list[tuple[int, str | int]]:
     """Return a sort key for places of one value: numbers by size, keys by text."""
     return [(0, step) if isinstance(step, int) else (1, step) for step in place]
 
 
 def _texts(value: Any, depth: int) -> list[tuple[tuple[str | int, ...], str]]:
-    """Return the texts below a value with their places, as they are before any of them is changed."""
+    """Return the texts below a value with their places, before any of them changes."""
     found: list[tuple[tuple[str | int, ...], str]] = []
     level: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
     while level and depth:

@@ -1,4 +1,4 @@
-"""Who is whose parent, who stands in for whom, and what a document makes of its parent (contract: deckhand B5, B8)."""
+"""Find parents and replacements of documents, and apply layering actions (contract: deckhand B5, B8)."""
 
 import json
 from collections import defaultdict
@@ -16,10 +16,10 @@ _SHOWN = 5
 
 @dataclass(slots=True)
 class Family:
-    """Parents of documents, by their index in the sequence that was asked about.
+    """Parents and replacements of documents, by index in the sequence of documents.
 
-    ``parents``: as selected. ``replacements``: who stands in for a parent. ``broken``: documents that findings are
-    about, so that nothing more can be said of them.
+    ``parents``: child to selected parent. ``replacements``: parent to its replacement. ``broken``: documents with
+    findings, which are checked no further.
     """
 
     parents: dict[int, int] = field(default_factory=dict)
@@ -28,21 +28,21 @@ class Family:
     broken: set[int] = field(default_factory=set)
 
     def base(self, index: int) -> int | None:
-        """Return whose data the document starts from: its parent, or what stands in for that."""
+        """Return the document whose data this one starts from: its parent, or the parent's replacement."""
         parent = self.parents.get(index)
         if parent is None:
             return None
         replacement = self.replacements.get(parent)
         return parent if replacement is None or replacement == index else replacement
 
-    def note(self, index: int, finding: Finding) -> None:
-        """Add what is wrong with a document."""
+    def fault(self, index: int, finding: Finding) -> None:
+        """Add a finding about a document."""
         self.broken.add(index)
         self.findings.append(finding)
 
 
 def layer_order(documents: Iterable[Document]) -> tuple[Mapping[str, int] | None, tuple[Finding, ...]]:
-    """Return the rank of each layer, outermost first; None without a sound layering policy."""
+    """Return the rank of each layer, outermost first; None without a valid layering policy."""
     policies = [document for document in documents if document.schema == LAYERING_POLICY]
     if not policies:
         return None, (
@@ -57,13 +57,13 @@ def layer_order(documents: Iterable[Document]) -> tuple[Mapping[str, int] | None
     data = policies[0].data
     listed = data.get("layerOrder") if isinstance(data, Mapping) else None
     if not isinstance(listed, list) or not all(isinstance(layer, str) for layer in listed):
-        wrong = error("D001", "'layerOrder' must be a list of layers, outermost first", path="/layerOrder")
-        return None, (wrong.about(policies[0].place),)
+        invalid = error("D001", "'layerOrder' must be a list of layers, outermost first", path="/layerOrder")
+        return None, (invalid.about(policies[0].place),)
     return {layer: rank for rank, layer in enumerate(listed)}, ()
 
 
 def find_family(documents: Sequence[Document], ranks: Mapping[str, int]) -> Family:
-    """Return the family of the documents; control documents take no part."""
+    """Return parents and replacements of the documents; control documents have none."""
     family = Family()
     holders = _label_holders(documents)
     for index, document in enumerate(documents):
@@ -71,8 +71,8 @@ def find_family(documents: Sequence[Document], ranks: Mapping[str, int]) -> Fami
             continue
         if document.layer not in ranks:
             known = ", ".join(ranks)
-            told = f"The layer '{document.layer}' is not in the layering policy, which names: {known}."
-            family.note(index, error("InvalidDocumentLayer", told).about(document.place))
+            message = f"The layer '{document.layer}' is not in the layering policy, which names: {known}."
+            family.fault(index, error("InvalidDocumentLayer", message).about(document.place))
             continue
         selector = layering_of(document.metadata).get("parentSelector")
         if isinstance(selector, Mapping) and selector:
@@ -82,7 +82,7 @@ def find_family(documents: Sequence[Document], ranks: Mapping[str, int]) -> Fami
 
 
 def layered(base: Any, child: Document) -> tuple[Draft, tuple[Finding, ...]]:
-    """Return the child's data, made from its parent's by the child's actions in order, and what went wrong."""
+    """Return the child's data, made from the parent's by the child's actions in order, and findings."""
     draft, findings = Draft(base), []
     for index, action in enumerate(layering_of(child.metadata).get("actions", ())):
         method, written = action["method"], action["path"]
@@ -99,9 +99,9 @@ def layered(base: Any, child: Document) -> tuple[Draft, tuple[Finding, ...]]:
                 draft.merge(path, value)
             else:
                 draft.put(path, value)
-        except PathError as wrong:
-            told = f"The action '{method}' at '{written}' cannot be done: {wrong}."
-            findings.append(_action_finding(child, index, told))
+        except PathError as invalid:
+            message = f"The action '{method}' at '{written}' cannot be done: {invalid}."
+            findings.append(_action_finding(child, index, message))
     return draft, tuple(findings)
 
 
@@ -109,16 +109,16 @@ def _missing_key(child: Document, index: int, method: str, path: str, where: str
     return _action_finding(child, index, f"The action '{method}' at '{path}' finds nothing there in {where}.")
 
 
-def _action_finding(child: Document, index: int, told: str) -> Finding:
+def _action_finding(child: Document, index: int, message: str) -> Finding:
     at = f"/metadata/layeringDefinition/actions/{index}"
-    return error("MissingDocumentKey", told, diagnostic=f"at {at} of the document").about(child.place)
+    return error("MissingDocumentKey", message, diagnostic=f"at {at} of the document").about(child.place)
 
 
 Label = tuple[str, str]
 
 
 def _label(key: str, value: Any) -> Label:
-    """Return a label such that 1, true and "1" are three."""
+    """Return a label in which 1, true and "1" are different values."""
     return key, json.dumps(value, sort_keys=True)
 
 
@@ -133,7 +133,7 @@ def _label_holders(documents: Sequence[Document]) -> Mapping[Label, Sequence[int
 
 
 def _candidates(holders: Mapping[Label, Sequence[int]], selector: Mapping[str, Any], child: int) -> list[int]:
-    """Return who has all labels of the selector, the document itself apart."""
+    """Return the documents with all labels of the selector, except the child itself."""
     wanted = sorted((holders.get(_label(key, value), ()) for key, value in selector.items()), key=len)
     others = [frozenset(indices) for indices in wanted[1:]]
     return [index for index in wanted[0] if index != child and all(index in other for other in others)]
@@ -149,25 +149,25 @@ def _choose_parent(
         if documents[one].schema != child.schema or ranks.get(documents[one].layer, -1) >= ranks[child.layer]
     ]
     if unfit:
-        told = (
+        message = (
             f"The labels of the parentSelector lead to {_named(documents, unfit)}. A parent must have the same schema "
             f"and stand in an outer layer than '{child.layer}'."
         )
-        family.note(index, error("InvalidDocumentParent", told).about(child.place))
+        family.fault(index, error("InvalidDocumentParent", message).about(child.place))
         return
     by_layer: defaultdict[str, list[int]] = defaultdict(list)
     for one in candidates:
         by_layer[documents[one].layer].append(one)
     several = [one for ones in by_layer.values() if len(ones) > 1 for one in ones]
     if several:
-        told = f"The parentSelector leads to more than one document of a layer: {_named(documents, several)}."
-        family.note(index, error("IndeterminateDocumentParent", told).about(child.place))
+        message = f"The parentSelector leads to more than one document of a layer: {_named(documents, several)}."
+        family.fault(index, error("IndeterminateDocumentParent", message).about(child.place))
     elif candidates:
         family.parents[index] = max(candidates, key=lambda one: ranks.get(documents[one].layer, -1))
 
 
 def _find_replacements(family: Family, documents: Sequence[Document]) -> None:
-    """Note who stands in for whom, and documents of one schema and name that do not."""
+    """Find replacements, and report documents of one schema and name that replace nothing."""
     by_key: defaultdict[Key, list[int]] = defaultdict(list)
     for index, document in enumerate(documents):
         if not document.is_control:
@@ -177,29 +177,29 @@ def _find_replacements(family: Family, documents: Sequence[Document]) -> None:
             continue
         parent = family.parents.get(index)
         if parent is None or documents[parent].key != document.key:
-            told = "A replacement needs a parent of the same schema and name, " + (
+            message = "A replacement needs a parent of the same schema and name, " + (
                 "and its parentSelector leads to none." if parent is None else "and its parent has another name."
             )
-            family.note(index, error("InvalidDocumentReplacement", told).about(document.place))
+            family.fault(index, error("InvalidDocumentReplacement", message).about(document.place))
         elif documents[parent].is_replacement:
-            told = f"It replaces {_named(documents, [parent])}, which is a replacement itself."
-            family.note(index, error("InvalidDocumentReplacement", told).about(document.place))
+            message = f"It replaces {_named(documents, [parent])}, which is a replacement itself."
+            family.fault(index, error("InvalidDocumentReplacement", message).about(document.place))
         else:
             family.replacements.setdefault(parent, index)
     for same in by_key.values():
         related = len(same) == 2 and any(family.replacements.get(one) == other for one, other in (same, reversed(same)))
         if len(same) > 1 and not related and not any(one in family.broken for one in same):
-            told = (
+            message = (
                 f"{_named(documents, same)} have the same schema and name, and there is not one of two that replaces "
                 "the other."
             )
-            finding = error("InvalidDocumentReplacement", told)
+            finding = error("InvalidDocumentReplacement", message)
             for one in same:
                 finding = finding.about(documents[one].place)
             family.findings.append(finding)
             family.broken.update(same)
         elif len(same) > 1 and not related:
-            # One of them is wrong itself; until that is mended nobody knows which of them is meant.
+            # One of them already has a finding. Until that is fixed, it is unclear which one is meant.
             family.broken.update(same)
 
 

@@ -1,4 +1,4 @@
-"""The machines of a design, with what they inherit from their host profiles (contract: drydock, 8)."""
+"""Read the machines of a design from its documents (contract: drydock, 8)."""
 
 from collections.abc import Iterable, Mapping
 
@@ -10,9 +10,9 @@ HOST_PROFILE = "drydock/HostProfile/v1"
 
 
 def inventory(documents: Iterable[Document]) -> Inventory:
-    """Return the machines of a design, with what they inherit from their host profiles (contract: drydock, 8).
+    """Return the machines of a design, including what they inherit from host profiles (contract: drydock, 8).
 
-    Tags add up along the profiles, the node's own rack and labels win, and a leading ``!`` takes out an inherited tag
+    Tags add up along the profiles, the node's own rack and labels win, and a leading ``!`` removes an inherited tag
     or label. A profile that does not exist, or that is its own ancestor, ends the chain.
     """
     documents = list(documents)

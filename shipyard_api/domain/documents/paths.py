@@ -1,8 +1,8 @@
-"""Places inside a document's data, as layering and substitution name them (contract: deckhand, B6).
+"""Paths into a document's data, as layering and substitution write them (contract: deckhand, B6).
 
 The language is the core of JSONPath in the spelling of Airship sites: ``.`` is the root, ``.a.b`` keys, ``.a[0]`` an
-element. Parsed here instead of by jsonpath-ng, which takes a millisecond for each path and writes into shared values;
-a test holds the two to the same answers.
+element. We do not use jsonpath-ng: it takes a millisecond for each path and writes into shared values. A test compares
+the results of both.
 """
 
 import re
@@ -12,16 +12,15 @@ from functools import lru_cache
 from typing import Any, Final
 
 MISSING: Final[Any] = object()
-"""What a path that leads nowhere reads."""
+"""The result of reading a path that leads nowhere."""
 
-# A path with a million steps is no mistake of an operator.
-_LONGEST = 1024
+_LONGEST = 1024  # characters
 _LIST_LIMIT = 10_000
 _BELOW_LIMIT = 2
 
 
 class PathError(ValueError):
-    """A path cannot be read, or cannot be followed; the text says why, without quoting data."""
+    """A path cannot be parsed or followed; the text says why, without quoting data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +50,16 @@ class Elements:
 
 @dataclass(frozen=True, slots=True)
 class Below:
-    """The next step anywhere below, or here: ``..``."""
+    """The next step at this value or anywhere below it: ``..``."""
 
 
 Step = str | int | Every | Fields | Range | Elements | Below
-"""A text is a key of a mapping, a number an element of a list."""
+"""A string is a key of a mapping, a number an element of a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A parsed path; ``text`` is as it was written. Without steps it is the root."""
+    """A parsed path. ``text``: the path as written. No steps: the root."""
 
     text: str
     steps: tuple[Step, ...]
@@ -73,7 +72,7 @@ class Path:
 
 @lru_cache(maxsize=32_768)
 def parse_path(text: str) -> Path:
-    """Return a path; raises PathError with the position of what cannot be read."""
+    """Parse a path; raises PathError with the position of the fault."""
     if len(text) > _LONGEST:
         raise PathError(f"a path of {len(text)} characters; at most {_LONGEST} are read")
     if text in (".", "$"):
@@ -88,10 +87,10 @@ def parse_path(text: str) -> Path:
 
 @lru_cache(maxsize=32_768)
 def parse_action_path(text: str) -> Path:
-    """Return the path of a layering action, which may begin with the word ``data`` (B5); raises PathError."""
+    """Parse the path of a layering action, which may begin with ``data`` (B5); raises PathError."""
     inner = text.removeprefix("$")
     inner = inner if inner.startswith((".", "[")) or not inner else f".{inner}"
-    # Only the whole word: the real server takes the letters of .database, too.
+    # Only the whole word: Deckhand also strips these letters from .database.
     if inner == ".data":
         inner = "."
     elif inner.startswith((".data.", ".data[")):
@@ -100,7 +99,7 @@ def parse_action_path(text: str) -> Path:
 
 
 def read(path: Path, value: Any) -> Any:
-    """Return the first value that the path leads to, or MISSING."""
+    """Return the first value at the path, or MISSING."""
     for position, step in enumerate(path.steps):
         if isinstance(step, str):
             if not isinstance(value, dict) or step not in value:
@@ -116,7 +115,7 @@ def read(path: Path, value: Any) -> Any:
 
 
 def places(path: Path, value: Any) -> Sequence[tuple[str | int, ...]]:
-    """Return every place that the path leads to, as plain steps, in the order of the value."""
+    """Return every place that the path matches, as plain steps, in the order of the value."""
     return list(dict.fromkeys(place for place, _ in _matches(path.steps, value)))
 
 
@@ -126,7 +125,7 @@ def pointer(steps: Sequence[str | int]) -> str:
 
 
 def _matches(steps: Sequence[Step], value: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Yield place and value of everything the steps lead to. Recurses by steps and by depth, both of them bounded."""
+    """Yield place and value of every match. Recurses by steps and by depth, both of them bounded."""
     if not steps:
         yield (), value
         return

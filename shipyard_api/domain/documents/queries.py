@@ -1,4 +1,4 @@
-"""Choosing among the documents of a design as Deckhand's API does (contract: deckhand A5, A6)."""
+"""Filter, sort and limit the documents of a design as Deckhand's API does (contract: deckhand A5, A6)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from shipyard_api.domain.documents.rendering import RenderedDocument
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Which documents, in which order, how many. What is empty lets everything through.
+    """Filters, order and limit. An empty filter matches everything.
 
-    ``labels``: key and value as text, all of them; of the others one of each must fit. ``sort``: paths into the
-    document. ``limit``: None for all.
+    ``labels``: key and value as text; a document must have all of them, and one of each other filter. ``sort``: paths
+    into the document. ``limit``: None for all.
     """
 
     schemas: tuple[str, ...] = ()
@@ -28,21 +28,21 @@ class Query:
 
 
 def choose(documents: Sequence[RenderedDocument], query: Query) -> tuple[RenderedDocument, ...]:
-    """Return the documents that fit, sorted and cut as asked; what must not be told is to be hidden before."""
-    found = [one for one in documents if _fits(one, query)]
+    """Return the matching documents, sorted and limited. Redact secrets first: sorting by them would reveal them."""
+    found = [one for one in documents if _matches(one, query)]
     if query.sort:
-        found.sort(key=lambda one: [_sortable(one, path) for path in query.sort], reverse=query.descending)
+        found.sort(key=lambda one: [_sort_key(one, path) for path in query.sort], reverse=query.descending)
     elif query.descending:
         found.reverse()
     return tuple(found if query.limit is None else found[: query.limit])
 
 
-def _fits(one: RenderedDocument, query: Query) -> bool:
+def _matches(one: RenderedDocument, query: Query) -> bool:
     document = one.document
     labels = document.metadata.get("labels")
     labels = labels if isinstance(labels, dict) else {}
     return (
-        _fits_schema(document.schema, query.schemas)
+        _matches_schema(document.schema, query.schemas)
         and (not query.names or document.name in query.names)
         and (not query.layers or layering_of(document.metadata).get("layer", "") in query.layers)
         and (not query.collections or one.collection in query.collections)
@@ -50,8 +50,8 @@ def _fits(one: RenderedDocument, query: Query) -> bool:
     )
 
 
-def _fits_schema(schema: str, wanted: Sequence[str]) -> bool:
-    """A single one may name a namespace, or a kind in all its versions; several name whole schemas."""
+def _matches_schema(schema: str, wanted: Sequence[str]) -> bool:
+    """Return whether a filter matches. A single value may be a prefix, such as a namespace; several must be exact."""
     if not wanted:
         return True
     if len(wanted) > 1:
@@ -59,8 +59,8 @@ def _fits_schema(schema: str, wanted: Sequence[str]) -> bool:
     return schema == wanted[0] or schema.startswith(f"{wanted[0].rstrip('/')}/")
 
 
-def _sortable(one: RenderedDocument, path: str) -> tuple[int, Any]:
-    """Return a key that any two documents can be compared by: numbers before texts before all others."""
+def _sort_key(one: RenderedDocument, path: str) -> tuple[int, Any]:
+    """Return a sort key that any two documents have: numbers before texts before all others."""
     whole = {
         "schema": one.document.schema,
         "metadata": one.document.metadata,

@@ -1,4 +1,4 @@
-"""What is shown of a secret document: that it is there, and whether it has changed (contract: deckhand B9, "ours")."""
+"""Redact secret documents: a reader sees that one exists and whether it changed (contract: deckhand B9, "ours")."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -8,14 +8,14 @@ from shipyard_api.domain.documents.document import Document, canonical
 from shipyard_api.domain.findings import Finding
 
 HIDDEN = "***"
-# Shorter texts are words that stand everywhere; taking them out would hide the message and not the secret.
+# Shorter texts are common words; removing them would hide the message rather than the secret.
 _SHORTEST = 5
 
 Fingerprint = Callable[[bytes], str]
 
 
 def redacted(document: Document, fingerprint: Fingerprint) -> Document:
-    """Return the document with a fingerprint for data, and without the paths that tell how the data looks."""
+    """Return the document with a fingerprint as data, and without paths that reveal the shape of the data."""
     metadata = {**document.metadata, "storagePolicy": "encrypted"}
     listed = document.metadata.get("substitutions")
     if isinstance(listed, list):
@@ -24,7 +24,7 @@ def redacted(document: Document, fingerprint: Fingerprint) -> Document:
 
 
 def scrubber(secrets: Iterable[Any]) -> Callable[[str], str]:
-    """Return what takes out of a text of others every text that stands in a secret value."""
+    """Return a function that replaces every text of the secret values in a peer's text."""
     words = sorted({text for value in secrets for text in _texts(value)}, key=len, reverse=True)
 
     def clean(text: str) -> str:
@@ -36,7 +36,7 @@ def scrubber(secrets: Iterable[Any]) -> Callable[[str], str]:
 
 
 def scrubbed(findings: Sequence[Finding], secrets: Iterable[Any]) -> tuple[Finding, ...]:
-    """Return the findings of others with every text that stands in a secret value taken out of them."""
+    """Return a peer's findings without any text of the secret values."""
     if not findings:
         return ()
     clean = scrubber(secrets)
@@ -62,7 +62,7 @@ def _texts(value: Any) -> set[str]:
 
 
 def _without_paths(substitution: Any) -> Any:
-    """Return a substitution that says whom it takes from and hides from where and to where."""
+    """Return a substitution that shows its source document and hides its paths."""
     if not isinstance(substitution, Mapping):
         return substitution
     source, destination = substitution.get("src"), substitution.get("dest")

@@ -1,4 +1,4 @@
-"""Who needs whom to be rendered, in which order, and where secrets spread (contract: deckhand B7, B9, B10)."""
+"""Dependencies between documents, rendering order, and how secrets spread (contract: deckhand B7, B9, B10)."""
 
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
@@ -15,40 +15,41 @@ _CYCLE_SHOWN = 12
 
 @dataclass(slots=True)
 class Relations:
-    """Who needs whom. ``order``: each document after those it needs; those that go round in circles are left out.
+    """Dependencies by index of the document. ``order``: each document after its dependencies, without cycles.
 
-    ``sources``: for each substitution of a document the index of its source, None if there is none.
+    ``sources``: for each substitution of a document the index of its source, None if there is none. ``secret``:
+    documents that are encrypted or use data of one that is.
     """
 
     documents: Sequence[Document]
     family: Family
     sources: Mapping[int, Sequence[int | None]]
-    needs: Sequence[Sequence[int]]
+    dependencies: Sequence[Sequence[int]]
     order: Sequence[int]
     secret: set[int]
 
 
 def relate(documents: Sequence[Document]) -> Relations:
-    """Return the relations of documents, which come sorted, with findings on all that cannot be related."""
-    ranks, wrong = layer_order(documents)
-    # Without an order of layers nobody has a parent; what can be said of substitutions is said all the same.
+    """Return the relations of sorted documents, with findings on those that have none."""
+    ranks, invalid = layer_order(documents)
+    # Without an order of layers there are no parents; substitutions are checked all the same.
     family = find_family(documents, ranks) if ranks is not None else Family(broken=_with_parents(documents))
-    family.findings[:0] = wrong
+    family.findings[:0] = invalid
     sources = _find_sources(documents, family)
-    needs = [_needs(index, family, sources) for index in range(len(documents))]
-    order = _in_order(documents, needs, family)
+    dependencies = [_dependencies(index, family, sources) for index in range(len(documents))]
+    order = _topological_order(documents, dependencies, family)
     secret = {index for index, document in enumerate(documents) if document.is_encrypted}
     if secret:
-        # Whose parent is not known for sure may have taken from a secret: another store may see a parent there.
+        # A document without a clear parent may use a secret: another store may choose a parent for it.
         secret |= family.broken
     for index in order:
-        if not secret.isdisjoint(needs[index]):
+        if not secret.isdisjoint(dependencies[index]):
             secret.add(index)
-    return Relations(documents, family, sources, needs, order, secret)
+    return Relations(documents, family, sources, dependencies, order, secret)
 
 
 def _with_parents(documents: Sequence[Document]) -> set[int]:
-    """Return who is not what it will be before it has met its parent."""
+    """Return the documents that need a parent."""
     return {
         index
         for index, document in enumerate(documents)
@@ -56,7 +57,7 @@ def _with_parents(documents: Sequence[Document]) -> set[int]:
     }
 
 
-def _needs(index: int, family: Family, sources: Mapping[int, Sequence[int | None]]) -> list[int]:
+def _dependencies(index: int, family: Family, sources: Mapping[int, Sequence[int | None]]) -> list[int]:
     base = family.base(index)
     found = [] if base is None else [base]
     return list(dict.fromkeys([*found, *(source for source in sources.get(index, ()) if source is not None)]))
@@ -79,12 +80,12 @@ def _find_sources(documents: Sequence[Document], family: Family) -> Mapping[int,
             concrete = [one for one in candidates if documents[one].is_concrete]
             if not concrete:
                 why = "it is abstract" if candidates else "there is no such document"
-                told = f"Nothing can be taken from {source.schema} '{source.name}': {why}."
+                message = f"Nothing can be taken from {source.schema} '{source.name}': {why}."
                 diagnostic = f"at /metadata/substitutions/{position} of the document"
-                finding = error("SubstitutionSourceNotFound", told, diagnostic=diagnostic)
-                family.note(index, finding.about(document.place))
+                finding = error("SubstitutionSourceNotFound", message, diagnostic=diagnostic)
+                family.fault(index, finding.about(document.place))
             if len(concrete) > 1 and not family.broken.isdisjoint(concrete):
-                # Which of them is meant nobody knows, and that has been told; a circle through one would be a guess.
+                # Ambiguous, and already reported; a cycle through one of them would be a guess.
                 family.broken.add(index)
                 concrete = []
             chosen.append(concrete[0] if concrete else None)
@@ -92,43 +93,46 @@ def _find_sources(documents: Sequence[Document], family: Family) -> Mapping[int,
     return found
 
 
-def _in_order(documents: Sequence[Document], needs: Sequence[Sequence[int]], family: Family) -> list[int]:
-    waiting = [len(needed) for needed in needs]
-    needed_by: defaultdict[int, list[int]] = defaultdict(list)
-    for index, needed in enumerate(needs):
+def _topological_order(
+    documents: Sequence[Document], dependencies: Sequence[Sequence[int]], family: Family
+) -> list[int]:
+    """Return the documents, each after its dependencies; add a finding for each cycle."""
+    waiting = [len(needed) for needed in dependencies]
+    dependents: defaultdict[int, list[int]] = defaultdict(list)
+    for index, needed in enumerate(dependencies):
         for one in needed:
-            needed_by[one].append(index)
+            dependents[one].append(index)
     ready = deque(index for index, count in enumerate(waiting) if count == 0)
     order = []
     while ready:
         index = ready.popleft()
         order.append(index)
-        for other in needed_by[index]:
+        for other in dependents[index]:
             waiting[other] -= 1
             if waiting[other] == 0:
                 ready.append(other)
     if len(order) < len(documents):
         left = frozenset(range(len(documents))) - frozenset(order)
-        for cycle in find_cycles({index: needs[index] for index in sorted(left)}):
-            _note_cycle(documents, cycle, family)
+        for cycle in find_cycles({index: dependencies[index] for index in sorted(left)}):
+            _report_cycle(documents, cycle, family)
         family.broken.update(left)
     return order
 
 
-def _note_cycle(documents: Sequence[Document], cycle: Sequence[int], family: Family) -> None:
+def _report_cycle(documents: Sequence[Document], cycle: Sequence[int], family: Family) -> None:
     names = [f"{documents[index].schema} '{documents[index].name}'" for index in cycle]
     shown = names
     if len(names) > _CYCLE_SHOWN:
         half = _CYCLE_SHOWN // 2
         shown = [*names[:half], f"({len(names) - 2 * half} more)", *names[-half:]]
-    told = f"Documents need each other in a circle: {' needs '.join(shown)}."
-    finding = error("SubstitutionDependencyCycle", told)
+    message = f"Documents need each other in a circle: {' needs '.join(shown)}."
+    finding = error("SubstitutionDependencyCycle", message)
     for index in cycle[:-1][:_CYCLE_SHOWN]:
         finding = finding.about(documents[index].place)
     family.findings.append(finding)
 
 
 def secret_keys(documents: Sequence[Document]) -> frozenset[Key]:
-    """Return schema and name of the documents whose rendered data holds secrets (B9, "ours")."""
+    """Return schema and name of the documents whose rendered data contains secrets (B9, "ours")."""
     documents = sorted(documents, key=lambda one: (*one.key, one.layer))
     return frozenset(documents[index].key for index in relate(documents).secret)

@@ -1,6 +1,6 @@
-"""From the documents of a revision to the design that they make (contract: deckhand, B10).
+"""Render the documents of a revision into a design (contract: deckhand, B10).
 
-Everything that can be found is told at once: a document that is wrong keeps only those from being made that need it.
+All findings come at once: an invalid document only stops the documents that depend on it.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ def _never() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RenderedDocument:
-    """A document of the design. ``secret``: it is encrypted, or its data took something from one that is (B9)."""
+    """A document of the design. ``secret``: it is encrypted, or it uses data of a document that is (B9)."""
 
     document: Document
     collection: Collection
@@ -40,47 +40,50 @@ class RenderedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """A whole design, by schema and name, secrets in clear."""
+    """A whole design, sorted by schema and name, with secrets in clear text."""
 
     documents: tuple[RenderedDocument, ...]
 
     @property
     def secrets(self) -> list[Any]:
-        """The data of the documents that hold secrets."""
+        """The data of secret documents."""
         return [one.document.data for one in self.documents if one.secret]
 
 
 def render(
     documents: Sequence[StoredDocument], compile_schema: Compile, out_of_time: Callable[[], bool] = _never
 ) -> tuple[Rendering | None, tuple[Finding, ...]]:
-    """Return the design, or None and everything that stands in its way.
+    """Return the design, or None and all findings.
 
-    The order of the documents does not matter: both the design and the findings come by schema, name and layer.
-    ``out_of_time`` is asked between pieces of work, and once it says so the design is given up.
+    The order of the documents does not matter: the design and the findings are sorted by schema, name and layer.
+    ``out_of_time`` is called between pieces of work; once it returns true, rendering stops.
     """
     stored = sorted(documents, key=lambda one: (*one.document.key, one.document.layer))
     relations = relate([one.document for one in stored])
-    made = _Making(relations, out_of_time)
-    made.run()
+    renderer = _Renderer(relations, out_of_time)
+    renderer.run()
     result = [
         RenderedDocument(
-            replace(one.document, data=made.data[index]), one.collection, one.since, secret=index in relations.secret
+            replace(one.document, data=renderer.data[index]),
+            one.collection,
+            one.since,
+            secret=index in relations.secret,
         )
         for index, one in enumerate(stored)
-        if index in made.data
+        if index in renderer.data
         and one.document.is_concrete
         and one.document.schema != VALIDATION_POLICY  # never shown (A6)
         and index not in relations.family.replacements
     ]
-    findings = [*relations.family.findings, *made.findings]
+    findings = [*relations.family.findings, *renderer.findings]
     schemas = [one.document for one in stored if one.document.schema == DATA_SCHEMA]
     shown = [(one.document, one.secret) for one in result]
     findings.extend(schema_findings(shown, schemas, compile_schema))
     return (None if findings else Rendering(tuple(result))), tuple(findings)
 
 
-class _Making:
-    """Makes the data of all documents that can be made."""
+class _Renderer:
+    """Renders the data of all documents that have no findings."""
 
     def __init__(self, relations: Relations, out_of_time: Callable[[], bool]) -> None:
         self.data: dict[int, Any] = {}
@@ -91,28 +94,28 @@ class _Making:
         self._given_up = False
 
     def run(self) -> None:
-        """Go through the documents in their order; one whose needs were not made is left out without a word."""
+        """Render the documents in order; skip one whose dependencies were not rendered."""
         relations = self._relations
         for index in relations.order:
-            if index in relations.family.broken or any(need not in self.data for need in relations.needs[index]):
+            if index in relations.family.broken or any(one not in self.data for one in relations.dependencies[index]):
                 continue
             document = relations.documents[index]
-            if relations.needs[index]:
-                self._make(index, document)
+            if relations.dependencies[index]:
+                self._render(index, document)
             else:
                 self.data[index] = document.data
             if self._given_up:
-                # What has grown without end on paper must not be walked by anybody, the checks of data included.
+                # Data that is too large must not be walked, not even by the schema checks.
                 break
 
-    def _make(self, index: int, document: Document) -> None:
+    def _render(self, index: int, document: Document) -> None:
         base = self._relations.family.base(index)
         findings: list[Finding] = []
         if base is None:
             draft = Draft(document.data)
         else:
-            draft, wrong = layered(self.data[base], document)
-            findings.extend(wrong)
+            draft, faults = layered(self.data[base], document)
+            findings.extend(faults)
         if not findings:
             sources = self._relations.sources.get(index, ())
             findings = substitute(
@@ -126,13 +129,13 @@ class _Making:
             self._given_up = True
             findings = [error("DesignTooSlow", "Rendering was given up in this document.").about(document.place)]
         if not findings:
-            findings = self._measured(draft.value, document)
+            findings = self._measure(draft.value, document)
         if findings:
             self.findings.extend(findings)
         else:
             self.data[index] = draft.value
 
-    def _measured(self, value: Any, document: Document) -> list[Finding]:
+    def _measure(self, value: Any, document: Document) -> list[Finding]:
         try:
             self._sizes.add(value)
         except TooLargeError as large:

@@ -1,6 +1,6 @@
-"""Whether what came in is a document at all (contract: deckhand B2, B3 and C2). Every fault of every document is told.
+"""Check the shape of incoming documents (contract: deckhand B2, B3 and C2). Reports every fault of every document.
 
-Data is never quoted: it may be a secret, even where the document is not well formed.
+Data is never quoted: it may be secret, even in a malformed document.
 """
 
 import re
@@ -21,7 +21,7 @@ from shipyard_api.domain.documents.document import (
     layering_of,
     with_defaults,
 )
-from shipyard_api.domain.documents.paths import PathError, parse_action_path, parse_path
+from shipyard_api.domain.documents.paths import PathError, parse_action_path, parse_path, pointer
 from shipyard_api.domain.documents.patterns import PatternError, check_pattern
 from shipyard_api.domain.findings import Finding, error
 
@@ -39,23 +39,23 @@ _DESTINATION = {"path": str, "pattern": str, "recurse": Mapping}
 _KINDS = {str: "text", int: "a whole number", bool: "true or false", Mapping: "a mapping"}
 
 Fault = tuple[str, str]
-"""Where in the document, as a JSON pointer, and what is wrong there."""
+"""JSON pointer into the document, and what is wrong there."""
 
 
 def parse_documents(
     entries: Sequence[object], compile_schema: Compile | None = None
 ) -> tuple[tuple[Document, ...], tuple[Finding, ...]]:
-    """Return the documents of a stream and everything that is wrong with their shape.
+    """Return the documents of a stream, and findings about their shape.
 
-    ``compile_schema`` tells whether a data schema is one; without it that is found when it is used.
+    ``compile_schema`` checks data schemas; without it, a bad one is found when it is used.
     """
     documents: list[Document] = []
     findings: list[Finding] = []
     places: dict[Identity, int] = {}
     for position, entry in enumerate(entries, start=1):
-        wrong = [_finding(position, entry, place, message) for place, message in _faults(entry, compile_schema)]
-        findings.extend(wrong)
-        if wrong or not isinstance(entry, Mapping):
+        faults = [_finding(position, entry, place, message) for place, message in _faults(entry, compile_schema)]
+        findings.extend(faults)
+        if faults or not isinstance(entry, Mapping):
             continue
         document = _document(entry)
         if document.identity in places:
@@ -89,7 +89,7 @@ def _finding(position: int, entry: object, place: str, message: str) -> Finding:
 
 
 def _short(value: object) -> str:
-    """Return what identifies a document in a message, without the rest of something that is far too long for it."""
+    """Return a value as text for a message, cut at 80 characters."""
     text = str(value) if isinstance(value, str | int | float | None) else f"a {type(value).__name__}"
     return text if len(text) <= 80 else f"{text[:80]}…"
 
@@ -128,7 +128,7 @@ def _is_name(value: object) -> bool:
 
 
 def _is_final(metadata: Mapping[str, Any]) -> bool:
-    """Whether the data is already what the design will hold; otherwise it is checked when it has been rendered."""
+    """Return whether the data is final as loaded; other data is checked after rendering."""
     layering = layering_of(metadata)
     return not (layering.get("abstract") or layering.get("parentSelector") or metadata.get("substitutions"))
 
@@ -238,8 +238,8 @@ def _field_faults(
             yield f"{at}/{name}", f"'{name}' is missing"
     for name, kind in known.items():
         value = entry.get(name)
-        wrong = name in entry and (not isinstance(value, kind) or (kind is int and isinstance(value, bool)))
-        if wrong and name != "path":
+        invalid = name in entry and (not isinstance(value, kind) or (kind is int and isinstance(value, bool)))
+        if invalid and name != "path":
             yield f"{at}/{name}", f"'{name}' must be {_KINDS[kind]}"
 
 
@@ -249,15 +249,15 @@ def _path_faults(path: object, at: str, parse: Callable[[str], object]) -> Itera
         return
     try:
         parse(path)
-    except PathError as wrong:
-        yield at, f"the path cannot be read: {wrong}"
+    except PathError as invalid:
+        yield at, f"the path cannot be read: {invalid}"
 
 
 def _pattern_faults(pattern: str, group: object, at: str) -> Iterator[Fault]:
     try:
         groups = check_pattern(pattern)
-    except PatternError as wrong:
-        yield f"{at}/pattern", f"the pattern is no regular expression: {wrong}"
+    except PatternError as invalid:
+        yield f"{at}/pattern", f"the pattern is no regular expression: {invalid}"
         return
     if isinstance(group, int) and not 0 <= group <= groups:
         yield f"{at}/match_group", f"the pattern has {groups} groups, and 'match_group' names none of them"
@@ -292,8 +292,8 @@ def _data_schema_faults(data: Any, compile_schema: Compile | None) -> Iterator[F
     elif compile_schema is not None:
         try:
             compile_schema(data)
-        except ValueError as wrong:
-            yield "/data", f"this is no JSON schema of draft 4: {wrong}"
+        except ValueError as invalid:
+            yield "/data", f"this is no JSON schema of draft 4: {invalid}"
 
 
 def _validation_policy_faults(data: Any) -> Iterator[Fault]:
@@ -316,10 +316,6 @@ def _unknown(entry: Mapping[str, Any], known: Iterable[str], at: str) -> Iterato
     for name in entry:
         if name not in known:
             yield (
-                f"{at}/{_pointer(name)}",
+                f"{at}{pointer([_short(name)])}",
                 f"there is no key '{_short(name)}' here; there are: {', '.join(sorted(known))}",
             )
-
-
-def _pointer(name: str) -> str:
-    return _short(name).replace("~", "~0").replace("/", "~1")

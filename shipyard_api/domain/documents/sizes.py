@@ -1,7 +1,7 @@
-"""How large rendered data is when everything that is shared is written out.
+"""The size of rendered data with every shared part counted each time.
 
-A value that is handed on may be handed on again: thirty small documents that each hold the one before twice are a
-billion nodes on paper. They are counted before anybody writes them down.
+Substituted values can be substituted again: thirty small documents that each contain the previous one twice make a
+billion nodes. They are counted before they are written out.
 """
 
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ DEPTH = 128
 
 
 class Size(NamedTuple):
-    """Of a value: nodes, characters of text, and levels of mappings and lists inside each other."""
+    """Nodes, characters of text, and nesting depth of a value."""
 
     nodes: int
     text: int
@@ -20,14 +20,14 @@ class Size(NamedTuple):
 
 
 class TooLargeError(ValueError):
-    """A design would grow beyond what is kept; the text says how."""
+    """A design exceeds a limit; the text says which."""
 
 
 class Sizes:
-    """Measures the values of one design; each container is walked once, whoever holds it."""
+    """Adds up the values of one design; each container is walked once, however often it is shared."""
 
     def __init__(self) -> None:
-        # The container is kept beside its size: its number must not go to another one.
+        # The container is kept beside its size, so its id is not reused.
         self._known: dict[int, tuple[Any, Size]] = {}
         self._nodes = 0
         self._text = 0

@@ -1,4 +1,4 @@
-"""Taking values from other documents (contract: deckhand B7). No finding quotes what was taken."""
+"""Substitute values from other documents (contract: deckhand B7). No finding quotes a substituted value."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from shipyard_api.domain.findings import Finding, error
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where one substitution takes its value from."""
+    """The source of one substitution."""
 
     schema: str
     name: str
@@ -24,7 +24,7 @@ class Source:
 
     @classmethod
     def of(cls, substitution: Mapping[str, Any]) -> "Source":
-        """Return the source of an entry of ``substitutions``, which has the right shape."""
+        """Return the source of a valid entry of ``substitutions``."""
         src = substitution["src"]
         return cls(src["schema"], src["name"], src["path"], src.get("pattern"), src.get("match_group", 0))
 
@@ -42,24 +42,24 @@ def substitute(
     data: Sequence[Any],
     out_of_time: Callable[[], bool],
 ) -> list[Finding]:
-    """Put what each substitution takes into the draft, in order, and return what went wrong.
+    """Apply the substitutions to the draft, in order, and return findings.
 
-    ``sources`` and ``data``: for each substitution the document it takes from and that document's rendered data; a
-    substitution without a source is passed over. ``out_of_time`` ends it before the last one.
+    ``sources`` and ``data``: for each substitution its source document and that document's rendered data; a
+    substitution without a source is skipped. ``out_of_time``: stop early once it returns true.
     """
     findings: list[Finding] = []
     for index, substitution in enumerate(substitutions_of(document)):
-        taken_from = sources[index]
-        if taken_from is None:
+        source_document = sources[index]
+        if source_document is None:
             continue
         if out_of_time():
             break
         source = Source.of(substitution)
-        wrong = _Wrong(document, taken_from, index)
+        finding = _FindingFactory(document, source_document, index)
         value = _value(source, data[index])
         if value is MISSING or value is None:
-            told = f"There is nothing at '{source.path}' in {source.schema} '{source.name}'."
-            findings.append(wrong("SubstitutionSourceDataNotFound", told))
+            message = f"There is nothing at '{source.path}' in {source.schema} '{source.name}'."
+            findings.append(finding("SubstitutionSourceDataNotFound", message))
             continue
         try:
             value = _matched(source, value)
@@ -69,19 +69,21 @@ def substitute(
                 try:
                     _put(draft, destination, value)
                 except (PathError, PatternError) as failed:
-                    told = (
+                    message = (
                         f"What was taken from '{source.path}' of {source.schema} '{source.name}' cannot be put at "
                         f"'{path}': {failed}."
                     )
-                    findings.append(wrong("UnknownSubstitutionError", told))
+                    findings.append(finding("UnknownSubstitutionError", message))
         except PatternError as failed:
-            told = f"The pattern cannot be used on '{source.path}' of {source.schema} '{source.name}': {failed}."
-            findings.append(wrong("UnknownSubstitutionError", told))
+            message = f"The pattern cannot be used on '{source.path}' of {source.schema} '{source.name}': {failed}."
+            findings.append(finding("UnknownSubstitutionError", message))
     return findings
 
 
 @dataclass(frozen=True, slots=True)
-class _Wrong:
+class _FindingFactory:
+    """Makes findings about one substitution."""
+
     document: Document
     source: Document
     index: int
@@ -92,7 +94,7 @@ class _Wrong:
 
 
 def _value(source: Source, data: Any) -> Any:
-    """Return what the path leads to; data that is no mapping is taken as a whole, whatever the path says."""
+    """Return the value at the path; data that is not a mapping is substituted as a whole, whatever the path."""
     return read(parse_path(source.path), data) if isinstance(data, dict) else data
 
 
@@ -116,11 +118,11 @@ def _put(draft: Draft, destination: Mapping[str, Any], value: Any) -> None:
     elif path.steps:
         draft.put(path, value)
     else:
-        draft.lay_over(value)
+        draft.overlay(value)
 
 
 def _text(value: Any) -> str:
-    """Return a value as it is written into a text; booleans as Python writes them, for compatibility (B7)."""
+    """Return a value as text for insertion into a text; booleans in Python's spelling, for compatibility (B7)."""
     if isinstance(value, dict | list):
         raise PatternError("a mapping or a list cannot be written into a text")
     return str(value)
