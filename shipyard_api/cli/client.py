@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from shipyard_api.cli.errors import ApiError
+from shipyard_api.cli.errors import ApiError, UnreadableError
 from shipyard_api.cli.global_options import GlobalOptions, ca_bundle
 from shipyard_api.cli.output import answers
 from shipyard_api.cli.output.answers import Answer
@@ -182,7 +182,7 @@ def json_content(answer: Answer, *, expected: int) -> Any:
     if answer.status == expected:
         try:
             return parse_json(answer.text)
-        except ValueError as error:
+        except UnreadableError as error:
             raise ApiError(f"Error: Unable to decode response. Value: {answer.text}") from error
     text, _ = answers.rendered(answer, "cli", expected=expected, cli=str)
     raise ApiError(str(text), temporary=answer.status in (429, 502, 503, 504))
@@ -196,7 +196,7 @@ def _is_lost(result: Answer | ApiError) -> bool:
         return result.status in (502, 504)
     try:
         body = parse_json(result.text)
-    except ValueError:
+    except UnreadableError:
         return True
     return not (isinstance(body, dict) and "message" in body)
 

@@ -13,6 +13,10 @@ class ApiError(Exception):
         self.sent = sent
 
 
+class UnreadableError(ValueError):
+    """A body is not the JSON, YAML or Status that it must be."""
+
+
 class ShapeError(ApiError):
     """An answer does not have the shape that the REST contract gives it; ``detail`` names the field."""
 

@@ -248,7 +248,10 @@ for command in (
 
 
 def main() -> None:
-    """Run the command line of this process. A failed write to stdout is an error of one line, exit code 1."""
+    """Run the command line of this process.
+
+    A failed write to stdout is an error of one line, a bug of ours a traceback; the exit code of both is 1.
+    """
     # A shell's ">&-" closes the stream; the command must still do its work.
     sys.stdout, sys.stderr = (stream or open(os.devnull, "w") for stream in (sys.stdout, sys.stderr))  # noqa: PTH123, SIM115 - for as long as the process lives
     for stream in (sys.stdout, sys.stderr):
@@ -260,4 +263,10 @@ def main() -> None:
         click.echo(f"Error: {error}", err=True)
         # The unwritten output is still in the buffer; flushing it at exit would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(1)
+    except Exception:  # noqa: BLE001 - printed whole
+        import traceback
+
+        traceback.print_exc()
+        click.echo("Internal error: this is a bug in the shipyard command. Please report the lines above.", err=True)
         sys.exit(1)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from shipyard_api.cli.errors import ShapeError
+from shipyard_api.cli.errors import ShapeError, UnreadableError
 from shipyard_api.cli.output.printout import Printout
 from shipyard_api.cli.output.shapes import parse_json
 from shipyard_api.cli.output.status_text import status_text
@@ -31,7 +31,7 @@ def rendered(
 ) -> tuple[str | Printout, bool]:
     """Return what to print, and whether the request succeeded.
 
-    ``cli`` renders the body of an expected answer for the form ``cli``; it may raise ValueError and ShapeError.
+    ``cli`` renders the body of an expected answer for the form ``cli``; it may raise UnreadableError and ShapeError.
     ``kind``: JSON, YAML or TEXT, the content of an expected answer. Another content, such as the login page of a
     proxy, is an error.
     """
@@ -44,7 +44,7 @@ def rendered(
         if answer.method == "POST" and answer.status in (400, 409):
             return _error_text(answer), False
         if good and not _is_of(answer, kind):
-            raise ValueError("another content than expected")  # noqa: TRY301 - as for any body that cannot be read
+            raise UnreadableError("another content than expected")  # noqa: TRY301 - as for any unreadable body
         if form == "raw":
             return answer.text, good
         if form == "format" and (answer.text or good) and (good or _is_of(answer, YAML) or _is_of(answer, JSON)):
@@ -52,7 +52,7 @@ def rendered(
         if good:
             return cli(answer.text), True
         return _error_text(answer), False
-    except ValueError:
+    except UnreadableError:
         return _with_line(f"Error: Unable to decode response. Value: {answer.text}", source_line(answer)), False
     except ShapeError as error:
         return str(error), False
@@ -64,7 +64,7 @@ def source_line(answer: Answer) -> str:
         return ""
     try:
         body = parse_json(answer.text) if answer.text else None
-    except ValueError:
+    except UnreadableError:
         body = None
     if isinstance(body, dict) and body.keys() & {"message", "reason"}:
         return ""
@@ -107,5 +107,5 @@ def formatted(answer: Answer) -> str:
     try:
         documents = list(yaml.safe_load_all(answer.text))
     except yaml.YAMLError as error:
-        raise ValueError("not YAML") from error
+        raise UnreadableError("not YAML") from error
     return yaml.safe_dump_all(documents, width=79, indent=4, default_flow_style=False)

@@ -4,26 +4,26 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shipyard_api.cli.errors import ShapeError
+from shipyard_api.cli.errors import ShapeError, UnreadableError
 
 JsonObject = Mapping[str, Any]
 
 
 def parse_json(text: str) -> Any:
-    """Return the text's JSON. Raises ValueError, also for nesting too deep to read."""
+    """Return the text's JSON. Raises UnreadableError."""
     try:
         return json.loads(text)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
+    except (ValueError, RecursionError) as error:
+        raise UnreadableError("not JSON, or nested too deeply") from error
 
 
 def parse_object(text: str) -> JsonObject:
-    """Return the text's JSON object. Raises ValueError, ShapeError."""
+    """Return the text's JSON object. Raises UnreadableError, ShapeError."""
     return as_object(parse_json(text), "the body")
 
 
 def parse_objects(text: str) -> Sequence[JsonObject]:
-    """Return the objects of the text's JSON list. Raises ValueError, ShapeError."""
+    """Return the objects of the text's JSON list. Raises UnreadableError, ShapeError."""
     return as_objects(parse_json(text), "the body")
 
 

@@ -5,6 +5,7 @@ Scripts read the words of errors and the summary line.
 
 from collections.abc import Iterable
 
+from shipyard_api.cli.errors import UnreadableError
 from shipyard_api.cli.output.printout import Printout
 from shipyard_api.cli.output.shapes import JsonObject, parse_json
 
@@ -13,12 +14,12 @@ _LEVELS = (("error", "fatal"), ("warn", "warning"), ("info", "debug"))
 
 
 def status_text(text: str, *, word: str) -> str:
-    """Return a Status object as text; ``word`` is ``Error`` or ``Status``. Raises ValueError if it is not one."""
+    """Return a Status object as text; ``word`` is ``Error`` or ``Status``. Raises UnreadableError if it is not one."""
     if not text:
         return ""
     body = parse_json(text)
     if not isinstance(body, dict):
-        raise ValueError("a Status must be an object")  # noqa: TRY004 - as for any body that cannot be read
+        raise UnreadableError("a Status must be an object")
     lines = [
         f"{word}: {body.get('message', 'Not specified')}",
         f"Reason: {body.get('reason', 'Not specified')}",

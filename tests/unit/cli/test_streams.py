@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from shipyard_api.cli.main import main
+from shipyard_api.cli.output import action_tables
 from tests.unit.cli import samples
 from tests.unit.cli.fake_api import Reply
 from tests.unit.cli.samples import ID
@@ -126,3 +128,19 @@ def test_debug_tells_of_a_failed_connection(run):
     result = run("--debug", "get", "actions", url="http://127.0.0.1:1")
     assert "GET /actions no answer" in result.stderr
     assert "from http://127.0.0.1:1/api/v1.0" in result.stderr
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), ValueError("x")], ids=["KeyError", "ValueError"])
+def test_a_bug_of_ours_is_a_traceback_and_no_odd_answer(api, monkeypatch, capsys, error):
+    def broken(_):
+        raise error
+
+    api.replies["GET /actions"] = Reply(200, [])
+    monkeypatch.setattr(action_tables, "actions", broken)
+    monkeypatch.setattr(sys, "argv", ["shipyard", "--url", api.url, "get", "actions"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    printed = capsys.readouterr()
+    assert (ended.value.code, printed.out) == (1, "")
+    assert "Traceback" in printed.err
+    assert printed.err.splitlines()[-1].startswith("Internal error: this is a bug in the shipyard command.")
