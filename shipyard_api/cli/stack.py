@@ -1,4 +1,4 @@
-"""The embedded stack as a child process: started, waited for, and stopped whatever happens."""
+"""The embedded stack as a child process that is always stopped."""
 
 import contextlib
 import json
@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 PROGRAM = (sys.executable, "-m", "shipyard_api.stack")
 START_LIMIT = 120.0  # seconds until it serves
-STOP_LIMIT = 30.0  # seconds between asking it to stop and ending it
+STOP_LIMIT = 30.0  # seconds between SIGTERM and SIGKILL
 _LAST_LINES = 30
 
 
@@ -25,7 +25,7 @@ class StackError(Exception):
 
 @contextlib.contextmanager
 def running(scenario: Path, speed: float, provisioner: str, site: Path) -> Iterator[Mapping[str, Any]]:
-    """Run ``shipyard_api.stack`` in a temporary place and give what it says of itself when it serves.
+    """Run ``shipyard_api.stack`` in a temporary directory and yield the content of its ready file.
 
     The child is stopped when the block is left, also by Ctrl-C and by SIGTERM. Raises StackError.
     """
@@ -47,7 +47,7 @@ def running(scenario: Path, speed: float, provisioner: str, site: Path) -> Itera
             str(site),
         ]
         with log.open("wb") as output:
-            # Its own session: Ctrl-C reaches only us, and we stop the child in our own order.
+            # A session of its own: Ctrl-C reaches only this process, which then stops the child.
             child = subprocess.Popen(
                 [*PROGRAM, *words],
                 stdin=subprocess.DEVNULL,
@@ -56,20 +56,20 @@ def running(scenario: Path, speed: float, provisioner: str, site: Path) -> Itera
                 start_new_session=True,
             )
         try:
-            told = _told(child, ready, log)
+            content = _ready_content(child, ready, log)
             try:
-                yield told
+                yield content
             except Exception as error:
                 if child.poll() is None:
                     raise
-                # Whatever went wrong for us, a child that is gone is the reason that people need to see.
+                # If the child has died, its death is the reason to print, not the error that followed here.
                 raise _died(child, log) from error
         finally:
             stop(child)
 
 
 def stop(child: "subprocess.Popen[bytes]") -> None:
-    """Ask the child to stop and wait for it; end its whole process group if it does not, or on another Ctrl-C."""
+    """Terminate the child and wait for it; kill its process group after STOP_LIMIT, or on another Ctrl-C."""
     if child.poll() is None:
         child.terminate()
         try:
@@ -80,13 +80,13 @@ def stop(child: "subprocess.Popen[bytes]") -> None:
             child.wait()
 
 
-def _told(child: "subprocess.Popen[bytes]", ready: Path, log: Path) -> Mapping[str, Any]:
+def _ready_content(child: "subprocess.Popen[bytes]", ready: Path, log: Path) -> Mapping[str, Any]:
     limit = time.monotonic() + START_LIMIT
     while time.monotonic() < limit:
-        with contextlib.suppress(FileNotFoundError, ValueError):  # not there, or not complete yet
-            told = json.loads(ready.read_text("utf-8"))
-            if isinstance(told, dict) and {"url", "token"} <= told.keys():
-                return told
+        with contextlib.suppress(FileNotFoundError, ValueError):  # missing or incomplete
+            content = json.loads(ready.read_text("utf-8"))
+            if isinstance(content, dict) and {"url", "token"} <= content.keys():
+                return content
         if child.poll() is not None:
             raise _died(child, log)
         time.sleep(0.05)
@@ -104,7 +104,7 @@ def _end(log: Path) -> str:
 
 @contextlib.contextmanager
 def _terminable() -> Iterator[None]:
-    """Turn SIGTERM into an exit that runs every ``finally`` on its way."""
+    """Turn SIGTERM into SystemExit, which runs every ``finally``."""
 
     def leave(number: int, _frame: FrameType | None) -> NoReturn:
         raise SystemExit(128 + number)

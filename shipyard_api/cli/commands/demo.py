@@ -1,4 +1,4 @@
-"""``shipyard demo``: a whole deployment with everything embedded, judged against what its scenario promises."""
+"""``shipyard demo``: a whole deployment with everything embedded, compared with what its scenario expects."""
 
 import contextlib
 import json
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 POLL = 0.2
 PROVISIONERS = ("drydock", "maas", "ironic")
 SPEEDS = click.FloatRange(0.1, 10_000)
-SLOWEST = 7200.0  # seconds of real hardware in which something must have changed
+SLOWEST = 7200.0  # seconds of simulated time without any change before the demo gives up
 SITE = ("sites", "five-groups.yaml")
 
 
 class DemoError(Exception):
-    """The demo cannot be played; the text says why."""
+    """The demo cannot run; the text says why."""
 
 
 def require_demo_parts() -> None:
@@ -49,7 +49,7 @@ def _is_installed() -> bool:
 
 
 def scenarios(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the scenarios that ship with us for a shell that completes one; what is no such name may be a file."""
+    """Return the packaged scenarios that begin so, for shell completion; another text may be a file."""
     from importlib import resources
 
     names = []
@@ -107,9 +107,9 @@ def demo(
     as_json: bool,
     keep: bool,
 ) -> None:
-    """Start everything in a temporary place, load a design, deploy it, show it live, and stop everything.
+    """Start everything in a temporary directory, load a design, deploy it, show it live, and stop everything.
 
-    Exit code 0 if the action ended as the scenario says it must, else 1.
+    Exit code 0 if the action ended as its scenario expects, else 1.
     """
     from shipyard_api.cli.client import Api
     from shipyard_api.cli.commands.watch import StalledError
@@ -144,7 +144,7 @@ def demo(
 def play(api: "Api", design: Path, collection: str, progress: TextIO, *, patience: float) -> Snapshot:
     """Load, commit and deploy a design, and show the action until it ends.
 
-    Raises ApiError with what was refused, StalledError if nothing changes for ``patience`` seconds.
+    Raises ApiError if the API refuses a request, StalledError if nothing changes for ``patience`` seconds.
     """
     from shipyard_api.cli.client import json_content
     from shipyard_api.cli.commands.watch import follow, viewer
@@ -188,7 +188,7 @@ def _only(item: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def differences(promised: Mapping[str, Any], result: Mapping[str, Any]) -> list[str]:
-    """Return where the result is not what the scenario's ``expect`` says; what it leaves out is not compared."""
+    """Return the differences between the result and the scenario's ``expect``, which may be incomplete."""
     faults = []
     verdict = promised.get("verdict", "success")
     if result["verdict"] != verdict:
@@ -203,9 +203,9 @@ def differences(promised: Mapping[str, Any], result: Mapping[str, Any]) -> list[
 
 
 def report(progress: TextIO, result: Mapping[str, Any], last: Snapshot, faults: Sequence[str]) -> None:
-    """Say how it ended, for people."""
+    """Print the outcome, for people."""
     say(progress, "")
-    # A terminal still shows the last picture, just above.
+    # A terminal still shows the last view, just above.
     for group in () if progress.isatty() else last.groups:
         why = f" ({reason_text(group)})" if group.get("reason") else ""
         say(progress, f"{printable(group['name'])}: {status_words(group['status'])}{why}")
@@ -222,13 +222,13 @@ def report(progress: TextIO, result: Mapping[str, Any], last: Snapshot, faults: 
 
 
 def say(progress: TextIO, line: str) -> None:
-    """Write a line for people."""
+    """Print a line for people."""
     click.echo(line, file=progress)
 
 
 @contextlib.contextmanager
 def _scenario(name: str) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Give the scenario's file, and what it says the end must be. A name is one of the packaged scenarios."""
+    """Yield the scenario's file and its ``expect``. A name is one of the packaged scenarios."""
     import yaml
 
     given = Path(name) if "/" in name or name.endswith((".yaml", ".yml")) else None
@@ -245,7 +245,7 @@ def _scenario(name: str) -> Iterator[tuple[Path, Mapping[str, Any]]]:
 
 @contextlib.contextmanager
 def _resource(given: Path | None, *parts: str) -> Iterator[Path]:
-    """Give the file as a real path: the given one, else one that ships inside the package."""
+    """Yield a path: the given one, or else that of a packaged file."""
     from importlib import resources
 
     if given:

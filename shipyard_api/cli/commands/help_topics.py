@@ -6,41 +6,42 @@ from shipyard_api.cli.commands.syntax import examples
 
 _ACTIONS = """\
 An action is work on the site, such as deploying it. It uses the documents that
-are committed when it is started, and goes on by itself: it may be left alone.
+are committed when it starts, and then runs on its own.
 
-  shipyard plan deploy_site             what it would do; nothing is started
-  shipyard create action deploy_site    start one; its id is in the answer
+  shipyard plan deploy_site             what it would do, without starting it
+  shipyard create action deploy_site    start one and print its id
   shipyard get actions                  all actions, oldest first
-  shipyard describe action ID           its steps, and who commanded what
+  shipyard describe action ID           its steps, and who sent which commands
   shipyard describe step STEP -a ID     one step; its detail says why it failed
   shipyard watch ID                     follow it: groups, nodes, progress
 
-action/ID and step/ID/STEP, as the tables print them, may be used, too:
+action/ID and step/ID/STEP, as the tables print them, work too:
 
   shipyard describe step/ID/STEP
 
 One site action runs at a time. If documents were committed more than once since
-the last one, it is refused unless --allow-intermediate-commits is given.
+the last site action, the next one needs --allow-intermediate-commits.
 
-The name of an action is one of these, if the server offers it:
+Action names; a server may not offer all of them:
   {names}"""
 
 _CONFIGDOCS = """\
-Configdocs are the YAML documents that describe the site. They are kept in named
-collections, and go through two places: what is loaded is in the buffer, and
-what is committed is in force.
+Configdocs are the YAML documents that describe the site. They are stored in
+named collections. Loading changes the buffer; committing the buffer puts its
+documents in force.
 
   shipyard create configdocs COLLECTION --directory=DIRECTORY
                                         load a collection into the buffer
-  shipyard get configdocs               which collections the buffer changes
+  shipyard get configdocs               collections that the buffer changes
   shipyard get configdocs --base-version=committed
-                                        what it changes, line by line
-  shipyard get renderedconfigdocs       the design that it makes
-  shipyard commit configdocs --dryrun   is it sound? Nothing changes
-  shipyard commit configdocs            put it in force
+                                        the changes, line by line
+  shipyard get renderedconfigdocs       the rendered design
+  shipyard commit configdocs --dryrun   only validate the buffer
+  shipyard commit configdocs            validate the buffer and commit it
 
-A collection is loaded as a whole: a document that is left out is deleted. If
-the buffer is not empty, --append adds a collection and --replace starts anew.
+A collection is loaded as a whole: a document that is missing from the load is
+deleted. If the buffer is not empty, --append adds a collection and --replace
+empties the buffer first.
 
 The versions of the documents:
   committed                 in force
@@ -49,29 +50,29 @@ The versions of the documents:
   successful-site-action    used by the last site action that succeeded"""
 
 _LOGS = """\
-Why did a step fail, or what is it doing? Its detail says so in a sentence:
+To see why a step failed, or what it is doing, start with its detail:
 
   shipyard describe action ID           the steps, each with its state
-  shipyard describe step STEP -a ID     times, notes and detail of one
-  shipyard logs step STEP -a ID         what happened in it, line by line
+  shipyard describe step STEP -a ID     times, notes and detail of one step
+  shipyard logs step STEP -a ID         its log, line by line
 
-Which groups and nodes failed, and why:
+To see which groups and nodes failed, and why:
 
-  shipyard watch ID                     while it goes on
-  shipyard report ID                    at any time; says where there is more
+  shipyard watch ID                     while the action runs
+  shipyard report ID                    at any time, with hints where to look
   shipyard describe node NAME           one node, in all actions
-  shipyard get site-statuses            machines as the provisioner sees them
+  shipyard get site-statuses            the provisioner's status of the machines
 
-What the service itself did is in the logs of the API and of the worker: one
-JSON object a line, on stdout; lines about an action carry its id. --debug says
-what this command asks the API, and how long the answers take."""
+The API and the worker log one JSON object per line on stdout; lines about an
+action contain its id. --debug logs the requests of this command and how long
+the answers take."""
 
 _OVERVIEW = """\
   shipyard help actions       start an action and follow it
-  shipyard help configdocs    load documents, see what changes, commit
-  shipyard help logs          find out what happened
+  shipyard help configdocs    load documents, review changes, commit
+  shipyard help logs          find out why an action failed
 
-`shipyard COMMAND --help` has the options of a command, and examples."""
+`shipyard COMMAND --help` lists the options of a command, with examples."""
 
 _TOPICS = {"actions": _ACTIONS, "configdocs": _CONFIGDOCS, "logs": _LOGS}
 

@@ -1,7 +1,8 @@
-"""Commands that start a program of ours in place of this one: the parts of an installation, one by one.
+"""Commands that replace this process with a program of an installation: its services and its administration.
 
-They only build a command line. Options are declared here once more, so that help, completion and faults of the command
-line need no program; a test holds both declarations together. Simulators and gunicorn get theirs as they are.
+The options of ``up`` and of the administration are declared here and in the program, because the programs import the
+database and the engine: help, completion and usage errors must start nothing and need none of it. A test compares both
+declarations. Simulators and gunicorn get their arguments unchanged.
 """
 
 import os
@@ -18,12 +19,12 @@ from shipyard_api.cli.commands.demo import PROVISIONERS, SPEEDS, require_demo_pa
 from shipyard_api.cli.commands.syntax import examples
 
 _ADMIN = "shipyard_api.admin"
-_OF_GUNICORN = ("--bind", "--workers", "--threads", "--certfile", "--keyfile")  # offered; it takes many more
+_OF_GUNICORN = ("--bind", "--workers", "--threads", "--certfile", "--keyfile")  # for completion; gunicorn has more
 _PASSED_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 
 def run(module: str, arguments: Sequence[str]) -> NoReturn:
-    """Become ``python -m module arguments``."""
+    """Replace this process with ``python -m module arguments``."""
     sys.stdout.flush()
     sys.stderr.flush()
     try:
@@ -33,21 +34,21 @@ def run(module: str, arguments: Sequence[str]) -> NoReturn:
 
 
 def _become(module: str, *words: str) -> NoReturn:
-    """Become a program of ours, which is told what this command line was told."""
+    """Replace this process with a program of ours, with the options of this command line."""
     context = click.get_current_context()
     for parameter in context.command.params:
         name = str(parameter.name)
         if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
             continue
-        given = context.params[name]
-        for value in given if isinstance(given, tuple) else (given,):
+        values = context.params[name]
+        for value in values if isinstance(values, tuple) else (values,):
             text = f"{value:g}" if isinstance(value, float) else str(value)
             words += (text,) if isinstance(parameter, click.Argument) else (parameter.opts[0], text)
     run(module, words)
 
 
 def _simulator(name: str, summary: str) -> click.Command:
-    """Return a command that hands all of its arguments to a simulator."""
+    """Return a command that passes all of its arguments to a simulator."""
 
     @click.command(name, context_settings=_PASSED_ON, add_help_option=False, short_help=summary, help=summary)
     @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -59,10 +60,10 @@ def _simulator(name: str, summary: str) -> click.Command:
 
 
 class _Serve(click.Command):
-    """The command that starts gunicorn, some of whose options a shell is offered."""
+    """The command that starts gunicorn; completion offers some of gunicorn's options."""
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return our options and gunicorn's."""
+        """Return our options and gunicorn's that begin so."""
         ours = super().shell_complete(ctx, incomplete)
         return ours + [CompletionItem(name) for name in _OF_GUNICORN if name.startswith(incomplete)]
 
@@ -81,7 +82,7 @@ def serve(gunicorn: tuple[str, ...]) -> None:
 
 
 def share(*parts: str) -> Path:
-    """Return a file that ships beside the package: in the checkout, else under the installation's prefix."""
+    """Return a data file of the distribution: in the checkout, or else under the installation's prefix."""
     places = (Path(__file__).parents[3], Path(sys.prefix, "share", "shipyard"))
     for place in places:
         path = place.joinpath(*parts)
