@@ -7,8 +7,8 @@ import yaml
 
 from shipyard_simulators import request_log
 from shipyard_simulators.events import EventLog
-from shipyard_simulators.fates import ServiceFault
 from shipyard_simulators.faults import FaultyService, read_faults
+from shipyard_simulators.outcomes import ServiceFault
 from shipyard_simulators.scenario import Scenario, ScenarioInvalid, parse_scenario
 
 

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from shipyard_simulators.clock import Clock
-from shipyard_simulators.fates import FaultAction, ServiceFault
+from shipyard_simulators.outcomes import FaultAction, ServiceFault
 from shipyard_simulators.scenario import read_fault_action, read_service_fault
 from shipyard_simulators.scenario_reader import Reader
 from shipyard_simulators.server import Application

@@ -5,7 +5,7 @@ from typing import Any
 
 from shipyard_simulators.clock import Clock
 from shipyard_simulators.events import EventLog
-from shipyard_simulators.fates import FaultAction
+from shipyard_simulators.outcomes import FaultAction
 from shipyard_simulators.server import Application
 
 EVENT = "request"

@@ -13,17 +13,17 @@ from typing import Any
 
 import yaml
 
-from shipyard_simulators.fates import (
+from shipyard_simulators.outcomes import (
     Expectation,
     ExpectedGroup,
     FaultAction,
-    NodeFate,
     NodeOutcome,
+    NodeOutcomeKind,
     NodeRule,
     RegionTraits,
     ServiceFault,
-    TaskFate,
     TaskOutcome,
+    TaskOutcomeKind,
 )
 from shipyard_simulators.scenario_reader import Reader, UniqueKeyLoader
 
@@ -105,33 +105,33 @@ class ScenarioInvalid(ValueError):
         self.faults = tuple(faults)
 
 
-_ENDS = (NodeOutcome.OK, NodeOutcome.FAIL, NodeOutcome.NEVER, NodeOutcome.SLOW)
+_ENDS = (NodeOutcomeKind.OK, NodeOutcomeKind.FAIL, NodeOutcomeKind.NEVER, NodeOutcomeKind.SLOW)
 
-PHASES: Mapping[str, tuple[NodeOutcome, ...]] = MappingProxyType(
+PHASES: Mapping[str, tuple[NodeOutcomeKind, ...]] = MappingProxyType(
     {
-        "prepare": (*_ENDS, NodeOutcome.BOTH_LISTS, NodeOutcome.NEITHER_LIST, NodeOutcome.FALSE_SUCCESS),
-        "deploy": (*_ENDS, NodeOutcome.BOTH_LISTS, NodeOutcome.NEITHER_LIST, NodeOutcome.REFUSE),
+        "prepare": (*_ENDS, NodeOutcomeKind.BOTH_LISTS, NodeOutcomeKind.NEITHER_LIST, NodeOutcomeKind.FALSE_SUCCESS),
+        "deploy": (*_ENDS, NodeOutcomeKind.BOTH_LISTS, NodeOutcomeKind.NEITHER_LIST, NodeOutcomeKind.REFUSE),
         "destroy": (
-            NodeOutcome.OK,
-            NodeOutcome.FAIL,
-            NodeOutcome.NEVER,
-            NodeOutcome.SLOW,
-            NodeOutcome.FALSE_SUCCESS,
+            NodeOutcomeKind.OK,
+            NodeOutcomeKind.FAIL,
+            NodeOutcomeKind.NEVER,
+            NodeOutcomeKind.SLOW,
+            NodeOutcomeKind.FALSE_SUCCESS,
         ),
         # Only in MAAS: what becomes of a machine in its single steps.
         "test": _ENDS,
         "erase": _ENDS,
-        "release": (*_ENDS, NodeOutcome.REFUSE),
-        "delete": (NodeOutcome.OK, NodeOutcome.REFUSE),
-        "bmc": (*_ENDS, NodeOutcome.FLAPS),
+        "release": (*_ENDS, NodeOutcomeKind.REFUSE),
+        "delete": (NodeOutcomeKind.OK, NodeOutcomeKind.REFUSE),
+        "bmc": (*_ENDS, NodeOutcomeKind.FLAPS),
         # Only in Ironic, which has a state for each of them.
         "verify": _ENDS,
         "inspect": _ENDS,
-        "clean": (*_ENDS, NodeOutcome.HOLD),
-        "agent": (*_ENDS, NodeOutcome.HOLD),
+        "clean": (*_ENDS, NodeOutcomeKind.HOLD),
+        "agent": (*_ENDS, NodeOutcomeKind.HOLD),
         # Only in Kubernetes: whether a machine becomes a node, and whether that is ready.
-        "join": (NodeOutcome.OK, NodeOutcome.NEVER, NodeOutcome.SLOW),
-        "ready": (NodeOutcome.OK, NodeOutcome.NEVER, NodeOutcome.SLOW, NodeOutcome.FLAPS),
+        "join": (NodeOutcomeKind.OK, NodeOutcomeKind.NEVER, NodeOutcomeKind.SLOW),
+        "ready": (NodeOutcomeKind.OK, NodeOutcomeKind.NEVER, NodeOutcomeKind.SLOW, NodeOutcomeKind.FLAPS),
     }
 )
 
@@ -140,9 +140,9 @@ _FAULT_ACTIONS: Mapping[str, FaultAction] = MappingProxyType(
     {action.value: action for action in FaultAction if action not in (FaultAction.TRUNCATE, FaultAction.PAUSE)}
 )
 
-# A node may carry its fate in its name, so that a test or a demonstration needs no scenario at all.
-_NAMED_FATES: tuple[tuple[str, str, NodeOutcome], ...] = tuple(
-    (f"{word}-{phase}", phase, outcome)
+# A node may carry its outcome in its name, so that a test or a demonstration needs no scenario at all.
+_NAMED_OUTCOMES: tuple[tuple[str, str, NodeOutcomeKind], ...] = tuple(
+    (f"{word}-{phase}", phase, kind)
     for phase in (
         "prepare",
         "deploy",
@@ -158,15 +158,15 @@ _NAMED_FATES: tuple[tuple[str, str, NodeOutcome], ...] = tuple(
         "join",
         "ready",
     )
-    for word, outcome in (
-        ("fails", NodeOutcome.FAIL),
-        ("slow", NodeOutcome.SLOW),
-        ("never", NodeOutcome.NEVER),
-        ("refuses", NodeOutcome.REFUSE),
-        ("flaps", NodeOutcome.FLAPS),
-        ("holds", NodeOutcome.HOLD),
+    for word, kind in (
+        ("fails", NodeOutcomeKind.FAIL),
+        ("slow", NodeOutcomeKind.SLOW),
+        ("never", NodeOutcomeKind.NEVER),
+        ("refuses", NodeOutcomeKind.REFUSE),
+        ("flaps", NodeOutcomeKind.FLAPS),
+        ("holds", NodeOutcomeKind.HOLD),
     )
-    if outcome in PHASES[phase] and (phase, outcome) != ("deploy", NodeOutcome.REFUSE)
+    if kind in PHASES[phase] and (phase, kind) != ("deploy", NodeOutcomeKind.REFUSE)
 )
 
 
@@ -179,26 +179,26 @@ class Scenario:
     durations: Mapping[str, float] = field(default_factory=lambda: DURATIONS)
     nodes: tuple[NodeRule, ...] = ()
     machines: Mapping[str, str] = field(default_factory=dict)
-    tasks: Mapping[str, TaskFate] = field(default_factory=dict)
+    tasks: Mapping[str, TaskOutcome] = field(default_factory=dict)
     quirks: Mapping[str, bool] = field(default_factory=lambda: QUIRKS)
     service: tuple[ServiceFault, ...] = ()
     region: RegionTraits = field(default_factory=RegionTraits)
     seed: int = 0
     expect: Expectation | None = None
 
-    def node_fate(self, node: str, phase: str) -> NodeFate:
+    def node_outcome(self, node: str, phase: str) -> NodeOutcome:
         """Return what becomes of the node in the phase: the first rule that speaks of it, else the node's name."""
         for rule in self.nodes:
-            if phase in rule.fates and fnmatchcase(node, rule.pattern):
-                return rule.fates[phase]
-        for mark, named_phase, outcome in _NAMED_FATES:
+            if phase in rule.outcomes and fnmatchcase(node, rule.pattern):
+                return rule.outcomes[phase]
+        for mark, named_phase, kind in _NAMED_OUTCOMES:
             if named_phase == phase and mark in node:
-                return NodeFate(outcome)
-        return NodeFate(NodeOutcome.OK)
+                return NodeOutcome(kind)
+        return NodeOutcome(NodeOutcomeKind.OK)
 
-    def task_fate(self, action: str) -> TaskFate:
+    def task_outcome(self, action: str) -> TaskOutcome:
         """Return what becomes of the tasks of the action."""
-        return self.tasks.get(action, TaskFate(TaskOutcome.OK))
+        return self.tasks.get(action, TaskOutcome(TaskOutcomeKind.OK))
 
 
 def load_scenario(name_or_file: str) -> Scenario:
@@ -263,26 +263,26 @@ def _read_rule(pattern: str, rule: Reader) -> NodeRule:
     rule.only(*PHASES, "reason", "seconds", "times")
     reason, seconds = rule.text("reason"), rule.number("seconds", least=0)
     times = rule.whole("times", least=1)
-    fates = {}
+    outcomes = {}
     for phase, allowed in PHASES.items():
-        outcome = rule.choice(phase, {outcome.value: outcome for outcome in allowed})
-        if outcome is not None:
-            fates[phase] = NodeFate(outcome, reason, seconds, times)
+        kind = rule.choice(phase, {kind.value: kind for kind in allowed})
+        if kind is not None:
+            outcomes[phase] = NodeOutcome(kind, reason, seconds, times)
     if not set(PHASES) & set(rule):
         rule.fault(f"says nothing of any phase ({', '.join(PHASES)})")
-    return NodeRule(pattern, fates)
+    return NodeRule(pattern, outcomes)
 
 
-def _read_task(tasks: Reader, action: str) -> TaskFate:
-    outcomes = {outcome.value: outcome for outcome in TaskOutcome}
+def _read_task(tasks: Reader, action: str) -> TaskOutcome:
+    kinds = {kind.value: kind for kind in TaskOutcomeKind}
     if action != "prepare_site":
-        del outcomes["partial"]  # only prepare_site has steps that can fail without the others
+        del kinds["partial"]  # only prepare_site has steps that can fail without the others
     if not tasks.is_mapping(action):
-        return TaskFate(tasks.choice(action, outcomes) or TaskOutcome.OK)
+        return TaskOutcome(tasks.choice(action, kinds) or TaskOutcomeKind.OK)
     task = tasks.child(action)
     task.only("outcome", "reason", "seconds")
-    return TaskFate(
-        task.choice("outcome", outcomes) or TaskOutcome.OK,
+    return TaskOutcome(
+        task.choice("outcome", kinds) or TaskOutcomeKind.OK,
         task.text("reason"),
         task.number("seconds", least=0),
     )

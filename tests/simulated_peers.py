@@ -26,10 +26,10 @@ from shipyard_api.adapters.maas.provisioner import MaasProvisioner
 from shipyard_api.adapters.maas.translate import MachineOptions
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.ports.provisioner import Provisioner
-from shipyard_simulators.drydock.simulator import Simulator as DrydockSimulator
-from shipyard_simulators.ironic.simulator import Simulator as IronicSimulator
+from shipyard_simulators.drydock.simulator import DrydockSimulator
+from shipyard_simulators.ironic.simulator import IronicSimulator
 from shipyard_simulators.ironic.site import SiteNode
-from shipyard_simulators.maas.simulator import Simulator as MaasSimulator
+from shipyard_simulators.maas.simulator import MaasSimulator
 from shipyard_simulators.maas.site import MachineSeed
 from shipyard_simulators.scenario import Scenario, parse_scenario
 from shipyard_simulators.server import in_thread

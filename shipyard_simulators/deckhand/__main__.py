@@ -5,7 +5,7 @@ import sys
 
 from shipyard_simulators.deckhand.behaviour import Behaviour
 from shipyard_simulators.deckhand.rights import RIGHTS
-from shipyard_simulators.deckhand.simulator import Simulator
+from shipyard_simulators.deckhand.simulator import DeckhandSimulator
 from shipyard_simulators.deckhand.wire import API
 from shipyard_simulators.program import Program, add_token
 from shipyard_simulators.scenario import Scenario
@@ -36,13 +36,13 @@ def _faults(options: argparse.Namespace) -> list[str]:
     ]
 
 
-def _start(options: argparse.Namespace, scenario: Scenario) -> Simulator:
+def _start(options: argparse.Namespace, scenario: Scenario) -> DeckhandSimulator:
     behaviour = Behaviour()
     if options.with_defects:
         behaviour = behaviour.with_defects()
     if options.well_behaved:
         behaviour = behaviour.well_behaved()
-    return Simulator(
+    return DeckhandSimulator(
         scenario,
         behaviour=behaviour,
         time_scale=options.time_scale,

@@ -48,7 +48,7 @@ Path = tuple[Step, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PathTarget:
     """One value that a path leads to, and what holds it; the root is held by nothing."""
 
     holder: Any
@@ -163,9 +163,9 @@ class _Parser:
         return PathUnreadable("JsonPathParserError", f"{self._text!r} is not a path")
 
 
-def find(data: Any, path: Path) -> list[Place]:
+def find(data: Any, path: Path) -> list[PathTarget]:
     """Return everything that the path leads to, in the order of the data."""
-    places = [Place(None, None, data)]
+    places = [PathTarget(None, None, data)]
     for step in path:
         if isinstance(step, Anywhere):
             places = [deep for place in places for deep in _anywhere(place.value, step.step)]
@@ -192,31 +192,31 @@ def write(data: Any, path: Path, value: Any) -> Any:
     return data
 
 
-def _members(value: Any, step: Keys | Elements) -> list[Place]:
+def _members(value: Any, step: Keys | Elements) -> list[PathTarget]:
     if isinstance(step, Keys):
         if not isinstance(value, dict):
             return []
         names = list(value) if step.names is None else [name for name in step.names if name in value]
-        return [Place(value, name, value[name]) for name in names]
+        return [PathTarget(value, name, value[name]) for name in names]
     if not isinstance(value, list):
         return []
     numbers = range(len(value))
     if step.span is not None:
         numbers = numbers[slice(*step.span)]
     if step.numbers is None:
-        return [Place(value, number, value[number]) for number in numbers]
-    return [Place(value, number, value[number]) for number in step.numbers if -len(value) <= number < len(value)]
+        return [PathTarget(value, number, value[number]) for number in numbers]
+    return [PathTarget(value, number, value[number]) for number in step.numbers if -len(value) <= number < len(value)]
 
 
-def _anywhere(value: Any, step: Keys | Elements) -> Iterator[Place]:
+def _anywhere(value: Any, step: Keys | Elements) -> Iterator[PathTarget]:
     yield from _members(value, step)
     for member in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         yield from _anywhere(member, step)
 
 
-def _make(data: Any, path: Path) -> Place:
+def _make(data: Any, path: Path) -> PathTarget:
     """Make what is missing on the way and return the place at the end."""
-    current, place = data, Place(None, None, data)
+    current, place = data, PathTarget(None, None, data)
     for step, following in zip(path, [*path[1:], None], strict=True):
         empty: Any = [] if isinstance(following, Elements) else {}
         if isinstance(step, Keys) and step.names and len(step.names) == 1 and isinstance(current, dict):
@@ -230,6 +230,6 @@ def _make(data: Any, path: Path) -> Place:
                 raise PathBlocked("there is no such element")
         else:
             raise PathBlocked("the way to the end of the path cannot be made")
-        place = Place(current, key, current[key])
+        place = PathTarget(current, key, current[key])
         current = place.value
     return place

@@ -12,7 +12,7 @@ from shipyard_simulators.scenario import Scenario
 from shipyard_simulators.server import Simulated, in_thread
 
 
-class Simulator(Simulated):
+class DeckhandSimulator(Simulated):
     """A Deckhand with its documents in memory, listening on this machine from the start; ``serve`` answers.
 
     ``scenario``: only its service faults matter here. ``time_scale``: seconds that a nominal second takes.
@@ -47,6 +47,6 @@ class Simulator(Simulated):
         return self._log.events()
 
 
-def running(scenario: Scenario | None = None, **options: Any) -> AbstractContextManager[Simulator]:
-    """Run a simulator in a thread of this process while the block lasts; options are those of Simulator."""
-    return in_thread(Simulator(scenario, **options))
+def running(scenario: Scenario | None = None, **options: Any) -> AbstractContextManager[DeckhandSimulator]:
+    """Run a simulator in a thread of this process while the block lasts; options are those of DeckhandSimulator."""
+    return in_thread(DeckhandSimulator(scenario, **options))

@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 
-from shipyard_simulators.drydock.simulator import Simulator
+from shipyard_simulators.drydock.simulator import DrydockSimulator
 from shipyard_simulators.drydock.task_views import API
 from shipyard_simulators.program import Program, add_token
 from shipyard_simulators.scenario import Scenario
@@ -19,8 +19,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_token(parser, without="everybody is let in")
 
 
-def _start(options: argparse.Namespace, scenario: Scenario) -> Simulator:
-    return Simulator(
+def _start(options: argparse.Namespace, scenario: Scenario) -> DrydockSimulator:
+    return DrydockSimulator(
         scenario,
         time_scale=options.time_scale,
         port=options.port,

@@ -17,8 +17,8 @@ from shipyard_simulators.drydock.designs import Designs
 from shipyard_simulators.drydock.orchestrator import Orchestrator
 from shipyard_simulators.drydock.task_views import API
 from shipyard_simulators.events import EventLog
-from shipyard_simulators.fates import FaultAction
 from shipyard_simulators.faults import FaultyService
+from shipyard_simulators.outcomes import FaultAction
 from shipyard_simulators.server import Application
 
 

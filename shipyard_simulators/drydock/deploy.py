@@ -9,7 +9,7 @@ from math import inf
 
 from shipyard_simulators.drydock.plan import ATTEMPTS, Plan, records_of, side_by_side
 from shipyard_simulators.drydock.tasks import Task
-from shipyard_simulators.fates import NodeFate, NodeOutcome
+from shipyard_simulators.outcomes import NodeOutcome, NodeOutcomeKind
 
 # Shares of a node's time that each step takes, in their order.
 _SHARES = {
@@ -23,22 +23,22 @@ _SHARES = {
 _UNLINKED = "apply_node_storage"
 # Where a node with an outcome stops; all others pass every step.
 _STOPS = {
-    NodeOutcome.FAIL: "deploy_node",
-    NodeOutcome.NEVER: "deploy_node",
-    NodeOutcome.NEITHER_LIST: "apply_node_storage",
-    NodeOutcome.BOTH_LISTS: "bootaction_report",
+    NodeOutcomeKind.FAIL: "deploy_node",
+    NodeOutcomeKind.NEVER: "deploy_node",
+    NodeOutcomeKind.NEITHER_LIST: "apply_node_storage",
+    NodeOutcomeKind.BOTH_LISTS: "bootaction_report",
 }
 _REASONS = {
-    NodeOutcome.FAIL: "installation failed",
-    NodeOutcome.NEITHER_LIST: "the storage layout could not be applied",
-    NodeOutcome.BOTH_LISTS: "a boot action did not report",
+    NodeOutcomeKind.FAIL: "installation failed",
+    NodeOutcomeKind.NEITHER_LIST: "the storage layout could not be applied",
+    NodeOutcomeKind.BOTH_LISTS: "a boot action did not report",
 }
 
 
 @dataclass(slots=True)
-class _Work:
+class _Deployment:
     node: str
-    fate: NodeFate
+    outcome: NodeOutcome
     duration: float
     refused: str = ""
     at_once: bool = False
@@ -48,11 +48,11 @@ class _Work:
         return not self.refused and not self.at_once
 
     def stops_at(self, step: str) -> bool:
-        return self.worked_on and _STOPS.get(self.fate.outcome) == step
+        return self.worked_on and _STOPS.get(self.outcome.kind) == step
 
     @property
     def error(self) -> str:
-        return self.refused or self.fate.reason or _REASONS.get(self.fate.outcome, "failed")
+        return self.refused or self.outcome.reason or _REASONS.get(self.outcome.kind, "failed")
 
 
 def plan_deploy(plan: Plan, nodes: Sequence[str]) -> None:
@@ -78,29 +78,29 @@ def plan_deploy(plan: Plan, nodes: Sequence[str]) -> None:
     plan.finish(moment, last, failures)
 
 
-def _work(plan: Plan, node: str) -> _Work:
-    ok = NodeFate(NodeOutcome.OK)
+def _work(plan: Plan, node: str) -> _Deployment:
+    ok = NodeOutcome(NodeOutcomeKind.OK)
     status = plan.status(node)
     if status == "Deployed":
         plan.log(plan.start, "node_skipped", phase="deploy", node=node, status=status)
-        return _Work(node, ok, 0, at_once=True)
+        return _Deployment(node, ok, 0, at_once=True)
     if status != "Ready":
         refused = f"MAAS says {status}" if status else "MAAS does not know the node"
         plan.log(plan.start, "node_failed", phase="deploy", node=node, reason=refused)
         if status == "Failed deployment":
             # It is released, but not yet Ready when Drydock looks: only the next task can go on with it.
             plan.change(node, (plan.start, "Releasing"), (plan.start + plan.duration() / 20, "Ready"))
-        return _Work(node, ok, 0, refused=refused)
-    fate = plan.fate(node, "deploy")
-    if fate.outcome is NodeOutcome.FAIL and plan.scenario.quirks["neither_list"]:
-        fate = NodeFate(NodeOutcome.NEITHER_LIST, fate.reason, fate.seconds)
-    return _Work(node, fate, plan.duration(fate))
+        return _Deployment(node, ok, 0, refused=refused)
+    outcome = plan.outcome(node, "deploy")
+    if outcome.kind is NodeOutcomeKind.FAIL and plan.scenario.quirks["neither_list"]:
+        outcome = NodeOutcome(NodeOutcomeKind.NEITHER_LIST, outcome.reason, outcome.seconds)
+    return _Deployment(node, outcome, plan.duration(outcome))
 
 
-def _plan_step(plan: Plan, action: str, works: Sequence[_Work], start: float) -> Task:
+def _plan_step(plan: Plan, action: str, works: Sequence[_Deployment], start: float) -> Task:
     """Return a step over the nodes that got this far, not yet linked to the root."""
     durations = [
-        inf if work.fate.outcome is NodeOutcome.NEVER and work.stops_at(action) else work.duration * _SHARES[action]
+        inf if work.outcome.kind is NodeOutcomeKind.NEVER and work.stops_at(action) else work.duration * _SHARES[action]
         for work in works
     ]
     spans = side_by_side(durations, start)
@@ -137,7 +137,7 @@ def _plan_step(plan: Plan, action: str, works: Sequence[_Work], start: float) ->
     return step
 
 
-def _log_node(plan: Plan, work: _Work, action: str, ended: float, *, failed: bool) -> None:
+def _log_node(plan: Plan, work: _Deployment, action: str, ended: float, *, failed: bool) -> None:
     if not work.worked_on:
         return
     if failed:

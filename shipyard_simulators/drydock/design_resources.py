@@ -11,7 +11,7 @@ from shipyard_simulators.drydock.designs import Designs, UnreadableDesign
 from shipyard_simulators.drydock.filters import NotEvaluable, select
 from shipyard_simulators.drydock.orchestrator import Orchestrator
 from shipyard_simulators.drydock.wire import BodyRefused, json_object, send_broken, send_error
-from shipyard_simulators.fates import TaskOutcome
+from shipyard_simulators.outcomes import TaskOutcomeKind
 
 _PASSED = (
     ("DD2001", "Rational boot storage"),
@@ -78,10 +78,10 @@ class ValidateDesign:
     def _status(self, design: Design) -> dict[str, Any]:
         problems = list(design.malformed)
         if not problems:  # a document that breaks its schema ends the validation before any rule is tried
-            fate = self._orchestrator.scenario.task_fate("validate_design")
+            outcome = self._orchestrator.scenario.task_outcome("validate_design")
             problems += design.problems
-            if fate.outcome is TaskOutcome.FAIL:
-                message = fate.reason or "The design was refused"
+            if outcome.kind is TaskOutcomeKind.FAIL:
+                message = outcome.reason or "The design was refused"
                 problems.append(Problem("DD3002", "Error", message, "The scenario says so."))
             problems += [Problem(code, "Info", f"{rule}: passed", "") for code, rule in _PASSED]
         errors = sum(problem.level == "Error" for problem in problems)

@@ -7,7 +7,7 @@ from shipyard_simulators.drydock.deploy import plan_deploy
 from shipyard_simulators.drydock.plan import ATTEMPTS, Plan, side_by_side
 from shipyard_simulators.drydock.prepare import plan_prepare
 from shipyard_simulators.drydock.tasks import Message, Task
-from shipyard_simulators.fates import NodeFate, NodeOutcome, TaskOutcome
+from shipyard_simulators.outcomes import NodeOutcome, NodeOutcomeKind, TaskOutcomeKind
 
 _TO_RELEASE = {
     "Allocated",
@@ -39,22 +39,22 @@ def _plan_validate_design(plan: Plan, _nodes: Sequence[str]) -> None:
 
 def _plan_site_step(actions: Sequence[str]) -> Callable[[Plan, Sequence[str]], None]:
     def plan_site_step(plan: Plan, _nodes: Sequence[str]) -> None:
-        fate = plan.scenario.task_fate(plan.root.action)
-        outcome = fate.outcome
+        outcome = plan.scenario.task_outcome(plan.root.action)
+        kind = outcome.kind
         start = plan.start
-        whole = plan.duration(plan.whole_fate())
+        whole = plan.duration(plan.whole_outcome())
         for index, action in enumerate(actions):
-            never = outcome is TaskOutcome.NEVER and index == len(actions) - 1
+            never = kind is TaskOutcomeKind.NEVER and index == len(actions) - 1
             end = inf if never else plan.start + whole * (index + 1) / len(actions)
             step = plan.add(plan.root, action, (start, end))
-            step.failed = outcome is TaskOutcome.FAIL or (outcome is TaskOutcome.PARTIAL and index == 0)
+            step.failed = kind is TaskOutcomeKind.FAIL or (kind is TaskOutcomeKind.PARTIAL and index == 0)
             if step.failed:
-                text = fate.reason or f"{action} failed"
+                text = outcome.reason or f"{action} failed"
                 step.messages.append(Message(end, text, True, "NA", "NA"))
             start = end
         plan.finish(start, (), ())
-        plan.root.failed = outcome is TaskOutcome.FAIL
-        plan.root.partial = outcome is TaskOutcome.PARTIAL
+        plan.root.failed = kind is TaskOutcomeKind.FAIL
+        plan.root.partial = kind is TaskOutcomeKind.PARTIAL
 
     return plan_site_step
 
@@ -78,11 +78,11 @@ def _plan_over_nodes(plan: Plan, action: str, nodes: Sequence[str]) -> Task | No
     """Put one step over all nodes below the root; it succeeds or fails as the scenario says of the whole task."""
     if not nodes:
         return None
-    fate = plan.whole_fate()
-    duration = inf if fate.outcome is NodeOutcome.NEVER else plan.duration(fate)
+    outcome = plan.whole_outcome()
+    duration = inf if outcome.kind is NodeOutcomeKind.NEVER else plan.duration(outcome)
     spans = side_by_side([duration] * len(nodes), plan.start)
     step = plan.add(plan.root, action, (plan.start, max(end for _, end in spans)))
-    error = (fate.reason or f"{action} failed") if fate.outcome is NodeOutcome.FAIL else ""
+    error = (outcome.reason or f"{action} failed") if outcome.kind is NodeOutcomeKind.FAIL else ""
     for node, span in zip(nodes, spans, strict=True):
         if span[0] < inf:
             plan.add_node(step, node, span, error=error)
@@ -95,10 +95,13 @@ def _plan_destroy_nodes(plan: Plan, nodes: Sequence[str]) -> None:
         plan.finish(plan.start, (), ())
         return
     known = {node: plan.status(node) for node in nodes}
-    fates = {node: plan.fate(node, "destroy") if status else NodeFate(NodeOutcome.OK) for node, status in known.items()}
+    outcomes = {
+        node: plan.outcome(node, "destroy") if status else NodeOutcome(NodeOutcomeKind.OK)
+        for node, status in known.items()
+    }
     durations = [
-        0.0 if known[node] is None else inf if fate.outcome is NodeOutcome.NEVER else plan.duration(fate)
-        for node, fate in fates.items()
+        0.0 if known[node] is None else inf if outcome.kind is NodeOutcomeKind.NEVER else plan.duration(outcome)
+        for node, outcome in outcomes.items()
     ]
     spans = side_by_side(durations, plan.start)
     step = plan.add(plan.root, "destroy_node", (plan.start, max(end for _, end in spans)))
@@ -106,24 +109,24 @@ def _plan_destroy_nodes(plan: Plan, nodes: Sequence[str]) -> None:
     for node, span in zip(nodes, spans, strict=True):
         if span[0] == inf:
             continue
-        status, fate = known[node], fates[node]
+        status, outcome = known[node], outcomes[node]
         if status is None:
             plan.add_attempts(step, node, span, [""])
             successes.append(node)
             plan.log(span[0], "node_skipped", phase="destroy", node=node, status=None)
             continue
         plan.log(span[0], "node_started", phase="destroy", node=node)
-        error = fate.reason or "erasing the disks failed"
+        error = outcome.reason or "erasing the disks failed"
         releasing = (span[0], "Releasing" if status in _TO_RELEASE else status)
-        if fate.outcome is NodeOutcome.FALSE_SUCCESS or (
-            fate.outcome is NodeOutcome.FAIL and plan.scenario.quirks["failed_erase_is_success"]
+        if outcome.kind is NodeOutcomeKind.FALSE_SUCCESS or (
+            outcome.kind is NodeOutcomeKind.FAIL and plan.scenario.quirks["failed_erase_is_success"]
         ):
             # The machine is deleted although it was not erased; the second attempt finds none, which is success.
             plan.add_attempts(step, node, span, [error, ""])
             successes.append(node)
             plan.change(node, releasing, (span[1], None))
             plan.log(span[1], "node_falsely_destroyed", node=node, reason=error)
-        elif fate.outcome is NodeOutcome.FAIL:
+        elif outcome.kind is NodeOutcomeKind.FAIL:
             plan.add_attempts(step, node, span, [error] * ATTEMPTS)
             failures.append(node)
             plan.change(node, releasing, (span[1], "Failed disk erasing"))

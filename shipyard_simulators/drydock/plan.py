@@ -1,4 +1,4 @@
-"""What the planning of every action shares: the tree under construction, fates, and room for 64 nodes at once."""
+"""What the planning of every action shares: the tree under construction, outcomes, and room for 64 nodes at once."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from typing import Any
 from shipyard_simulators.clock import Clock
 from shipyard_simulators.drydock.site import Change, Site
 from shipyard_simulators.drydock.tasks import Message, Record, Task
-from shipyard_simulators.fates import NodeFate, NodeOutcome, TaskOutcome
+from shipyard_simulators.outcomes import NodeOutcome, NodeOutcomeKind, TaskOutcomeKind
 from shipyard_simulators.scenario import Scenario
 
 NODES_AT_ONCE = 64
@@ -43,30 +43,30 @@ class Plan:
         """When the task started."""
         return self.root.started
 
-    def whole_fate(self) -> NodeFate:
-        """Return what becomes of the task as a whole, which goes before the fates of its nodes."""
-        whole = self.scenario.task_fate(self.root.action)
+    def whole_outcome(self) -> NodeOutcome:
+        """Return what becomes of the task as a whole, which goes before the outcomes of its nodes."""
+        whole = self.scenario.task_outcome(self.root.action)
         # A site step that fails in part takes the usual time; its planner knows the rest.
-        word = TaskOutcome.OK if whole.outcome is TaskOutcome.PARTIAL else whole.outcome
-        return NodeFate(NodeOutcome(word.value), whole.reason, whole.seconds)
+        word = TaskOutcomeKind.OK if whole.kind is TaskOutcomeKind.PARTIAL else whole.kind
+        return NodeOutcome(NodeOutcomeKind(word.value), whole.reason, whole.seconds)
 
-    def fate(self, node: str, phase: str) -> NodeFate:
+    def outcome(self, node: str, phase: str) -> NodeOutcome:
         """Return what becomes of the node this time; counts an attempt."""
         attempt = self.site.attempt(node, phase)
-        whole = self.whole_fate()
-        if whole.outcome is not NodeOutcome.OK:
+        whole = self.whole_outcome()
+        if whole.kind is not NodeOutcomeKind.OK:
             return whole
-        fate = self.scenario.node_fate(node, phase)
-        if fate.times is not None and attempt > fate.times:
-            return NodeFate(NodeOutcome.OK)
-        return fate
+        outcome = self.scenario.node_outcome(node, phase)
+        if outcome.times is not None and attempt > outcome.times:
+            return NodeOutcome(NodeOutcomeKind.OK)
+        return outcome
 
-    def duration(self, fate: NodeFate | None = None) -> float:
-        """Return how long the action takes here, for a node with this fate."""
+    def duration(self, outcome: NodeOutcome | None = None) -> float:
+        """Return how long the action takes here, for a node with this outcome."""
         nominal = self.scenario.durations[self.root.action]
-        if fate is not None and fate.seconds is not None:
-            nominal = fate.seconds
-        elif fate is not None and fate.outcome is NodeOutcome.SLOW:
+        if outcome is not None and outcome.seconds is not None:
+            nominal = outcome.seconds
+        elif outcome is not None and outcome.kind is NodeOutcomeKind.SLOW:
             nominal *= _SLOW_FACTOR
         return self.clock.scaled(nominal)
 

@@ -6,7 +6,7 @@ from math import inf
 
 from shipyard_simulators.drydock.plan import ATTEMPTS, Plan, Span, records_of, side_by_side
 from shipyard_simulators.drydock.tasks import Task
-from shipyard_simulators.fates import NodeFate, NodeOutcome
+from shipyard_simulators.outcomes import NodeOutcome, NodeOutcomeKind
 
 _ALREADY = {"Ready", "Allocated", "Deploying", "Deployed"}
 _UNDER_WAY = {"Commissioning", "Testing"}
@@ -23,12 +23,12 @@ _REASONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
-    """What one node is in for: its status before, its fate, and the time it takes."""
+class _Preparation:
+    """What one node is in for: its status before, its outcome, and the time it takes."""
 
     node: str
     status: str | None
-    fate: NodeFate
+    outcome: NodeOutcome
     duration: float
 
     @property
@@ -54,17 +54,17 @@ def plan_prepare(plan: Plan, nodes: Sequence[str]) -> None:
     plan.finish(max((span[1] for span in spans), default=plan.start), successes, failures)
 
 
-def _work(plan: Plan, node: str) -> _Work:
+def _work(plan: Plan, node: str) -> _Preparation:
     status = plan.status(node)
     if status is not None and status not in _TO_COMMISSION:
-        return _Work(node, status, NodeFate(NodeOutcome.OK), 0.0)
-    fate = plan.fate(node, "prepare")
-    return _Work(node, status, fate, inf if fate.outcome is NodeOutcome.NEVER else plan.duration(fate))
+        return _Preparation(node, status, NodeOutcome(NodeOutcomeKind.OK), 0.0)
+    outcome = plan.outcome(node, "prepare")
+    return _Preparation(node, status, outcome, inf if outcome.kind is NodeOutcomeKind.NEVER else plan.duration(outcome))
 
 
-def _gathered(steps: Sequence[Task], work: _Work) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _gathered(steps: Sequence[Task], work: _Preparation) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the lists that a parent ends with for one node: it takes both from every step below."""
-    if work.fate.outcome is NodeOutcome.NEITHER_LIST:
+    if work.outcome.kind is NodeOutcomeKind.NEITHER_LIST:
         return (), ()
     return (
         (work.node,) if any(work.node in step.successes for step in steps) else (),
@@ -72,7 +72,7 @@ def _gathered(steps: Sequence[Task], work: _Work) -> tuple[tuple[str, ...], tupl
     )
 
 
-def _plan_node(plan: Plan, parent: Task, work: _Work, span: Span) -> None:
+def _plan_node(plan: Plan, parent: Task, work: _Preparation, span: Span) -> None:
     if work.at_once:
         _plan_known(plan, parent, work, span)
         return
@@ -91,7 +91,7 @@ def _plan_node(plan: Plan, parent: Task, work: _Work, span: Span) -> None:
     _plan_commissioning(plan, parent, work, (known, span[1]), span)
 
 
-def _plan_known(plan: Plan, parent: Task, work: _Work, span: Span) -> None:
+def _plan_known(plan: Plan, parent: Task, work: _Preparation, span: Span) -> None:
     """A machine that MAAS knows is not touched: taken as prepared, unless its status allows nothing."""
     _step(plan, parent, "identify_node", work, span, [""])
     if work.status in _ALREADY | _UNDER_WAY:
@@ -103,22 +103,22 @@ def _plan_known(plan: Plan, parent: Task, work: _Work, span: Span) -> None:
     _log_failure(plan, work, span, error)
 
 
-def _plan_enlistment(plan: Plan, parent: Task, work: _Work, span: Span) -> str:
+def _plan_enlistment(plan: Plan, parent: Task, work: _Preparation, span: Span) -> str:
     """Lay out all that happens before MAAS knows the node; return the error if it never does."""
-    outcome = work.fate.outcome
-    if outcome is NodeOutcome.FAIL and not plan.scenario.quirks["both_lists"] and not _falsely(plan, work):
-        error = work.fate.reason or _REASONS["set_node_boot"]
+    kind = work.outcome.kind
+    if kind is NodeOutcomeKind.FAIL and not plan.scenario.quirks["both_lists"] and not _falsely(plan, work):
+        error = work.outcome.reason or _REASONS["set_node_boot"]
         step = plan.add(parent, "set_node_boot", span, nodes=[work.node], failures=[work.node])
         plan.add_node(step, work.node, span, error=error)
         return error
-    never_seen = outcome is NodeOutcome.BOTH_LISTS or (outcome is NodeOutcome.FAIL and not _falsely(plan, work))
+    never_seen = kind is NodeOutcomeKind.BOTH_LISTS or (kind is NodeOutcomeKind.FAIL and not _falsely(plan, work))
     usual = span[0] + plan.duration() if span[1] == inf else span[1]
     marks = [_point(span[0], usual, share) for share in (0, _BOOT_SET, _POWERED, 1 if never_seen else _IDENTIFIED)]
     for action, begin, end in zip(("set_node_boot", "power_cycle_node"), marks, marks[1:], strict=False):
         step = plan.add(parent, action, (begin, end), nodes=[work.node], successes=[work.node])
         plan.add_node(step, work.node, (begin, end))
     if never_seen:
-        error = work.fate.reason or _REASONS["identify_node"]
+        error = work.outcome.reason or _REASONS["identify_node"]
         _step(plan, parent, "identify_node", work, (marks[2], marks[3]), [error] * ATTEMPTS)
         return error
     _step(plan, parent, "identify_node", work, (marks[2], marks[3]), [""])
@@ -126,16 +126,16 @@ def _plan_enlistment(plan: Plan, parent: Task, work: _Work, span: Span) -> str:
     return ""
 
 
-def _plan_commissioning(plan: Plan, parent: Task, work: _Work, span: Span, whole: Span) -> None:
-    outcome = work.fate.outcome
-    error = work.fate.reason or _REASONS["configure_hardware"]
+def _plan_commissioning(plan: Plan, parent: Task, work: _Preparation, span: Span, whole: Span) -> None:
+    kind = work.outcome.kind
+    error = work.outcome.reason or _REASONS["configure_hardware"]
     if _falsely(plan, work):
         # The second attempt reads an old status; the third finds Commissioning and takes it for done.
         _step(plan, parent, "configure_hardware", work, span, [error, error, ""])
         aftermath = span[1] + (whole[1] - whole[0]) / 4
         plan.change(work.node, (span[0], "Commissioning"), (aftermath, "Failed commissioning"))
         plan.log(span[1], "node_falsely_prepared", node=work.node, reason=error)
-    elif outcome in (NodeOutcome.FAIL, NodeOutcome.BOTH_LISTS, NodeOutcome.NEITHER_LIST):
+    elif kind in (NodeOutcomeKind.FAIL, NodeOutcomeKind.BOTH_LISTS, NodeOutcomeKind.NEITHER_LIST):
         _step(plan, parent, "configure_hardware", work, span, [error] * ATTEMPTS)
         plan.change(work.node, (span[0], "Commissioning"), (span[1], "Failed commissioning"))
         _log_failure(plan, work, whole, error)
@@ -146,14 +146,14 @@ def _plan_commissioning(plan: Plan, parent: Task, work: _Work, span: Span, whole
         plan.log(span[1], "node_prepared", phase="prepare", node=work.node, seconds=round(whole[1] - whole[0], 6))
 
 
-def _falsely(plan: Plan, work: _Work) -> bool:
+def _falsely(plan: Plan, work: _Preparation) -> bool:
     """Return whether Drydock calls the failed commissioning of this node a success."""
-    return work.fate.outcome is NodeOutcome.FALSE_SUCCESS or (
-        work.fate.outcome is NodeOutcome.FAIL and plan.scenario.quirks["failed_commissioning_is_success"]
+    return work.outcome.kind is NodeOutcomeKind.FALSE_SUCCESS or (
+        work.outcome.kind is NodeOutcomeKind.FAIL and plan.scenario.quirks["failed_commissioning_is_success"]
     )
 
 
-def _step(plan: Plan, parent: Task, action: str, work: _Work, span: Span, errors: Sequence[str]) -> Task:
+def _step(plan: Plan, parent: Task, action: str, work: _Preparation, span: Span, errors: Sequence[str]) -> Task:
     """Put a step of attempts at one node below the parent; the last attempt decides."""
     step = plan.add(parent, action, span, nodes=[work.node])
     if errors[-1]:
@@ -163,7 +163,7 @@ def _step(plan: Plan, parent: Task, action: str, work: _Work, span: Span, errors
     return plan.add_attempts(step, work.node, span, errors)
 
 
-def _log_failure(plan: Plan, work: _Work, span: Span, error: str) -> None:
+def _log_failure(plan: Plan, work: _Preparation, span: Span, error: str) -> None:
     plan.log(span[1], "node_failed", phase="prepare", node=work.node, reason=error)
 
 

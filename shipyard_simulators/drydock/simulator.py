@@ -12,7 +12,7 @@ from shipyard_simulators.scenario import Scenario
 from shipyard_simulators.server import Simulated
 
 
-class Simulator(Simulated):
+class DrydockSimulator(Simulated):
     """A Drydock over a simulated site, listening on this machine from the start; ``serve`` answers.
 
     ``time_scale``: seconds that a nominal second takes; ``clock`` replaces it, and its time. ``design_token``: sent

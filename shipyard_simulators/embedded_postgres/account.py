@@ -16,7 +16,7 @@ _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class SystemAccount:
     """Who owns the data and runs the server; ourselves, unless we are root."""
 
     name: str
@@ -79,7 +79,7 @@ class Account:
             )
 
 
-def choose(data: Path) -> Account:
+def choose(data: Path) -> SystemAccount:
     """The account for the server on ``data``: the owner of data that is there, else the one asked for, else a usual.
 
     No account is ever created. Raises PostgresError if none fits.
@@ -92,10 +92,10 @@ def choose(data: Path) -> Account:
             f"The data in {data} belongs to the account {_name(owner)!r}, and this runs as {_name(os.geteuid())!r}. "
             f"Run as root or as {_name(owner)!r}, or choose another data directory (--data-dir)."
         )
-    return Account(_name(os.geteuid()), os.geteuid(), os.getegid())
+    return SystemAccount(_name(os.geteuid()), os.geteuid(), os.getegid())
 
 
-def _lent_by_root(data: Path, owner: int | None) -> Account:
+def _lent_by_root(data: Path, owner: int | None) -> SystemAccount:
     asked = os.environ.get(VARIABLE, "")
     account = _first_known([asked] if asked else _USUAL)
     if account is None or account.uid == 0:
@@ -114,7 +114,7 @@ def _lent_by_root(data: Path, owner: int | None) -> Account:
     return _of_owner(data, owner)
 
 
-def _of_owner(data: Path, owner: int) -> Account:
+def _of_owner(data: Path, owner: int) -> SystemAccount:
     try:
         entry = pwd.getpwuid(owner)
     except KeyError:
@@ -122,16 +122,16 @@ def _of_owner(data: Path, owner: int) -> Account:
             f"The data in {data} belongs to user id {owner}, which has no account on this machine. "
             f"Hand it to one with chown -R, and name that one in {VARIABLE}."
         ) from None
-    return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
+    return SystemAccount(entry.pw_name, entry.pw_uid, entry.pw_gid)
 
 
-def _first_known(names: Sequence[str]) -> Account | None:
+def _first_known(names: Sequence[str]) -> SystemAccount | None:
     for name in names:
         try:
             entry = pwd.getpwnam(name)
         except KeyError:
             continue
-        return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
+        return SystemAccount(entry.pw_name, entry.pw_uid, entry.pw_gid)
     return None
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from shipyard_simulators.embedded_postgres.account import Account
+from shipyard_simulators.embedded_postgres.account import SystemAccount
 from shipyard_simulators.embedded_postgres.errors import PostgresError
 
 _OLDEST = 14
@@ -41,7 +41,7 @@ def find(data: Path, major: int | None) -> Binaries:
 
     Raises PostgresError if there are none, or only of other versions.
     """
-    ourselves = Account("", os.geteuid(), os.getegid())
+    ourselves = SystemAccount("", os.geteuid(), os.getegid())
     others = set()
     for directory in _places():
         version = _version(directory, ourselves)
@@ -64,7 +64,7 @@ def find(data: Path, major: int | None) -> Binaries:
     )
 
 
-def within_reach(binaries: Binaries, account: Account, copies: Path) -> Binaries:
+def within_reach(binaries: Binaries, account: SystemAccount, copies: Path) -> Binaries:
     """The same programs where the account can run them: in place, or else copied once below ``copies``.
 
     The usual reason is an environment below ``/root``. A copy is used again while the original stays as it is; the
@@ -99,7 +99,7 @@ def _places() -> Iterator[Path]:
     yield from sorted(_ON_THE_SYSTEM.glob("*/bin"), key=lambda place: _leading_number(place.parent.name), reverse=True)
 
 
-def _version(directory: Path, account: Account) -> str | None:
+def _version(directory: Path, account: SystemAccount) -> str | None:
     """What the programs say they are; None if the account cannot run them, or they do not run here at all."""
     try:
         answer = account.run([str(directory / "postgres"), "--version"])
@@ -109,7 +109,7 @@ def _version(directory: Path, account: Account) -> str | None:
     return match[1] if match and answer.returncode == 0 else None
 
 
-def _usable(directory: Path, account: Account) -> bool:
+def _usable(directory: Path, account: SystemAccount) -> bool:
     try:
         # initdb needs the shared libraries too; it and pg_ctl look for the other programs beside themselves.
         return (

@@ -14,7 +14,7 @@ from typing import Self
 
 from shipyard_simulators.embedded_postgres import account as accounts
 from shipyard_simulators.embedded_postgres import processes
-from shipyard_simulators.embedded_postgres.account import Account
+from shipyard_simulators.embedded_postgres.account import SystemAccount
 from shipyard_simulators.embedded_postgres.binaries import Binaries
 from shipyard_simulators.embedded_postgres.errors import PostgresError
 
@@ -25,7 +25,7 @@ _LOG_LIMIT = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class OwnerRecord:
     """What one run leaves for the next: who owns the server, on which port, and the word that marks it as ours.
 
     The word is on the server's command line and stays the same from run to run, so it is known before a server is
@@ -52,7 +52,7 @@ class Cluster:
     """
 
     data: Path
-    account: Account
+    account: SystemAccount
 
     @classmethod
     def at(cls, data_directory: Path) -> Self:
@@ -94,21 +94,21 @@ class Cluster:
             raise PostgresError(self._taken(self.record()))
         return descriptor
 
-    def _taken(self, record: Record) -> str:
+    def _taken(self, record: OwnerRecord) -> str:
         who = f"process {record.owner}" if record.owner_lives() else f"a process that holds {self.beside('lock')}"
         return (
             f"Another Shipyard ({who}) already runs PostgreSQL on {self.data}. "
             "Stop that one first, or choose another data directory (--data-dir)."
         )
 
-    def record(self) -> Record:
+    def record(self) -> OwnerRecord:
         """What the last run left; a fresh record if it left nothing that can be read."""
         try:
-            return Record(**json.loads(self.beside("owner").read_text()))
+            return OwnerRecord(**json.loads(self.beside("owner").read_text()))
         except (FileNotFoundError, ValueError, TypeError):
-            return Record(word=secrets.token_hex(8))
+            return OwnerRecord(word=secrets.token_hex(8))
 
-    def write_record(self, record: Record) -> None:
+    def write_record(self, record: OwnerRecord) -> None:
         """Replace the record."""
         _write(self.beside("owner"), json.dumps(asdict(record)) + "\n")
 

@@ -20,7 +20,7 @@ _LOG_LINES = 20
 _LONGEST_PID = 10  # digits
 
 
-class Cause(Enum):
+class FailureCause(Enum):
     """Why a server did not start."""
 
     PORT_TAKEN = "port taken"
@@ -29,9 +29,9 @@ class Cause(Enum):
 
 
 _SIGNS = (
-    ("Address already in use", Cause.PORT_TAKEN),
-    ("pre-existing shared memory block", Cause.STILL_IN_USE),
-    ('lock file "postmaster.pid" already exists', Cause.STILL_IN_USE),
+    ("Address already in use", FailureCause.PORT_TAKEN),
+    ("pre-existing shared memory block", FailureCause.STILL_IN_USE),
+    ('lock file "postmaster.pid" already exists', FailureCause.STILL_IN_USE),
 )
 
 
@@ -42,9 +42,9 @@ class Failure:
     log: str
 
     @property
-    def cause(self) -> Cause:
+    def cause(self) -> FailureCause:
         """What can be done about it: take another port, wait, or nothing."""
-        return next((cause for sign, cause in _SIGNS if sign in self.log), Cause.OTHER)
+        return next((cause for sign, cause in _SIGNS if sign in self.log), FailureCause.OTHER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +118,14 @@ class Control:
         """The failure in an operator's words, with the end of the log."""
         text = f"PostgreSQL does not start on {self.cluster.data}."
         match failure.cause:
-            case Cause.STILL_IN_USE:
+            case FailureCause.STILL_IN_USE:
                 text += (
                     f" Processes of a former server still use the data ({self._leftovers()}). They end when their "
                     "work does; kill -QUIT ends them now, and loses nothing that was committed."
                 )
-            case Cause.PORT_TAKEN:
+            case FailureCause.PORT_TAKEN:
                 text += f" Another program has taken its port, 127.0.0.1:{port}: stop that, or stop and start Shipyard."
-            case Cause.OTHER if self.server() is not None:
+            case FailureCause.OTHER if self.server() is not None:
                 text += " It was still not ready when time was up; recovery after a crash may need more."
         tail = "\n".join(failure.log.strip().splitlines()[-_LOG_LINES:]) or "(nothing)"
         return f"{text} The end of its log, {self.cluster.beside('log')}:\n{tail}"

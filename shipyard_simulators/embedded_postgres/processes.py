@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from shipyard_simulators.embedded_postgres.account import Account
+from shipyard_simulators.embedded_postgres.account import SystemAccount
 
 _PROC = Path("/proc")
 
@@ -40,7 +40,7 @@ def exists(pid: int) -> bool:
     return True
 
 
-def working_in(directory: Path, account: Account) -> list[int]:
+def working_in(directory: Path, account: SystemAccount) -> list[int]:
     """The pids of the account's processes that work in a directory; all processes of a server work in its data.
 
     The account itself is asked, because root in a container may not look. Empty where the system does not tell.

@@ -22,7 +22,7 @@ import psycopg2
 
 from shipyard_simulators.embedded_postgres import binaries, processes, tcp_port
 from shipyard_simulators.embedded_postgres.cluster import ROLE, Cluster
-from shipyard_simulators.embedded_postgres.control import Cause, Control, Failure
+from shipyard_simulators.embedded_postgres.control import Control, Failure, FailureCause
 from shipyard_simulators.embedded_postgres.errors import PostgresError
 
 __all__ = ["DEFAULTS", "PostgresError", "RunningPostgres", "start", "stop_orphan", "temporary"]
@@ -117,9 +117,9 @@ class RunningPostgres:
             failure = self._control.start(port, self._settings, seconds=deadline - time.monotonic())
             if failure is None:
                 break
-            if failure.cause is Cause.OTHER or time.monotonic() > deadline:
+            if failure.cause is FailureCause.OTHER or time.monotonic() > deadline:
                 raise PostgresError(self._control.explain(failure, port))
-            if failure.cause is Cause.PORT_TAKEN:
+            if failure.cause is FailureCause.PORT_TAKEN:
                 port = otherwise()
             time.sleep(_PAUSE)
         server = self._control.server()

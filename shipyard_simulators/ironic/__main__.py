@@ -8,7 +8,7 @@ from pathlib import Path
 from shipyard_simulators.ironic.conductor import Limits
 from shipyard_simulators.ironic.node import DRIVERS
 from shipyard_simulators.ironic.saved import StateUnreadable
-from shipyard_simulators.ironic.simulator import Simulator
+from shipyard_simulators.ironic.simulator import IronicSimulator
 from shipyard_simulators.ironic.site import SiteUnreadable, read_site
 from shipyard_simulators.ironic.versions import LATEST, MINIMUM
 from shipyard_simulators.ironic.wire import API
@@ -57,9 +57,9 @@ def _faults(options: argparse.Namespace) -> list[str]:
     return faults
 
 
-def _start(options: argparse.Namespace, scenario: Scenario) -> Simulator:
+def _start(options: argparse.Namespace, scenario: Scenario) -> IronicSimulator:
     try:
-        return Simulator(
+        return IronicSimulator(
             scenario,
             time_scale=options.time_scale,
             port=options.port,

@@ -6,7 +6,7 @@ from uuid import uuid4
 import falcon
 
 from shipyard_simulators.ironic import queries
-from shipyard_simulators.ironic.conductor import Conductor, Work
+from shipyard_simulators.ironic.conductor import Conductor, Operation
 from shipyard_simulators.ironic.errors import IronicError, invalid
 from shipyard_simulators.ironic.fields import is_uuid, links, read_uuid
 from shipyard_simulators.ironic.node import Node
@@ -110,7 +110,7 @@ def _check_free(registry: Registry, allocation: dict[str, Any]) -> None:
         raise IronicError(409, f"An allocation with name {name} already exists.")
 
 
-def _allocate(conductor: Conductor, allocation: dict[str, Any]) -> Work:
+def _allocate(conductor: Conductor, allocation: dict[str, Any]) -> Operation:
     yield 1.0
     wanted = allocation["candidate_nodes"]
     kind, traits = allocation["resource_class"], set(allocation["traits"])

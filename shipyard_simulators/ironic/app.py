@@ -100,7 +100,7 @@ def _add_others(app: "falcon.App[falcon.Request, falcon.Response]", conductor: C
 def _add_simulator(
     app: "falcon.App[falcon.Request, falcon.Response]", conductor: Conductor, service: FaultyService
 ) -> None:
-    log, node = simulator_resources.Log(conductor), simulator_resources.OneNode(conductor)
+    log, node = simulator_resources.Log(conductor), simulator_resources.NodeControl(conductor)
     play = partial(simulator_resources.play, conductor)
     scenario = control.CurrentScenario(lambda: conductor.scenario, play, service)
     app.add_route("/simulator/log", log)

@@ -1,7 +1,8 @@
-"""The conductor: it takes nodes from state to state while time passes, and holds their locks meanwhile.
+"""The conductor: nodes, their locks, and the operations that run on them.
 
-One thread continues works when they fall due. A work is a generator that changes its node and yields how many nominal
-seconds it wants to pass before it goes on. All of it happens under one lock, in the order of the moments.
+One thread continues operations when they fall due. An operation is a generator: it changes its node and yields how many
+nominal seconds pass until it continues. Everything runs under one lock, so a request sees a node between two moments,
+never within one.
 """
 
 import threading
@@ -17,15 +18,15 @@ from uuid import uuid4
 
 from shipyard_simulators.clock import Clock
 from shipyard_simulators.events import EventLog
-from shipyard_simulators.fates import NodeFate, NodeOutcome
 from shipyard_simulators.ironic.errors import node_locked
 from shipyard_simulators.ironic.node import HOST, Node
 from shipyard_simulators.ironic.registry import Registry
 from shipyard_simulators.ironic.states import FAILED_STATE, LOCKED, STABLE
+from shipyard_simulators.outcomes import NodeOutcome, NodeOutcomeKind
 from shipyard_simulators.scenario import Scenario
 
 T = TypeVar("T")
-Work = Generator[float, None, None]
+Operation = Generator[float, None, None]
 
 _LOCK_ATTEMPTS = 3
 _LOCK_PAUSE = 1.0
@@ -34,7 +35,7 @@ _SLOW_FACTOR = 10
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much may be in the works at the same time before a verb is refused with a 503."""
+    """How much may be in the operations at the same time before a verb is refused with a 503."""
 
     deploying: int = 250
     cleaning: int = 50
@@ -42,7 +43,7 @@ class Limits:
 
 
 class Conductor:
-    """All nodes and what is going on with them. ``now`` is the moment at which the current work or request happens."""
+    """All nodes and their running operations. ``now`` is the moment of the current operation or request."""
 
     def __init__(self, scenario: Scenario, clock: Clock, log: EventLog, limits: Limits | None = None) -> None:
         self.scenario = scenario
@@ -52,19 +53,19 @@ class Conductor:
         self._clock = clock
         self._log = log
         self._attempts: Counter[tuple[str, str]] = Counter()
-        self._works: dict[tuple[str, str], Work] = {}
-        self._due: list[tuple[float, int, tuple[str, str], Work]] = []
+        self._operations: dict[tuple[str, str], Operation] = {}
+        self._due: list[tuple[float, int, tuple[str, str], Operation]] = []
         self._order = count()
         self._changed = threading.Condition(threading.RLock())
         self._stopped = False
         self._thread = threading.Thread(target=self._run, name="conductor", daemon=True)
 
     def start(self) -> None:
-        """Begin to continue works when they fall due."""
+        """Begin to continue operations when they fall due."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Continue no further work; return when the thread has ended."""
+        """Continue no further operation; return when the thread has ended."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
@@ -81,7 +82,7 @@ class Conductor:
                 self._changed.notify_all()
 
     def locked(self, ident: str, act: Callable[[Node], T]) -> T:
-        """Return what the function makes of a node that nobody else works on; wait for that as long as Ironic does."""
+        """Call the function with a node that no operation has locked. Wait for the lock as long as Ironic does."""
         for attempts_left in reversed(range(_LOCK_ATTEMPTS)):
             with self._changed:
                 self._catch_up()
@@ -98,29 +99,29 @@ class Conductor:
             self._clock.sleep(self._clock.scaled(_LOCK_PAUSE))
         raise AssertionError("the last attempt returns or raises")
 
-    # What works do with their node
+    # What operations do with their node
 
-    def begin(self, node: Node, work: Work, kind: str = "state") -> None:
-        """Let a work run at the node from now on; an earlier one of the same kind is over."""
+    def begin(self, node: Node, operation: Operation, kind: str = "state") -> None:
+        """Let an operation run at the node from now on; an earlier one of the same kind is over."""
         key = (node.uuid, kind)
-        self._works[key] = work
-        self._advance(key, work)
+        self._operations[key] = operation
+        self._advance(key, operation)
 
-    def begin_apart(self, name: str, work: Work) -> None:
-        """Let a work run that belongs to no node."""
-        self._works[name, ""] = work
-        self._advance((name, ""), work)
+    def begin_apart(self, name: str, operation: Operation) -> None:
+        """Let an operation run that belongs to no node."""
+        self._operations[name, ""] = operation
+        self._advance((name, ""), operation)
 
     def end(self, node: Node, kind: str = "state") -> None:
-        """Let the work of this kind at the node never go on."""
-        self._works.pop((node.uuid, kind), None)
+        """Let the operation of this kind at the node never go on."""
+        self._operations.pop((node.uuid, kind), None)
 
     def busy(self, node: Node, kind: str = "state") -> bool:
-        """Return whether a work of this kind is under way at the node."""
-        return (node.uuid, kind) in self._works
+        """Return whether an operation of this kind is under way at the node."""
+        return (node.uuid, kind) in self._operations
 
     def move(self, node: Node, state: str, cause: str, *, target: str | None = None) -> None:
-        """Take the node to a state; its lock is held exactly in those in which somebody works on it."""
+        """Take the node to a state; its lock is held exactly in those in which somebody operations on it."""
         before, values = node.state, node.values
         values["provision_state"] = state
         values["target_provision_state"] = None if state in STABLE else target or values["target_provision_state"]
@@ -158,27 +159,27 @@ class Conductor:
         """Return the moment in Ironic's writing."""
         return f"{datetime.fromtimestamp(self.now, UTC):%Y-%m-%dT%H:%M:%S.%f}+00:00"
 
-    def fate(self, node: Node, *phases: str) -> NodeFate:
+    def outcome(self, node: Node, *phases: str) -> NodeOutcome:
         """Return what becomes of the node this time, by the first phase that has something to say; counts attempts."""
         for phase in phases:
-            fate = self.scenario.node_fate(node.name, phase)
-            if fate.outcome is NodeOutcome.OK and fate.seconds is None:
+            outcome = self.scenario.node_outcome(node.name, phase)
+            if outcome.kind is NodeOutcomeKind.OK and outcome.seconds is None:
                 continue
             self._attempts[node.name, phase] += 1
-            if fate.times is None or self._attempts[node.name, phase] <= fate.times:
-                return fate
-        return NodeFate(NodeOutcome.OK)
+            if outcome.times is None or self._attempts[node.name, phase] <= outcome.times:
+                return outcome
+        return NodeOutcome(NodeOutcomeKind.OK)
 
-    def seconds(self, nominal: float, fate: NodeFate) -> float:
-        """Return how many nominal seconds something takes with that fate."""
-        if fate.seconds is not None:
-            return fate.seconds
-        return nominal * (_SLOW_FACTOR if fate.outcome is NodeOutcome.SLOW else 1)
+    def seconds(self, nominal: float, outcome: NodeOutcome) -> float:
+        """Return how many nominal seconds something takes with that outcome."""
+        if outcome.seconds is not None:
+            return outcome.seconds
+        return nominal * (_SLOW_FACTOR if outcome.kind is NodeOutcomeKind.SLOW else 1)
 
     # From outside of the API
 
     def play(self, scenario: Scenario) -> None:
-        """Replace the scenario; works under way go on as they were laid out."""
+        """Replace the scenario; operations under way go on as they were laid out."""
         with self._changed:
             self._catch_up()
             self.scenario = scenario
@@ -220,20 +221,20 @@ class Conductor:
         """Continue everything that is due, each at its own moment, then let it be the present."""
         present = self._clock.now()
         while self._due and self._due[0][0] <= present:
-            moment, _, key, work = heappop(self._due)
-            if self._works.get(key) is work:
+            moment, _, key, operation = heappop(self._due)
+            if self._operations.get(key) is operation:
                 self.now = max(self.now, moment)
-                self._advance(key, work)
+                self._advance(key, operation)
         self.now = max(self.now, present)
 
-    def _advance(self, key: tuple[str, str], work: Work) -> None:
-        pause = next(work, None)
-        if self._works.get(key) is not work:
+    def _advance(self, key: tuple[str, str], operation: Operation) -> None:
+        pause = next(operation, None)
+        if self._operations.get(key) is not operation:
             return
         if pause is None:
-            del self._works[key]
+            del self._operations[key]
         elif pause < inf:
-            heappush(self._due, (self.now + self._clock.scaled(pause), next(self._order), key, work))
+            heappush(self._due, (self.now + self._clock.scaled(pause), next(self._order), key, operation))
 
 
 def forget_deployment(node: Node) -> None:

@@ -5,21 +5,21 @@ from copy import deepcopy
 from math import inf
 from typing import Any
 
-from shipyard_simulators.fates import NodeFate, NodeOutcome
 from shipyard_simulators.ironic import steps as deploy_steps
-from shipyard_simulators.ironic.conductor import Conductor, Work, forget_deployment
+from shipyard_simulators.ironic.conductor import Conductor, Operation, forget_deployment
 from shipyard_simulators.ironic.errors import IronicError
 from shipyard_simulators.ironic.node import Node
-from shipyard_simulators.ironic.works import FAILING
+from shipyard_simulators.ironic.operations import FAILING
+from shipyard_simulators.outcomes import NodeOutcome, NodeOutcomeKind
 
 # Shares of the time: preparing, waiting for the agent; the rest is that of the steps.
 _PREPARE, _WAIT = 0.1, 0.4
 
 
-def deploy(conductor: Conductor, node: Node, requested: Sequence[dict[str, Any]], configdrive: Any) -> Work:
+def deploy(conductor: Conductor, node: Node, requested: Sequence[dict[str, Any]], configdrive: Any) -> Operation:
     """active: prepare, run the steps that need no agent, wait for it, run the others."""
-    fate = conductor.fate(node, "deploy")
-    total = conductor.seconds(conductor.scenario.durations["deploy_nodes"], fate)
+    outcome = conductor.outcome(node, "deploy")
+    total = conductor.seconds(conductor.scenario.durations["deploy_nodes"], outcome)
     conductor.move(node, "deploying", "active", target="active")
     node.values["last_error"] = None
     node.internal["user_deploy_steps"] = deepcopy(list(requested))
@@ -35,32 +35,32 @@ def deploy(conductor: Conductor, node: Node, requested: Sequence[dict[str, Any]]
     conductor.record(node, "INFO", f"Starting deployment with steps={[_dotted(step) for step in steps]}")
     node.internal.update(deploy_steps=steps, deploy_step_index=None)
     yield total * _PREPARE
-    if fate.outcome is NodeOutcome.NEVER:
+    if outcome.kind is NodeOutcomeKind.NEVER:
         yield inf
     if node.has_agent:
         # deploy.deploy boots the agent; what has a higher priority is done by the management controller before.
         first = next((place for place, step in enumerate(steps) if _dotted(step) == "deploy.deploy"), -1) + 1
         yield from _run(conductor, node, steps[:first], 0.0, at=0)
-        yield from _wait(conductor, node, total, fate)
+        yield from _wait(conductor, node, total, outcome)
     else:
-        yield from _finish(conductor, node, fate, total * (1 - _PREPARE), start=0)
+        yield from _finish(conductor, node, outcome, total * (1 - _PREPARE), start=0)
 
 
-def resume(conductor: Conductor, node: Node) -> Work:
+def resume(conductor: Conductor, node: Node) -> Operation:
     """Go on with a deployment that waits for its agent: after a restart, or because a person let it."""
-    fate = conductor.fate(node, "deploy")
-    yield from _wait(conductor, node, conductor.seconds(conductor.scenario.durations["deploy_nodes"], fate), fate)
+    outcome = conductor.outcome(node, "deploy")
+    yield from _wait(conductor, node, conductor.seconds(conductor.scenario.durations["deploy_nodes"], outcome), outcome)
 
 
-def _wait(conductor: Conductor, node: Node, total: float, fate: NodeFate) -> Work:
-    agent = conductor.fate(node, "agent")
+def _wait(conductor: Conductor, node: Node, total: float, outcome: NodeOutcome) -> Operation:
+    agent = conductor.outcome(node, "agent")
     node.values["power_state"] = "power on"
-    if agent.outcome is NodeOutcome.HOLD and node.state == "deploying":
+    if agent.kind is NodeOutcomeKind.HOLD and node.state == "deploying":
         conductor.move(node, "deploy hold", "a step asks a person to look")
         yield inf
     conductor.move(node, "wait call-back", "the agent is booting")
-    yield inf if agent.outcome is NodeOutcome.NEVER else conductor.seconds(total * _WAIT, agent)
-    if agent.outcome in FAILING:
+    yield inf if agent.kind is NodeOutcomeKind.NEVER else conductor.seconds(total * _WAIT, agent)
+    if agent.kind in FAILING:
         conductor.fail(node, agent.reason or f"Timeout reached while waiting for callback for node {node.uuid}")
         return
     conductor.move(node, "deploying", "the agent called back")
@@ -76,12 +76,12 @@ def _wait(conductor: Conductor, node: Node, total: float, fate: NodeFate) -> Wor
     steps = deploy_steps.merge(node, requested, templates, agent=True)
     before = [step for step in steps if _dotted(step) in ran]
     node.internal["deploy_steps"] = before + [step for step in steps if _dotted(step) not in ran]
-    yield from _finish(conductor, node, fate, total * (1 - _PREPARE - _WAIT), start=len(before))
+    yield from _finish(conductor, node, outcome, total * (1 - _PREPARE - _WAIT), start=len(before))
 
 
-def _finish(conductor: Conductor, node: Node, fate: NodeFate, seconds: float, *, start: int) -> Work:
+def _finish(conductor: Conductor, node: Node, outcome: NodeOutcome, seconds: float, *, start: int) -> Operation:
     steps = node.internal["deploy_steps"][start:]
-    fails = fate.outcome in FAILING
+    fails = outcome.kind in FAILING
     if fails:
         # Whatever is in the middle breaks, so that steps before and after it can be told apart.
         good, bad = steps[: len(steps) // 2], steps[len(steps) // 2 :]
@@ -89,7 +89,7 @@ def _finish(conductor: Conductor, node: Node, fate: NodeFate, seconds: float, *,
         if bad:
             node.values["deploy_step"] = {key: bad[0][key] for key in ("interface", "step", "priority")}
         yield seconds / 2
-        reason = fate.reason or "the image could not be written"
+        reason = outcome.reason or "the image could not be written"
         step = _dotted(bad[0]) if bad else "deploy.deploy"
         conductor.fail(node, f"Deploy step {step} failed: Failed to deploy instance: {reason}.")
         return
@@ -100,7 +100,7 @@ def _finish(conductor: Conductor, node: Node, fate: NodeFate, seconds: float, *,
     conductor.move(node, "active", "deployed")
 
 
-def _run(conductor: Conductor, node: Node, steps: Sequence[dict[str, Any]], seconds: float, *, at: int) -> Work:
+def _run(conductor: Conductor, node: Node, steps: Sequence[dict[str, Any]], seconds: float, *, at: int) -> Operation:
     for index, step in enumerate(steps, start=at):
         node.internal["deploy_step_index"] = index
         node.values["deploy_step"] = {key: step[key] for key in ("interface", "step", "priority")}

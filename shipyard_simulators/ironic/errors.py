@@ -47,7 +47,7 @@ def node_not_found(ident: str) -> IronicError:
 
 
 def node_locked(node: str, host: str) -> IronicError:
-    """Return the 409 of a node that a conductor works on."""
+    """Return the 409 of a node that a conductor operations on."""
     return IronicError(
         409, f"Node {node} is locked by host {host}, please retry after the current operation is completed."
     )
@@ -71,7 +71,7 @@ def no_free_workers() -> IronicError:
 
 
 def too_many_at_once(kind: str) -> IronicError:
-    """Return the 503 of a conductor that has as many nodes in the works as it may."""
+    """Return the 503 of a conductor that has as many nodes in the operations as it may."""
     return IronicError(
         503,
         f"Unable to process request at this time. The concurrent action limit for {kind} has been reached. "

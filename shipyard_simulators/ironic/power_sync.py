@@ -2,10 +2,10 @@
 
 from math import inf
 
-from shipyard_simulators.fates import NodeOutcome
-from shipyard_simulators.ironic.conductor import Conductor, Work
+from shipyard_simulators.ironic.conductor import Conductor, Operation
 from shipyard_simulators.ironic.node import Node
-from shipyard_simulators.ironic.works import UNREACHABLE, bmc_of
+from shipyard_simulators.ironic.operations import UNREACHABLE, bmc_of
+from shipyard_simulators.outcomes import NodeOutcomeKind
 
 _FAULT = "power failure"
 _FLAP = 20.0
@@ -14,23 +14,25 @@ KIND = "power sync"
 
 
 def watch(conductor: Conductor, node: Node) -> None:
-    """Let the node lose its management controller as its fate has it, and get it back when its fate is a better one."""
-    if bmc_of(conductor, node).outcome in (NodeOutcome.OK, NodeOutcome.SLOW):
+    """Start the loss of the management controller that the scenario asks for, or end it when the scenario no longer
+    does.
+    """
+    if bmc_of(conductor, node).kind in (NodeOutcomeKind.OK, NodeOutcomeKind.SLOW):
         conductor.end(node, KIND)
         _found(conductor, node)
     elif not conductor.busy(node, KIND):
         conductor.begin(node, _sync(conductor, node), KIND)
 
 
-def _sync(conductor: Conductor, node: Node) -> Work:
-    fate = bmc_of(conductor, node)
-    period = _FLAP if fate.seconds is None else fate.seconds
-    if fate.outcome in UNREACHABLE:
+def _sync(conductor: Conductor, node: Node) -> Operation:
+    outcome = bmc_of(conductor, node)
+    period = _FLAP if outcome.seconds is None else outcome.seconds
+    if outcome.kind in UNREACHABLE:
         while not _lost(conductor, node):
             yield 1.0
         yield inf
     losses = 0
-    while fate.times is None or losses < fate.times:
+    while outcome.times is None or losses < outcome.times:
         yield period
         losses += _lost(conductor, node)
         yield period
@@ -38,7 +40,7 @@ def _sync(conductor: Conductor, node: Node) -> Work:
 
 
 def _lost(conductor: Conductor, node: Node) -> bool:
-    """Put the node into maintenance, unless somebody works on it or a person has put it there; return whether."""
+    """Put the node into maintenance, unless somebody operations on it or a person has put it there; return whether."""
     values = node.values
     if values["reservation"] or values["maintenance"] or node.state in _NEVER_LOOKED_AT:
         return False

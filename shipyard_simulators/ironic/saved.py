@@ -4,8 +4,8 @@ import json
 import os
 from pathlib import Path
 
-from shipyard_simulators.ironic import deploy, power_sync, works
-from shipyard_simulators.ironic.conductor import Conductor, Work
+from shipyard_simulators.ironic import deploy, operations, power_sync
+from shipyard_simulators.ironic.conductor import Conductor, Operation
 from shipyard_simulators.ironic.node import Node
 from shipyard_simulators.ironic.registry import Registry
 
@@ -57,16 +57,16 @@ def load(conductor: Conductor, path: Path) -> bool:
     conductor.restart()
     for node in nodes:
         power_sync.watch(conductor, node)
-        work = _waiting(conductor, node)
-        if work is not None:
-            conductor.begin(node, work)
+        operation = _waiting(conductor, node)
+        if operation is not None:
+            conductor.begin(node, operation)
     return True
 
 
-def _waiting(conductor: Conductor, node: Node) -> Work | None:
+def _waiting(conductor: Conductor, node: Node) -> Operation | None:
     """Return how it goes on with a node whose agent was being waited for; a restart does not stop that."""
     if node.state == "wait call-back":
         return deploy.resume(conductor, node)
     if node.state == "clean wait":
-        return works.unhold(conductor, node)
-    return works.inspect_again(conductor, node) if node.state == "inspect wait" else None
+        return operations.unhold(conductor, node)
+    return operations.inspect_again(conductor, node) if node.state == "inspect wait" else None

@@ -19,7 +19,7 @@ from shipyard_simulators.server import Simulated, in_thread
 _SAVE_EVERY = 0.2
 
 
-class Simulator(Simulated):
+class IronicSimulator(Simulated):
     """An Ironic over nodes in memory, listening on this machine from the start; ``serve`` answers.
 
     ``time_scale``: seconds that a nominal second takes; ``clock`` replaces it, and its time. ``site``: nodes to begin
@@ -61,11 +61,11 @@ class Simulator(Simulated):
         return self._conductor.events()
 
     def restart(self) -> list[str]:
-        """Let the conductor die in the middle of everything and come back; return the nodes whose work broke off."""
+        """Crash the conductor and start it again. Return the nodes whose operation was interrupted."""
         return self._conductor.restart()
 
     def put(self, node: str, **values: Any) -> None:
-        """Give a node fields as if it had always had them; its work is over."""
+        """Give a node fields as if it had always had them; its operation is over."""
         self._conductor.look(lambda _registry: put(self._conductor, node, values))
 
     def _begin(self) -> None:
@@ -90,6 +90,6 @@ class Simulator(Simulated):
                 return
 
 
-def running(scenario: Scenario | None = None, **options: Any) -> AbstractContextManager[Simulator]:
-    """Run a simulator in a thread of this process while the block lasts; options are those of Simulator."""
-    return in_thread(Simulator(scenario, **options))
+def running(scenario: Scenario | None = None, **options: Any) -> AbstractContextManager[IronicSimulator]:
+    """Run a simulator in a thread of this process while the block lasts; options are those of IronicSimulator."""
+    return in_thread(IronicSimulator(scenario, **options))

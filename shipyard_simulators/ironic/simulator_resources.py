@@ -6,7 +6,7 @@ from typing import Any
 import falcon
 
 from shipyard_simulators.control import refuse
-from shipyard_simulators.ironic import power_sync, works
+from shipyard_simulators.ironic import operations, power_sync
 from shipyard_simulators.ironic.conductor import Conductor
 from shipyard_simulators.ironic.fields import FIELDS
 from shipyard_simulators.ironic.node import HOST
@@ -40,7 +40,7 @@ class Log:
         resp.media = found
 
 
-class OneNode:
+class NodeControl:
     """A node, beyond what the API lets anybody do to it."""
 
     def __init__(self, conductor: Conductor) -> None:
@@ -60,13 +60,13 @@ class OneNode:
         resp.status = falcon.HTTP_204
 
     def on_post_lock(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
-        """Hold its lock for so many nominal seconds, as background work does."""
+        """Hold its lock for so many nominal seconds, as background operation does."""
         seconds = req.get_param_as_float("seconds", default=1e9)
         host = req.get_param("host", default=HOST)
 
         def lock(registry: Registry) -> None:
             node = registry.node(ident)
-            self._conductor.begin(node, works.hold_lock(node, host, seconds), "lock")
+            self._conductor.begin(node, operations.hold_lock(node, host, seconds), "lock")
 
         self._conductor.look(lock)
         resp.status = falcon.HTTP_204
@@ -77,7 +77,7 @@ class OneNode:
         def unlock(registry: Registry) -> None:
             node = registry.node(ident)
             self._conductor.end(node, "lock")
-            works.release(node)
+            operations.release(node)
 
         self._conductor.look(unlock)
         resp.status = falcon.HTTP_204
@@ -90,7 +90,7 @@ class Restart:
         self._conductor = conductor
 
     def on_post(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Let it die in the middle of everything and come back; answer the nodes whose work broke off."""
+        """Let it die in the middle of everything and come back; answer the nodes whose operation broke off."""
         resp.media = {"failed": self._conductor.restart()}
 
 

@@ -92,7 +92,7 @@ def enrol(conductor: Conductor, nodes: Iterable[SiteNode], *, driver: str, state
 
 
 def put(conductor: Conductor, ident: str, values: Mapping[str, Any]) -> None:
-    """Give a node values that no request could give it, as if they had always been so; its work is over."""
+    """Give a node values that no request could give it, as if they had always been so; its operation is over."""
     node = conductor.registry.node(ident)
     for kind in ("state", "power", "lock"):
         conductor.end(node, kind)

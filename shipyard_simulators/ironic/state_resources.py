@@ -4,7 +4,7 @@ from typing import Any
 
 import falcon
 
-from shipyard_simulators.ironic import queries, verbs, works
+from shipyard_simulators.ironic import operations, queries, verbs
 from shipyard_simulators.ironic.conductor import Conductor
 from shipyard_simulators.ironic.errors import invalid, not_in_this_state, unexpected_arguments
 from shipyard_simulators.ironic.fields import FIELDS
@@ -83,8 +83,8 @@ class Power:
             raise not_in_this_state(str(verb), ident, str(node.values["power_state"]))
 
         def switch(locked: Node) -> None:
-            work = works.switch_power(self._conductor, locked, verb, POWER_STATES[verb])
-            self._conductor.begin(locked, work, "power")
+            operation = operations.switch_power(self._conductor, locked, verb, POWER_STATES[verb])
+            self._conductor.begin(locked, operation, "power")
 
         self._conductor.locked(ident, switch)
         accepted(req, resp, f"/v1/nodes/{ident}/states")

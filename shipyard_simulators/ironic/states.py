@@ -1,4 +1,4 @@
-"""The states of a node: which verbs each has, which of them somebody works in, and what becomes of it in a crash."""
+"""The states of a node: the verbs that each accepts, the busy ones, and what a crash turns each into."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -56,7 +56,7 @@ LOCKED = frozenset(
         "servicing",
     }
 )
-"""States in which a conductor works on the node and holds its lock."""
+"""States in which a conductor operations on the node and holds its lock."""
 WAITING = frozenset({"inspect wait", "clean wait", "wait call-back", "rescue wait", "service wait"})
 """States in which the agent on the node is waited for; nobody holds the lock."""
 
@@ -82,7 +82,7 @@ FAILED_STATE: Mapping[str, str] = MappingProxyType(
         "service failed": "active",
     }
 )
-"""Where a node ends up whose work is broken off."""
+"""Where a node ends up whose operation is broken off."""
 
 PATCH_IN_TRANSITION = frozenset(
     {

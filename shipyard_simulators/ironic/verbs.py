@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from shipyard_simulators.ironic import deploy, steps, works
+from shipyard_simulators.ironic import deploy, operations, steps
 from shipyard_simulators.ironic.conductor import Conductor
 from shipyard_simulators.ironic.errors import (
     IronicError,
@@ -116,24 +116,24 @@ def _start(
         conductor.end(node)
         conductor.move(node, "manageable", "manage")
     elif verb == "manage":
-        conductor.begin(node, works.verify(conductor, node))
+        conductor.begin(node, operations.verify(conductor, node))
     elif verb == "inspect":
-        conductor.begin(node, works.inspect(conductor, node))
+        conductor.begin(node, operations.inspect(conductor, node))
     elif verb == "provide":
-        conductor.begin(node, works.provide(conductor, node))
+        conductor.begin(node, operations.provide(conductor, node))
     elif verb == "clean":
-        conductor.begin(node, works.clean_by_hand(conductor, node, body.get("clean_steps") or []))
+        conductor.begin(node, operations.clean_by_hand(conductor, node, body.get("clean_steps") or []))
     elif verb == "deleted":
-        conductor.begin(node, works.undeploy(conductor, node))
+        conductor.begin(node, operations.undeploy(conductor, node))
     elif verb == "adopt":
-        conductor.begin(node, works.adopt(conductor, node))
+        conductor.begin(node, operations.adopt(conductor, node))
     elif verb == "unhold":
-        again = deploy.resume if node.state == "deploy hold" else works.unhold
+        again = deploy.resume if node.state == "deploy hold" else operations.unhold
         conductor.begin(node, again(conductor, node))
     elif verb == "abort":
         _abort(conductor, node)
     else:
-        conductor.begin(node, works.there_and_back(conductor, node, verb))
+        conductor.begin(node, operations.there_and_back(conductor, node, verb))
 
 
 def _abort(conductor: Conductor, node: Node) -> None:

@@ -126,7 +126,7 @@ def check_members(body: dict[str, Any], required: Iterable[str], optional: Itera
 
 
 def accepted(req: falcon.Request, resp: falcon.Response, location: str = "") -> None:
-    """Answer that the work will be done: 202, without a body."""
+    """Answer that the operation will be done: 202, without a body."""
     resp.status = falcon.HTTP_202
     if location:
         resp.set_header("Location", f"{req.prefix}{location}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from shipyard_simulators.kubernetes.simulator import Simulator
+from shipyard_simulators.kubernetes.simulator import KubernetesSimulator
 from shipyard_simulators.kubernetes.wire import API
 from shipyard_simulators.program import Program, add_token
 from shipyard_simulators.scenario import Scenario
@@ -41,8 +41,8 @@ def _nodes(options: argparse.Namespace) -> list[str]:
     return [*sorted(of_design), *options.node]
 
 
-def _start(options: argparse.Namespace, scenario: Scenario) -> Simulator:
-    return Simulator(
+def _start(options: argparse.Namespace, scenario: Scenario) -> KubernetesSimulator:
+    return KubernetesSimulator(
         scenario,
         time_scale=options.time_scale,
         port=options.port,

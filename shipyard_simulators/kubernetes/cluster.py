@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 from shipyard_simulators.clock import Clock
 from shipyard_simulators.events import EventLog
-from shipyard_simulators.fates import NodeFate, NodeOutcome
 from shipyard_simulators.kubernetes.errors import already_exists, not_found
 from shipyard_simulators.kubernetes.node import LOST, READY, Object, registered, report, stamp
+from shipyard_simulators.outcomes import NodeOutcome, NodeOutcomeKind
 from shipyard_simulators.scenario import Scenario
 
 T = TypeVar("T")
@@ -25,11 +25,11 @@ _KEPT_LISTS = 32
 
 
 @dataclass
-class Machine:
+class ExpectedMachine:
     """A machine whose kubelet registers a node; ``due``: when the next thing happens, which is ``then``."""
 
     name: str
-    fates: Mapping[str, NodeFate]
+    outcomes: Mapping[str, NodeOutcome]
     due: float
     then: str = "join"
 
@@ -42,7 +42,7 @@ class SimulatedCluster:
         self._lock = threading.RLock()
         self._version = 1000
         self.nodes: dict[str, Object] = {}
-        self.machines: dict[str, Machine] = {}
+        self.machines: dict[str, ExpectedMachine] = {}
         # Lists that are being read page by page, by their version: nodes are replaced, never changed.
         self.kept: dict[int, list[Object]] = {}
 
@@ -93,21 +93,21 @@ class SimulatedCluster:
 
     # What only tests and demonstrations do.
 
-    def expect(self, names: Iterable[str], fates: Mapping[str, NodeFate] | None = None) -> None:
-        """Expect machines to join, counted from now. ``fates``: by phase, in place of what the scenario says."""
+    def expect(self, names: Iterable[str], outcomes: Mapping[str, NodeOutcome] | None = None) -> None:
+        """Expect machines to join, counted from now. ``outcomes``: by phase, in place of what the scenario says."""
         for name in names:
-            own = dict(fates or {})
+            own = dict(outcomes or {})
             for phase in ("join", "ready"):
-                own.setdefault(phase, self.scenario.node_fate(name, phase))
-            machine = Machine(name, own, inf)
+                own.setdefault(phase, self.scenario.node_outcome(name, phase))
+            machine = ExpectedMachine(name, own, inf)
             self.machines[name] = machine
             self._plan(machine, "ready" if name in self.nodes else "join", self._clock.now())
 
     def join(self, name: str) -> None:
-        """Let a machine join now, whatever its fate was."""
-        machine = self.machines.setdefault(name, Machine(name, {}, inf))
+        """Let a machine join now, whatever its outcome was."""
+        machine = self.machines.setdefault(name, ExpectedMachine(name, {}, inf))
         if name not in self.nodes:
-            machine.fates = {"ready": self.scenario.node_fate(name, "ready"), **machine.fates}
+            machine.outcomes = {"ready": self.scenario.node_outcome(name, "ready"), **machine.outcomes}
             machine.due, machine.then = self._clock.now(), "join"
             self._settle()
 
@@ -129,7 +129,7 @@ class SimulatedCluster:
             while machine.due <= now:
                 self._happen(machine)
 
-    def _happen(self, machine: Machine) -> None:
+    def _happen(self, machine: ExpectedMachine) -> None:
         moment = machine.due
         if machine.then == "join":
             if machine.name not in self.nodes:
@@ -138,24 +138,24 @@ class SimulatedCluster:
             self._plan(machine, "ready", moment)
             return
         self._report(machine.name, moment, READY if machine.then == "ready" else LOST)
-        flaps = machine.fates["ready"].outcome is NodeOutcome.FLAPS
+        flaps = machine.outcomes["ready"].kind is NodeOutcomeKind.FLAPS
         if flaps:
             self._plan(machine, "lost" if machine.then == "ready" else "ready", moment)
         else:
             machine.due = inf
 
-    def _plan(self, machine: Machine, then: str, moment: float) -> None:
-        """Say what happens next, and when: as the fate of the phase wants it."""
+    def _plan(self, machine: ExpectedMachine, then: str, moment: float) -> None:
+        """Say what happens next, and when: as the outcome of the phase wants it."""
         phase = "join" if then == "join" else "ready"
-        fate = machine.fates.get(phase, NodeFate(NodeOutcome.OK))
-        if fate.outcome is NodeOutcome.NEVER:
+        outcome = machine.outcomes.get(phase, NodeOutcome(NodeOutcomeKind.OK))
+        if outcome.kind is NodeOutcomeKind.NEVER:
             machine.due = inf
             return
-        nominal = self.scenario.durations[f"{phase}_nodes"] if fate.seconds is None else fate.seconds
-        if fate.outcome is NodeOutcome.SLOW and fate.seconds is None:
+        nominal = self.scenario.durations[f"{phase}_nodes"] if outcome.seconds is None else outcome.seconds
+        if outcome.kind is NodeOutcomeKind.SLOW and outcome.seconds is None:
             nominal *= _SLOW_FACTOR
         pause = self._clock.scaled(nominal)
-        if fate.outcome is NodeOutcome.FLAPS:
+        if outcome.kind is NodeOutcomeKind.FLAPS:
             pause = max(pause, _SHORTEST_FLAP)
         machine.due, machine.then = moment + pause, then
 

@@ -13,7 +13,7 @@ from shipyard_simulators.scenario import Scenario
 from shipyard_simulators.server import Simulated, in_thread
 
 
-class Simulator(Simulated):
+class KubernetesSimulator(Simulated):
     """A cluster in memory, listening on this machine from the start; ``serve`` answers.
 
     ``time_scale``: seconds that a nominal second takes. ``nodes``: machines that are expected to join, counted from
@@ -54,6 +54,6 @@ class Simulator(Simulated):
         self._cluster.look(self._cluster.kept.clear)
 
 
-def running(scenario: Scenario | None = None, **options: Any) -> AbstractContextManager[Simulator]:
-    """Run a simulator in a thread of this process while the block lasts; options are those of Simulator."""
-    return in_thread(Simulator(scenario, **options))
+def running(scenario: Scenario | None = None, **options: Any) -> AbstractContextManager[KubernetesSimulator]:
+    """Run a simulator in a thread of this process while the block lasts; options are those of KubernetesSimulator."""
+    return in_thread(KubernetesSimulator(scenario, **options))

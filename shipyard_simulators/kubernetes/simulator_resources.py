@@ -11,9 +11,9 @@ import yaml
 from shipyard_simulators.clock import stamp
 from shipyard_simulators.control import refuse
 from shipyard_simulators.events import EventLog
-from shipyard_simulators.fates import NodeFate
-from shipyard_simulators.kubernetes.cluster import Machine, SimulatedCluster
+from shipyard_simulators.kubernetes.cluster import ExpectedMachine, SimulatedCluster
 from shipyard_simulators.kubernetes.node import LOST, READY, STARTING
+from shipyard_simulators.outcomes import NodeOutcome
 from shipyard_simulators.scenario import ScenarioInvalid, parse_scenario
 
 _STATUSES = {"True": READY, "False": STARTING, "Unknown": LOST}
@@ -38,16 +38,16 @@ class Machines:
         self._cluster = cluster
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer each with its fates, and what happens to it next."""
+        """Answer each with its outcomes, and what happens to it next."""
         resp.media = self._cluster.look(
             lambda: {name: self._shown(each) for name, each in sorted(self._cluster.machines.items())}
         )
 
     def on_put_one(self, req: falcon.Request, resp: falcon.Response, name: str) -> None:
-        """Expect it, from now on, with the fates of the body; without any, with those of the scenario."""
-        fates = _fates(req, resp)
-        if fates is not None:
-            self._cluster.look(lambda: self._cluster.expect([name.lower()], fates))
+        """Expect it, from now on, with the outcomes of the body; without any, with those of the scenario."""
+        outcomes = _outcomes(req, resp)
+        if outcomes is not None:
+            self._cluster.look(lambda: self._cluster.expect([name.lower()], outcomes))
             resp.status = falcon.HTTP_204
 
     def on_delete_one(self, _req: falcon.Request, resp: falcon.Response, name: str) -> None:
@@ -56,7 +56,7 @@ class Machines:
         resp.status = falcon.HTTP_204
 
     def on_post_join(self, _req: falcon.Request, resp: falcon.Response, name: str) -> None:
-        """Let it join now, whatever its fate was."""
+        """Let it join now, whatever its outcome was."""
         self._cluster.look(lambda: self._cluster.join(name.lower()))
         resp.status = falcon.HTTP_204
 
@@ -72,10 +72,10 @@ class Machines:
         self._cluster.look(lambda: self._cluster.say(name.lower(), ready))
         resp.status = falcon.HTTP_204
 
-    def _shown(self, machine: Machine) -> dict[str, Any]:
+    def _shown(self, machine: ExpectedMachine) -> dict[str, Any]:
         following = None if isinf(machine.due) else {"what": machine.then, "at": stamp(machine.due)}
-        fates = {phase: fate.outcome.value for phase, fate in machine.fates.items()}
-        return {"in_cluster": machine.name in self._cluster.nodes, "fates": fates, "next": following}
+        outcomes = {phase: outcome.kind.value for phase, outcome in machine.outcomes.items()}
+        return {"in_cluster": machine.name in self._cluster.nodes, "outcomes": outcomes, "next": following}
 
 
 class Compaction:
@@ -90,8 +90,8 @@ class Compaction:
         resp.status = falcon.HTTP_204
 
 
-def _fates(req: falcon.Request, resp: falcon.Response) -> Mapping[str, NodeFate] | None:
-    """Return the fates of a body, in the words of a scenario; None if it was refused."""
+def _outcomes(req: falcon.Request, resp: falcon.Response) -> Mapping[str, NodeOutcome] | None:
+    """Return the outcomes of a body, in the words of a scenario; None if it was refused."""
     try:
         rule = yaml.safe_load(req.bounded_stream.read())
         [read] = parse_scenario(yaml.safe_dump({"nodes": {"node": rule}})).nodes if rule else [None]
@@ -101,4 +101,4 @@ def _fates(req: falcon.Request, resp: falcon.Response) -> Mapping[str, NodeFate]
     except yaml.YAMLError as cause:
         refuse(resp, [f"not YAML that can be read: {' '.join(str(cause).split())}"])
         return None
-    return read.fates if read else {}
+    return read.outcomes if read else {}

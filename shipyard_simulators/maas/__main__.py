@@ -5,8 +5,8 @@ import os
 import sys
 from pathlib import Path
 
-from shipyard_simulators.maas.accounts import OPEN_TO_ALL, Account, key_faults
-from shipyard_simulators.maas.simulator import Simulator
+from shipyard_simulators.maas.accounts import OPEN_TO_ALL, ApiUser, key_faults
+from shipyard_simulators.maas.simulator import MaasSimulator
 from shipyard_simulators.maas.site import SiteInvalid, read_site
 from shipyard_simulators.maas.wire import API
 from shipyard_simulators.program import Program
@@ -47,11 +47,11 @@ def _faults(options: argparse.Namespace) -> list[str]:
     return faults
 
 
-def _start(options: argparse.Namespace, scenario: Scenario) -> Simulator:
+def _start(options: argparse.Namespace, scenario: Scenario) -> MaasSimulator:
     keys = options.api_key or _from_environment()
-    accounts = [Account(name, key) for name, key in _keys(keys)]
-    accounts += [Account(name, key, administrator=False) for name, key in _keys(options.user_key)]
-    return Simulator(
+    accounts = [ApiUser(name, key) for name, key in _keys(keys)]
+    accounts += [ApiUser(name, key, administrator=False) for name, key in _keys(options.user_key)]
+    return MaasSimulator(
         scenario,
         machines=read_site(options.site) if options.site else (),
         accounts=accounts,

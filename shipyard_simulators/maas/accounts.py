@@ -22,7 +22,7 @@ _PAIR = re.compile(r'\s*([A-Za-z_]+)="([^"]*)"\s*')
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class ApiUser:
     """A user and the API key that stands for it."""
 
     name: str
@@ -33,7 +33,7 @@ class Account:
 class Accounts:
     """The users there are. Without any, every key that is written like one stands for an administrator."""
 
-    def __init__(self, accounts: Sequence[Account]) -> None:
+    def __init__(self, accounts: Sequence[ApiUser]) -> None:
         self._accounts = tuple(accounts)
         self._nonces: dict[tuple[str, str], float] = {}
         self._lock = threading.Lock()
@@ -43,7 +43,7 @@ class Accounts:
         """The user that machines belong to unless somebody else is named."""
         return self._accounts[0].name if self._accounts else OPEN_TO_ALL
 
-    def admit(self, header: str | None, now: float) -> Account:
+    def admit(self, header: str | None, now: float) -> ApiUser:
         """Return who signed the request with this header, or raise MaasError."""
         if not header or not header.startswith("OAuth "):
             raise MaasError(401, "Authorization Required")
@@ -66,11 +66,11 @@ class Accounts:
         self._use((values["oauth_token"], values["oauth_nonce"]), now)
         return account
 
-    def _account(self, values: dict[str, str]) -> Account:
+    def _account(self, values: dict[str, str]) -> ApiUser:
         consumer, token, signature = (values[f"oauth_{name}"] for name in ("consumer_key", "token", "signature"))
         secret = signature.removeprefix("&")
         if not self._accounts and signature.startswith("&") and secret:
-            return Account(OPEN_TO_ALL, f"{consumer}:{token}:{secret}")
+            return ApiUser(OPEN_TO_ALL, f"{consumer}:{token}:{secret}")
         for account in self._accounts:
             known_consumer, known_token, known_secret = account.key.split(":")
             if (consumer, token) == (known_consumer, known_token):

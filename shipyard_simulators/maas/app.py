@@ -20,8 +20,8 @@ from shipyard_simulators.maas.calls import Operations
 from shipyard_simulators.maas.description import Description, Version
 from shipyard_simulators.maas.endpoints import Endpoint
 from shipyard_simulators.maas.errors import MaasError
-from shipyard_simulators.maas.furnishing import play
 from shipyard_simulators.maas.region import Region
+from shipyard_simulators.maas.seeding import play
 from shipyard_simulators.server import Application
 
 _NODE = f"{wire.API}/nodes/{{system_id}}"
@@ -44,7 +44,7 @@ ROUTES: dict[str, tuple[str, Operations]] = {
     "Events": (f"{wire.API}/events/", record_operations.EVENTS),
     "OldResults": (f"{wire.API}/installation-results/", record_operations.OLD_RESULTS),
     "Users": (f"{wire.API}/users/", region_operations.USERS),
-    "Account": (f"{wire.API}/account/", region_operations.ACCOUNT),
+    "ApiUser": (f"{wire.API}/account/", region_operations.ACCOUNT),
     "MAAS": (f"{wire.API}/maas/", region_operations.SETTINGS),
     "RackControllers": (f"{wire.API}/rackcontrollers/", region_operations.RACKS),
     "RackController": (f"{wire.API}/rackcontrollers/{{system_id}}/", region_operations.RACK),

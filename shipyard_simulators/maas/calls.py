@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shipyard_simulators.maas.accounts import Account
+from shipyard_simulators.maas.accounts import ApiUser
 from shipyard_simulators.maas.errors import FORBIDDEN, LOCKED, NO_MACHINE, MaasError
 from shipyard_simulators.maas.forms import Fields
 from shipyard_simulators.maas.machine import Machine
-from shipyard_simulators.maas.region import Cause, Region
+from shipyard_simulators.maas.region import ChangeCause, Region
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Call:
     """A request: who, for what, with which fields, when. ``number`` is the one that the log of requests has."""
 
     region: Region
-    account: Account
+    account: ApiUser
     operation: str
     number: int
     now: float
@@ -42,9 +42,9 @@ class Call:
         return self.body
 
     @property
-    def cause(self) -> Cause:
+    def cause(self) -> ChangeCause:
         """The call as the cause of a change."""
-        return Cause(self.operation, self.account.name, self.number)
+        return ChangeCause(self.operation, self.account.name, self.number)
 
     def must_administer(self) -> None:
         """Raise MaasError unless the caller is an administrator."""

@@ -3,7 +3,6 @@
 import base64
 import binascii
 
-from shipyard_simulators.fates import NodeOutcome
 from shipyard_simulators.maas import plans
 from shipyard_simulators.maas.calls import Call, Operations
 from shipyard_simulators.maas.errors import FORBIDDEN, LOCKED, MaasError, conflict, invalid, unavailable
@@ -17,6 +16,7 @@ from shipyard_simulators.maas.statuses import (
     TESTABLE,
     Status,
 )
+from shipyard_simulators.outcomes import NodeOutcomeKind
 
 _ABORTED = {
     Status.COMMISSIONING: Status.NEW,
@@ -78,10 +78,10 @@ def deploy(call: Call) -> Machine:
     except binascii.Error as cause:
         raise invalid("user_data", "This is no base64.") from cause
     ephemeral = form.flag("ephemeral_deploy")
-    if call.region.scenario.node_fate(machine.hostname, "deploy").outcome is NodeOutcome.REFUSE:
-        fate = plans.fate_of(call.region, machine, "deploy")
-        if fate.outcome is NodeOutcome.REFUSE:
-            raise MaasError(503, fate.reason or "No more IPs available in the subnet.")
+    if call.region.scenario.node_outcome(machine.hostname, "deploy").kind is NodeOutcomeKind.REFUSE:
+        outcome = plans.outcome_of(call.region, machine, "deploy")
+        if outcome.kind is NodeOutcomeKind.REFUSE:
+            raise MaasError(503, outcome.reason or "No more IPs available in the subnet.")
     if machine.status is Status.READY:
         allocate(call, machine)
     machine.agent_name = form.get("agent_name") or machine.agent_name
@@ -124,8 +124,8 @@ def begin_release(call: Call, machine: Machine, *, erase: bool = False, quickly:
 def must_be_releasable(call: Call, machine: Machine) -> None:
     """Raise MaasError unless the machine can be released."""
     refused = machine.status in RELEASABLE and (
-        call.region.scenario.node_fate(machine.hostname, "release").outcome is NodeOutcome.REFUSE
-        and plans.fate_of(call.region, machine, "release").outcome is NodeOutcome.REFUSE
+        call.region.scenario.node_outcome(machine.hostname, "release").kind is NodeOutcomeKind.REFUSE
+        and plans.outcome_of(call.region, machine, "release").kind is NodeOutcomeKind.REFUSE
     )
     if refused or machine.status not in RELEASABLE | RELEASED_ALREADY:
         label = machine.status.label

@@ -31,7 +31,7 @@ class ScriptSet:
 
 @dataclass(slots=True, kw_only=True)
 class Machine:
-    """One machine. ``pending``: what is to happen to it, soonest first. ``attempts``: of each phase, for its fates."""
+    """One machine. ``pending``: its planned changes, soonest first. ``attempts``: how often each phase was tried."""
 
     number: int
     system_id: str

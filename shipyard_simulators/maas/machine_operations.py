@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from shipyard_simulators.fates import NodeOutcome
 from shipyard_simulators.maas import bson, lifecycle, plans
 from shipyard_simulators.maas.calls import Call, Operations, Reply
 from shipyard_simulators.maas.errors import FORBIDDEN, MaasError, conflict, invalid
 from shipyard_simulators.maas.machine import Machine
 from shipyard_simulators.maas.site import HOSTNAME
 from shipyard_simulators.maas.statuses import Status
+from shipyard_simulators.outcomes import NodeOutcomeKind
 
 _BMC_PATIENCE = 60
 _PARAMETER = "power_parameters_"
@@ -55,9 +55,9 @@ def power_parameters_of(call: Call) -> dict[str, str]:
 def delete(call: Call) -> Reply:
     """Forget a machine, in whatever status it is; nothing happens to the hardware."""
     machine = call.administered()
-    fate = plans.fate_of(call.region, machine, "delete")
-    if fate.outcome is NodeOutcome.REFUSE:
-        raise MaasError(400, fate.reason or f"Cannot delete {machine.hostname}: something depends on it.")
+    outcome = plans.outcome_of(call.region, machine, "delete")
+    if outcome.kind is NodeOutcomeKind.REFUSE:
+        raise MaasError(400, outcome.reason or f"Cannot delete {machine.hostname}: something depends on it.")
     call.region.remove(machine, call.now, call.cause)
     return Reply(status=204)
 
@@ -84,16 +84,16 @@ def power_off(call: Call) -> Machine | None:
 def query_power_state(call: Call) -> Reply:
     """Ask the BMC, which may take its time."""
     machine = call.machine()
-    outcome = call.region.scenario.node_fate(machine.hostname, "bmc").outcome
+    kind = call.region.scenario.node_outcome(machine.hostname, "bmc").kind
     patience = call.region.clock.scaled(_BMC_PATIENCE)
     if not plans.bmc_answers(call.region, machine):
         call.region.power(machine, "error", call.now, call.cause, "the BMC did not answer")
-        return Reply({"state": "error"}, wait=patience if outcome is NodeOutcome.NEVER else 0)
+        return Reply({"state": "error"}, wait=patience if kind is NodeOutcomeKind.NEVER else 0)
     if machine.power_state == "error":
         # Nobody kept what it was before: what the machine does tells.
         on = machine.status in (Status.DEPLOYED, Status.DEPLOYING, Status.COMMISSIONING, Status.TESTING)
         call.region.power(machine, "on" if on else "off", call.now, call.cause)
-    return Reply({"state": machine.power_state}, wait=patience / 2 if outcome is NodeOutcome.SLOW else 0)
+    return Reply({"state": machine.power_state}, wait=patience / 2 if kind is NodeOutcomeKind.SLOW else 0)
 
 
 def power_parameters(call: Call) -> dict[str, Any]:

@@ -1,30 +1,30 @@
-"""What lies ahead of a machine once something was begun with it: the fates of the scenario, and MAAS's own limits."""
+"""The planned changes of a machine: from the outcomes of the scenario, and from MAAS's own limits."""
 
-from shipyard_simulators.fates import NodeFate, NodeOutcome
 from shipyard_simulators.maas.machine import Change, Machine
 from shipyard_simulators.maas.region import Region
 from shipyard_simulators.maas.statuses import KEPT_BY_TESTS, Status
+from shipyard_simulators.outcomes import NodeOutcome, NodeOutcomeKind
 
 _SLOW_FACTOR = 10
-_OK = NodeFate(NodeOutcome.OK)
-_FINE = (NodeOutcome.OK, NodeOutcome.SLOW)
+_OK = NodeOutcome(NodeOutcomeKind.OK)
+_FINE = (NodeOutcomeKind.OK, NodeOutcomeKind.SLOW)
 _NO_BMC = "the BMC did not answer"
 
 
-def fate_of(region: Region, machine: Machine, phase: str) -> NodeFate:
+def outcome_of(region: Region, machine: Machine, phase: str) -> NodeOutcome:
     """Return what becomes of the machine in the phase this time; counts an attempt."""
     attempt = machine.attempts[phase] = machine.attempts.get(phase, 0) + 1
     region.touch()
-    fate = region.scenario.node_fate(machine.hostname, phase)
-    return _OK if fate.times is not None and attempt > fate.times else fate
+    outcome = region.scenario.node_outcome(machine.hostname, phase)
+    return _OK if outcome.times is not None and attempt > outcome.times else outcome
 
 
 def bmc_answers(region: Region, machine: Machine) -> bool:
     """Return whether the BMC of the machine answers this time; a flapping one does every other time."""
-    outcome = fate_of(region, machine, "bmc").outcome
-    if outcome is NodeOutcome.FLAPS:
+    kind = outcome_of(region, machine, "bmc").kind
+    if kind is NodeOutcomeKind.FLAPS:
         return machine.attempts["bmc"] % 2 == 0
-    return outcome in _FINE
+    return kind in _FINE
 
 
 def switch(region: Region, machine: Machine, state: str, now: float) -> bool:
@@ -39,16 +39,16 @@ def switch(region: Region, machine: Machine, state: str, now: float) -> bool:
 
 def plan_commissioning(region: Region, machine: Machine, now: float, *, tests: bool, stays_on: bool) -> None:
     """Lay out the commissioning of a machine, and its tests."""
-    fate = fate_of(region, machine, "prepare")
+    outcome = outcome_of(region, machine, "prepare")
     if not switch(region, machine, "on", now):
         _fail_without_bmc(region, machine, now, Status.FAILED_COMMISSIONING)
         return
-    if fate.outcome is NodeOutcome.NEVER:
+    if outcome.kind is NodeOutcomeKind.NEVER:
         _fail_of_silence(region, machine, now, Status.FAILED_COMMISSIONING)
         return
-    moment = now + _duration(region, fate, "prepare_nodes")
-    if fate.outcome not in _FINE:
-        text = fate.reason or "commissioning scripts failed"
+    moment = now + _duration(region, outcome, "prepare_nodes")
+    if outcome.kind not in _FINE:
+        text = outcome.reason or "commissioning scripts failed"
         machine.schedule(Change(moment, "commissioning ended", status=Status.FAILED_COMMISSIONING, text=text))
     elif tests:
         machine.schedule(Change(moment, "commissioning ended", status=Status.TESTING))
@@ -67,13 +67,13 @@ def plan_test_run(region: Region, machine: Machine, now: float, *, stays_on: boo
 
 
 def _plan_tests(region: Region, machine: Machine, start: float, end: Status, *, stays_on: bool) -> None:
-    fate = fate_of(region, machine, "test")
-    if fate.outcome is NodeOutcome.NEVER:
+    outcome = outcome_of(region, machine, "test")
+    if outcome.kind is NodeOutcomeKind.NEVER:
         _fail_of_silence(region, machine, start, Status.FAILED_TESTING)
         return
-    moment = start + _duration(region, fate, "test_machines")
-    if fate.outcome is NodeOutcome.FAIL:
-        text = fate.reason or "a test script failed"
+    moment = start + _duration(region, outcome, "test_machines")
+    if outcome.kind is NodeOutcomeKind.FAIL:
+        text = outcome.reason or "a test script failed"
         machine.schedule(Change(moment, "tests ended", status=Status.FAILED_TESTING, text=text))
         return
     machine.schedule(_end(moment, "tests ended", end, stays_on=stays_on))
@@ -81,9 +81,9 @@ def _plan_tests(region: Region, machine: Machine, start: float, end: Status, *, 
 
 def plan_deployment(region: Region, machine: Machine, now: float) -> None:
     """Lay out the deployment of a machine."""
-    fate = fate_of(region, machine, "deploy")
+    outcome = outcome_of(region, machine, "deploy")
     limit = now + seconds(region, "deploy_timeout")
-    moment = now + _duration(region, fate, "deploy_nodes")
+    moment = now + _duration(region, outcome, "deploy_nodes")
     under_way = sum(each.status is Status.DEPLOYING for each in region.machines.values())
     room = region.scenario.region.deployments_at_once
     if not switch(region, machine, "on", now):
@@ -91,51 +91,51 @@ def plan_deployment(region: Region, machine: Machine, now: float) -> None:
     elif room is not None and under_way > room:
         text = "could not fetch the image: too many at once"
         machine.schedule(Change(moment, "deployment ended", status=Status.FAILED_DEPLOYMENT, text=text))
-    elif fate.outcome is NodeOutcome.NEVER or moment > limit:
-        text = fate.reason or "the deployment took too long"
+    elif outcome.kind is NodeOutcomeKind.NEVER or moment > limit:
+        text = outcome.reason or "the deployment took too long"
         machine.schedule(Change(limit, "deploy_timeout", status=Status.FAILED_DEPLOYMENT, text=text))
-    elif fate.outcome in _FINE or fate.outcome is NodeOutcome.REFUSE:
+    elif outcome.kind in _FINE or outcome.kind is NodeOutcomeKind.REFUSE:
         machine.schedule(Change(moment, "deployment ended", status=Status.DEPLOYED))
     else:
-        text = fate.reason or "the installation failed"
+        text = outcome.reason or "the installation failed"
         machine.schedule(Change(moment, "deployment ended", status=Status.FAILED_DEPLOYMENT, text=text))
 
 
 def plan_erasing(region: Region, machine: Machine, now: float, *, quickly: bool) -> None:
     """Lay out the erasing of the disks, and the release after it. It has no limit: it may never end."""
-    fate = fate_of(region, machine, "erase")
-    if fate.outcome is NodeOutcome.OK:
-        fate = fate_of(region, machine, "destroy")
+    outcome = outcome_of(region, machine, "erase")
+    if outcome.kind is NodeOutcomeKind.OK:
+        outcome = outcome_of(region, machine, "destroy")
     if not switch(region, machine, "on", now):
         _fail_without_bmc(region, machine, now, Status.FAILED_DISK_ERASING)
         return
-    if fate.outcome is NodeOutcome.NEVER:
+    if outcome.kind is NodeOutcomeKind.NEVER:
         return
-    moment = now + _duration(region, fate, "quick_erase" if quickly else "full_erase")
-    if fate.outcome not in _FINE:
-        text = fate.reason or "a disk could not be erased"
+    moment = now + _duration(region, outcome, "quick_erase" if quickly else "full_erase")
+    if outcome.kind not in _FINE:
+        text = outcome.reason or "a disk could not be erased"
         machine.schedule(Change(moment, "erasing ended", status=Status.FAILED_DISK_ERASING, text=text))
         return
     machine.schedule(Change(moment, "erasing ended", status=Status.RELEASING))
-    _plan_release(region, machine, moment, fate_of(region, machine, "release"))
+    _plan_release(region, machine, moment, outcome_of(region, machine, "release"))
 
 
 def plan_release(region: Region, machine: Machine, now: float) -> None:
     """Lay out the release of a machine without erasing."""
-    fate = fate_of(region, machine, "release")
-    if fate.outcome is NodeOutcome.OK:
-        fate = fate_of(region, machine, "destroy")
-    _plan_release(region, machine, now, fate)
+    outcome = outcome_of(region, machine, "release")
+    if outcome.kind is NodeOutcomeKind.OK:
+        outcome = outcome_of(region, machine, "destroy")
+    _plan_release(region, machine, now, outcome)
 
 
-def _plan_release(region: Region, machine: Machine, start: float, fate: NodeFate) -> None:
+def _plan_release(region: Region, machine: Machine, start: float, outcome: NodeOutcome) -> None:
     limit = start + seconds(region, "release_timeout")
-    moment = start + _duration(region, fate, "release_machines")
-    if fate.outcome is NodeOutcome.NEVER or moment > limit:
-        text = fate.reason or "the release took too long"
+    moment = start + _duration(region, outcome, "release_machines")
+    if outcome.kind is NodeOutcomeKind.NEVER or moment > limit:
+        text = outcome.reason or "the release took too long"
         machine.schedule(Change(limit, "release_timeout", status=Status.FAILED_RELEASING, text=text))
-    elif fate.outcome not in (*_FINE, NodeOutcome.REFUSE):
-        text = fate.reason or "the release failed"
+    elif outcome.kind not in (*_FINE, NodeOutcomeKind.REFUSE):
+        text = outcome.reason or "the release failed"
         machine.schedule(Change(moment, "release ended", status=Status.FAILED_RELEASING, text=text))
     elif machine.power_state == "off" and not machine.pending:
         machine.schedule(Change(start, "release ended", status=Status.READY))
@@ -167,10 +167,10 @@ def seconds(region: Region, name: str) -> float:
     return region.clock.scaled(region.scenario.durations[name])
 
 
-def _duration(region: Region, fate: NodeFate, name: str) -> float:
-    if fate.seconds is not None:
-        return region.clock.scaled(fate.seconds)
-    return seconds(region, name) * (_SLOW_FACTOR if fate.outcome is NodeOutcome.SLOW else 1)
+def _duration(region: Region, outcome: NodeOutcome, name: str) -> float:
+    if outcome.seconds is not None:
+        return region.clock.scaled(outcome.seconds)
+    return seconds(region, name) * (_SLOW_FACTOR if outcome.kind is NodeOutcomeKind.SLOW else 1)
 
 
 def _end(moment: float, cause: str, status: Status, *, stays_on: bool) -> Change:

@@ -21,7 +21,7 @@ _ALPHABET = "abcdefghkmnpqrstwxy3478"
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class ChangeCause:
     """Why something changed: an operation of a user in a request, or, without those, time."""
 
     name: str
@@ -78,7 +78,7 @@ class Region(state_file.State):
         return machine
 
     def change(
-        self, machine: Machine, status: Status, moment: float, cause: Cause, text: str = "", *, new: bool = False
+        self, machine: Machine, status: Status, moment: float, cause: ChangeCause, text: str = "", *, new: bool = False
     ) -> None:
         """Let the machine enter the status; it becomes part of its history and an event."""
         before = None if new else machine.status
@@ -87,7 +87,7 @@ class Region(state_file.State):
         self.note(machine, moment, status.label, text, level=level, user=cause.user)
         self._record(machine, moment, "status", before, status, cause, text)
 
-    def power(self, machine: Machine, state: str, moment: float, cause: Cause, text: str = "") -> None:
+    def power(self, machine: Machine, state: str, moment: float, cause: ChangeCause, text: str = "") -> None:
         """Let the power of the machine be in the state."""
         before, machine.power_state = machine.power_state, state
         if state == "error":
@@ -97,7 +97,7 @@ class Region(state_file.State):
         if state != before:
             self._record(machine, moment, "power", before, state, cause, text)
 
-    def remove(self, machine: Machine, moment: float, cause: Cause) -> None:
+    def remove(self, machine: Machine, moment: float, cause: ChangeCause) -> None:
         """Forget the machine; its history stays."""
         del self.machines[machine.system_id]
         self._record(machine, moment, "status", machine.status, None, cause, "deleted")
@@ -151,7 +151,7 @@ class Region(state_file.State):
             self._happen(machine, machine.pending.pop(0))
 
     def _happen(self, machine: Machine, change: Change) -> None:
-        cause = Cause(change.cause)
+        cause = ChangeCause(change.cause)
         if change.power is not None:
             self.power(machine, change.power, change.moment, cause, change.text)
         if change.status is not None:
@@ -169,7 +169,7 @@ class Region(state_file.State):
         kind: str,
         before: Status | str | None,
         after: Status | str | None,
-        cause: Cause,
+        cause: ChangeCause,
         text: str,
     ) -> None:
         self._dirty = True

@@ -8,10 +8,10 @@ from typing import Any
 
 from shipyard_simulators.clock import Clock
 from shipyard_simulators.events import EventLog
-from shipyard_simulators.maas.accounts import Account, Accounts
+from shipyard_simulators.maas.accounts import Accounts, ApiUser
 from shipyard_simulators.maas.app import create_app
-from shipyard_simulators.maas.furnishing import furnish
 from shipyard_simulators.maas.region import Region
+from shipyard_simulators.maas.seeding import seed_machines
 from shipyard_simulators.maas.site import MachineSeed
 from shipyard_simulators.scenario import Scenario
 from shipyard_simulators.server import Simulated, in_thread
@@ -19,7 +19,7 @@ from shipyard_simulators.server import Simulated, in_thread
 _LOOK_EVERY = 0.1
 
 
-class Simulator(Simulated):
+class MaasSimulator(Simulated):
     """A MAAS over simulated machines, listening on this machine from the start; ``serve`` answers.
 
     ``machines``: those of the site; the scenario may name more. ``accounts``: who may come in, the first of them
@@ -32,7 +32,7 @@ class Simulator(Simulated):
         scenario: Scenario | None = None,
         *,
         machines: Sequence[MachineSeed] = (),
-        accounts: Sequence[Account] = (),
+        accounts: Sequence[ApiUser] = (),
         time_scale: float = 1.0,
         port: int = 0,
         log_file: Path | None = None,
@@ -42,7 +42,7 @@ class Simulator(Simulated):
         clock = clock or Clock(time_scale)
         log = EventLog(log_file)
         self._region = Region(scenario or Scenario(), clock, Accounts(accounts), log, state=state)
-        furnish(self._region, machines)
+        seed_machines(self._region, machines)
         self._stopped = threading.Event()
         self._time = threading.Thread(target=self._look, name="maas simulator, time", daemon=True)
         # A body without a type is another thing than one of a type that is no form.
@@ -77,6 +77,6 @@ class Simulator(Simulated):
         self._stopped.set()
 
 
-def running(scenario: Scenario | None = None, **options: Any) -> AbstractContextManager[Simulator]:
-    """Run a simulator in a thread of this process while the block lasts; options are those of Simulator."""
-    return in_thread(Simulator(scenario, **options))
+def running(scenario: Scenario | None = None, **options: Any) -> AbstractContextManager[MaasSimulator]:
+    """Run a simulator in a thread of this process while the block lasts; options are those of MaasSimulator."""
+    return in_thread(MaasSimulator(scenario, **options))

@@ -6,8 +6,8 @@ import falcon
 
 from shipyard_simulators.control import refuse
 from shipyard_simulators.events import EventLog
-from shipyard_simulators.maas.furnishing import place
-from shipyard_simulators.maas.region import Cause, Region
+from shipyard_simulators.maas.region import ChangeCause, Region
+from shipyard_simulators.maas.seeding import place
 from shipyard_simulators.maas.site import SiteInvalid, parse_site
 
 
@@ -41,7 +41,7 @@ class Machines:
             return
         with self._region.transaction() as now:
             for seed in seeds:
-                place(self._region, seed, now, Cause("simulator"))
+                place(self._region, seed, now, ChangeCause("simulator"))
         self.on_get(req, resp)
 
     def _histories(self) -> list[dict[str, Any]]:

@@ -42,7 +42,7 @@ _VALUES: Mapping[str, type] = {
 
 
 class SiteInvalid(ValueError):
-    """A site that cannot be furnished; ``faults`` names everything that is wrong with it."""
+    """A site that cannot be simulated; ``faults`` names everything that is wrong with it."""
 
     def __init__(self, faults: list[str]) -> None:
         super().__init__("; ".join(faults))

@@ -20,7 +20,7 @@ import requests
 import yaml
 
 from shipyard_simulators.deckhand.behaviour import Behaviour
-from shipyard_simulators.deckhand.simulator import Simulator, running
+from shipyard_simulators.deckhand.simulator import DeckhandSimulator, running
 from shipyard_simulators.scenario import parse_scenario
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +36,7 @@ DEFECTS = Behaviour().with_defects()
 class Deckhand:
     """A client of a running simulator that knows nothing but paths."""
 
-    def __init__(self, simulator: Simulator, token: str = "any") -> None:
+    def __init__(self, simulator: DeckhandSimulator, token: str = "any") -> None:
         self.simulator, self.token = simulator, token
 
     def call(self, method: str, path: str, **options: Any) -> requests.Response:

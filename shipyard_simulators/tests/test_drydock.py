@@ -20,7 +20,7 @@ import pytest
 import requests
 import yaml
 
-from shipyard_simulators.drydock.simulator import Simulator
+from shipyard_simulators.drydock.simulator import DrydockSimulator
 from shipyard_simulators.scenario import parse_scenario
 
 ROOT = Path(__file__).parents[2]
@@ -90,7 +90,7 @@ def wait_for_file(path: Path) -> None:
 
 @contextmanager
 def running(scenario: str, design: str, *, time_scale: float, **options: Any) -> Iterator[Drydock]:
-    with Simulator(parse_scenario(scenario), time_scale=time_scale, **options) as simulator:
+    with DrydockSimulator(parse_scenario(scenario), time_scale=time_scale, **options) as simulator:
         thread = threading.Thread(target=simulator.serve)
         thread.start()
         try:
@@ -460,7 +460,7 @@ def test_nodes_are_prepared_then_deployed_and_maas_shows_it(start: StartDrydock)
 
 
 @pytest.mark.parametrize(
-    ("action", "fate", "expected"),
+    ("action", "outcome", "expected"),
     [
         ("prepare_nodes", "both_lists", ("partial_success", ["n1"], ["n1"])),
         ("prepare_nodes", "fail", ("failure", [], ["n1"])),
@@ -469,9 +469,9 @@ def test_nodes_are_prepared_then_deployed_and_maas_shows_it(start: StartDrydock)
     ],
 )
 def test_where_a_node_that_fails_is_listed(
-    start: StartDrydock, action: str, fate: str, expected: tuple[str, list[str], list[str]]
+    start: StartDrydock, action: str, outcome: str, expected: tuple[str, list[str], list[str]]
 ):
-    drydock = start(f"{{machines: {{n9: Ready}}, nodes: {{n1: {{{action.removesuffix('_nodes')}: {fate}}}}}}}")
+    drydock = start(f"{{machines: {{n9: Ready}}, nodes: {{n1: {{{action.removesuffix('_nodes')}: {outcome}}}}}}}")
     if action == "deploy_nodes":
         drydock.run("prepare_nodes", "n1")
     assert lists(drydock.run(action, "n1")) == expected

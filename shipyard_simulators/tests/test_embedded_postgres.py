@@ -18,7 +18,7 @@ import psycopg2
 import pytest
 
 from shipyard_simulators.embedded_postgres import binaries, server
-from shipyard_simulators.embedded_postgres.account import Account, choose
+from shipyard_simulators.embedded_postgres.account import SystemAccount, choose
 from shipyard_simulators.embedded_postgres.server import PostgresError, RunningPostgres, start, stop_orphan
 
 QUICK = {"fsync": "off"}
@@ -353,7 +353,7 @@ def test_a_server_that_does_not_start_shows_its_log_and_frees_the_directory(used
 
 
 def test_programs_are_not_copied_to_where_they_would_not_run(tmp_path: Path) -> None:
-    nobody = Account("nobody", 65534, 65534)
+    nobody = SystemAccount("nobody", 65534, 65534)
     installed = tmp_path / "pginstall"
     (installed / "share").mkdir(parents=True)
     with pytest.raises(PostgresError, match=r"do not run from a path with \" \$ in it"):
@@ -443,7 +443,7 @@ def test_root_lends_the_account_asked_for_and_keeps_to_the_owner_of_the_data(
 
 @only_root
 def test_an_ordinary_user_runs_it_as_themselves(parent: Path, data: Path) -> None:
-    nobody = Account("nobody", 65534, 65534)
+    nobody = SystemAccount("nobody", 65534, 65534)
     if nobody.run(["/bin/sh", "-c", f"exec '{binaries.find(data, None).program('initdb')}' --version"]).returncode:
         pytest.skip("an ordinary user cannot reach these programs")
     # Python itself may be out of reach, so it is started by root and gives that up.

@@ -18,7 +18,7 @@ import pytest
 import requests
 
 from shipyard_simulators.ironic.conductor import Limits
-from shipyard_simulators.ironic.simulator import Simulator, running
+from shipyard_simulators.ironic.simulator import IronicSimulator, running
 from shipyard_simulators.ironic.site import SiteNode, SiteUnreadable, read_site
 from shipyard_simulators.scenario import parse_scenario
 
@@ -40,7 +40,7 @@ DEFAULTS = [
 class Ironic:
     """A client of a running simulator that knows nothing but paths."""
 
-    def __init__(self, simulator: Simulator) -> None:
+    def __init__(self, simulator: IronicSimulator) -> None:
         self.simulator, self.url = simulator, simulator.url
 
     def call(self, method: str, path: str, body: Any = None, *, version: str | None = LATEST, **more: Any) -> Any:
@@ -1288,11 +1288,11 @@ def test_undeploying_ends_the_allocation(start: StartIronic) -> None:
     assert ironic.call("GET", "/v1/allocations/a1").status_code == 404
 
 
-# Fates
+# Outcomes
 
 
 @pytest.mark.parametrize(
-    ("fate", "state", "verb", "after", "text"),
+    ("outcome", "state", "verb", "after", "text"),
     [
         ("verify: fail", "enroll", "manage", "enroll", "Failed to get power state"),
         ("bmc: fail", "enroll", "manage", "enroll", "Failed to get power state"),
@@ -1312,8 +1312,10 @@ def test_undeploying_ends_the_allocation(start: StartIronic) -> None:
         ("prepare: fail, times: 1", "inspect failed", "inspect", "inspect failed", "it broke"),
     ],
 )
-def test_a_fate_comes_about(start: StartIronic, fate: str, state: str, verb: str, after: str, text: str | None) -> None:
-    ironic = start(f"nodes: {{n1: {{{fate}, reason: it broke}}}}")
+def test_a_outcome_comes_about(
+    start: StartIronic, outcome: str, state: str, verb: str, after: str, text: str | None
+) -> None:
+    ironic = start(f"nodes: {{n1: {{{outcome}, reason: it broke}}}}")
     ironic.at("n1", state)
 
     ironic.ask("n1", verb)
@@ -1340,13 +1342,13 @@ def test_a_fate_comes_about(start: StartIronic, fate: str, state: str, verb: str
         ("n1-holds-clean", "provide", "clean hold"),
     ],
 )
-def test_a_name_is_a_fate_too(shared: Ironic, name: str, verb: str, after: str) -> None:
+def test_a_name_is_a_outcome_too(shared: Ironic, name: str, verb: str, after: str) -> None:
     shared.at(name, "manageable")
     shared.run(name, verb, after)
 
 
 @pytest.mark.parametrize(
-    ("fate", "state", "verb", "hangs"),
+    ("outcome", "state", "verb", "hangs"),
     [
         ("prepare: never", "manageable", "inspect", "inspect wait"),
         ("prepare: never", "manageable", "provide", "clean wait"),
@@ -1355,8 +1357,8 @@ def test_a_name_is_a_fate_too(shared: Ironic, name: str, verb: str, after: str) 
         ("verify: never", "enroll", "manage", "verifying"),
     ],
 )
-def test_a_node_that_hangs(start: StartIronic, fate: str, state: str, verb: str, hangs: str) -> None:
-    ironic = start(f"nodes: {{n1: {{{fate}}}}}")
+def test_a_node_that_hangs(start: StartIronic, outcome: str, state: str, verb: str, hangs: str) -> None:
+    ironic = start(f"nodes: {{n1: {{{outcome}}}}}")
     ironic.at("n1", state)
 
     ironic.run("n1", verb, hangs)
@@ -1365,7 +1367,7 @@ def test_a_node_that_hangs(start: StartIronic, fate: str, state: str, verb: str,
     assert ironic.states("n1")[-1] == hangs
 
 
-def test_a_fate_may_be_over_after_so_many_times(start: StartIronic) -> None:
+def test_a_outcome_may_be_over_after_so_many_times(start: StartIronic) -> None:
     ironic = start("nodes: {n1: {deploy: fail, times: 1}}")
     ironic.at("n1", "available")
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import requests
 
-from shipyard_simulators.kubernetes.simulator import Simulator, running
+from shipyard_simulators.kubernetes.simulator import KubernetesSimulator, running
 from shipyard_simulators.scenario import parse_scenario
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ AT_ONCE = "durations: {join_nodes: 0, ready_nodes: 0}"
 class Cluster:
     """A client of a running simulator that knows nothing but paths."""
 
-    def __init__(self, simulator: Simulator) -> None:
+    def __init__(self, simulator: KubernetesSimulator) -> None:
         self.simulator = simulator
 
     def call(self, method: str, path: str, **options: Any) -> requests.Response:
@@ -123,7 +123,7 @@ def test_ready_is_the_fourth_condition_and_the_last_one_only_of_some(start: Call
     assert orders == {usual, (*usual, "NetworkUnavailable")}
 
 
-def test_fates_are_those_of_the_scenario_or_of_the_name(start: Callable[..., Cluster]) -> None:
+def test_outcomes_are_those_of_the_scenario_or_of_the_name(start: Callable[..., Cluster]) -> None:
     text = f"{AT_ONCE}\nnodes: {{n1: {{join: never}}, n2: {{ready: never}}, n3: {{join: ok, seconds: 600}}}}"
     cluster = start(text, nodes=["n1", "n2", "n3", "n4", "n5-never-join", "n6-never-ready", "n7-slow-join"])
     assert cluster.names() == ["n2", "n4", "n6-never-ready", "n7-slow-join"]
@@ -168,11 +168,11 @@ def test_time_is_counted_from_when_a_node_is_expected(start: Callable[..., Clust
 # Control
 
 
-def test_a_node_joins_when_it_is_told_to_whatever_its_fate(cluster: Cluster) -> None:
+def test_a_node_joins_when_it_is_told_to_whatever_its_outcome(cluster: Cluster) -> None:
     cluster.control("PUT", "nodes/n1")
     assert cluster.get("/simulator/nodes")["n1"] == {
         "in_cluster": False,
-        "fates": {"join": "never", "ready": "ok"},
+        "outcomes": {"join": "never", "ready": "ok"},
         "next": None,
     }
     for _ in range(2):
@@ -188,7 +188,7 @@ def test_a_node_says_what_it_is_told_to_until_it_is_told_otherwise(cluster: Clus
     assert (said["status"], said["reason"], said["message"]) == ("False", "Disk", "it is full")
 
 
-def test_the_fates_of_a_node_can_be_set_while_it_runs(cluster: Cluster) -> None:
+def test_the_outcomes_of_a_node_can_be_set_while_it_runs(cluster: Cluster) -> None:
     cluster.control("PUT", "nodes/n1", {"join": "ok", "ready": "ok", "seconds": 0})
     assert cluster.ready("n1") == "True"
     cluster.control("PUT", "nodes/n1", {"ready": "flaps", "seconds": 600})
@@ -196,7 +196,7 @@ def test_the_fates_of_a_node_can_be_set_while_it_runs(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("body", ["{join: explode}", "[", "{colour: red}", "just text"])
-def test_fates_that_nobody_knows_are_refused(cluster: Cluster, body: str) -> None:
+def test_outcomes_that_nobody_knows_are_refused(cluster: Cluster, body: str) -> None:
     answer = cluster.call("PUT", "/simulator/nodes/n1", data=body)
     assert answer.status_code == 400
     assert answer.json()["faults"]

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import requests
 
-from shipyard_simulators.maas.accounts import Account
+from shipyard_simulators.maas.accounts import ApiUser
 from shipyard_simulators.maas.simulator import running
 from shipyard_simulators.maas.site import SiteInvalid, parse_site, read_machines, read_site
 from shipyard_simulators.scenario import parse_scenario
@@ -29,9 +29,9 @@ PATIENCE = 15.0  # seconds; nothing takes that long, it only ends a test that wo
 API = "/MAAS/api/2.0/"
 ADMIN, OTHER_ADMIN, USER = "ck1:tk1:ts1", "ck2:tk2:ts2", "ck3:tk3:ts3"
 ACCOUNTS = (
-    Account("shipyard", ADMIN),
-    Account("root", OTHER_ADMIN),
-    Account("user", USER, administrator=False),
+    ApiUser("shipyard", ADMIN),
+    ApiUser("root", OTHER_ADMIN),
+    ApiUser("user", USER, administrator=False),
 )
 STATUSES = {
     "New": 0,
@@ -1086,7 +1086,7 @@ def test_results_of_scripts(start: StartMaas) -> None:
     assert maas.call("GET", f"nodes/{system_id}/results/?type=7").status_code == 400
 
 
-# Section 12 and the fates of machines
+# Section 12 and the outcomes of machines
 
 
 @pytest.mark.parametrize(
@@ -1114,7 +1114,7 @@ def test_results_of_scripts(start: StartMaas) -> None:
         ("bmc: fail", "Ready", "test", {}, "Failed testing"),
     ],
 )
-def test_fates(start: StartMaas, rule: str, before: str, operation: str, form: dict[str, str], after: str) -> None:
+def test_outcomes(start: StartMaas, rule: str, before: str, operation: str, form: dict[str, str], after: str) -> None:
     limits = "node_timeout: 100, deploy_timeout: 1000, release_timeout: 50"
     maas = start(f"{{machines: {{n1: {before}}}, nodes: {{n1: {{{rule}}}}}, durations: {{{limits}}}}}")
     assert maas.do("n1", operation, **form or {"comment": "x"}).status_code == 200
@@ -1135,7 +1135,7 @@ def test_fates(start: StartMaas, rule: str, before: str, operation: str, form: d
         ("n1-fails-bmc", "Ready", "deploy", "Failed deployment"),
     ],
 )
-def test_a_machine_may_carry_its_fate_in_its_name(
+def test_a_machine_may_carry_its_outcome_in_its_name(
     start: StartMaas, name: str, before: str, operation: str, after: str
 ) -> None:
     maas = start(f"machines: {{{name}: {before}}}")
@@ -1197,7 +1197,7 @@ def test_what_a_machine_is_in_the_middle_of_ends_too(start: StartMaas, label: st
     assert maas.path_of("n1")[0] == label
 
 
-def test_a_fate_may_strike_only_so_often(start: StartMaas) -> None:
+def test_a_outcome_may_strike_only_so_often(start: StartMaas) -> None:
     maas = start("{machines: {n1: New}, nodes: {n1: {prepare: fail, times: 1}}}")
     maas.do("n1", "commission")
     maas.watch("n1", "Failed commissioning")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shipyard_simulators.fates import ExpectedGroup, FaultAction, NodeFate, NodeOutcome, TaskOutcome
+from shipyard_simulators.outcomes import ExpectedGroup, FaultAction, NodeOutcome, NodeOutcomeKind, TaskOutcomeKind
 from shipyard_simulators.scenario import (
     DURATIONS,
     Scenario,
@@ -46,13 +46,13 @@ def test_everything_a_scenario_can_say_is_read():
     )
     assert scenario.name == "rough"
     assert scenario.durations == {**DURATIONS, "prepare_nodes": 1.5, "poll_interval": 0}
-    assert scenario.node_fate("n1", "prepare") == NodeFate(NodeOutcome.FAIL, "no power", 7, 2)
-    assert scenario.node_fate("n1", "deploy").outcome is NodeOutcome.SLOW
-    assert scenario.node_fate("cmp7", "destroy").outcome is NodeOutcome.FALSE_SUCCESS
+    assert scenario.node_outcome("n1", "prepare") == NodeOutcome(NodeOutcomeKind.FAIL, "no power", 7, 2)
+    assert scenario.node_outcome("n1", "deploy").kind is NodeOutcomeKind.SLOW
+    assert scenario.node_outcome("cmp7", "destroy").kind is NodeOutcomeKind.FALSE_SUCCESS
     assert scenario.machines == {"n9": "Deployed"}
-    assert scenario.task_fate("verify_site").outcome is TaskOutcome.FAIL
-    assert scenario.task_fate("prepare_site").reason == "no VLANs"
-    assert scenario.task_fate("deploy_nodes").outcome is TaskOutcome.OK
+    assert scenario.task_outcome("verify_site").kind is TaskOutcomeKind.FAIL
+    assert scenario.task_outcome("prepare_site").reason == "no VLANs"
+    assert scenario.task_outcome("deploy_nodes").kind is TaskOutcomeKind.OK
     assert scenario.quirks["both_lists"]
     assert not scenario.quirks["stuck_in_running"]
     assert scenario.quirks["success_of_nothing"]
@@ -68,27 +68,27 @@ def test_everything_a_scenario_can_say_is_read():
 @pytest.mark.parametrize(
     ("node", "phase", "outcome"),
     [
-        ("n2-fails-prepare", "prepare", NodeOutcome.FAIL),
-        ("n2-fails-prepare", "deploy", NodeOutcome.OK),
-        ("n2-fails-deploy", "deploy", NodeOutcome.FAIL),
-        ("n2-slow-prepare-x", "prepare", NodeOutcome.SLOW),
-        ("n2-slow-deploy", "deploy", NodeOutcome.SLOW),
-        ("never-prepare", "prepare", NodeOutcome.NEVER),
-        ("never-deploy", "deploy", NodeOutcome.NEVER),
-        ("n2", "prepare", NodeOutcome.OK),
+        ("n2-fails-prepare", "prepare", NodeOutcomeKind.FAIL),
+        ("n2-fails-prepare", "deploy", NodeOutcomeKind.OK),
+        ("n2-fails-deploy", "deploy", NodeOutcomeKind.FAIL),
+        ("n2-slow-prepare-x", "prepare", NodeOutcomeKind.SLOW),
+        ("n2-slow-deploy", "deploy", NodeOutcomeKind.SLOW),
+        ("never-prepare", "prepare", NodeOutcomeKind.NEVER),
+        ("never-deploy", "deploy", NodeOutcomeKind.NEVER),
+        ("n2", "prepare", NodeOutcomeKind.OK),
     ],
 )
-def test_a_node_may_carry_its_fate_in_its_name(node: str, phase: str, outcome: NodeOutcome):
-    assert Scenario().node_fate(node, phase).outcome is outcome
+def test_a_node_may_carry_its_outcome_in_its_name(node: str, phase: str, outcome: NodeOutcomeKind):
+    assert Scenario().node_outcome(node, phase).kind is outcome
 
 
 def test_the_first_rule_that_speaks_of_the_phase_decides_and_rules_go_before_names():
     scenario = parse_scenario(
         "nodes: {n1: {deploy: fail}, 'n*': {prepare: never, deploy: ok}, '*-fails-deploy': {deploy: ok}}"
     )
-    assert scenario.node_fate("n1", "prepare").outcome is NodeOutcome.NEVER
-    assert scenario.node_fate("n1", "deploy").outcome is NodeOutcome.FAIL
-    assert scenario.node_fate("n2-fails-deploy", "deploy").outcome is NodeOutcome.OK
+    assert scenario.node_outcome("n1", "prepare").kind is NodeOutcomeKind.NEVER
+    assert scenario.node_outcome("n1", "deploy").kind is NodeOutcomeKind.FAIL
+    assert scenario.node_outcome("n2-fails-deploy", "deploy").kind is NodeOutcomeKind.OK
 
 
 def test_every_fault_is_named_with_its_place():

@@ -82,7 +82,7 @@ def test_a_node_that_fails_prepare_is_in_failures_only_and_stays_unknown():
 
 
 BOTH = {
-    "fate": "nodes: {n1: {prepare: both_lists}}",
+    "outcome": "nodes: {n1: {prepare: both_lists}}",
     "quirk": "{nodes: {n1: {prepare: fail}}, quirks: {both_lists: true}}",
 }
 
@@ -96,7 +96,7 @@ def test_a_node_that_never_appears_in_maas_is_in_both_lists(scenario: str):
 
 
 FALSE = {
-    "fate": "nodes: {n1: {prepare: false_success}}",
+    "outcome": "nodes: {n1: {prepare: false_success}}",
     "quirk": "{nodes: {n1: {prepare: fail}}, quirks: {failed_commissioning_is_success: true}}",
 }
 
@@ -160,7 +160,7 @@ def test_no_boot_actions_are_awaited_if_no_node_was_deployed():
 
 
 NEITHER = {
-    "fate": "nodes: {n1: {deploy: neither_list}}",
+    "outcome": "nodes: {n1: {deploy: neither_list}}",
     "quirk": "{nodes: {n1: {deploy: fail}}, quirks: {neither_list: true}}",
 }
 
@@ -262,14 +262,14 @@ def test_nodes_behind_64_that_never_end_never_start():
     assert played.events("node_started") == names
 
 
-def test_a_fate_may_hold_for_the_first_attempts_only():
+def test_a_outcome_may_hold_for_the_first_attempts_only():
     played = Played("prepare_nodes", "n1", "nodes: {n1: {prepare: fail, times: 1}}")
     assert played.lists == ("failure", "", "n1")
     played.play("prepare_nodes", "n1", START + 100)
     assert played.lists == ("success", "n1", "")
 
 
-def test_the_fate_of_a_task_goes_before_those_of_its_nodes():
+def test_the_outcome_of_a_task_goes_before_those_of_its_nodes():
     played = Played("prepare_nodes", "n1 n2", "tasks: {prepare_nodes: {outcome: fail, reason: MAAS is down}}")
     assert played.lists == ("failure", "", "n1 n2")
     assert Played("deploy_nodes", "n1", "tasks: {deploy_nodes: never}", machines={"n1": "Ready"}).root.ended == inf

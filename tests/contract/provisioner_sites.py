@@ -30,7 +30,7 @@ from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Provisioner, Wipe, Work
 from shipyard_simulators.maas import simulator as maas_simulator
-from shipyard_simulators.maas.accounts import Account
+from shipyard_simulators.maas.accounts import ApiUser
 from shipyard_simulators.maas.site import read_machines
 from shipyard_simulators.scenario import parse_scenario
 from tests.fakes import provisioner as fakes
@@ -233,7 +233,7 @@ class MaasSite(Site):
             maas_simulator.running(
                 parse_scenario(yaml.safe_dump(scenario)),
                 machines=read_machines(seeds),
-                accounts=[Account("shipyard", self._key), Account("alice", self._other_key)],
+                accounts=[ApiUser("shipyard", self._key), ApiUser("alice", self._other_key)],
                 time_scale=float(TIME_SCALE),
             )
         )

@@ -1,4 +1,4 @@
-"""What happens in a random run: a site, the fates of its nodes, and all that goes wrong beside; all from one number."""
+"""The plan of a random run: a site, the outcomes of its nodes, and all other failures, drawn from one seed."""
 
 from __future__ import annotations
 
@@ -74,8 +74,11 @@ class Plan:
             critical = " (critical)" if group.critical else ""
             lines.append(f"  group {group.name}{critical}{after}: {sorted(group.members)} {dict(group.criteria)}")
         for rule in self.site.scenario.nodes:
-            fates = {phase: f"{fate.outcome.value} {fate.seconds or ''}".strip() for phase, fate in rule.fates.items()}
-            lines.append(f"  node {rule.pattern}: {fates}")
+            outcomes = {
+                phase: f"{outcome.kind.value} {outcome.seconds or ''}".strip()
+                for phase, outcome in rule.outcomes.items()
+            }
+            lines.append(f"  node {rule.pattern}: {outcomes}")
         for episode in self.episodes:
             lines.append(f"  from {episode.begins:.0f} s to {episode.ends:.0f} s: {list(episode.faults)}")
         lines += [f"  at {at:.0f} s the peer is made to {what}" for at, what in self.losses]
@@ -107,7 +110,7 @@ def plan_of(seed: int) -> Plan:
         # What never ends there keeps its queue closed for ever; each look at it from there on would be one too many.
         configuration |= {"prepare_node_interval": 7200, "deploy_interval": 7200}
     played = scenario(
-        _fates(random, list(nodes), never=never),
+        _outcomes(random, list(nodes), never=never),
         {"verify_nodes": 5, "prepare_nodes": PREPARE, "test_machines": TEST, "deploy_nodes": DEPLOY},
         region={"deployments_at_once": random.randint(2, 6)} if peer == "maas" and random.random() < 0.1 else {},
     )
@@ -211,28 +214,28 @@ def _criteria(random: Random, members: int) -> dict[str, int]:
     return {name: threshold for name, threshold in thresholds.items() if random.random() < 0.4}
 
 
-def _fates(random: Random, nodes: list[str], *, never: bool) -> dict[str, dict[str, Any]]:
+def _outcomes(random: Random, nodes: list[str], *, never: bool) -> dict[str, dict[str, Any]]:
     """Return what becomes of nodes that do not simply succeed. One that hangs may be done long after its time."""
     troubled = random.choice((0.0, 0.1, 0.25, 0.4))
-    fates: dict[str, dict[str, Any]] = {}
+    outcomes: dict[str, dict[str, Any]] = {}
     for node in nodes:
         if random.random() >= troubled:
             continue
         phase = random.choice(("prepare", "deploy"))
         match random.choice(("fail", "fail", "fail", "fail", "slow", "slow", "quick", "late", "hang")):
             case "fail":
-                fates[node] = {phase: "fail", "reason": "as planned"}
+                outcomes[node] = {phase: "fail", "reason": "as planned"}
             case "slow":
-                fates[node] = {phase: "ok", "seconds": random.randint(40, 55)}
+                outcomes[node] = {phase: "ok", "seconds": random.randint(40, 55)}
             case "late":
-                fates[node] = {phase: "ok", "seconds": random.randint(60, 400)}
+                outcomes[node] = {phase: "ok", "seconds": random.randint(60, 400)}
             case "quick":
-                fates[node] = {phase: "ok", "seconds": random.randint(1, 10)}
+                outcomes[node] = {phase: "ok", "seconds": random.randint(1, 10)}
             case _ if never:
-                fates[node] = {phase: "never"}
+                outcomes[node] = {phase: "never"}
             case _:
-                fates[node] = {phase: "ok", "seconds": random.randint(400, 1500)}
-    return fates
+                outcomes[node] = {phase: "ok", "seconds": random.randint(400, 1500)}
+    return outcomes
 
 
 def _episodes(random: Random, peer: str) -> tuple[Episode, ...]:

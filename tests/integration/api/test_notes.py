@@ -29,7 +29,7 @@ from shipyard_api.ports.provisioner import JobReport, JobState
 from shipyard_api.setting_types import Secret
 from shipyard_api.settings import ProvisionerKind, ProvisionerOptions
 from shipyard_api.storage import tables as t
-from shipyard_simulators.drydock.simulator import Simulator
+from shipyard_simulators.drydock.simulator import DrydockSimulator
 from shipyard_simulators.scenario import parse_scenario
 from shipyard_simulators.server import in_thread
 from tests.factories import group, strategy
@@ -465,13 +465,13 @@ def test_where_the_provisioner_shows_nothing_no_note_leads_anywhere(site: Site, 
 
 
 @pytest.fixture(scope="module")
-def simulated() -> Iterator[Simulator]:
-    with in_thread(Simulator(parse_scenario("nodes: {n2: {deploy: fail}}"), time_scale=0.001)) as simulator:
+def simulated() -> Iterator[DrydockSimulator]:
+    with in_thread(DrydockSimulator(parse_scenario("nodes: {n2: {deploy: fail}}"), time_scale=0.001)) as simulator:
         yield simulator
 
 
 def test_the_logs_of_a_node_that_drydock_could_not_deploy(
-    site: Site, shared_url: str, simulated: Simulator, tmp_path: Path
+    site: Site, shared_url: str, simulated: DrydockSimulator, tmp_path: Path
 ) -> None:
     drydock = f"{simulated.url}/api/v1.0"
     jobs = {}

@@ -1,17 +1,17 @@
-"""What happens to a node after a verb was accepted, except deployment: each work is a generator of pauses."""
+"""What happens to a node after a verb was accepted, except deployment: each operation is a generator of pauses."""
 
 from math import inf
 from typing import Any
 
-from shipyard_simulators.fates import NodeFate, NodeOutcome
-from shipyard_simulators.ironic.conductor import Conductor, Work
+from shipyard_simulators.ironic.conductor import Conductor, Operation
 from shipyard_simulators.ironic.node import HOST, Node
 from shipyard_simulators.ironic.states import LOCKED
+from shipyard_simulators.outcomes import NodeOutcome, NodeOutcomeKind
 
-FAILING = (NodeOutcome.FAIL, NodeOutcome.BOTH_LISTS, NodeOutcome.NEITHER_LIST, NodeOutcome.REFUSE)
+FAILING = (NodeOutcomeKind.FAIL, NodeOutcomeKind.BOTH_LISTS, NodeOutcomeKind.NEITHER_LIST, NodeOutcomeKind.REFUSE)
 """The outcomes that mean failure here; how a Drydock or a MAAS would show it does not matter to an Ironic."""
 
-UNREACHABLE = (NodeOutcome.FAIL, NodeOutcome.NEVER)
+UNREACHABLE = (NodeOutcomeKind.FAIL, NodeOutcomeKind.NEVER)
 """The outcomes of a management controller that does not answer."""
 
 CLEAN_STEPS = ({"interface": "deploy", "step": "erase_devices_metadata", "priority": 10},)
@@ -28,14 +28,14 @@ _KNOWN_CLEAN_STEPS = {
 _BOOT, _WAIT = 0.1, 0.6
 
 
-def verify(conductor: Conductor, node: Node) -> Work:
+def verify(conductor: Conductor, node: Node) -> Operation:
     """manage of a new node: see whether its management controller answers."""
-    fate = conductor.fate(node, "verify")
+    outcome = conductor.outcome(node, "verify")
     conductor.move(node, "verifying", "manage", target="manageable")
-    yield pause_of(conductor, "verify_nodes", fate)
+    yield pause_of(conductor, "verify_nodes", outcome)
     bmc = bmc_of(conductor, node)
-    if fate.outcome in FAILING or bmc.outcome in UNREACHABLE:
-        reason = fate.reason or bmc.reason or "the management controller did not answer"
+    if outcome.kind in FAILING or bmc.kind in UNREACHABLE:
+        reason = outcome.reason or bmc.reason or "the management controller did not answer"
         conductor.fail(node, f"Failed to get power state for node {node.uuid}. Error: {reason}")
         return
     node.values["last_error"] = None
@@ -44,20 +44,20 @@ def verify(conductor: Conductor, node: Node) -> Work:
     conductor.move(node, "manageable", "verified")
 
 
-def inspect(conductor: Conductor, node: Node) -> Work:
+def inspect(conductor: Conductor, node: Node) -> Operation:
     """inspect: find out what the node is made of."""
-    fate = conductor.fate(node, "inspect", "prepare")
+    outcome = conductor.outcome(node, "inspect", "prepare")
     conductor.move(node, "inspecting", "inspect", target="manageable")
     node.values["inspection_started_at"] = conductor.stamp()
-    total = conductor.seconds(conductor.scenario.durations["prepare_nodes"] / 2, fate)
-    yield from with_agent(conductor, node, fate, total, "inspecting", "inspect wait")
-    if fate.outcome in FAILING:
-        conductor.fail(node, f"Failed to inspect hardware. Reason: {fate.reason or 'no answer from the ramdisk'}")
+    total = conductor.seconds(conductor.scenario.durations["prepare_nodes"] / 2, outcome)
+    yield from with_agent(conductor, node, outcome, total, "inspecting", "inspect wait")
+    if outcome.kind in FAILING:
+        conductor.fail(node, f"Failed to inspect hardware. Reason: {outcome.reason or 'no answer from the ramdisk'}")
         return
     _inspected(conductor, node)
 
 
-def inspect_again(conductor: Conductor, node: Node) -> Work:
+def inspect_again(conductor: Conductor, node: Node) -> Operation:
     """Go on with an inspection that waits for its agent, after a restart."""
     yield conductor.scenario.durations["prepare_nodes"] / 2
     _inspected(conductor, node)
@@ -72,26 +72,28 @@ def _inspected(conductor: Conductor, node: Node) -> None:
     conductor.move(node, "manageable", "inspected")
 
 
-def provide(conductor: Conductor, node: Node) -> Work:
+def provide(conductor: Conductor, node: Node) -> Operation:
     """provide: clean the node and make it available."""
     yield from clean(conductor, node, "provide", "available", phases=("clean", "prepare"))
 
 
-def clean(conductor: Conductor, node: Node, cause: str, target: str, *, phases: tuple[str, ...]) -> Work:
+def clean(conductor: Conductor, node: Node, cause: str, target: str, *, phases: tuple[str, ...]) -> Operation:
     """Clean the node by what the operator wants cleaned; a failure takes it out of service."""
     conductor.move(node, "cleaning", cause, target=target)
     if node.values["automated_clean"] is False:
         yield from _cleaned(conductor, node, "cleaning is switched off")
         return
-    fate = conductor.fate(node, *phases)
+    outcome = conductor.outcome(node, *phases)
     node.values["clean_step"] = dict(CLEAN_STEPS[0])
     node.internal["clean_steps"] = [dict(step) for step in CLEAN_STEPS]
     conductor.record(node, "INFO", f"Starting automated cleaning with steps={list(CLEAN_STEPS)}")
-    total = conductor.seconds(conductor.scenario.durations["prepare_nodes"] / 2, fate)
-    yield from with_agent(conductor, node, fate, total, "cleaning", "clean wait", hold="clean hold")
+    total = conductor.seconds(conductor.scenario.durations["prepare_nodes"] / 2, outcome)
+    yield from with_agent(conductor, node, outcome, total, "cleaning", "clean wait", hold="clean hold")
     conductor.note("step", node, step="deploy.erase_devices_metadata", kind="clean")
-    if fate.outcome in FAILING:
-        text = f"Node {node.uuid} failed step {dict(CLEAN_STEPS[0])}: {fate.reason or 'the disks could not be erased'}"
+    if outcome.kind in FAILING:
+        text = (
+            f"Node {node.uuid} failed step {dict(CLEAN_STEPS[0])}: {outcome.reason or 'the disks could not be erased'}"
+        )
         conductor.fail(node, text)
         node.values |= {"maintenance": True, "maintenance_reason": text, "fault": "clean failure"}
         return
@@ -99,7 +101,7 @@ def clean(conductor: Conductor, node: Node, cause: str, target: str, *, phases: 
     yield from _cleaned(conductor, node, "cleaned")
 
 
-def _cleaned(conductor: Conductor, node: Node, cause: str) -> Work:
+def _cleaned(conductor: Conductor, node: Node, cause: str) -> Operation:
     node.values["clean_step"] = {}
     node.values["last_error"] = None
     node.internal["clean_steps"] = None
@@ -109,9 +111,9 @@ def _cleaned(conductor: Conductor, node: Node, cause: str) -> Work:
     yield from ()
 
 
-def clean_by_hand(conductor: Conductor, node: Node, steps: list[dict[str, Any]]) -> Work:
+def clean_by_hand(conductor: Conductor, node: Node, steps: list[dict[str, Any]]) -> Operation:
     """clean: run the steps of the request; a wrong one fails without taking the node out of service."""
-    fate = conductor.fate(node, "clean", "prepare")
+    outcome = conductor.outcome(node, "clean", "prepare")
     conductor.move(node, "cleaning", "clean", target="manageable")
     for step in steps:
         if (step.get("interface"), step.get("step")) not in _KNOWN_CLEAN_STEPS:
@@ -119,12 +121,12 @@ def clean_by_hand(conductor: Conductor, node: Node, steps: list[dict[str, Any]])
             conductor.fail(node, f"Cannot clean node {node.uuid}: node does not support this clean step: {step}")
             return
     node.values["clean_step"] = dict(steps[0]) if steps else {}
-    total = conductor.seconds(conductor.scenario.durations["prepare_nodes"] / 2, fate)
-    yield from with_agent(conductor, node, fate, total, "cleaning", "clean wait", hold="clean hold")
+    total = conductor.seconds(conductor.scenario.durations["prepare_nodes"] / 2, outcome)
+    yield from with_agent(conductor, node, outcome, total, "cleaning", "clean wait", hold="clean hold")
     for step in steps:
         conductor.note("step", node, step=f"{step['interface']}.{step['step']}", kind="clean")
-    if fate.outcome in FAILING:
-        text = f"Node {node.uuid} failed step {node.values['clean_step']}: {fate.reason or 'it could not be run'}"
+    if outcome.kind in FAILING:
+        text = f"Node {node.uuid} failed step {node.values['clean_step']}: {outcome.reason or 'it could not be run'}"
         conductor.fail(node, text)
         node.values |= {"maintenance": True, "maintenance_reason": text, "fault": "clean failure"}
         return
@@ -133,14 +135,14 @@ def clean_by_hand(conductor: Conductor, node: Node, steps: list[dict[str, Any]])
     conductor.move(node, "manageable", "cleaned")
 
 
-def undeploy(conductor: Conductor, node: Node) -> Work:
+def undeploy(conductor: Conductor, node: Node) -> Operation:
     """deleted: take the instance away, then clean."""
-    fate = conductor.fate(node, "destroy")
+    outcome = conductor.outcome(node, "destroy")
     conductor.move(node, "deleting", "deleted", target="available")
     nominal = conductor.scenario.durations["destroy_nodes"] / 2
-    yield inf if fate.outcome is NodeOutcome.NEVER else conductor.seconds(nominal, fate)
-    if fate.outcome in FAILING:
-        conductor.fail(node, f"Failed to tear down. Error: {fate.reason or 'the node could not be switched off'}")
+    yield inf if outcome.kind is NodeOutcomeKind.NEVER else conductor.seconds(nominal, outcome)
+    if outcome.kind in FAILING:
+        conductor.fail(node, f"Failed to tear down. Error: {outcome.reason or 'the node could not be switched off'}")
         return
     node.values |= {"instance_uuid": None, "instance_info": {}, "instance_name": None, "power_state": "power off"}
     conductor.registry.allocations.pop(node.values["allocation_uuid"], None)
@@ -149,14 +151,14 @@ def undeploy(conductor: Conductor, node: Node) -> Work:
     yield from clean(conductor, node, "torn down", "available", phases=("clean", "erase"))
 
 
-def adopt(conductor: Conductor, node: Node) -> Work:
+def adopt(conductor: Conductor, node: Node) -> Operation:
     """adopt: take the node as deployed without touching its disk."""
     conductor.move(node, "adopting", "adopt", target="active")
     yield conductor.scenario.durations["verify_nodes"]
     conductor.move(node, "active", "adopted")
 
 
-def there_and_back(conductor: Conductor, node: Node, verb: str) -> Work:
+def there_and_back(conductor: Conductor, node: Node, verb: str) -> Operation:
     """rescue, unrescue and service: a busy state, then the one they lead to."""
     busy, end = {
         "rescue": ("rescuing", "rescue"),
@@ -168,7 +170,7 @@ def there_and_back(conductor: Conductor, node: Node, verb: str) -> Work:
     conductor.move(node, end, f"{verb} ended")
 
 
-def unhold(conductor: Conductor, node: Node) -> Work:
+def unhold(conductor: Conductor, node: Node) -> Operation:
     """unhold: go on waiting for the agent, which then goes through with it."""
     conductor.move(node, "clean wait", "unhold")
     yield conductor.scenario.durations["verify_nodes"]
@@ -181,15 +183,15 @@ def unhold(conductor: Conductor, node: Node) -> Work:
         yield from _cleaned(conductor, node, "cleaned")
 
 
-def switch_power(conductor: Conductor, node: Node, verb: str, end: str) -> Work:
+def switch_power(conductor: Conductor, node: Node, verb: str, end: str) -> Operation:
     """Switch the node; its lock is held meanwhile."""
     values = node.values
     values |= {"reservation": HOST, "target_power_state": end, "last_error": None}
     bmc = bmc_of(conductor, node)
-    yield conductor.seconds(2.0, NodeFate(bmc.outcome))
+    yield conductor.seconds(2.0, NodeOutcome(bmc.kind))
     release(node)
     values["target_power_state"] = None
-    if bmc.outcome in UNREACHABLE:
+    if bmc.kind in UNREACHABLE:
         reason = bmc.reason or "the management controller did not answer"
         values |= {"power_state": "error", "last_error": f"Failed to change power state to '{verb}': {reason}"}
         conductor.record(node, "ERROR", values["last_error"])
@@ -199,48 +201,48 @@ def switch_power(conductor: Conductor, node: Node, verb: str, end: str) -> Work:
     conductor.note("power", node, verb=verb, power_state=values["power_state"])
 
 
-def hold_lock(node: Node, host: str, seconds: float) -> Work:
-    """Hold the lock of a node as background work does."""
+def hold_lock(node: Node, host: str, seconds: float) -> Operation:
+    """Hold the lock of a node as background operation does."""
     node.values["reservation"] = host
     yield seconds
     release(node)
 
 
 def release(node: Node) -> None:
-    """Let go of the lock of a node, unless somebody works on it meanwhile."""
+    """Let go of the lock of a node, unless somebody operations on it meanwhile."""
     node.values["reservation"] = HOST if node.state in LOCKED else None
 
 
-def bmc_of(conductor: Conductor, node: Node) -> NodeFate:
+def bmc_of(conductor: Conductor, node: Node) -> NodeOutcome:
     """Return what becomes of the node's management controller."""
-    return conductor.scenario.node_fate(node.name, "bmc")
+    return conductor.scenario.node_outcome(node.name, "bmc")
 
 
-def pause_of(conductor: Conductor, duration: str, fate: NodeFate) -> float:
-    """Return for how long a work of that kind is busy with this fate; for ever if it never ends."""
-    if fate.outcome is NodeOutcome.NEVER:
+def pause_of(conductor: Conductor, duration: str, outcome: NodeOutcome) -> float:
+    """Return for how long an operation of that kind is busy with this outcome; for ever if it never ends."""
+    if outcome.kind is NodeOutcomeKind.NEVER:
         return inf
-    return conductor.seconds(conductor.scenario.durations[duration], fate)
+    return conductor.seconds(conductor.scenario.durations[duration], outcome)
 
 
 def with_agent(
-    conductor: Conductor, node: Node, fate: NodeFate, total: float, busy: str, waiting: str, *, hold: str = ""
-) -> Work:
-    """Let the time of a work pass: on real hardware the agent boots and is waited for in between.
+    conductor: Conductor, node: Node, outcome: NodeOutcome, total: float, busy: str, waiting: str, *, hold: str = ""
+) -> Operation:
+    """Let the time of an operation pass: on real hardware the agent boots and is waited for in between.
 
     A node that never gets done stays in the waiting state, where it can be aborted; one without agent where it is.
     """
-    if fate.outcome is NodeOutcome.HOLD and hold:
+    if outcome.kind is NodeOutcomeKind.HOLD and hold:
         yield total * _BOOT
         conductor.move(node, hold, "a step asks a person to look")
         yield inf
     if not node.has_agent:
-        yield inf if fate.outcome is NodeOutcome.NEVER else total
+        yield inf if outcome.kind is NodeOutcomeKind.NEVER else total
         return
     yield total * _BOOT
     node.values["power_state"] = "power on"
     conductor.move(node, waiting, "the agent is booting")
-    yield inf if fate.outcome is NodeOutcome.NEVER else total * _WAIT
+    yield inf if outcome.kind is NodeOutcomeKind.NEVER else total * _WAIT
     conductor.move(node, busy, "the agent called back")
     yield total * (1 - _BOOT - _WAIT)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 
-class NodeOutcome(Enum):
+class NodeOutcomeKind(Enum):
     """What becomes of a node in one phase."""
 
     OK = "ok"
@@ -20,7 +20,7 @@ class NodeOutcome(Enum):
     HOLD = "hold"
 
 
-class TaskOutcome(Enum):
+class TaskOutcomeKind(Enum):
     """What becomes of a task as a whole."""
 
     OK = "ok"
@@ -44,13 +44,13 @@ class FaultAction(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class NodeFate:
+class NodeOutcome:
     """What becomes of one node in one phase, why, and after how many seconds (None: the usual time).
 
     ``times``: only so many attempts go this way, later ones are fine (None: all of them).
     """
 
-    outcome: NodeOutcome
+    kind: NodeOutcomeKind
     reason: str = ""
     seconds: float | None = None
     times: int | None = None
@@ -58,17 +58,17 @@ class NodeFate:
 
 @dataclass(frozen=True, slots=True)
 class NodeRule:
-    """The fates, by phase, of the nodes whose name matches a shell pattern."""
+    """The outcomes, by phase, of the nodes whose name matches a shell pattern."""
 
     pattern: str
-    fates: Mapping[str, NodeFate]
+    outcomes: Mapping[str, NodeOutcome]
 
 
 @dataclass(frozen=True, slots=True)
-class TaskFate:
+class TaskOutcome:
     """What becomes of every task of one action."""
 
-    outcome: TaskOutcome
+    kind: TaskOutcomeKind
     reason: str = ""
     seconds: float | None = None
 

@@ -5,19 +5,19 @@ from collections.abc import Iterable
 from shipyard_simulators.maas import plans
 from shipyard_simulators.maas.machine import Machine
 from shipyard_simulators.maas.places import Tag
-from shipyard_simulators.maas.region import Cause, Region
+from shipyard_simulators.maas.region import ChangeCause, Region
 from shipyard_simulators.maas.site import MachineSeed
 from shipyard_simulators.maas.statuses import BY_LABEL, OWNED, POWERED, Status
 from shipyard_simulators.scenario import Scenario
 
 
-def furnish(region: Region, seeds: Iterable[MachineSeed]) -> None:
+def seed_machines(region: Region, seeds: Iterable[MachineSeed]) -> None:
     """Put the machines of a site there, and then those of the scenario, unless a former run left some."""
     with region.transaction() as now:
         if region.restored:
             return
         for seed in seeds:
-            place(region, seed, now, Cause("site"))
+            place(region, seed, now, ChangeCause("site"))
         _place_scenario(region, now)
 
 
@@ -32,10 +32,10 @@ def play(region: Region, scenario: Scenario) -> None:
 
 def _place_scenario(region: Region, now: float) -> None:
     for hostname, label in region.scenario.machines.items():
-        place(region, MachineSeed(hostname, status=BY_LABEL[label]), now, Cause("scenario"))
+        place(region, MachineSeed(hostname, status=BY_LABEL[label]), now, ChangeCause("scenario"))
 
 
-def place(region: Region, seed: MachineSeed, now: float, cause: Cause) -> Machine:
+def place(region: Region, seed: MachineSeed, now: float, cause: ChangeCause) -> Machine:
     """Put a machine there as the seed describes it, or change the one of that name."""
     found = next((each for each in region.machines.values() if each.hostname == seed.hostname), None)
     machine = found or region.add(seed.hostname)
@@ -62,7 +62,7 @@ def place(region: Region, seed: MachineSeed, now: float, cause: Cause) -> Machin
     return machine
 
 
-def _put_into(region: Region, machine: Machine, status: Status, now: float, cause: Cause, *, new: bool) -> None:
+def _put_into(region: Region, machine: Machine, status: Status, now: float, cause: ChangeCause, *, new: bool) -> None:
     machine.interrupt(now)
     region.change(machine, status, now, cause, "put there", new=new)
     if status is Status.DEPLOYED:
