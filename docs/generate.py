@@ -19,7 +19,7 @@ from api_page import api_page
 from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.site_parts import Designs, Patience, Systems
 from shipyard_api.adapters.oslo_policy import policy
-from shipyard_api.api.airship import errors
+from shipyard_api.api.airship import error_answers, texts
 from shipyard_api.api.airship.app import Collaborators, routes
 from shipyard_api.cli.main import shipyard
 from shipyard_api.domain.actions import ActionName
@@ -107,15 +107,17 @@ def errors_page() -> str:
         "# Errors\n",
         "Every error is a Status object (`kind: status`): `message` says what is wrong, `reason` why, `details` holds",
         "`errorType` and the list of messages, `code` repeats the status, `retry` says whether the same request may",
-        "work later. `X-Shipyard-Req` names the request. The first line that fits an error counts. Below `/configdocs`",
-        "`errorType` is `AppError` where this table says `ApiError`, but for a Forbidden, and a Conflict may say",
-        "itself that asking again helps. A Deckhand that keeps the documents and answers with an error is told as a",
-        "500 with `AppError`, its code and its text, wherever it is asked; one that gives no answer, as the 503 of",
-        "this table.\n",
+        "work later. `X-Shipyard-Req` names the request. If Deckhand keeps the documents and answers with an error,",
+        "the answer is a 500 with `AppError` and Deckhand's code and text; if Deckhand gives no answer, it is the 503",
+        "of this table.\n",
         "| error | status | errorType | retry | meaning |",
         "|---|---|---|---|---|",
     ]
-    for kind, code, error_type, retry in errors.TABLE:
+    table: list[tuple[type[Exception], str, str, bool]] = [
+        *((kind, row.code, row.error_type, row.retry) for kind, row in texts.ROWS.items()),
+        *((kind, *line) for kind, line in error_answers.SYSTEMS.items()),
+    ]
+    for kind, code, error_type, retry in sorted(table, key=lambda line: line[1]):
         again = "yes" if retry else "no"
         lines.append(f"| {kind.__name__} | {code} | `{error_type}` | {again} | {_cell(_first_line(kind))} |")
     lines += [

@@ -31,12 +31,12 @@ from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.api.airship.app import Collaborators, create_app
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.errors import Invalid, NotFound, ShipyardError
+from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.domain.site_design import DesignRules, VersionRule
 from shipyard_api.ports.cluster import Cluster
-from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
+from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision, UnreadableDesign
 from shipyard_api.ports.identity import Identities, Policy
 from shipyard_api.ports.provisioner import Marker, Provisioner
 from shipyard_api.ports.state.errors import StoreUnavailable
@@ -64,7 +64,7 @@ from shipyard_api.usecases.read_logs import ReadLogs
 from shipyard_api.usecases.read_notes import ReadNotes
 from shipyard_api.usecases.read_validations import ReadValidations
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
-from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_api.usecases.tokens.manage import ApiTokens, TokenFault
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.turn import Engine
 
@@ -99,7 +99,7 @@ def run_program(program: Callable[[], int | None]) -> int:
     except SettingsError as error:
         sys.stderr.write("".join(f"Error: {fault}\n" for fault in error.faults))
         return 2
-    except (ShipyardError, StoreUnavailable, OSError) as error:
+    except (ShipyardError, TokenFault, StoreUnavailable, OSError) as error:
         sys.stderr.write(f"Error: {error}\n")
         return 1
 
@@ -356,10 +356,10 @@ def _keys(settings: Settings) -> tuple[str, ...]:
 
 
 def _machines(rendered: RenderedDesigns, revision: int) -> Inventory:
-    """Return the machines of a revision; raises NotFound or Invalid where it has none that could be read."""
+    """Return the machines of a revision; raises UnreadableDesign where it has none that could be read."""
     try:
         return rendered.inventory(Revision(revision))
     except UnknownRevision as error:
-        raise NotFound("Revision not found", str(error)) from error
+        raise UnreadableDesign(f"Revision not found: {error}") from error
     except RenderingFailed as error:
-        raise Invalid("Document validation failed", "InvalidConfigurationDocuments", error.findings) from error
+        raise UnreadableDesign("Document validation failed: InvalidConfigurationDocuments") from error

@@ -113,14 +113,14 @@ class ActionState:
     state: RunState
     stopped: bool = False
 
-    def refusal(self, control: Control) -> str | None:
-        """Return why the action cannot take this control, None if it can: the state it needs, and the state it has."""
+    def refusal(self, control: Control) -> tuple[str, str] | None:
+        """Return the state that the control needs and the state of the action, None if the action can take it."""
         needed = CONTROLLABLE[control]
         if self.state is not needed:
-            return f"must be {needed.value}, but is {self.state.value}"
+            return needed.value, self.state.value
         # It shows as running until the current turn has ended.
         if self.stopped and needed is RunState.RUNNING:
-            return f"must be {needed.value}, but is being stopped"
+            return needed.value, "being stopped"
         return None
 
 

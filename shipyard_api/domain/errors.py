@@ -1,87 +1,343 @@
-"""What can be wrong with a request, in the caller's world; the API alone knows status codes.
-
-Each error carries the two texts of the Status object (contract: shipyard-rest, chapter 2): ``title`` becomes its
-``message`` and ``reason`` its ``reason``. Both are read by operators and by scripts.
-"""
+"""Why a request is refused. Each error carries its data; a dialect of the API words it and knows its status code."""
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from shipyard_api.domain.actions import ActionName, Control
+from shipyard_api.domain.documents import BufferMode, Revision, Version
 from shipyard_api.domain.findings import Finding
 
 
 class ShipyardError(Exception):
-    """Base of everything a caller can be told about."""
+    """Base of every error that a caller can receive; each one is a dataclass of what its answer names."""
 
-    def __init__(self, title: str, reason: str) -> None:
-        super().__init__(f"{title}: {reason}")
-        self.title = title
-        self.reason = reason
+    def __str__(self) -> str:
+        return repr(self)
 
 
 class Invalid(ShipyardError):
-    """The input breaks a rule; ``findings`` says which, where, and what would be right."""
-
-    def __init__(self, title: str, reason: str, findings: Sequence[Finding] = ()) -> None:
-        super().__init__(title, reason)
-        self.findings = tuple(findings)
-
-
-class TooLarge(ShipyardError):
-    """The input is larger than we are willing to read."""
+    """Base: the input breaks a rule."""
 
 
 class NotFound(ShipyardError):
-    """There is no such thing."""
+    """Base: there is no such thing."""
 
 
 class Conflict(ShipyardError):
-    """The input is fine, but what is already there forbids it; it may be right later."""
-
-    def __init__(self, title: str, reason: str, *, again: bool = False) -> None:
-        super().__init__(title, reason)
-        self.again = again
-
-
-class Blocked(Conflict):
-    """Another request is changing the configdocs at this moment."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Blocked by another process",
-            "Another process is currently blocking this request with a lock for configdocs_update. Lock expires in "
-            "not more than 60 seconds",
-            again=True,
-        )
-
-
-class KeyReused(Conflict):
-    """A request has the key of another one, and asks for something else."""
+    """Base: the input is valid, but the current state forbids it; the same request may succeed later."""
 
 
 class Precondition(ShipyardError):
-    """Something that must come first has not been done."""
+    """Base: something that must come first has not been done."""
 
 
-class TooManyRequests(ShipyardError):
-    """The caller writes more often than allowed; ``seconds``, a whole number above 0, is after when it may be right."""
-
-    def __init__(self, pause: float) -> None:
-        self.seconds = max(1, math.ceil(pause))
-        super().__init__(
-            "Too many requests", f"This caller has written as often as is allowed; ask again in {self.seconds} s"
-        )
-
-
+@dataclass(eq=False)
 class Unauthenticated(ShipyardError):
-    """The caller has not shown who they are."""
-
-    def __init__(self) -> None:
-        super().__init__("Unauthenticated", "Credentials are not established")
+    """The request carries no valid credentials."""
 
 
+@dataclass(eq=False)
 class Forbidden(ShipyardError):
-    """The caller is known, and may not do this."""
+    """The caller is known and lacks the permission; ``detail`` says more where there is more to say."""
 
-    def __init__(self, reason: str = "Credentials do not permit access") -> None:
-        super().__init__("Forbidden", reason)
+    detail: str = ""
+
+
+@dataclass(eq=False)
+class TooManyRequests(ShipyardError):
+    """The caller writes more often than allowed; ``pause``: after how many seconds it may write again."""
+
+    pause: float
+
+    @property
+    def seconds(self) -> int:
+        """The pause as a whole number of at least 1."""
+        return max(1, math.ceil(self.pause))
+
+
+# Actions.
+
+
+@dataclass(eq=False)
+class InvalidParameters(Invalid):
+    """The parameters of an action have no meaning, or are refused by a strict request."""
+
+    findings: Sequence[Finding]
+
+
+@dataclass(eq=False)
+class ParametersBreakSchema(Invalid):
+    """The parameters of an action do not fit its schema."""
+
+    findings: Sequence[Finding]
+
+
+@dataclass(eq=False)
+class InvalidTargets(Invalid):
+    """The parameter `target_nodes` holds no names of nodes."""
+
+
+@dataclass(eq=False)
+class InvalidDesign(Invalid):
+    """The committed documents do not make a design that the action can work from."""
+
+    findings: Sequence[Finding]
+
+
+@dataclass(eq=False)
+class UnknownNodes(Invalid):
+    """The action names nodes that the design does not have."""
+
+    findings: Sequence[Finding]
+
+
+@dataclass(eq=False)
+class NothingCommitted(Precondition):
+    """No documents are committed yet."""
+
+
+@dataclass(eq=False)
+class NoTargetRevision(Precondition):
+    """There is no revision of the kind that the action is to deploy from."""
+
+    target: str
+
+
+@dataclass(eq=False)
+class IntermediateCommits(Conflict):
+    """Revisions were committed since the last site action, and no site action used them."""
+
+    revisions: Sequence[Revision]
+
+
+@dataclass(eq=False)
+class ActionUnavailable(Conflict):
+    """The request is in order, but this release does not run the action."""
+
+    name: ActionName
+    nodes: Sequence[str]
+
+
+@dataclass(eq=False)
+class SiteActionRunning(Conflict):
+    """Another site action runs."""
+
+    action: str
+    name: ActionName
+
+
+@dataclass(eq=False)
+class WorkUnderWay(Conflict):
+    """Work of an earlier action still holds nodes; ``nodes`` is None for the whole site."""
+
+    operation: str
+    nodes: Sequence[str] | None
+    job: str
+    action: str
+    why: str
+
+
+@dataclass(eq=False)
+class KeyReused(Conflict):
+    """The idempotency key was used before, for a different request."""
+
+    action: str
+
+
+@dataclass(eq=False)
+class WrongState(Conflict):
+    """The state of the action does not allow the command."""
+
+    control: Control
+    needed: str
+    found: str
+
+
+@dataclass(eq=False)
+class ActionNotFound(NotFound):
+    """There is no action with this id."""
+
+    action: str
+
+
+@dataclass(eq=False)
+class StepNotFound(NotFound):
+    """The action has no such step."""
+
+    step: str
+
+
+@dataclass(eq=False)
+class StepsNotFound(NotFound):
+    """The action has no steps yet."""
+
+    action: str
+
+
+@dataclass(eq=False)
+class AttemptNotFound(NotFound):
+    """The action has no such step, or the step no such attempt."""
+
+    step: str
+    attempt: int | None
+
+
+@dataclass(eq=False)
+class NodeNotFound(NotFound):
+    """No action ever worked on this node."""
+
+    node: str
+
+
+@dataclass(eq=False)
+class NoteNotFound(NotFound):
+    """There is no note with this id."""
+
+    note: str
+
+
+@dataclass(eq=False)
+class NoteWithoutDetails(NotFound):
+    """The note links to nothing."""
+
+    note: str
+
+
+@dataclass(eq=False)
+class ValidationNotFound(NotFound):
+    """There is no validation with this id."""
+
+    validation: str
+
+
+# Documents.
+
+
+@dataclass(eq=False)
+class InvalidCollectionName(Invalid):
+    """The name cannot be one of a collection."""
+
+
+@dataclass(eq=False)
+class InvalidDocuments(Invalid):
+    """The documents of a load break a rule."""
+
+    findings: Sequence[Finding]
+
+
+@dataclass(eq=False)
+class NoEncryptionKey(Invalid):
+    """The load holds secrets, and no key is configured to encrypt them with."""
+
+    findings: Sequence[Finding]
+
+
+@dataclass(eq=False)
+class DocumentsRefused(Invalid):
+    """The document store refuses the documents; ``detail`` is its reason."""
+
+    detail: str
+
+
+@dataclass(eq=False)
+class DeploymentVersionMissing(Invalid):
+    """The load must hold a deployment version, and holds none."""
+
+    findings: Sequence[Finding]
+
+
+@dataclass(eq=False)
+class NothingLoaded(Invalid):
+    """The load changed nothing."""
+
+    collection: str
+
+
+@dataclass(eq=False)
+class NotRendered(Invalid):
+    """The requested documents cannot be rendered."""
+
+    findings: Sequence[Finding]
+
+
+@dataclass(eq=False)
+class BufferOccupied(Conflict):
+    """The buffer holds documents that this buffer mode does not replace."""
+
+    mode: BufferMode
+
+
+@dataclass(eq=False)
+class BufferEmpty(Conflict):
+    """There is nothing to commit."""
+
+
+@dataclass(eq=False)
+class BufferChanged(Conflict):
+    """Another load changed the buffer while it was validated."""
+
+    checked: Revision
+    found: Revision
+
+
+@dataclass(eq=False)
+class Blocked(Conflict):
+    """Another request changes the configdocs."""
+
+
+@dataclass(eq=False)
+class DocumentInOtherCollection(Conflict):
+    """A document of the load belongs to another collection."""
+
+    detail: str
+
+
+@dataclass(eq=False)
+class LayeringPolicyExists(Conflict):
+    """The load brings a second layering policy."""
+
+    detail: str
+
+
+@dataclass(eq=False)
+class RevisionNotFound(NotFound):
+    """There is no revision with this number."""
+
+    revision: int
+
+
+@dataclass(eq=False)
+class VersionNotFound(NotFound):
+    """There is no revision of this version."""
+
+    version: Version
+
+
+@dataclass(eq=False)
+class NothingToCompare(NotFound):
+    """There is no revision of a version to compare."""
+
+    version: Version
+
+
+@dataclass(eq=False)
+class NothingToPlan(NotFound):
+    """There is no revision to plan with: the buffer is empty."""
+
+    version: Version
+
+
+@dataclass(eq=False)
+class NotInBuffer(NotFound):
+    """The buffer is empty or does not touch the collection."""
+
+    collection: str
+
+
+@dataclass(eq=False)
+class CollectionNotFound(NotFound):
+    """The version has no documents, so no such collection."""
+
+    collection: str
+    version: Version

@@ -8,7 +8,7 @@ from typing import Any
 
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.documents.paths import pointer
-from shipyard_api.domain.errors import Invalid
+from shipyard_api.domain.errors import InvalidParameters
 from shipyard_api.domain.findings import Finding, error, warning
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.targets import parse_targets
@@ -148,9 +148,9 @@ def _unknown(name: ActionName, key: str, known: frozenset[str]) -> Finding:
     return warning("UnknownParameter", message, path=pointer(["parameters", key]))
 
 
-def _refused(key: str, why: str) -> Invalid:
+def _refused(key: str, why: str) -> InvalidParameters:
     found = error("InvalidParameter", f"The parameter {key} is wrong: {why}.", path=pointer(["parameters", key]))
-    return Invalid("Invalid parameters", found.message, [found])
+    return InvalidParameters([found])
 
 
 def _shown(value: object) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from shipyard_api.domain.criteria import SuccessCriteria
-from shipyard_api.domain.errors import Invalid
+from shipyard_api.domain.errors import InvalidTargets
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.selectors import Selector
 from shipyard_api.domain.strategy import DeploymentGroup, GroupName, Strategy
@@ -23,11 +23,11 @@ def parse_targets(written: object) -> tuple[NodeName, ...]:
     names: list[str] = []
     for part in parts:
         if not isinstance(part, str):
-            raise _invalid()
+            raise InvalidTargets
         # Entries of a list may contain commas, too.
         names.extend(name for name in map(str.strip, part.split(",")) if name)
     if not names or len(names) > _TARGETS or any(len(name) > _NAME_LENGTH or not name.isprintable() for name in names):
-        raise _invalid()
+        raise InvalidTargets
     return tuple(NodeName(name) for name in dict.fromkeys(names))
 
 
@@ -49,12 +49,4 @@ def targeted(nodes: tuple[NodeName, ...]) -> Strategy:
 def _list(written: object) -> Iterable[object]:
     if isinstance(written, list | tuple):
         return written
-    raise _invalid()
-
-
-def _invalid() -> Invalid:
-    return Invalid(
-        "Invalid target_nodes parameter",
-        "The target_nodes parameter for this action should be a list with one or more string values representing "
-        "node names",
-    )
+    raise InvalidTargets

@@ -62,6 +62,10 @@ class SecretsLocked(Exception):
     """The store holds secrets that none of the configured keys opens, or that were tampered with."""
 
 
+class UnreadableDesign(Exception):
+    """The nodes of a revision cannot be read from its design; the text says why."""
+
+
 class RenderingFailed(Exception):
     """The documents of a revision do not make a design; ``findings`` says why, without quoting secrets."""
 

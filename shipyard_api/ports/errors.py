@@ -4,7 +4,16 @@
 no, repeating the same request gives the same answer. ``Busy``: not now, ask again.
 """
 
+from enum import Enum, auto
 from typing import Self
+
+
+class Purpose(Enum):
+    """What a failed request was for, where callers treat that differently."""
+
+    READ_DESIGN = auto()
+    RENDER_DESIGN = auto()
+    OTHER = auto()
 
 
 class PeerError(Exception):
@@ -12,10 +21,21 @@ class PeerError(Exception):
 
     ``code``: the status code of an answer that is the peer's own last word, as far as that is known.
     ``sent`` is False where we know that the request never left us, so that the peer cannot have acted on it.
+    ``said``: the peer's own text behind such a code. ``purpose``: what the request was for.
     """
 
+    purpose = Purpose.OTHER
+
     def __init__(
-        self, system: str, operation: str, detail: str, *, marker: str = "", code: int | None = None, sent: bool = True
+        self,
+        system: str,
+        operation: str,
+        detail: str,
+        *,
+        marker: str = "",
+        code: int | None = None,
+        said: str = "",
+        sent: bool = True,
     ) -> None:
         super().__init__(f"{system} {operation}: {detail}")
         self.system = system
@@ -23,13 +43,14 @@ class PeerError(Exception):
         self.detail = detail
         self.marker = marker
         self.code = code
+        self.said = said
         self.sent = sent
 
     def worded(self, detail: str) -> Self:
         """Return the same failure in other words."""
         other = type(self).__new__(type(self))
         vars(other).update(vars(self))
-        other.detail = detail
+        other.detail = other.said = detail
         other.args = (f"{self.system} {self.operation}: {detail}",)
         return other
 

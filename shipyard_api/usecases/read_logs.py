@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shipyard_api.domain.actions import BARE_GROUPS, ActionId, StepId
-from shipyard_api.domain.errors import NotFound
+from shipyard_api.domain.errors import ActionNotFound, AttemptNotFound, StepsNotFound
 from shipyard_api.ports.state.actions import StepRecord
 from shipyard_api.ports.state.journal import JournalEntry, StepRun
 from shipyard_api.ports.state.store import Store
@@ -36,14 +36,14 @@ class ReadLogs:
         with self.store.begin() as tx:
             record = tx.actions.get(ActionId(action))
             if record is None:
-                raise NotFound("Action Not Found!", f"Unknown Action {action}")
+                raise ActionNotFound(action)
             steps = tx.actions.steps([record.id])[record.id]
             if not steps:
-                raise NotFound("Steps Not Found!", "Unable to retrieve Information on Steps")
+                raise StepsNotFound(action)
             runs = tx.journal.step_runs(record.id)
         parts = _parts(steps, runs, step, attempt)
         if not parts:
-            raise NotFound("Step Not Found!", "Unable to retrieve Step")
+            raise AttemptNotFound(step, attempt)
         return self._pages(record.id, parts)
 
     def _pages(self, action: ActionId, parts: Sequence[_Part]) -> Iterator[Sequence[JournalEntry]]:

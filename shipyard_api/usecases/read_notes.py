@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from shipyard_api.domain.actions import ActionId, StepId
-from shipyard_api.domain.errors import NotFound
+from shipyard_api.domain.errors import NoteNotFound, NoteWithoutDetails
 from shipyard_api.domain.notes import MOST, SUMMARY, Line, Link, Linked, Note, creation, kinds, line_of, notes
 from shipyard_api.ports.links import Links
 from shipyard_api.ports.state.actions import ActionRecord
@@ -49,15 +49,13 @@ class ReadNotes:
         for found in self._with_key(note):
             if found.id == note:
                 return found
-        raise NotFound("No note found", f"Note {note} is not found")
+        raise NoteNotFound(note)
 
     def details(self, note: Note) -> str:
         """Return what a note leads to; raises NotFound if that is nothing, and what the port of links raises."""
         address = self._address(note.link) if note.link else None
         if address is None or self.links is None:
-            raise NotFound(
-                "No further note details are available", f"Note {note.id} has no additional information to return"
-            )
+            raise NoteWithoutDetails(note.id)
         return self.links.fetch(address)
 
     def _with_key(self, note: str) -> Sequence[Note]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shipyard_api.domain.actions import ActionId
-from shipyard_api.domain.errors import NotFound
+from shipyard_api.domain.errors import ActionNotFound, ValidationNotFound
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.notes import line_of, note_id
 from shipyard_api.ports.state.journal import JournalEntry
@@ -44,13 +44,13 @@ class ReadValidations:
         line = line_of(validation)
         with self.store.begin() as tx:
             if tx.actions.get(ActionId(action)) is None:
-                raise NotFound("Action not found", f"Unknown action {action}")
+                raise ActionNotFound(action)
             found = tx.journal.entry(line) if line is not None else None
         if found is not None and found[1].kind == _FINDING and _counts(found[1]):
             made = _validation(*found)
             if made.id == validation:
                 return made
-        raise NotFound("Validation not found", f"Unknown validation {validation}")
+        raise ValidationNotFound(validation)
 
 
 def _counts(entry: JournalEntry) -> bool:

@@ -25,9 +25,9 @@ from shipyard_api.adapters.drydock.provisioner import DrydockProvisioner
 from shipyard_api.adapters.maas.client import MaasClient
 from shipyard_api.adapters.maas.provisioner import MaasProvisioner
 from shipyard_api.adapters.maas.translate import MachineOptions
-from shipyard_api.domain.errors import NotFound
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
+from shipyard_api.ports.documents import UnreadableDesign
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Provisioner, Wipe, Work
 from shipyard_simulators.maas import simulator as maas_simulator
 from shipyard_simulators.maas.accounts import ApiUser
@@ -250,7 +250,7 @@ class MaasSite(Site):
 
     def _inventory(self, revision: int) -> Inventory:
         if not self._readable:
-            raise NotFound("No such revision", f"revision {revision} does not exist")
+            raise UnreadableDesign(f"No such revision: revision {revision} does not exist")
         return Inventory.of([*NODES, _node("n_6", "r1", "")] if self._bad_name else NODES)
 
     def make_unreadable(self) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from shipyard_api.actions.site_parts import PREFLIGHT
 from shipyard_api.domain.actions import StepId
-from shipyard_api.domain.errors import NotFound
+from shipyard_api.domain.errors import AttemptNotFound, NotFound
 from shipyard_api.ports.errors import Refused
 from shipyard_api.usecases.read_logs import ReadLogs
 from tests.world import World
@@ -56,7 +56,7 @@ def test_an_attempt_that_there_was_not(worlds: Worlds, attempt: int) -> None:
     world.provisioner.break_next("check_health", times=2)
     world.run(world.worker())
 
-    with pytest.raises(NotFound, match="Unable to retrieve Step"):
+    with pytest.raises(AttemptNotFound):
         ReadLogs(world.store())(world.action, PREFLIGHT, attempt)
 
 

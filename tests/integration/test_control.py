@@ -10,7 +10,7 @@ import pytest
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.domain.actions import CONTROLLABLE, ENDED, ActionId, ActionName, Control, RunState
-from shipyard_api.domain.errors import Conflict, Invalid, NotFound
+from shipyard_api.domain.errors import Conflict, InvalidDesign, NotFound, WorkUnderWay, WrongState
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import DesignRules, VersionRule
@@ -208,11 +208,10 @@ def test_a_stop_is_neither_taken_back_by_a_pause_nor_accepted_twice(worlds: Worl
     drive(world, worker, lambda: submitted(world, Operation.PREPARE_NODES))
     control(world)(world.action, Control.STOP, ANN)
 
-    with pytest.raises(Conflict) as refused:
+    with pytest.raises(WrongState) as refused:
         control(world)(world.action, verb, BEA)
 
-    assert refused.value.title == f"Unable to {verb.value} action"
-    assert refused.value.reason == "dag_run state must be running, but is being stopped"
+    assert (refused.value.control, refused.value.needed, refused.value.found) == (verb, "running", "being stopped")
     assert audit(world) == [("invoke", "tester"), ("stop", "ann")]
     world.run(worker)
     assert state(world) is RunState.FAILED
@@ -308,10 +307,9 @@ def test_what_a_state_does_not_allow_is_refused_and_changes_nothing(
     if CONTROLLABLE[verb] is stands:
         ask()
         return
-    with pytest.raises(Conflict) as refused:
+    with pytest.raises(WrongState) as refused:
         ask()
-    assert refused.value.title == f"Unable to {verb.value} action"
-    assert refused.value.reason == f"dag_run state must be {CONTROLLABLE[verb].value}, but is {stands.value}"
+    assert (refused.value.needed, refused.value.found) == (CONTROLLABLE[verb].value, stands.value)
     assert audit(world) == [("invoke", "tester")]
 
 
@@ -381,12 +379,11 @@ def test_the_next_action_does_not_start_on_a_node_that_is_still_worked_on(worlds
     world.run(world.worker())
     (left,) = stragglers(world)
 
-    with pytest.raises(Conflict) as refused:
+    with pytest.raises(WorkUnderWay) as refused:
         create(world)
 
-    assert refused.value.title == "Work of an earlier action goes on"
-    assert f"deploy_nodes of node n4 is still under way: job {left.job}" in refused.value.reason
-    assert world.action in refused.value.reason
+    assert (refused.value.operation, refused.value.nodes) == ("deploy_nodes", ["n4"])
+    assert (refused.value.job, refused.value.action) == (left.job, world.action)
     assert create(world, force="true") == "3" * 26
 
 
@@ -438,7 +435,7 @@ def test_trying_again_waits_for_what_is_still_under_way(worlds: Worlds) -> None:
     world.run(world.worker())
     assert state(world) is RunState.FAILED
 
-    with pytest.raises(Conflict, match="n0"):
+    with pytest.raises(WorkUnderWay, match="n0"):
         control(world).retry(world.action, ANN, force=False)
 
     assert control(world).retry(world.action, ANN, force=True).state is RunState.QUEUED
@@ -454,7 +451,7 @@ def test_a_failed_check_of_the_documents_refuses_an_action_unless_it_is_to_conti
     watch(world)()
     strict = DesignRules(SCHEMAS.check, VersionRule(Level.ERROR))
 
-    with pytest.raises(Invalid) as refused:
+    with pytest.raises(InvalidDesign) as refused:
         create(world, strict)
     assert [finding.level for finding in refused.value.findings if finding.level is Level.ERROR] == [Level.ERROR]
     assert create(world, strict, **{"continue-on-fail": "TRUE"}) == "3" * 26

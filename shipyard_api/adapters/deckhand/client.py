@@ -1,13 +1,14 @@
 """Deckhand's REST API: paths, headers, and what its answers mean in terms of ``ports.errors``."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from shipyard_api import request_context
 from shipyard_api.http import HttpClient, Params, RequestOptions, Response, retry_after, segment
-from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+from shipyard_api.ports.errors import Busy, PeerError, Purpose, Refused, Unavailable
 from shipyard_api.yaml_stream import Limits, YamlFault, read_documents, write_documents
 
 from .translate import SYSTEM, JsonObject, kind_of, said_in
@@ -39,6 +40,16 @@ class Denial:
     kind: str
     status: JsonObject
     error: PeerError
+
+
+@contextmanager
+def _for(purpose: Purpose) -> Iterator[None]:
+    """Note in failures what the request was for."""
+    try:
+        yield
+    except PeerError as error:
+        error.purpose = purpose
+        raise
 
 
 class DeckhandClient:
@@ -76,6 +87,7 @@ class DeckhandClient:
         self.scrubber = self._http.scrubber
         self._renew_token = renew_token
 
+    @_for(Purpose.READ_DESIGN)
     def revisions(self) -> list[JsonObject]:
         """Return every revision there ever was, in no order. Slow where there are many."""
         answer = self._send("GET", "revisions")
@@ -84,22 +96,26 @@ class DeckhandClient:
             raise answer.unexpected("YAML")
         return _objects(answer, listed)
 
+    @_for(Purpose.READ_DESIGN)
     def revision(self, number: int) -> JsonObject | None:
         """Return one revision with its tags and their data, or None if Deckhand itself says that there is none."""
         answer = self._send("GET", f"revisions/{number}")
         return None if _is_absent(answer, *_NO_REVISION) else _object(answer)
 
+    @_for(Purpose.READ_DESIGN)
     def tags(self, number: int) -> JsonObject | None:
         """Return the tags of a revision, names to data, or None if there is no such revision."""
         answer = self._send("GET", f"revisions/{number}/tags")
         return None if _is_absent(answer, *_NO_REVISION) else _object(answer)
 
+    @_for(Purpose.READ_DESIGN)
     def documents(self, number: int, bucket: str | None = None) -> list[JsonObject] | None:
         """Return the documents of a revision as they were written, or None if there is no such revision."""
         params = {"cleartext-secrets": "true"} | ({"status.bucket": bucket} if bucket is not None else {})
         answer = self._send("GET", f"revisions/{number}/documents", params=params)
         return None if _is_absent(answer, *_NO_REVISION) else _documents(answer)
 
+    @_for(Purpose.RENDER_DESIGN)
     def rendered(self, number: int) -> list[JsonObject] | Denial | None:
         """Return the design, or why there is none, or None if there is no such revision.
 
@@ -108,13 +124,19 @@ class DeckhandClient:
         answer = self._send("GET", f"revisions/{number}/rendered-documents", params={"cleartext-secrets": "true"})
         if _is_absent(answer, *_NO_REVISION):
             return None
-        return _documents(answer) if answer.ok else _denial(answer)
+        if answer.ok:
+            return _documents(answer)
+        denial = _denial(answer)
+        denial.error.purpose = Purpose.RENDER_DESIGN
+        return denial
 
+    @_for(Purpose.READ_DESIGN)
     def diff(self, one: int, other: int) -> JsonObject | None:
         """Return how the older one's buckets became those of the newer, or None if there is no such revision."""
         answer = self._send("GET", f"revisions/{one}/diff/{other}")
         return None if _is_absent(answer, *_NO_REVISION) else _object(answer)
 
+    @_for(Purpose.READ_DESIGN)
     def validations(self, number: int) -> list[JsonObject] | None:
         """Return what was reported about a revision, or None if there is no such revision."""
         answer = self._send("GET", f"revisions/{number}/validations/detail")
@@ -216,7 +238,8 @@ def _is_absent(answer: Response, *kinds: str) -> bool:
     kind = kind_of(_status(answer))
     if not kind:
         # Somebody else's 404 (a proxy, a wrong address) must not make a revision count as unknown.
-        raise Unavailable(SYSTEM, answer.operation, "answered 404, but not in Deckhand's words", code=404)
+        said = "but not in Deckhand's words"
+        raise Unavailable(SYSTEM, answer.operation, f"answered 404, {said}", code=404, said=said)
     return kind in kinds
 
 
@@ -235,15 +258,20 @@ def _fault(answer: Response) -> PeerError:
         return Busy(SYSTEM, answer.operation, _said(answer), retry_after=pause)
     kind = Refused if answer.status < 500 and answer.status != 408 else Unavailable
     code = None if answer.status in _LATER else answer.status
-    return kind(SYSTEM, answer.operation, _said(answer), code=code)
+    return kind(SYSTEM, answer.operation, _said(answer), code=code, said=_text(answer) or "without a reason")
+
+
+def _text(answer: Response) -> str:
+    """Return the reason in one line, empty if there is none."""
+    status = _status(answer)
+    # From 500 on the text may be that of a database, with the statement's parameters, and these are the documents.
+    text = kind_of(status) if answer.status >= 500 else said_in(status)
+    return answer.scrubber.line(text, LONGEST_DETAIL)
 
 
 def _said(answer: Response) -> str:
     """Return status and reason in one line."""
-    status = _status(answer)
-    # From 500 on the text may be that of a database, with the statement's parameters, and these are the documents.
-    text = kind_of(status) if answer.status >= 500 else said_in(status)
-    line = answer.scrubber.line(text, LONGEST_DETAIL)
+    line = _text(answer)
     return f"answered {answer.status}: {line}" if line else f"answered {answer.status} without a reason"
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.selectors import Selector, select
+from shipyard_api.ports.documents import UnreadableDesign
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import (
     Capabilities,
@@ -282,7 +282,7 @@ class IronicProvisioner:
             raise Refused(SYSTEM, operation, f"{design!r} is no revision of a design")
         try:
             return self._inventory(int(number))
-        except (ShipyardError, LookupError) as error:
+        except (UnreadableDesign, LookupError) as error:
             raise Refused(SYSTEM, operation, f"the design {design} cannot be read: {error}") from error
 
     def _each(

@@ -6,10 +6,10 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.selectors import Selector, select
+from shipyard_api.ports.documents import UnreadableDesign
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import (
     Capabilities,
@@ -70,7 +70,8 @@ class MaasProvisioner:
         options: MachineOptions | None = None,
         now: Callable[[], datetime] = _utc_now,
     ) -> None:
-        """``inventory`` returns the machines of a revision of the design; it may raise ShipyardError or PeerError."""
+        """``inventory`` returns the machines of a revision of the design. It may raise UnreadableDesign or
+        PeerError."""
         self._client = client
         self._inventory = inventory
         self._options = options or MachineOptions()
@@ -206,7 +207,7 @@ class MaasProvisioner:
     def _read(self, design: str, operation: str) -> Inventory:
         try:
             return self._inventory(translate.revision(design))
-        except ShipyardError as error:
+        except UnreadableDesign as error:
             raise Refused(SYSTEM, operation, f"the design {design} cannot be read: {error}") from error
 
     def _unerased(self, work: Work, look: Look) -> list[str]:

@@ -7,17 +7,19 @@ from typing import Any, ClassVar
 import falcon
 
 from shipyard_api.api.airship.action_views import command_entity, entity, posted, verdict
+from shipyard_api.api.airship.errors import ControlNotFound, InvalidKey, UnknownAction
 from shipyard_api.api.airship.paging import link_next, wanted_actions
+from shipyard_api.api.airship.parameters import action_name
 from shipyard_api.api.airship.rendered_actions import RenderedActions, listed
 from shipyard_api.api.airship.statuses import messages
 from shipyard_api.api.airship.times import since, zulu
 from shipyard_api.api.airship.validations import entity as validation_entity
 from shipyard_api.api.http.authentication import Policy, require
-from shipyard_api.api.http.reading import action_name, boolean, read_checked
+from shipyard_api.api.http.reading import boolean, read_checked
 from shipyard_api.api.http.request_context import note_created
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.actions import Control as Verb
-from shipyard_api.domain.errors import Invalid, NotFound
+from shipyard_api.domain.errors import ActionNotFound
 from shipyard_api.domain.notes import SUMMARY
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.state.actions import ActionRecord
@@ -104,7 +106,7 @@ def _idempotency(req: falcon.Request, body: Mapping[str, Any]) -> Idempotency | 
     if key is None:
         return None
     if not (0 < len(key) <= _LONGEST_KEY and key.isascii() and key.isprintable()):
-        raise Invalid("Invalid Idempotency-Key", f"The key has 1 to {_LONGEST_KEY} printable characters of ASCII")
+        raise InvalidKey(_LONGEST_KEY)
     return Idempotency(key, body)
 
 
@@ -123,9 +125,12 @@ class Action:
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
         """Answer with the action, its steps and who commanded what; of the steps' notes only what sums them up."""
-        version = (ActionId(action_id), self._describe.version(action_id))
         verbosity = min(req.context.verbosity, SUMMARY)  # above that, nothing more is shown here
-        resp.data = self._rendered.one(version, ("one", verbosity), lambda: self._entity(action_id, verbosity))
+        try:
+            version = (ActionId(action_id), self._describe.version(action_id))
+            resp.data = self._rendered.one(version, ("one", verbosity), lambda: self._entity(action_id, verbosity))
+        except ActionNotFound:
+            raise UnknownAction(action_id) from None
         resp.content_type = falcon.MEDIA_JSON
 
     def _entity(self, action_id: str, verbosity: int) -> dict[str, Any]:
@@ -152,7 +157,7 @@ class Control:
         if verb is None:
             # That there is no such action is the first thing to be told.
             self._control.name_of(action_id)
-            raise NotFound("Control not supported", f"Unknown control {control_verb}")
+            raise ControlNotFound(control_verb)
         if verb is Verb.RETRY:
             # It creates an action, so it takes what creating that one takes.
             require(req, "workflow_orchestrator:create_action")

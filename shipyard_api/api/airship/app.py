@@ -11,7 +11,7 @@ from shipyard_api.api.airship import (
     actions,
     configdocs,
     differences,
-    errors,
+    error_answers,
     notes,
     plans,
     rendered_documents,
@@ -22,6 +22,7 @@ from shipyard_api.api.airship import (
     validations,
     workflows,
 )
+from shipyard_api.api.airship.parameters import Verbosity
 from shipyard_api.api.airship.rendered_actions import RenderedActions
 from shipyard_api.api.http import health
 from shipyard_api.api.http.audit import Audit
@@ -117,6 +118,7 @@ def create_app(own: Collaborators) -> "falcon.App[Any, Any]":
         Audit(),
         SecurityHeaders(),
         RequestContextMiddleware(),
+        Verbosity(),
         Authentication(own.identities, own.policy),
         WriteLimit(own.limit_writes),
     ]
@@ -124,7 +126,7 @@ def create_app(own: Collaborators) -> "falcon.App[Any, Any]":
     app.req_options.auto_parse_qs_csv = False
     app.req_options.keep_blank_qs_values = False
     app.resp_options.secure_cookies_by_default = True
-    errors.install(app)
+    error_answers.install(app)
     for address, resource in routes(own).items():
         app.add_route(address, resource)
     return app

@@ -5,14 +5,22 @@ from typing import Any, ClassVar
 import falcon
 
 from shipyard_api.api.airship.documents import YAML, as_yaml, version_of, wants_clear_text
+from shipyard_api.api.airship.errors import (
+    InvalidBuffermode,
+    LengthRequired,
+    LoadIncomplete,
+    LoadTooLarge,
+    NoDocuments,
+    UnreadableYaml,
+)
 from shipyard_api.api.airship.statuses import validation_status
 from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.errors import BodyIncomplete, BodyTooLarge
 from shipyard_api.api.http.reading import boolean, one_of, read_body
 from shipyard_api.domain.documents import BufferMode
-from shipyard_api.domain.errors import Invalid
 from shipyard_api.domain.findings import Finding, Level, errors
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, CommitMode
-from shipyard_api.usecases.configdocs.load import UNSUITABLE, LoadConfigdocs
+from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.read import ReadConfigdocs
 from shipyard_api.yaml_stream import YamlFault, read_documents
 
@@ -33,7 +41,6 @@ class Collection:
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, collection_id: str) -> None:
         """Answer with the documents as they were written."""
-        req.context.error_type = "AppError"
         clear = wants_clear_text(req, self.cleartext_rule)
         version = version_of(req)
         resp.content_type = YAML
@@ -41,24 +48,29 @@ class Collection:
 
     def on_post(self, req: falcon.Request, resp: falcon.Response, collection_id: str) -> None:
         """Put the documents into the buffer."""
-        req.context.error_type = "AppError"
         empty = boolean(req, "empty-collection", default=False)
         entries: list[Any] = []
         if not empty:
             if not req.content_length:
-                raise Invalid("Content-Length is a required header", "Content Length is 0 or not specified")
-            entries = _documents(read_body(req, self._limit))
+                raise LengthRequired
+            entries = _documents(self._body(req))
             if not entries:
-                raise Invalid(
-                    UNSUITABLE, "The body holds no document; use empty-collection=true to empty the collection"
-                )
-        mode = one_of(req, "buffermode", BufferMode, BufferMode.REJECT_ON_CONTENTS, _no_such_mode)
+                raise NoDocuments
+        mode = one_of(req, "buffermode", BufferMode, BufferMode.REJECT_ON_CONTENTS, InvalidBuffermode)
         loaded = self._load(collection_id, mode, entries)
         # What was stored is 201 even if something is wrong with it: existing clients read that from the body.
         code = falcon.HTTP_400 if errors(loaded.findings) else falcon.HTTP_201
         resp.status = falcon.HTTP_201
         resp.location = f"/api/v1.0/configdocs/{falcon.uri.encode_value(collection_id)}"
         resp.media = validation_status(loaded.findings, code=code)
+
+    def _body(self, req: falcon.Request) -> bytes:
+        try:
+            return read_body(req, self._limit)
+        except BodyTooLarge as error:
+            raise LoadTooLarge(error) from error
+        except BodyIncomplete as error:
+            raise LoadIncomplete(error) from error
 
 
 class Commit:
@@ -81,14 +93,9 @@ class Commit:
         resp.media = validation_status(outcome.findings, code=resp.status, suffix=suffix)
 
 
-def _no_such_mode(written: str) -> Invalid:
-    modes = ", ".join(mode.value for mode in BufferMode)
-    return Invalid("Invalid buffermode", f"'{written}' is none of: {modes}")
-
-
 def _documents(body: bytes) -> list[Any]:
     try:
         return read_documents(body)
     except YamlFault as faults:
         findings = [Finding("YamlError", Level.ERROR, str(fault)) for fault in faults.faults]
-        raise Invalid(UNSUITABLE, findings[0].message, findings) from faults
+        raise UnreadableYaml(findings) from faults

@@ -5,15 +5,21 @@ from typing import Any, ClassVar
 
 import falcon
 
+from shipyard_api.api.airship.errors import (
+    InvalidDiffFormat,
+    SameVersion,
+    UnknownVersion,
+    VersionsGivenTwice,
+    WrongNumberOfVersions,
+)
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import boolean
 from shipyard_api.domain.documents import Change, DocumentChange, Version, unified
-from shipyard_api.domain.errors import Invalid
 from shipyard_api.usecases.configdocs.read import Comparison, ReadConfigdocs
 from shipyard_api.yaml_stream import write_documents
 
 DIFF = "text/x-diff; charset=utf-8"
-_VERSIONS = ", ".join(version.value for version in Version)
+_VERSIONS = [version.value for version in Version]
 
 
 class ConfigdocsStatus:
@@ -26,7 +32,6 @@ class ConfigdocsStatus:
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with one entry for each collection in either version, and on demand with what differs in it."""
-        req.context.error_type = "AppError"
         chosen = _base_and_diff(req)
         if chosen is None:
             resp.media = _collections(self._read.compare(*_two_versions(req)), documents=False)
@@ -34,7 +39,7 @@ class ConfigdocsStatus:
         rendered = bool(boolean(req, "rendered", default=False))
         form = req.get_param("format") or "json"
         if form not in ("json", "unified"):
-            raise Invalid("Invalid format", f"'{form}' is none of: json, unified")
+            raise InvalidDiffFormat(form)
         found = self._read.compare_documents(*chosen, rendered=rendered)
         if form == "unified":
             resp.content_type = DIFF
@@ -92,14 +97,11 @@ def _base_and_diff(req: falcon.Request) -> tuple[Version, Version] | None:
     if not any(given.values()) and not asked:
         return None
     if req.get_param_as_list("versions") is not None:
-        raise Invalid(
-            "Incorrect number of versions for comparison",
-            "Give either 'versions' or 'base-version' and 'diff-version', not both",
-        )
+        raise VersionsGivenTwice
     base = _version(given["base-version"] or "committed", [one for one in Version if one is not Version.BUFFER])
     new = _version(given["diff-version"] or "buffer", list(Version))
     if base is new:
-        raise _same()
+        raise SameVersion
     return base, new
 
 
@@ -108,8 +110,7 @@ def _version(written: str, allowed: Sequence[Version]) -> Version:
     for version in allowed:
         if version.value == written.lower().replace("-", "_"):
             return version
-    names = ", ".join(version.value for version in allowed)
-    raise Invalid("Invalid version detected", f"{written} is not a valid version, which include: {names}")
+    raise UnknownVersion(written, [version.value for version in allowed])
 
 
 def _two_versions(req: falcon.Request) -> tuple[Version, Version]:
@@ -117,22 +118,11 @@ def _two_versions(req: falcon.Request) -> tuple[Version, Version]:
     if given is None:
         return Version.COMMITTED, Version.BUFFER
     if len(given) != 2:
-        raise Invalid(
-            "Incorrect number of versions for comparison", "User must pass in 2 valid versions for comparison"
-        )
+        raise WrongNumberOfVersions
     if given[0] == given[1]:
-        raise _same()
+        raise SameVersion
     for written in given:
-        if written not in [version.value for version in Version]:
-            raise Invalid(
-                "Invalid version detected",
-                f"{written} is not a valid version, which include: {_VERSIONS}",
-            )
+        if written not in _VERSIONS:
+            raise UnknownVersion(written, _VERSIONS)
     base, new = (version for version in Version if version.value in given)
     return base, new
-
-
-def _same() -> Invalid:
-    return Invalid(
-        "Versions must be different for comparison", "Versions must be unique in order to perform comparison"
-    )

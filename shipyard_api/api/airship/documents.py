@@ -5,10 +5,10 @@ from typing import Any
 
 import falcon
 
+from shipyard_api.api.airship.errors import InvalidVersion
 from shipyard_api.api.http.authentication import require
 from shipyard_api.api.http.reading import boolean, one_of
 from shipyard_api.domain.documents import RenderedDocument, StoredDocument, Version
-from shipyard_api.domain.errors import Invalid
 from shipyard_api.yaml_stream import write_documents
 
 YAML = "application/x-yaml"
@@ -16,7 +16,7 @@ YAML = "application/x-yaml"
 
 def version_of(req: falcon.Request) -> Version:
     """Return the version that is asked for, the buffer if none is; the case does not matter."""
-    return one_of(req, "version", Version, Version.BUFFER, _no_such_version)
+    return one_of(req, "version", Version, Version.BUFFER, lambda _: InvalidVersion())
 
 
 def wants_clear_text(req: falcon.Request, rule: str) -> bool:
@@ -41,10 +41,3 @@ def _stored_form(number: int, one: StoredDocument | RenderedDocument) -> Mapping
         "data": document.data,
         "status": {"bucket": one.collection, "revision": one.since},
     }
-
-
-def _no_such_version(_written: str) -> Invalid:
-    return Invalid(
-        "Invalid version query parameter specified",
-        "version must be buffer, committed, last_site_action, successful_site_action",
-    )

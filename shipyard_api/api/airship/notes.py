@@ -5,10 +5,9 @@ from typing import Any, ClassVar
 
 import falcon
 
-from shipyard_api.api.airship.errors import DetailsOutOfReach
+from shipyard_api.api.airship.errors import DetailsUnavailable, InvalidNoteId
 from shipyard_api.api.airship.times import with_offset
 from shipyard_api.api.http.authentication import Policy, require
-from shipyard_api.api.http.errors import InvalidFormat
 from shipyard_api.domain.notes import LENGTH, Note
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.usecases.read_notes import ReadNotes
@@ -25,13 +24,13 @@ class NoteDetails:
     def on_get(self, req: falcon.Request, resp: falcon.Response, note_id: str) -> None:
         """Answer with the text that the provisioner keeps. Takes the rule of the action or the step as well."""
         if len(note_id) != LENGTH:
-            raise InvalidFormat("Notes ID values are 26 character ULID values", f"Invalid note_id: {note_id} in URL")
+            raise InvalidNoteId(note_id)
         note = self._notes.one(note_id)
         require(req, f"workflow_orchestrator:{'get_action_step' if note.step else 'get_action'}")
         try:
             resp.text = self._notes.details(note)
         except PeerError as error:
-            raise DetailsOutOfReach(note_id) from error
+            raise DetailsUnavailable(note_id) from error
 
 
 def shown(notes: Iterable[Note]) -> list[dict[str, Any]]:

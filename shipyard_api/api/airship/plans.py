@@ -4,11 +4,12 @@ from typing import Any, ClassVar
 
 import falcon
 
-from shipyard_api.api.airship.errors import lookup
+from shipyard_api.api.airship.errors import InvalidPlan
+from shipyard_api.api.airship.parameters import action_name
 from shipyard_api.api.airship.statuses import messages
+from shipyard_api.api.airship.texts import text_of
 from shipyard_api.api.http.authentication import Policy
-from shipyard_api.api.http.errors import InvalidFormat
-from shipyard_api.api.http.reading import action_name, boolean, read_checked
+from shipyard_api.api.http.reading import boolean, read_checked
 from shipyard_api.domain.documents import Version
 from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.domain.modes import Mode
@@ -47,11 +48,7 @@ class Plans:
 
 def _check(body: dict[str, Any]) -> None:
     if ("name" in body) == ("retry" in body) or ("retry" in body and len(body) > 1):
-        raise InvalidFormat(
-            "JSON validation failed: either the name of an action or a retry",
-            'A plan is asked for with {"name": ACTION}, perhaps with "parameters" and "version", or with '
-            '{"retry": ACTION_ID} and nothing else',
-        )
+        raise InvalidPlan
 
 
 def _entity(plan: Plan) -> dict[str, Any]:
@@ -78,11 +75,12 @@ def _entity(plan: Plan) -> dict[str, Any]:
 
 
 def _refused(error: ShipyardError) -> dict[str, Any]:
+    row, text = text_of(error)
     return {
-        "title": error.title,
-        "reason": error.reason,
-        "code": lookup(type(error))[0],
-        "messages": messages(getattr(error, "findings", ())),
+        "title": text.title,
+        "reason": text.reason,
+        "code": row.code,
+        "messages": messages(text.findings),
     }
 
 

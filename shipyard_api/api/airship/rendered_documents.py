@@ -7,12 +7,12 @@ from typing import ClassVar
 import falcon
 
 from shipyard_api.api.airship.documents import YAML, as_yaml, version_of, wants_clear_text
-from shipyard_api.api.airship.errors import BrokenDesign
+from shipyard_api.api.airship.errors import BrokenDesign, RevisionNotNumeric
 from shipyard_api.api.http.authentication import Policy, may
 from shipyard_api.api.http.reading import integer
 from shipyard_api.domain.documents import Query, Rendering, Revision
-from shipyard_api.domain.errors import NotFound
-from shipyard_api.usecases.configdocs.read import NotRendered, ReadConfigdocs
+from shipyard_api.domain.errors import NotRendered
+from shipyard_api.usecases.configdocs.read import ReadConfigdocs
 
 _KEPT_TEXTS = 4
 _LONGEST_KEPT = 16 * 1024 * 1024
@@ -30,14 +30,12 @@ class RenderedConfigdocs:
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with all documents of the design."""
-        req.context.error_type = "AppError"
         clear = wants_clear_text(req, self.cleartext_rule)
         version = version_of(req)
         try:
             text = self._texts.of(self._read.version(version), Query(), clear=clear)
         except NotRendered as failed:
-            # The contract's code, although it is the design that is at fault and not the server.
-            raise BrokenDesign(failed.title, failed.reason, failed.findings) from failed
+            raise BrokenDesign(failed.findings) from failed
         resp.content_type = YAML
         resp.data = text
 
@@ -57,7 +55,7 @@ class RevisionDesign:
     def on_get(self, req: falcon.Request, resp: falcon.Response, revision: str) -> None:
         """Answer with the documents of the design that fit the query."""
         if not (revision.isascii() and revision.isdigit() and len(revision) <= 10):
-            raise NotFound("Revision not found", "A revision is a whole number")
+            raise RevisionNotNumeric
         rule = self.cleartext_rule
         clear = wants_clear_text(req, rule) if req.get_param("cleartext-secrets") else may(req, rule)
         text = self._texts.of(Revision(int(revision)), _query(req), clear=clear)

@@ -5,15 +5,16 @@ from typing import ClassVar
 
 import falcon
 
+from shipyard_api.api.airship.errors import InvalidStatusFilter, StatusesUnavailable
 from shipyard_api.api.http.authentication import Policy
-from shipyard_api.domain.errors import Invalid
+from shipyard_api.ports.errors import PeerError
 from shipyard_api.usecases.nodes import statuses as site_statuses
 from shipyard_api.usecases.nodes.statuses import StatusKind
 
-# For each filter: its list in the answer, the key of the status in an entry, and what is said when the peer fails.
+# For each filter: its list in the answer, and the key of the status in an entry.
 _SHOWN = {
-    StatusKind.PROVISIONING: ("nodes_provision_status", "status", "Unable to retrieve nodes status"),
-    StatusKind.POWER: ("machines_powerstate", "power_state", "Unable to retrieve nodes power-state"),
+    StatusKind.PROVISIONING: ("nodes_provision_status", "status"),
+    StatusKind.POWER: ("machines_powerstate", "power_state"),
 }
 
 
@@ -28,11 +29,13 @@ class SiteStatuses:
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with the provisioner's status and the power state of every machine, or with one of the two."""
         kinds = _filters(req)
-        req.context.peer_trouble = next(told for kind, (_, _, told) in _SHOWN.items() if kind in kinds)
-        found = self._statuses(kinds)
+        try:
+            found = self._statuses(kinds)
+        except PeerError as error:
+            raise StatusesUnavailable(next(kind for kind in _SHOWN if kind in kinds), error) from error
         resp.media = {
             name: [{"hostname": host, key: word} for host, word in found[kind]]
-            for kind, (name, key, _) in _SHOWN.items()
+            for kind, (name, key) in _SHOWN.items()
             if kind in found
         }
 
@@ -43,5 +46,5 @@ def _filters(req: falcon.Request) -> Collection[StatusKind]:
     known = {kind.value: kind for kind in StatusKind}
     for word in written:
         if word not in known:
-            raise Invalid("Not a valid status filter", f"filter {word} is not supported")
+            raise InvalidStatusFilter(word)
     return [known[word] for word in written] or list(StatusKind)

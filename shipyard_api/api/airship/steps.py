@@ -8,10 +8,11 @@ import falcon
 
 from shipyard_api.api.airship import step_views
 from shipyard_api.api.airship.action_views import shown_steps
+from shipyard_api.api.airship.errors import InvalidActionId, NoLogOfAction
 from shipyard_api.api.airship.notes import shown as shown_notes
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import integer
-from shipyard_api.domain.errors import Invalid, NotFound
+from shipyard_api.domain.errors import ActionNotFound, StepNotFound
 from shipyard_api.domain.log_lines import log_line
 from shipyard_api.domain.notes import LENGTH, Line
 from shipyard_api.ports.state.journal import JournalEntry
@@ -34,7 +35,7 @@ class Step:
         run, record = self._describe.step(action_id, step_id)
         shown = next((step for step in shown_steps(run.steps) if step.id == step_id), None)
         if shown is None:
-            raise NotFound("Step not found", f"Unknown step {step_id}")
+            raise StepNotFound(step_id)
         notes = self._notes.of_step(run.action, record.id, req.context.verbosity) if record else ()
         resp.media = {**step_views.record(run, shown), "index": shown.index, "notes": shown_notes(notes)}
 
@@ -55,8 +56,11 @@ class StepLogs:
         """
         attempt = integer(req, "try")
         if len(action_id) != LENGTH:
-            raise Invalid("Invalid Action ID!", "An invalid action ID was specified")
-        pages = self._logs(action_id, step_id, attempt)
+            raise InvalidActionId
+        try:
+            pages = self._logs(action_id, step_id, attempt)
+        except ActionNotFound:
+            raise NoLogOfAction(action_id) from None
         first = next(pages, ())
         resp.stream = _text(chain([first], pages))
 

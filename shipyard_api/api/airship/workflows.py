@@ -7,11 +7,11 @@ import falcon
 
 from shipyard_api.api.airship import step_views, times
 from shipyard_api.api.airship.action_views import posted, shown_steps
+from shipyard_api.api.airship.errors import InvalidWorkflowId, WorkflowNotFound
 from shipyard_api.api.airship.paging import link_next, wanted_actions
 from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.domain.actions import ActionName
-from shipyard_api.domain.errors import Invalid, NotFound
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.usecases.actions.describe import ActionRun, DescribeAction
 from shipyard_api.usecases.actions.list import ListActions
@@ -55,12 +55,12 @@ class Workflow:
     def _run(self, workflow: str) -> ActionRun:
         dag, separator, date = workflow.partition("__")
         if not separator:
-            raise Invalid("Invalid Workflow ID specified", "Workflow id must use {dag id}__{execution date} format")
+            raise InvalidWorkflowId
         name = next((name for name in ActionName if name.value == dag), None)
         moment = times.moment(date)
         run = self._describe.created_at(name, moment) if name and moment else None
         if run is None:
-            raise NotFound("Workflow not found", f"A Workflow with id {workflow} was not found")
+            raise WorkflowNotFound(workflow)
         return run
 
 

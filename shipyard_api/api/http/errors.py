@@ -1,7 +1,62 @@
-"""Errors of reading a request."""
+"""Errors of reading a request, the same for every dialect."""
 
-from shipyard_api.domain.errors import Invalid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shipyard_api.domain.errors import Invalid, ShipyardError
+from shipyard_api.domain.findings import Finding
+
+
+@dataclass(eq=False)
+class BodyTooLarge(ShipyardError):
+    """The body is larger than this server reads; both numbers are bytes."""
+
+    length: int
+    limit: int
+
+
+@dataclass(eq=False)
+class BodyIncomplete(Invalid):
+    """The connection ended before the whole body arrived; ``arrived`` is None if it broke."""
+
+    length: int
+    arrived: int | None = None
+
+
+@dataclass(eq=False)
+class InvalidAddress(Invalid):
+    """The address cannot be read as UTF-8 text; ``part`` and ``byte`` say where. No byte means a NUL character."""
+
+    part: str
+    byte: int | None = None
 
 
 class InvalidFormat(Invalid):
-    """The body cannot be read as what it should be."""
+    """Base: the body does not have the form that it must have."""
+
+
+@dataclass(eq=False)
+class JsonRequired(InvalidFormat):
+    """The request needs a JSON body."""
+
+    path: str
+
+
+@dataclass(eq=False)
+class NotJson(InvalidFormat):
+    """The body is not JSON that can be stored."""
+
+    path: str
+    detail: str
+
+
+@dataclass(eq=False)
+class NotAnObject(InvalidFormat):
+    """The JSON body is not an object."""
+
+
+@dataclass(eq=False)
+class SchemaViolated(InvalidFormat):
+    """The JSON body does not fit its schema."""
+
+    findings: Sequence[Finding]

@@ -9,9 +9,15 @@ from typing import Any, TypeVar
 
 import falcon
 
-from shipyard_api.api.http.errors import InvalidFormat
-from shipyard_api.domain.actions import ActionName
-from shipyard_api.domain.errors import Invalid, TooLarge
+from shipyard_api.api.http.errors import (
+    BodyIncomplete,
+    BodyTooLarge,
+    JsonRequired,
+    NotAnObject,
+    NotJson,
+    SchemaViolated,
+)
+from shipyard_api.domain.errors import Invalid
 from shipyard_api.ports.schemas import Schemas
 
 E = TypeVar("E", bound=Enum)
@@ -24,19 +30,17 @@ _LONGEST_COUNT = 18
 
 
 def read_body(req: falcon.Request, limit: int) -> bytes:
-    """Return the whole body; raises TooLarge before reading one that is too large, Invalid for one cut short."""
+    """Return the whole body; raises BodyTooLarge before reading one that is too large, and BodyIncomplete."""
     length = req.content_length or 0
     if length > limit:
-        raise TooLarge("Body too large", f"The body has {length} bytes; at most {limit} are accepted")
+        raise BodyTooLarge(length, limit)
     try:
         body: bytes = req.bounded_stream.read(length) if length else b""
     except OSError as error:
         # They will not read the answer. It is for the logs, where it is no fault of ours.
-        raise Invalid(
-            "Body incomplete", f"Content-Length says {length} bytes, and the connection broke before they arrived"
-        ) from error
+        raise BodyIncomplete(length) from error
     if len(body) != length:
-        raise Invalid("Body incomplete", f"Content-Length says {length} bytes, and {len(body)} arrived")
+        raise BodyIncomplete(length, len(body))
     return body
 
 
@@ -44,7 +48,7 @@ def read_json(req: falcon.Request, limit: int) -> dict[str, Any]:
     """Return the JSON object of the body; raises InvalidFormat and says where it is wrong."""
     path = req.path
     if "application/json" not in (req.content_type or "").lower() or not req.content_length:
-        raise InvalidFormat("Json body is required", f"{path}: Bad input, no body provided")
+        raise JsonRequired(path)
     body = read_body(req, limit)
     try:
         value = json.loads(
@@ -57,9 +61,9 @@ def read_json(req: falcon.Request, limit: int) -> dict[str, Any]:
         _check_storable(value)
     except (ValueError, RecursionError) as error:
         told = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise InvalidFormat("JSON could not be decoded", f"{path}: Invalid JSON in body: {told}") from error
+        raise NotJson(path, told) from error
     if not isinstance(value, dict):
-        raise InvalidFormat("JSON validation failed: the body is not an object", "Failed validator: type : object")
+        raise NotAnObject
     return value
 
 
@@ -68,9 +72,7 @@ def read_checked(req: falcon.Request, limit: int, schemas: Schemas, schema: str)
     body = read_json(req, limit)
     wrong = schemas.check(schema, body)
     if wrong:
-        raise InvalidFormat(
-            f"JSON validation failed: {wrong[0].message}", f"Failed validator: {wrong[0].diagnostic}", wrong
-        )
+        raise SchemaViolated(wrong)
     return body
 
 
@@ -94,14 +96,6 @@ def whole_number(req: falcon.Request, name: str, default: int, *, least: int, mo
     if not (written.isascii() and written.isdigit() and len(written) <= 10 and least <= int(written) <= most):
         raise falcon.HTTPInvalidParam(f"The value must be an integer from {least} to {most}.", name)
     return int(written)
-
-
-def action_name(written: str) -> ActionName:
-    """Return the name of an action; raises Invalid for what is none."""
-    try:
-        return ActionName(written)
-    except ValueError:
-        raise Invalid("Unable to start action", f"Unsupported Action: {written}") from None
 
 
 def integer(req: falcon.Request, name: str) -> int | None:

@@ -1,4 +1,4 @@
-"""What every request has: an id, a context marker, a verbosity that makes sense."""
+"""What every request has: an id and a context marker."""
 
 import re
 import uuid
@@ -7,8 +7,8 @@ from urllib.parse import unquote_to_bytes
 import falcon
 
 from shipyard_api import request_context
+from shipyard_api.api.http.errors import InvalidAddress
 from shipyard_api.domain.actions import ActionId
-from shipyard_api.domain.errors import Invalid
 from shipyard_api.request_context import RequestContext
 
 REQUEST_ID_HEADER = "X-Shipyard-Req"
@@ -24,7 +24,7 @@ class RequestContextMiddleware:
     """Middleware; runs before routing and before authentication (contract: shipyard-rest, chapter 1)."""
 
     def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
-        """Give the request its id, its marker and its verbosity, the one parameter that every resource takes.
+        """Give the request its id and its marker.
 
         From here on this thread works for the request: lines of the log and peers are told of it.
         """
@@ -33,12 +33,6 @@ class RequestContextMiddleware:
         asked = {"request": req.context.request_id, "method": req.method, "path": req.path[:_LONGEST]}
         request_context.begin(RequestContext(req.context.marker, fields=asked))
         _check_address(req.env["PATH_INFO"], req.query_string)
-        verbosity = req.get_param("verbosity")
-        if verbosity is not None and not (len(verbosity) == 1 and verbosity in "012345"):
-            raise Invalid(
-                "Invalid verbosity parameter", "If specified, verbosity parameter should be a value from 0 to 5"
-            )
-        req.context.verbosity = 1 if verbosity is None else int(verbosity)
 
     def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
         """Name the request in every answer, and let the answer to OPTIONS list that method, too.
@@ -78,12 +72,9 @@ def _check_address(path: str, query: str) -> None:
     Both are as WSGI has them, bytes in the guise of Latin-1 (PEP 3333); those of the path are not escaped any more.
     """
     if "\0" in path:
-        raise Invalid("Invalid address", "An address cannot hold the character NUL (%00)")
+        raise InvalidAddress("path")
     for part, sent in (("path", path.encode("latin-1")), ("query", unquote_to_bytes(query.encode("latin-1")))):
         try:
             sent.decode()
         except UnicodeDecodeError as wrong:
-            raise Invalid(
-                "Invalid address",
-                f"The {part} is not UTF-8 at the byte %{sent[wrong.start]:02X}; escape its characters as UTF-8",
-            ) from None
+            raise InvalidAddress(part, sent[wrong.start]) from None

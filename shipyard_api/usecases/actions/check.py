@@ -5,12 +5,22 @@ from dataclasses import dataclass, replace
 
 from shipyard_api.domain.actions import CHECKS, ActionName, DocumentChecks
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.errors import Conflict, Invalid, Precondition, ShipyardError
+from shipyard_api.domain.errors import (
+    ActionUnavailable,
+    IntermediateCommits,
+    InvalidDesign,
+    InvalidParameters,
+    InvalidTargets,
+    NoTargetRevision,
+    NothingCommitted,
+    ParametersBreakSchema,
+    ShipyardError,
+    UnknownNodes,
+)
 from shipyard_api.domain.findings import Finding, Level, error, errors
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import (
     ALLOW_INTERMEDIATE_COMMITS,
-    TARGET_REVISION,
     Parameters,
     TargetRevision,
     parse_parameters,
@@ -27,7 +37,6 @@ from shipyard_api.usecases.configdocs.versions import COMMITS, SITE_ACTIONS, com
 
 # The check only needs to know whether there are any; the log names this many.
 _COMMITS_READ = 100
-_NODES_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,27 +118,16 @@ class CheckAction:
         if checks.documents is DocumentChecks.NONE:
             return checked
         if revision is None:
-            return checked.refused(
-                Precondition("No committed configdocs", "Unable to locate a committed revision in Deckhand")
-            )
+            return checked.refused(NothingCommitted())
         allowed = _allows_intermediate_commits(request, parameters)
         commits = self._intermediate_commits(heads, revision) if checks.commits else ()
         checked = replace(checked, allow_intermediate_commits=allowed, intermediate_commits=commits)
         if commits and not allowed:
-            return checked.refused(
-                Conflict(
-                    "Intermediate commit detected",
-                    "The current committed revision of documents has other prior commits that have not been used as "
-                    "part of a site action, e.g. update_site. If you are aware and these other commits are intended, "
-                    "please rerun this action with the option `allow-intermediate-commits=True`",
-                )
-            )
+            return checked.refused(IntermediateCommits(commits))
         design = self.design(request.name, revision)
         checked = replace(checked, design=design)
         if design.inputs is None or (checked.design_errors and not parameters.continues_on_fail):
-            return checked.refused(
-                Invalid("Document validation failed", "InvalidConfigurationDocuments", design.findings)
-            )
+            return checked.refused(InvalidDesign(design.findings))
         if request.name not in self.available:
             return checked.refused(self._unavailable(request.name, parameters, heads))
         return checked
@@ -158,16 +156,18 @@ class CheckAction:
         """Return the request with its parsed parameters."""
         faults = self.schemas.check(f"actions/{request.name.value}", dict(request.parameters))
         if faults:
-            refusal = Invalid("Invalid parameters", "; ".join(fault.message for fault in faults), faults)
+            refusal = ParametersBreakSchema(faults)
             return CheckedRequest(request=request, parameter_findings=faults, refusal=refusal)
         try:
             parameters, warnings = parse_parameters(request.name, request.parameters)
-        except Invalid as invalid:
+        except InvalidParameters as invalid:
             return CheckedRequest(request=request, parameter_findings=invalid.findings, refusal=invalid)
+        except InvalidTargets as invalid:
+            return CheckedRequest(request=request, refusal=invalid)
         strict = None
         if warnings and request.strict:
             warnings = tuple(replace(warning, level=Level.ERROR) for warning in warnings)
-            strict = Invalid("Invalid parameters", " ".join(warning.message for warning in warnings), warnings)
+            strict = InvalidParameters(warnings)
         return CheckedRequest(
             request=request,
             parameters=parameters,
@@ -191,29 +191,19 @@ class CheckAction:
         target = parameters.target_revision if name is ActionName.REDEPLOY_SERVER else TargetRevision.COMMITTED
         revision = _revision_of(target, heads)
         if revision is None:
-            return Precondition(
-                "Target revision not found",
-                f"There is no {target.value} revision to deploy from. Choose another one with the parameter "
-                f"{TARGET_REVISION}.",
-            )
+            return NoTargetRevision(target.value)
         try:
             known = self.rendered.inventory(revision).nodes
         except RenderingFailed as failed:
-            return Invalid("Document validation failed", "InvalidConfigurationDocuments", failed.findings)
+            return InvalidDesign(failed.findings)
         unknown = [
             error("UnknownNode", f"Revision {revision} has no node {node}.")
             for node in parameters.targets
             if node not in known
         ]
         if unknown:
-            return Invalid("Unknown nodes", " ".join(finding.message for finding in unknown[:_NODES_NAMED]), unknown)
-        more = ", …" if len(parameters.targets) > _NODES_NAMED else ""
-        nodes = ", ".join(parameters.targets[:_NODES_NAMED]) + more
-        return Conflict(
-            "Action not available",
-            f"{name.value} of {nodes} was checked and is in order, but this release cannot take a server out of the "
-            "cluster before it is worked on, and does not touch one that may be in use. Nothing was changed.",
-        )
+            return UnknownNodes(unknown)
+        return ActionUnavailable(name, parameters.targets)
 
     def _nodes(self, inputs: SiteInputs) -> frozenset[NodeName]:
         """Return the nodes that an action on this design works on."""

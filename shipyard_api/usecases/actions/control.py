@@ -13,7 +13,7 @@ from shipyard_api.domain.actions import (
     Control,
     DocumentChecks,
 )
-from shipyard_api.domain.errors import Conflict, NotFound
+from shipyard_api.domain.errors import ActionNotFound, Conflict, WrongState
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import parse_parameters
@@ -56,7 +56,7 @@ class ControlAction:
         with self.store.begin() as tx:
             record = tx.actions.get(ActionId(action_id))
         if record is None:
-            raise NotFound("Action not found", f"Unknown action {action_id}")
+            raise ActionNotFound(action_id)
         return record.name
 
     def retry(self, action_id: str, caller: Caller, *, force: bool) -> ActionRecord:
@@ -70,7 +70,7 @@ class ControlAction:
             record = tx.actions.get(old)
             _check(action_id, Control.RETRY, ActionState(record.state) if record else None)
             if record is None:
-                raise NotFound("Action not found", f"Unknown action {action_id}")
+                raise ActionNotFound(action_id)
             return self._create_retry(tx, record, caller, force=force)
 
     def plan_retry(self, action_id: str, *, force: bool) -> RetryPlan:
@@ -78,7 +78,7 @@ class ControlAction:
         with self.store.begin() as tx:
             old = tx.actions.get(ActionId(action_id))
             if old is None:
-                raise NotFound("Action not found", f"Unknown action {action_id}")
+                raise ActionNotFound(action_id)
             inputs, kept = _retry_inputs(tx, old)
             refusal = None
             try:
@@ -127,6 +127,6 @@ def _refuse_stragglers(tx: Transaction, name: ActionName, kept: Sequence[NodeNam
 
 def _check(action_id: str, control: Control, state: ActionState | None) -> None:
     if state is None:
-        raise NotFound("Action not found", f"Unknown action {action_id}")
+        raise ActionNotFound(action_id)
     if refusal := state.refusal(control):
-        raise Conflict(f"Unable to {control.value} action", f"dag_run state {refusal}")
+        raise WrongState(control, *refusal)

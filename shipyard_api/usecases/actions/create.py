@@ -81,11 +81,7 @@ class CreateAction:
             return None
         action, digest = found
         if digest != key.digest:
-            raise KeyReused(
-                "Idempotency-Key used before",
-                f"This key was sent with another request, which created action {action.id}. Choose a new key for every "
-                "new request.",
-            )
+            raise KeyReused(action.id)
         return Created(action, parse_parameters(action.name, action.parameters)[1], replayed=True)
 
     def _new(self, checked: CheckedRequest, caller: Caller) -> NewAction:

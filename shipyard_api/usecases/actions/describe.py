@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from shipyard_api.domain.actions import BARE_GROUPS, ActionId, ActionName, StepId
-from shipyard_api.domain.errors import NotFound
+from shipyard_api.domain.errors import ActionNotFound, StepNotFound
 from shipyard_api.ports.state.actions import ActionRecord, CommandRecord, StepRecord
 from shipyard_api.ports.state.groups import GroupRecord
 from shipyard_api.ports.state.journal import JournalEntry, StepRun
@@ -54,14 +54,14 @@ class DescribeAction:
         """Return a text that changes with whatever is shown of the action."""
         found = self.store.read(lambda tx: tx.actions.version(ActionId(action)))
         if found is None:
-            raise NotFound("Action not found", f"Unknown Action: {action}")
+            raise ActionNotFound(action)
         return found
 
     def one(self, action: str) -> tuple[ActionWithSteps, Sequence[CommandRecord]]:
         """Return an action with its steps and its command audit."""
 
         def question(tx: Transaction) -> tuple[ActionWithSteps, Sequence[CommandRecord]]:
-            record = _action(tx, action, f"Unknown Action: {action}")
+            record = _action(tx, action)
             steps = tx.actions.steps([record.id])[record.id]
             return ActionWithSteps(record, steps), tx.actions.commands(record.id)
 
@@ -70,10 +70,10 @@ class DescribeAction:
     def step(self, action: str, step: str) -> tuple[ActionRun, StepRecord | None]:
         """Return a step with its action; no record for a bare group id such as ``drydock_build``."""
         with self.store.begin() as tx:
-            run = _run(tx, _action(tx, action, f"Unknown action {action}"))
+            run = _run(tx, _action(tx, action))
         found = [one for one in run.steps if one.id == step]
         if not found and not (step in BARE_GROUPS and any(one.id.startswith(f"{step}.") for one in run.steps)):
-            raise NotFound("Step not found", f"Unknown step {step}")
+            raise StepNotFound(step)
         return run, found[0] if found else None
 
     def created_at(self, name: ActionName, moment: datetime) -> ActionRun | None:
@@ -85,27 +85,27 @@ class DescribeAction:
     def groups(self, action: str, page: Page, after: int) -> Sequence[GroupRecord]:
         """Return deployment groups after a position."""
         with self.store.begin() as tx:
-            record = _action(tx, action, f"Unknown action {action}")
+            record = _action(tx, action)
             return tx.actions.groups(record.id, status=page.status, group=page.group, after=after, limit=page.limit)
 
     def nodes(self, action: str, page: Page, after: str) -> Sequence[NodeRecord]:
         """Return nodes after a name."""
         with self.store.begin() as tx:
-            record = _action(tx, action, f"Unknown action {action}")
+            record = _action(tx, action)
             return tx.actions.nodes(record.id, status=page.status, group=page.group, after=after, limit=page.limit)
 
     def journal(self, action: str) -> Sequence[JournalEntry]:
         """Return what happened to an action, in order."""
         with self.store.begin() as tx:
-            return tx.journal.entries(_action(tx, action, f"Unknown action {action}").id)
+            return tx.journal.entries(_action(tx, action).id)
 
 
 def _run(tx: Transaction, action: ActionRecord) -> ActionRun:
     return ActionRun(action, tx.actions.steps([action.id])[action.id], tx.journal.step_runs(action.id))
 
 
-def _action(tx: Transaction, action: str, unknown: str) -> ActionRecord:
+def _action(tx: Transaction, action: str) -> ActionRecord:
     record = tx.actions.get(ActionId(action))
     if record is None:
-        raise NotFound("Action not found", unknown)
+        raise ActionNotFound(action)
     return record

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from shipyard_api.domain.actions import CHECKS, EXCLUSIVE, ActionId, ActionName, DocumentChecks, StepId
 from shipyard_api.domain.documents import Revision, Version
-from shipyard_api.domain.errors import Conflict, NotFound, ShipyardError
+from shipyard_api.domain.errors import Conflict, NothingToPlan, ShipyardError
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.modes import Mode
 from shipyard_api.domain.nodes import NodeName
@@ -71,7 +71,7 @@ class PlanAction:
         heads = self.designs.heads()
         revision = read_versions(self.designs, heads).of(version)
         if revision is None and version is Version.BUFFER:
-            raise NotFound("This revision does not exist", f"{version.value} version does not exist")
+            raise NothingToPlan(version)
         checked = self._preview(request, heads, revision)
         design = checked.design or self._read(request.name, revision)
         strategy = _strategy(request.name, checked.parameters, design.inputs)

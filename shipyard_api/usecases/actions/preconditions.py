@@ -3,12 +3,10 @@
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
-from shipyard_api.domain.errors import Conflict
+from shipyard_api.domain.errors import SiteActionRunning, WorkUnderWay
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.state.errors import SiteBusy
 from shipyard_api.ports.state.stragglers import Straggler
-
-_SHOWN = 5
 
 
 def refuse_stragglers(
@@ -24,14 +22,8 @@ def refuse_stragglers(
         wanted = None if wanted is None else [one for one in wanted if one not in apart_from]
         if wanted == []:
             continue
-        what = "the site" if wanted is None else f"node {', '.join(wanted[:_SHOWN])}"
-        if wanted is not None and len(wanted) > _SHOWN:
-            what += f" and {len(wanted) - _SHOWN} more"
-        raise Conflict(
-            "Work of an earlier action goes on",
-            f"{straggler.work.operation.value} of {what} is still under way: job {straggler.job} of action "
-            f"{straggler.action} ({straggler.why}). Wait until it has ended, or use the parameter force=true.",
-        )
+        operation = straggler.work.operation.value
+        raise WorkUnderWay(operation, wanted, straggler.job, straggler.action, straggler.why)
 
 
 @contextmanager
@@ -40,8 +32,4 @@ def site_is_busy() -> Iterator[None]:
     try:
         yield
     except SiteBusy as busy:
-        raise Conflict(
-            "Another site action is running",
-            f"{busy.name.value} {busy.running} is running; only one site action can run at a time. Wait until it has "
-            "ended, then ask again.",
-        ) from busy
+        raise SiteActionRunning(busy.running, busy.name) from busy

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from shipyard_api.domain.actions import ENDED, ActionId
-from shipyard_api.domain.errors import NotFound
+from shipyard_api.domain.errors import ActionNotFound
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.ports.clock import Clock
@@ -72,7 +72,7 @@ class ReportAction:
         with self.store.begin() as tx:
             record = tx.actions.get(ActionId(action))
             if record is None:
-                raise NotFound("Action not found", f"Unknown action {action}")
+                raise ActionNotFound(action)
             groups = tx.actions.groups(record.id, status=(), group=(), after=-1, limit=_ALL)
             nodes = tx.actions.nodes(record.id, status=(), group=(), after="", limit=_ALL)
             journal = tx.journal.entries(record.id, ("finding", "group_changed"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from shipyard_api.domain.documents import Rendering, Revision, RevisionTag, scrubbed
-from shipyard_api.domain.errors import Blocked, Conflict
+from shipyard_api.domain.errors import Blocked, BufferChanged, BufferEmpty
 from shipyard_api.domain.findings import Finding, error, errors
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.ports.documents import DesignStore, LockHeld, RenderingFailed, WriterLock
@@ -15,8 +15,6 @@ from shipyard_api.ports.errors import PeerError
 from shipyard_api.request_context import propagated
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import read_versions
-
-_UNABLE = "Unable to commit configuration documents"
 
 
 class CommitMode(Enum):
@@ -69,12 +67,7 @@ class CommitConfigdocs:
         if committed:
             with self._alone():
                 if (now := self._buffer()) != buffer:
-                    raise Conflict(
-                        _UNABLE,
-                        f"The buffer was changed while it was checked: revision {buffer} was checked, {now} is in it. "
-                        "Nothing was committed. Commit again",
-                        again=True,
-                    )
+                    raise BufferChanged(buffer, now)
                 self.designs.tag(buffer, RevisionTag.COMMITTED.value, {})
         return Committed(buffer, findings, committed)
 
@@ -91,7 +84,7 @@ class CommitConfigdocs:
         """Return what there is to commit; raises Conflict if there is nothing."""
         buffer = read_versions(self.designs).buffer
         if buffer is None:
-            raise Conflict(_UNABLE, "There are no documents in the buffer to commit", again=True)
+            raise BufferEmpty
         return buffer
 
     def _findings(self, revision: Revision) -> tuple[Finding, ...]:

@@ -13,7 +13,18 @@ from shipyard_api.domain.documents import (
     Revision,
     parse_documents,
 )
-from shipyard_api.domain.errors import Blocked, Conflict, Invalid
+from shipyard_api.domain.errors import (
+    Blocked,
+    BufferOccupied,
+    DeploymentVersionMissing,
+    DocumentInOtherCollection,
+    DocumentsRefused,
+    InvalidCollectionName,
+    InvalidDocuments,
+    LayeringPolicyExists,
+    NoEncryptionKey,
+    NothingLoaded,
+)
 from shipyard_api.domain.findings import Finding, Level, error, errors
 from shipyard_api.domain.site_design import VersionRule
 from shipyard_api.ports.documents import (
@@ -27,23 +38,6 @@ from shipyard_api.ports.documents import (
 )
 from shipyard_api.ports.errors import Refused
 from shipyard_api.usecases.configdocs.versions import Versions, read_versions
-
-UNSUITABLE = "Document(s) invalid syntax or otherwise unsuitable"
-_ELSEWHERE = "Documents may not exist in more than one collection"
-
-
-class BufferOccupied(Conflict):
-    """The buffer holds something that this load may not touch."""
-
-    def __init__(self, mode: BufferMode) -> None:
-        super().__init__("Invalid collection specified for buffer", f"Buffermode : {mode.value}")
-        self.findings = (
-            error(
-                "BufferOccupied",
-                "Buffer is either not empty or the collection already exists in buffer. Setting a different buffermode "
-                "may provide the desired functionality",
-            ),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +66,7 @@ class LoadConfigdocs:
         name = _collection(collection)
         documents, findings = parse_documents(entries, self.compile_schema)
         if errors(findings):
-            raise Invalid(UNSUITABLE, "; ".join(finding.message for finding in errors(findings)[:5]), findings)
+            raise InvalidDocuments(findings)
         told = self._version(documents)
         try:
             with self.lock.held():
@@ -82,10 +76,7 @@ class LoadConfigdocs:
         except (LockHeld, Overtaken):
             raise Blocked from None
         if revision is None:
-            raise Invalid(
-                f"Collection {name} not added to Shipyard buffer",
-                "Collection created no new revision",
-            )
+            raise NothingLoaded(name)
         return Loaded(revision, (*self.designs.findings(revision), *told))
 
     def _version(self, documents: Sequence[Document]) -> tuple[Finding, ...]:
@@ -97,11 +88,7 @@ class LoadConfigdocs:
         told = f"Deployment version document missing from collection. Expected document to be present with {expected}"
         finding = Finding("DeploymentVersionMissing", missing[0].level, told)
         if finding.level is Level.ERROR:
-            raise Invalid(
-                "Deployment version document missing from collection",
-                "Collection rejected due to missing deployment data document",
-                (finding,),
-            )
+            raise DeploymentVersionMissing((finding,))
         return (finding,)
 
     def _base(self, versions: Versions, name: Collection, mode: BufferMode) -> Revision:
@@ -122,14 +109,14 @@ class LoadConfigdocs:
         try:
             return self.designs.put(name, documents, base=base, head=head)
         except DocumentElsewhere as elsewhere:
-            raise Conflict(_ELSEWHERE, str(elsewhere)) from elsewhere
+            raise DocumentInOtherCollection(str(elsewhere)) from elsewhere
         except SecondLayeringPolicy as second:
-            raise Conflict("There can be only one layering policy", str(second)) from second
+            raise LayeringPolicyExists(str(second)) from second
         except Refused as refused:
             if refused.code == 400:
-                raise Invalid(UNSUITABLE, refused.detail) from refused
+                raise DocumentsRefused(refused.detail) from refused
             if refused.code == 409:
-                raise Conflict(_ELSEWHERE, refused.detail) from refused
+                raise DocumentInOtherCollection(refused.detail) from refused
             raise
         except NoSecretKey as locked:
             findings = [
@@ -141,13 +128,10 @@ class LoadConfigdocs:
                 ).about(document.ref)
                 for document in locked.documents
             ]
-            raise Invalid(UNSUITABLE, findings[0].message, findings) from locked
+            raise NoEncryptionKey(findings) from locked
 
 
 def _collection(name: str) -> Collection:
     if not 0 < len(name) <= COLLECTION_LIMIT or not name.isprintable() or name in (".", ".."):
-        raise Invalid(
-            "Invalid collection name",
-            f"The name of a collection has 1 to {COLLECTION_LIMIT} printable characters, and is not . or ..",
-        )
+        raise InvalidCollectionName
     return Collection(name)

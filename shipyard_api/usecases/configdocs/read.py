@@ -18,19 +18,10 @@ from shipyard_api.domain.documents import (
     compare_documents,
     redacted,
 )
-from shipyard_api.domain.errors import Invalid, NotFound
-from shipyard_api.domain.findings import errors
+from shipyard_api.domain.errors import CollectionNotFound, NotInBuffer, NotRendered, RevisionNotFound, VersionNotFound
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import read_versions
-
-
-class NotRendered(Invalid):
-    """The documents that were asked for do not make a design."""
-
-    def __init__(self, failed: RenderingFailed) -> None:
-        told = "; ".join(finding.message for finding in errors(failed.findings)[:5])
-        super().__init__("Deckhand indicated an error while rendering", told, failed.findings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +72,9 @@ class ReadConfigdocs:
         if version is Version.BUFFER:
             changes = {} if revision is None else self.designs.differences(versions.committed or Revision(0), revision)
             if revision is None or changes.get(collection, Change.UNMODIFIED) is Change.UNMODIFIED:
-                raise NotFound(
-                    "No documents to retrieve",
-                    "The Shipyard buffer is empty or does not contain this collection",
-                )
+                raise NotInBuffer(name)
         if revision is None:
-            raise NotFound("No documents to retrieve", f"No collection {name} for revision {version.value}")
+            raise CollectionNotFound(name, version)
         held = self.designs.documents(revision, collection)
         return held if clear else tuple(replace(one, document=self._shown(one.document)) for one in held)
 
@@ -95,7 +83,7 @@ class ReadConfigdocs:
         versions = read_versions(self.designs)
         revision = versions.of(version)
         if revision is None:
-            raise NotFound("This revision does not exist", f"{version.value} version does not exist")
+            raise VersionNotFound(version)
         return revision
 
     def shown(self, design: Rendering, query: Query, *, clear: bool) -> tuple[RenderedDocument, ...]:
@@ -110,9 +98,9 @@ class ReadConfigdocs:
         try:
             return self.rendered.of(revision)
         except UnknownRevision:
-            raise NotFound("Revision not found", f"The requested revision={revision} was not found.") from None
+            raise RevisionNotFound(revision) from None
         except RenderingFailed as failed:
-            raise NotRendered(failed) from failed
+            raise NotRendered(failed.findings) from failed
 
     def _written_side(self, revision: Revision) -> list[tuple[Collection, Document]]:
         return [(one.collection, self._shown(one.document)) for one in self.designs.documents(revision)]

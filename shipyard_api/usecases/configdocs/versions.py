@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from shipyard_api.domain.documents import Change, Revision, RevisionTag, Version
-from shipyard_api.domain.errors import NotFound
+from shipyard_api.domain.errors import NothingToCompare
 from shipyard_api.ports.documents import DesignStore, Heads
 
 COMMITS = (RevisionTag.COMMITTED, RevisionTag.ROLLBACK_COMMIT)
@@ -42,7 +42,7 @@ class Versions:
             return revision
         if version in (Version.COMMITTED, Version.BUFFER):
             return self.committed or Revision(0)
-        raise NotFound("Version does not exist", f"{version.value} version does not exist")
+        raise NothingToCompare(version)
 
 
 def committed_revision(heads: Heads) -> Revision | None:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from shipyard_api.domain.errors import NotFound
+from shipyard_api.domain.errors import NodeNotFound
 from shipyard_api.ports.state.nodes import LastNodeRecord, NodePast
 from shipyard_api.ports.state.store import Store
 
@@ -25,5 +25,5 @@ class ListNodes:
             past = tx.nodes.past(node, before=before, limit=limit)
             latest = past if before is None else tx.nodes.past(node, before=None, limit=1)
         if not latest:
-            raise NotFound("Node not found", f"No action has had a node {node}")
+            raise NodeNotFound(node)
         return LastNodeRecord(latest[0].action, latest[0].node), past

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from shipyard_api.domain.errors import Invalid, NotFound, Unauthenticated
+from shipyard_api.domain.errors import Unauthenticated
 from shipyard_api.ports.identity import digest
 from shipyard_api.ports.state.store import Store
 from shipyard_api.ports.state.tokens import TokenRecord
@@ -23,6 +23,10 @@ _MINUTE = timedelta(minutes=1)
 _PREFIX = "shipyard_"
 
 
+class TokenFault(ValueError):
+    """A token cannot be created or revoked as asked; the text is for the operator."""
+
+
 @dataclass(frozen=True, slots=True)
 class ApiTokens:
     """The use case."""
@@ -36,11 +40,11 @@ class ApiTokens:
         """
         for role in roles:
             if not _ROLE.fullmatch(role):
-                raise Invalid("Invalid role", f"A role has 1 to 64 letters, digits and . _ @ -, unlike {role!r}")
+                raise TokenFault(f"Invalid role: A role has 1 to 64 letters, digits and . _ @ -, unlike {role!r}")
         if not 0 < len(roles) <= _MOST_ROLES:
-            raise Invalid("Invalid role", f"A token has 1 to {_MOST_ROLES} roles")
+            raise TokenFault(f"Invalid role: A token has 1 to {_MOST_ROLES} roles")
         if not 0 < len(name) <= 128 or not name.isprintable():
-            raise Invalid("Invalid name", "The name of a token has 1 to 128 printable characters")
+            raise TokenFault("Invalid name: The name of a token has 1 to 128 printable characters")
         # Short enough to be the password in a design address of at most 128 characters.
         secret = _PREFIX + secrets.token_urlsafe(24)
         expires_at = datetime.now(UTC) + lifetime if lifetime else None
@@ -69,7 +73,7 @@ class ApiTokens:
         """Make a token worthless at once."""
         with self.store.begin() as tx:
             if not tx.tokens.revoke(token):
-                raise NotFound("Token not found", f"No valid token has the id {token}")
+                raise TokenFault(f"Token not found: No valid token has the id {token}")
 
     def _note_use(self, token: TokenRecord) -> None:
         """Write down the use, to the minute. It is not worth a request: what goes wrong is logged and forgotten."""

@@ -1,31 +1,14 @@
-"""What a caller can be told about."""
+"""Errors carry data: for the log all of it, for callers what a dialect makes of it."""
 
 import pytest
 
 from shipyard_api.domain import errors
-from shipyard_api.domain.findings import error
 
 
-@pytest.mark.parametrize(
-    "family", [errors.Invalid, errors.TooLarge, errors.NotFound, errors.Conflict, errors.Precondition]
-)
-def test_an_error_carries_both_texts_of_the_status_object(family: type[errors.ShipyardError]) -> None:
-    fault = family("Unable to commit", "the buffer is empty")
-
-    assert (fault.title, fault.reason) == ("Unable to commit", "the buffer is empty")
-    assert str(fault) == "Unable to commit: the buffer is empty"
+def test_an_error_shows_its_data_in_the_log() -> None:
+    assert str(errors.KeyReused("01A")) == "KeyReused(action='01A')"
 
 
-def test_invalid_input_keeps_every_finding_in_order() -> None:
-    findings = [error("A", "first"), error("B", "second")]
-
-    assert errors.Invalid("t", "r", findings).findings == tuple(findings)
-
-
-def test_missing_credentials_and_missing_permission_are_different_errors() -> None:
-    assert errors.Unauthenticated().title != errors.Forbidden().title
-
-
-@pytest.mark.parametrize("again", [True, False])
-def test_a_conflict_says_whether_trying_again_can_help(again: bool) -> None:
-    assert errors.Conflict("t", "r", again=again).again is again
+@pytest.mark.parametrize(("pause", "seconds"), [(0.0, 1), (0.2, 1), (1.0, 1), (1.2, 2), (60.0, 60)])
+def test_a_pause_is_a_whole_number_above_zero(pause: float, seconds: int) -> None:
+    assert errors.TooManyRequests(pause).seconds == seconds

@@ -124,9 +124,8 @@ def test_whoever_is_not_here_is_told_why_they_are_refused(changes: dict[str, Any
     with pytest.raises(Forbidden) as caught:
         LoopbackIdentities().of(request(**changes))
 
-    assert caught.value.title == "Forbidden"
-    assert caught.value.reason.startswith("Without identities ([identity] kind = none)")
-    assert told in caught.value.reason
+    assert caught.value.detail.startswith("Without identities ([identity] kind = none)")
+    assert told in caught.value.detail
 
 
 def test_that_everybody_is_an_administrator_is_said_at_start(caplog: pytest.LogCaptureFixture) -> None:

@@ -11,10 +11,10 @@ import pytest
 from shipyard_api.adapters.ironic.client import IronicClient
 from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
 from shipyard_api.adapters.ironic.translate import claim
-from shipyard_api.domain.errors import NotFound
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.nodes import Node as Machine
 from shipyard_api.domain.selectors import Selector
+from shipyard_api.ports.documents import UnreadableDesign
 from shipyard_api.ports.errors import Busy, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Wipe, Work
 from tests.peer import Answer, Peer
@@ -96,7 +96,7 @@ def test_what_is_no_revision_is_refused(port: IronicProvisioner, design: str) ->
         port.select_nodes(design, [])
 
 
-@pytest.mark.parametrize("error", [NotFound("no", "such revision"), KeyError(3)])
+@pytest.mark.parametrize("error", [UnreadableDesign("no such revision"), KeyError(3)])
 def test_a_revision_that_cannot_be_read_is_refused(error: Exception) -> None:
     def inventory(_: int) -> Inventory:
         raise error

@@ -12,8 +12,8 @@ from shipyard_api.adapters.maas.client import MaasClient
 from shipyard_api.adapters.maas.decisions import Rules, Status
 from shipyard_api.adapters.maas.provisioner import MOST_EVENTS, MaasProvisioner
 from shipyard_api.adapters.maas.translate import MachineOptions
-from shipyard_api.domain.errors import NotFound
 from shipyard_api.domain.nodes import Inventory, NodeName
+from shipyard_api.ports.documents import UnreadableDesign
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Wipe, Work
 from tests.peer import Answer, Peer
@@ -468,7 +468,7 @@ def test_a_design_without_nodes_selects_nothing_and_says_so(maas: Maas) -> None:
 
 def test_a_revision_that_does_not_exist_is_refused(maas: Maas) -> None:
     def missing(revision: int) -> Inventory:
-        raise NotFound("No such revision", f"revision {revision}")
+        raise UnreadableDesign(f"No such revision: revision {revision}")
 
     with pytest.raises(Refused, match="No such revision"):
         provisioner(maas, inventory=missing).validate_design("revision:9")

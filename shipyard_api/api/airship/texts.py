@@ -1,0 +1,397 @@
+"""The table of errors of Shipyard v1.0: for each class its status code and its sentences, which clients compare.
+
+Every class of error has a row of its own; a test walks them all.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import falcon
+
+from shipyard_api.api.airship import errors as ours
+from shipyard_api.api.http import errors as http
+from shipyard_api.domain import errors as domain
+from shipyard_api.domain.documents import COLLECTION_LIMIT, BufferMode
+from shipyard_api.domain.findings import Finding, error, errors
+
+# As many nodes or findings are named in a sentence.
+_NAMED = 5
+_UNSUITABLE = "Document(s) invalid syntax or otherwise unsuitable"
+_UNABLE_TO_COMMIT = "Unable to commit configuration documents"
+_ELSEWHERE = "Documents may not exist in more than one collection"
+_INVALID_ADDRESS = "Invalid address"
+_VERSION_COUNT = "Incorrect number of versions for comparison"
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The ``message`` and the ``reason`` of a Status object, and its list of findings."""
+
+    title: str
+    reason: str
+    findings: Sequence[Finding] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """``code``: the status line. ``text``: a function of the error. ``retry``: the same request may succeed later."""
+
+    code: str
+    text: Callable[[Any], Text]
+    error_type: str = "ApiError"
+    retry: bool = False
+
+
+def text_of(failed: domain.ShipyardError) -> tuple[Row, Text]:
+    """Return how an error is answered; raises KeyError for a class without a row."""
+    row = ROWS[type(failed)]
+    return row, row.text(failed)
+
+
+def _said(title: str, reason: str) -> Callable[[Any], Text]:
+    return lambda _: Text(title, reason)
+
+
+def _joined(title: str, separator: str, most: int | None = None) -> Callable[[Any], Text]:
+    """Give the messages of the errors among the findings as the reason."""
+    return lambda failed: Text(
+        title, separator.join(one.message for one in errors(failed.findings)[:most]), failed.findings
+    )
+
+
+def _first(title: str) -> Callable[[Any], Text]:
+    return _joined(title, "", 1)
+
+
+def _under_way(failed: domain.WorkUnderWay) -> Text:
+    what = "the site" if failed.nodes is None else f"node {', '.join(failed.nodes[:_NAMED])}"
+    if failed.nodes is not None and len(failed.nodes) > _NAMED:
+        what += f" and {len(failed.nodes) - _NAMED} more"
+    return Text(
+        "Work of an earlier action goes on",
+        f"{failed.operation} of {what} is still under way: job {failed.job} of action {failed.action} ({failed.why}). "
+        "Wait until it has ended, or use the parameter force=true.",
+    )
+
+
+def _unavailable(failed: domain.ActionUnavailable) -> Text:
+    nodes = ", ".join(failed.nodes[:_NAMED]) + (", …" if len(failed.nodes) > _NAMED else "")
+    return Text(
+        "Action not available",
+        f"{failed.name.value} of {nodes} was checked and is in order, but this release cannot take a server out of the "
+        "cluster before it is worked on, and does not touch one that may be in use. Nothing was changed.",
+    )
+
+
+def _occupied(failed: domain.BufferOccupied) -> Text:
+    message = (
+        "Buffer is either not empty or the collection already exists in buffer. Setting a different buffermode may "
+        "provide the desired functionality"
+    )
+    reason = f"Buffermode : {failed.mode.value}"
+    return Text("Invalid collection specified for buffer", reason, (error("BufferOccupied", message),))
+
+
+def _incomplete(failed: http.BodyIncomplete) -> Text:
+    arrived = "the connection broke before they arrived" if failed.arrived is None else f"{failed.arrived} arrived"
+    return Text("Body incomplete", f"Content-Length says {failed.length} bytes, and {arrived}")
+
+
+def _address(failed: http.InvalidAddress) -> Text:
+    if failed.byte is None:
+        return Text(_INVALID_ADDRESS, "An address cannot hold the character NUL (%00)")
+    where = f"The {failed.part} is not UTF-8 at the byte %{failed.byte:02X}"
+    return Text(_INVALID_ADDRESS, f"{where}; escape its characters as UTF-8")
+
+
+def _schema(failed: http.SchemaViolated) -> Text:
+    first = failed.findings[0]
+    return Text(f"JSON validation failed: {first.message}", f"Failed validator: {first.diagnostic}", failed.findings)
+
+
+def _unknown_version(failed: ours.UnknownVersion) -> Text:
+    names = ", ".join(failed.allowed)
+    return Text("Invalid version detected", f"{failed.written} is not a valid version, which include: {names}")
+
+
+def _buffermode(failed: ours.InvalidBuffermode) -> Text:
+    modes = ", ".join(mode.value for mode in BufferMode)
+    return Text("Invalid buffermode", f"'{failed.written}' is none of: {modes}")
+
+
+def _too_large(failed: http.BodyTooLarge) -> Text:
+    return Text("Body too large", f"The body has {failed.length} bytes; at most {failed.limit} are accepted")
+
+
+def _invalid(text: Callable[[Any], Text], error_type: str = "ApiError") -> Row:
+    return Row(falcon.HTTP_400, text, error_type)
+
+
+def _not_found(title: str, reason: Callable[[Any], str], error_type: str = "ApiError") -> Row:
+    return Row(falcon.HTTP_404, lambda failed: Text(title, reason(failed)), error_type)
+
+
+def _conflict(text: Callable[[Any], Text], error_type: str = "ApiError", *, retry: bool = False) -> Row:
+    return Row(falcon.HTTP_409, text, error_type, retry)
+
+
+_APP, _FORMAT = "AppError", "InvalidFormatError"
+
+_CALLERS: dict[type[domain.ShipyardError], Row] = {
+    domain.Unauthenticated: Row(falcon.HTTP_401, _said("Unauthenticated", "Credentials are not established")),
+    domain.Forbidden: Row(
+        falcon.HTTP_403, lambda failed: Text("Forbidden", failed.detail or "Credentials do not permit access")
+    ),
+    domain.TooManyRequests: Row(
+        falcon.HTTP_429,
+        lambda failed: Text(
+            "Too many requests",
+            f"This caller has written as often as is allowed; ask again in {failed.seconds} s",
+        ),
+        retry=True,
+    ),
+}
+
+_REQUESTS: dict[type[domain.ShipyardError], Row] = {
+    http.BodyTooLarge: Row(falcon.HTTP_413, _too_large),
+    http.BodyIncomplete: _invalid(_incomplete),
+    http.InvalidAddress: _invalid(_address),
+    http.JsonRequired: _invalid(
+        lambda failed: Text("Json body is required", f"{failed.path}: Bad input, no body provided"), _FORMAT
+    ),
+    http.NotJson: _invalid(
+        lambda failed: Text("JSON could not be decoded", f"{failed.path}: Invalid JSON in body: {failed.detail}"),
+        _FORMAT,
+    ),
+    http.NotAnObject: _invalid(
+        _said("JSON validation failed: the body is not an object", "Failed validator: type : object"), _FORMAT
+    ),
+    http.SchemaViolated: _invalid(_schema, _FORMAT),
+    ours.InvalidVerbosity: _invalid(
+        _said("Invalid verbosity parameter", "If specified, verbosity parameter should be a value from 0 to 5")
+    ),
+}
+
+_ACTIONS: dict[type[domain.ShipyardError], Row] = {
+    domain.InvalidParameters: _invalid(_joined("Invalid parameters", " ")),
+    domain.ParametersBreakSchema: _invalid(_joined("Invalid parameters", "; ")),
+    domain.InvalidTargets: _invalid(
+        _said(
+            "Invalid target_nodes parameter",
+            "The target_nodes parameter for this action should be a list with one or more string values representing "
+            "node names",
+        )
+    ),
+    domain.InvalidDesign: _invalid(
+        lambda failed: Text("Document validation failed", "InvalidConfigurationDocuments", failed.findings)
+    ),
+    domain.UnknownNodes: _invalid(_joined("Unknown nodes", " ", _NAMED)),
+    domain.NothingCommitted: _invalid(
+        _said("No committed configdocs", "Unable to locate a committed revision in Deckhand")
+    ),
+    domain.NoTargetRevision: _invalid(
+        lambda failed: Text(
+            "Target revision not found",
+            f"There is no {failed.target} revision to deploy from. Choose another one with the parameter "
+            "target-revision.",
+        )
+    ),
+    domain.IntermediateCommits: _conflict(
+        _said(
+            "Intermediate commit detected",
+            "The current committed revision of documents has other prior commits that have not been used as part of a "
+            "site action, e.g. update_site. If you are aware and these other commits are intended, please rerun this "
+            "action with the option `allow-intermediate-commits=True`",
+        )
+    ),
+    domain.ActionUnavailable: _conflict(_unavailable),
+    domain.SiteActionRunning: _conflict(
+        lambda failed: Text(
+            "Another site action is running",
+            f"{failed.name.value} {failed.action} is running; only one site action can run at a time. Wait until it "
+            "has ended, then ask again.",
+        )
+    ),
+    domain.WorkUnderWay: _conflict(_under_way),
+    domain.KeyReused: Row(
+        falcon.HTTP_422,
+        lambda failed: Text(
+            "Idempotency-Key used before",
+            f"This key was sent with another request, which created action {failed.action}. Choose a new key for every "
+            "new request.",
+        ),
+    ),
+    domain.WrongState: _conflict(
+        lambda failed: Text(
+            f"Unable to {failed.control.value} action",
+            f"dag_run state must be {failed.needed}, but is {failed.found}",
+        )
+    ),
+    domain.ActionNotFound: _not_found("Action not found", lambda failed: f"Unknown action {failed.action}"),
+    domain.StepNotFound: _not_found("Step not found", lambda failed: f"Unknown step {failed.step}"),
+    domain.StepsNotFound: _not_found("Steps Not Found!", lambda _: "Unable to retrieve Information on Steps"),
+    domain.AttemptNotFound: _not_found("Step Not Found!", lambda _: "Unable to retrieve Step"),
+    domain.NodeNotFound: _not_found("Node not found", lambda failed: f"No action has had a node {failed.node}"),
+    domain.NoteNotFound: _not_found("No note found", lambda failed: f"Note {failed.note} is not found"),
+    domain.NoteWithoutDetails: _not_found(
+        "No further note details are available",
+        lambda failed: f"Note {failed.note} has no additional information to return",
+    ),
+    domain.ValidationNotFound: _not_found(
+        "Validation not found", lambda failed: f"Unknown validation {failed.validation}"
+    ),
+    ours.UnsupportedAction: _invalid(
+        lambda failed: Text("Unable to start action", f"Unsupported Action: {failed.name}")
+    ),
+    ours.InvalidKey: _invalid(
+        lambda failed: Text(
+            "Invalid Idempotency-Key", f"The key has 1 to {failed.longest} printable characters of ASCII"
+        )
+    ),
+    ours.InvalidPlan: _invalid(
+        _said(
+            "JSON validation failed: either the name of an action or a retry",
+            'A plan is asked for with {"name": ACTION}, perhaps with "parameters" and "version", or with '
+            '{"retry": ACTION_ID} and nothing else',
+        ),
+        _FORMAT,
+    ),
+    ours.ControlNotFound: _not_found("Control not supported", lambda failed: f"Unknown control {failed.control}"),
+    ours.UnknownAction: _not_found("Action not found", lambda failed: f"Unknown Action: {failed.action}"),
+    ours.NoLogOfAction: _not_found("Action Not Found!", lambda failed: f"Unknown Action {failed.action}"),
+    ours.InvalidActionId: _invalid(_said("Invalid Action ID!", "An invalid action ID was specified")),
+    ours.InvalidNoteId: _invalid(
+        lambda failed: Text("Notes ID values are 26 character ULID values", f"Invalid note_id: {failed.note} in URL"),
+        _FORMAT,
+    ),
+    ours.InvalidWorkflowId: _invalid(
+        _said("Invalid Workflow ID specified", "Workflow id must use {dag id}__{execution date} format")
+    ),
+    ours.WorkflowNotFound: _not_found(
+        "Workflow not found", lambda failed: f"A Workflow with id {failed.workflow} was not found"
+    ),
+    ours.InvalidStatusFilter: _invalid(
+        lambda failed: Text("Not a valid status filter", f"filter {failed.word} is not supported")
+    ),
+}
+
+_DOCUMENTS: dict[type[domain.ShipyardError], Row] = {
+    domain.InvalidCollectionName: _invalid(
+        _said(
+            "Invalid collection name",
+            f"The name of a collection has 1 to {COLLECTION_LIMIT} printable characters, and is not . or ..",
+        ),
+        _APP,
+    ),
+    domain.InvalidDocuments: _invalid(_joined(_UNSUITABLE, "; ", _NAMED), _APP),
+    domain.NoEncryptionKey: _invalid(_first(_UNSUITABLE), _APP),
+    domain.DocumentsRefused: _invalid(lambda failed: Text(_UNSUITABLE, failed.detail), _APP),
+    domain.DeploymentVersionMissing: _invalid(
+        lambda failed: Text(
+            "Deployment version document missing from collection",
+            "Collection rejected due to missing deployment data document",
+            failed.findings,
+        ),
+        _APP,
+    ),
+    domain.NothingLoaded: _invalid(
+        lambda failed: Text(
+            f"Collection {failed.collection} not added to Shipyard buffer", "Collection created no new revision"
+        ),
+        _APP,
+    ),
+    domain.NotRendered: _invalid(_joined("Deckhand indicated an error while rendering", "; ", _NAMED), _APP),
+    domain.BufferOccupied: _conflict(_occupied, _APP),
+    domain.BufferEmpty: _conflict(
+        _said(_UNABLE_TO_COMMIT, "There are no documents in the buffer to commit"), retry=True
+    ),
+    domain.BufferChanged: _conflict(
+        lambda failed: Text(
+            _UNABLE_TO_COMMIT,
+            f"The buffer was changed while it was checked: revision {failed.checked} was checked, {failed.found} is in "
+            "it. Nothing was committed. Commit again",
+        ),
+        retry=True,
+    ),
+    domain.Blocked: _conflict(
+        _said(
+            "Blocked by another process",
+            "Another process is currently blocking this request with a lock for configdocs_update. Lock expires in "
+            "not more than 60 seconds",
+        ),
+        retry=True,
+    ),
+    domain.DocumentInOtherCollection: _conflict(lambda failed: Text(_ELSEWHERE, failed.detail), _APP),
+    domain.LayeringPolicyExists: _conflict(
+        lambda failed: Text("There can be only one layering policy", failed.detail), _APP
+    ),
+    domain.RevisionNotFound: _not_found(
+        "Revision not found", lambda failed: f"The requested revision={failed.revision} was not found."
+    ),
+    domain.VersionNotFound: _not_found(
+        "This revision does not exist", lambda failed: f"{failed.version.value} version does not exist", _APP
+    ),
+    domain.NothingToCompare: _not_found(
+        "Version does not exist", lambda failed: f"{failed.version.value} version does not exist", _APP
+    ),
+    domain.NothingToPlan: _not_found(
+        "This revision does not exist", lambda failed: f"{failed.version.value} version does not exist"
+    ),
+    domain.NotInBuffer: _not_found(
+        "No documents to retrieve",
+        lambda _: "The Shipyard buffer is empty or does not contain this collection",
+        _APP,
+    ),
+    domain.CollectionNotFound: _not_found(
+        "No documents to retrieve",
+        lambda failed: f"No collection {failed.collection} for revision {failed.version.value}",
+        _APP,
+    ),
+    ours.LengthRequired: _invalid(
+        _said("Content-Length is a required header", "Content Length is 0 or not specified"), _APP
+    ),
+    ours.NoDocuments: _invalid(
+        _said(_UNSUITABLE, "The body holds no document; use empty-collection=true to empty the collection"), _APP
+    ),
+    ours.UnreadableYaml: _invalid(_first(_UNSUITABLE), _APP),
+    ours.InvalidBuffermode: _invalid(_buffermode, _APP),
+    ours.InvalidVersion: _invalid(
+        _said(
+            "Invalid version query parameter specified",
+            "version must be buffer, committed, last_site_action, successful_site_action",
+        ),
+        _APP,
+    ),
+    ours.InvalidDiffFormat: _invalid(
+        lambda failed: Text("Invalid format", f"'{failed.written}' is none of: json, unified"), _APP
+    ),
+    ours.WrongNumberOfVersions: _invalid(
+        _said(_VERSION_COUNT, "User must pass in 2 valid versions for comparison"), _APP
+    ),
+    ours.VersionsGivenTwice: _invalid(
+        _said(_VERSION_COUNT, "Give either 'versions' or 'base-version' and 'diff-version', not both"), _APP
+    ),
+    ours.UnknownVersion: _invalid(_unknown_version, _APP),
+    ours.SameVersion: _invalid(
+        _said("Versions must be different for comparison", "Versions must be unique in order to perform comparison"),
+        _APP,
+    ),
+    ours.RevisionNotNumeric: _not_found("Revision not found", lambda _: "A revision is a whole number"),
+    ours.LoadTooLarge: Row(falcon.HTTP_413, lambda failed: _too_large(failed.body), _APP),
+    ours.LoadIncomplete: _invalid(lambda failed: _incomplete(failed.body), _APP),
+    # The contract's code, although the design is at fault and not the server.
+    ours.BrokenDesign: Row(falcon.HTTP_500, _joined("Deckhand indicated an error while rendering", "; ", _NAMED), _APP),
+}
+
+_PEERS: dict[type[domain.ShipyardError], Row] = {
+    ours.DetailsUnavailable: Row(
+        falcon.HTTP_500,
+        lambda failed: Text(
+            "Unable to retrieve URL information for note",
+            f"Note {failed.note} has additional information, but it cannot be accessed by Shipyard at this time",
+        ),
+    ),
+}
+
+ROWS: Mapping[type[domain.ShipyardError], Row] = {**_CALLERS, **_REQUESTS, **_ACTIONS, **_DOCUMENTS, **_PEERS}

@@ -1,0 +1,92 @@
+"""The sentences of Shipyard v1.0, which scripts compare: a row is an error, its code and its texts."""
+
+import pytest
+
+from shipyard_api.api.airship import errors as ours
+from shipyard_api.api.airship.texts import text_of
+from shipyard_api.api.http.errors import BodyIncomplete
+from shipyard_api.domain import errors
+from shipyard_api.domain.actions import ActionName, Control
+from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.findings import error, warning
+
+SIX = [f"n{number}" for number in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("failed", "code", "title", "reason"),
+    [
+        (
+            errors.InvalidTargets(),
+            400,
+            "Invalid target_nodes parameter",
+            "The target_nodes parameter for this action should be a list with one or more string values representing "
+            "node names",
+        ),
+        (
+            errors.InvalidParameters([error("A", "First."), error("B", "Second.")]),
+            400,
+            "Invalid parameters",
+            "First. Second.",
+        ),
+        (
+            errors.InvalidDocuments([warning("W", "odd"), *(error("E", f"e{number}") for number in range(6))]),
+            400,
+            "Document(s) invalid syntax or otherwise unsuitable",
+            "e0; e1; e2; e3; e4",
+        ),
+        (
+            errors.WrongState(Control.STOP, "running", "being stopped"),
+            409,
+            "Unable to stop action",
+            "dag_run state must be running, but is being stopped",
+        ),
+        (
+            errors.WorkUnderWay("deploy_nodes", SIX, "j1", "A1", "stopped"),
+            409,
+            "Work of an earlier action goes on",
+            "deploy_nodes of node n0, n1, n2, n3, n4 and 1 more is still under way: job j1 of action A1 (stopped). "
+            "Wait until it has ended, or use the parameter force=true.",
+        ),
+        (
+            errors.WorkUnderWay("prepare_site", None, "j1", "A1", "stopped"),
+            409,
+            "Work of an earlier action goes on",
+            "prepare_site of the site is still under way: job j1 of action A1 (stopped). Wait until it has ended, or "
+            "use the parameter force=true.",
+        ),
+        (
+            errors.ActionUnavailable(ActionName.REDEPLOY_SERVER, SIX),
+            409,
+            "Action not available",
+            "redeploy_server of n0, n1, n2, n3, n4, … was checked and is in order, but this release cannot take a "
+            "server out of the cluster before it is worked on, and does not touch one that may be in use. Nothing was "
+            "changed.",
+        ),
+        (
+            errors.BufferChanged(Revision(3), Revision(4)),
+            409,
+            "Unable to commit configuration documents",
+            "The buffer was changed while it was checked: revision 3 was checked, 4 is in it. Nothing was committed. "
+            "Commit again",
+        ),
+        (
+            errors.TooManyRequests(9.2),
+            429,
+            "Too many requests",
+            "This caller has written as often as is allowed; ask again in 10 s",
+        ),
+        (errors.Forbidden("Only today."), 403, "Forbidden", "Only today."),
+        (
+            ours.LoadIncomplete(BodyIncomplete(10, 3)),
+            400,
+            "Body incomplete",
+            "Content-Length says 10 bytes, and 3 arrived",
+        ),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_an_error_has_its_sentence(failed: errors.ShipyardError, code: int, title: str, reason: str) -> None:
+    row, text = text_of(failed)
+
+    assert (row.code[:3], text.title, text.reason) == (str(code), title, reason)
