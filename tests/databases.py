@@ -8,6 +8,7 @@ also after a run that was killed.
 from __future__ import annotations
 
 import fcntl
+import io
 import itertools
 import os
 import shutil
@@ -40,15 +41,16 @@ SELECT md5(string_agg(line, ' ' ORDER BY line)), (SELECT string_agg(version_num,
     WHERE setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database())
 ) AS schema
 """
+_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
 # Most tables have few rows or none, which DELETE takes out without making new files.
-_EMPTY = """
+_EMPTY = f"""
 DO $$
 DECLARE name text;
 BEGIN
     PERFORM pg_terminate_backend(pid, 5000) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid();
     SET LOCAL session_replication_role = replica;
-    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version' LOOP
+    FOR name IN {_TABLES} LOOP
         EXECUTE format('DELETE FROM %I', name);
     END LOOP;
     FOR name IN SELECT sequencename FROM pg_sequences WHERE schemaname = 'public' AND last_value IS NOT NULL LOOP
@@ -166,6 +168,29 @@ def empty(url: str) -> None:
 
 def _has_room(directory: Path) -> bool:
     return directory.is_dir() and os.access(directory, os.W_OK) and shutil.disk_usage(directory).free > 2**30
+
+
+Rows = dict[str, bytes]
+
+
+def saved(cursor: psycopg2.extensions.cursor) -> Rows:
+    """Return all committed rows, by name of the table."""
+    cursor.execute(_TABLES)
+    rows = {}
+    for (table,) in cursor.fetchall():
+        copy = io.BytesIO()
+        cursor.copy_expert(f"COPY {table} TO STDOUT (FORMAT binary)", copy)
+        rows[table] = copy.getvalue()
+    return rows
+
+
+def restore(cursor: psycopg2.extensions.cursor, rows: Rows) -> None:
+    """Put back the rows that were saved in this database; its sequences go on from where they are."""
+    cursor.execute("SET LOCAL session_replication_role = replica")
+    cursor.execute("SET LOCAL lock_timeout = '20s'")
+    for table, copy in rows.items():
+        cursor.execute(f"DELETE FROM {table}")
+        cursor.copy_expert(f"COPY {table} FROM STDIN (FORMAT binary)", io.BytesIO(copy))
 
 
 @contextmanager

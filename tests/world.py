@@ -6,6 +6,7 @@ can let something happen at any of them.
 
 from __future__ import annotations
 
+import copy
 import itertools
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -40,6 +41,7 @@ from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.workflow.turn import Engine
 from tests.conftest import ROOT
+from tests.databases import Rows, restore, saved
 from tests.factories import document, group_entry, layering_policy, node
 from tests.fakes.clock import FakeClock
 from tests.fakes.cluster import FakeCluster
@@ -106,6 +108,14 @@ class Watched:
         return watched
 
 
+@dataclass(frozen=True)
+class Moment:
+    """All that a worker leaves that is killed: what was committed, and what its peers are at."""
+
+    rows: Rows
+    peers: tuple[FakeClock, FakeProvisioner, FakeCluster | None]
+
+
 @dataclass
 class World:
     """Everything that outlives a worker: database, provisioner, clock.
@@ -170,7 +180,7 @@ class World:
 
     def engine(self) -> sa.Engine:
         if not self.engines:
-            self.engines.append(connect(self.url, pool_size=2))
+            self.engines.append(connect(self.url, pool_size=3))
         return self.engines[0]
 
     def designs(self) -> SqlDesigns:
@@ -205,6 +215,23 @@ class World:
             worker=f"worker-{next(_numbers)}",
         )
 
+    def rows(self) -> Rows:
+        """Return all rows as anybody else sees them: without those of a transaction that has not ended."""
+        with self.engine().connect() as connection, connection.connection.cursor() as cursor:
+            return saved(cursor)  # type: ignore[arg-type]  # the driver's own
+
+    def moment(self, rows: Rows | None = None) -> Moment:
+        """Return how things are, with rows that are known to be those of now."""
+        return Moment(rows or self.rows(), copy.deepcopy((self.clock, self.provisioner, self.cluster)))
+
+    def at(self, moment: Moment) -> World:
+        """Return this world, in the same database, as it was then."""
+        with self.engine().begin() as connection, connection.connection.cursor() as cursor:
+            restore(cursor, moment.rows)  # type: ignore[arg-type]  # the driver's own
+        world = copy.copy(self)
+        world.clock, world.provisioner, world.cluster = copy.deepcopy(moment.peers)
+        return world
+
     def stands(self) -> tuple[bool, float]:
         """Whether the action has ended, and in how many seconds it wants to be looked at."""
         with self.store().begin() as tx:
@@ -216,9 +243,10 @@ class World:
         wait = (row.wake_at - self.clock.now()).total_seconds() if row.wake_at else 0.0
         return record.state in ENDED, max(wait, 0.0)
 
-    def run(self, worker: Engine) -> None:
+    def run(self, worker: Engine, each_time: Callable[[], None] = lambda: None) -> None:
         """Deliver turns, each when it is due, until the action has ended."""
         for _ in range(400):
+            each_time()
             worker.run(self.action)
             ended, wait = self.stands()
             if ended:

@@ -6,7 +6,7 @@ of its own, which has to end as the calm one did, with no node prepared or deplo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -24,20 +24,19 @@ SLICES = 4
 PATIENCE = 20.0
 PATIENCE_WITH_WHAT_IS_LOST = 0.4
 
-# Two looks of the worker see the end of a phase, so that a run has few calls, and of each kind a first and a last one.
+# Two polls of the worker see the end of a phase, so that a run has few calls, and of each kind a first and a last one.
 SITE = Site(
     nodes={f"n{number}": {"rack": "r1" if number < 4 else "r2"} for number in range(6)},
     scenario=scenario(
         {"n1": {"prepare": "fail", "reason": "no PXE boot"}, "n4": {"deploy": "never"}},
         {"verify_nodes": 5, "prepare_nodes": 20, "test_machines": 5, "deploy_nodes": 20},
     ),
-    provisioner={"deploy_timeout": 40},
+    provisioner={"deploy_timeout": 80},
 )
 
 N5 = {"drydock": ("failure", "timeout")}  # it tells of no node before the task ends, and this one never does
 
 
-each_peer = pytest.mark.parametrize("peer", PEERS)
 each_breakage = pytest.mark.parametrize("breakage", list(Breakage), ids=lambda one: one.value.replace(" ", "-"))
 
 
@@ -45,6 +44,7 @@ each_breakage = pytest.mark.parametrize("breakage", list(Breakage), ids=lambda o
 class Run:
     """How a run ended, by our database and by the peer's log, and which calls were made in it."""
 
+    peer: str
     ending: Any
     begun: list[Begun]
     calls: list[Call]
@@ -69,16 +69,14 @@ def run(
         with proxy(world.peer.url, breaks) as between:
             world.front = between.url
             world.run(world.worker())
-            return Run(world.ending(), world.peer.begun(), between.calls, between.broken, world.told())
+            return Run(peer, world.ending(), world.peer.begun(), between.calls, between.broken, world.told())
     finally:
         world.close()
 
 
-@each_peer
-def test_the_calm_run_is_what_the_design_says(database_url: str, peer: str) -> None:
-    found = run(database_url, peer)
-    state, steps, groups, nodes = found.ending
-    assert state == "success", found.journal
+def test_the_calm_run_is_what_the_design_says(calm: Run) -> None:
+    state, steps, groups, nodes = calm.ending
+    assert state == "success", calm.journal
     assert set(steps.values()) == {"success"}
     assert groups == {
         "first": ("success", None),
@@ -92,44 +90,47 @@ def test_the_calm_run_is_what_the_design_says(database_url: str, peer: str) -> N
         "n2": ("success", None),
         "n3": ("success", None),
         "n4": ("failure", "timeout"),
-        "n5": N5.get(peer, ("success", None)),
+        "n5": N5.get(calm.peer, ("success", None)),
     }
-    assert sorted((one.phase, one.node) for one in found.begun) == [
+    assert sorted((one.phase, one.node) for one in calm.begun) == [
         *(("deploy", node) for node in ("n0", "n2", "n3", "n4", "n5")),
         *(("prepare", node) for node in sorted(SITE.nodes)),
     ]
 
 
+@pytest.fixture(scope="module", params=PEERS)
+def calm(request: pytest.FixtureRequest, module_database_url: str) -> Run:
+    return run(module_database_url, request.param)
+
+
 @each_breakage
-@each_peer
-def test_the_first_or_last_call_of_a_kind_breaks_once_and_it_ends_like_the_calm_run(
-    database_url: str, peer: str, breakage: Breakage
+@pytest.mark.parametrize("which", ["first", "last that reads", "last that writes"])
+def test_the_first_or_last_call_of_every_kind_breaks_in_one_run_and_it_ends_like_the_calm_one(
+    module_database_url: str, calm: Run, breakage: Breakage, which: str
 ) -> None:
-    calm = run(database_url, peer)
+    """One run breaks what ``./dev crash`` breaks in a run each."""
     firsts = {call for call in calm.calls if call.number == 1}
-    lasts = {call.kind: call for call in calm.calls}.values()
-    for call in calm.calls:
-        if call in firsts or call in lasts:
-            check(database_url, peer, breakage, call, calm)
+    lasts = set({call.kind: call for call in calm.calls}.values())
+    reading = {call for call in lasts if call.kind.startswith("GET ")}
+    chosen = {"first": firsts, "last that reads": reading, "last that writes": lasts - reading}[which]
+    check(module_database_url, breakage, chosen, calm)
 
 
 @pytest.mark.crash
 @pytest.mark.parametrize("slice_", range(SLICES), ids=lambda number: f"slice-{number}")
 @each_breakage
-@each_peer
 def test_whichever_call_breaks_once_it_ends_like_the_calm_run(
-    database_url: str, peer: str, breakage: Breakage, slice_: int
+    module_database_url: str, calm: Run, breakage: Breakage, slice_: int
 ) -> None:
-    calm = run(database_url, peer)
     for call in calm.calls[slice_::SLICES]:
-        check(database_url, peer, breakage, call, calm)
+        check(module_database_url, breakage, {call}, calm)
 
 
-def check(url: str, peer: str, breakage: Breakage, call: Call, calm: Run) -> None:
+def check(url: str, breakage: Breakage, calls: Collection[Call], calm: Run) -> None:
     patience = PATIENCE_WITH_WHAT_IS_LOST if breakage is Breakage.LOST else PATIENCE
-    found = run(url, peer, lambda one: breakage if one == call else None, patience)
-    what = f"{call}, broke ({breakage.value}) between Shipyard and {peer}"
-    assert found.broken == [call], f"{what}: it was never made"
+    found = run(url, calm.peer, lambda one: breakage if one in calls else None, patience)
+    what = f"{', '.join(map(str, calls))} broke ({breakage.value}) between Shipyard and {calm.peer}"
+    assert set(found.broken) == calls, f"{what}: not all were made"
     assert found.ending == calm.ending, f"{what}: it ended otherwise\n{found.journal}"
     assert found.twice == {}, f"{what}: nodes were worked on twice\n{found.journal}"
     assert {(one.phase, one.node) for one in found.begun} == {(one.phase, one.node) for one in calm.begun}, what

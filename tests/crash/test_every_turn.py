@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Refused
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.provisioner import Breakage
-from tests.world import SETTLE, Checkpoints, KilledError, World
+from tests.world import SETTLE, Checkpoints, Moment, World
 
 NODES = [NodeName(f"n{number}") for number in range(6)]
 
@@ -56,15 +56,56 @@ def plan(request: pytest.FixtureRequest) -> Plan:
     return PLANS[request.param]
 
 
-def calm(worlds: Callable[..., World], plan: Plan = PLANS["one after another"]) -> tuple[Any, list[str]]:
-    """How it ends when nothing goes wrong, and the checkpoints on the way."""
-    world, points = worlds(**plan.world()), Checkpoints()
-    world.run(world.worker(points))
-    return plan.ending(world), points.names
+@dataclass
+class Calm(Checkpoints):
+    """The run in which nothing goes wrong, with how things were on the way.
+
+    ``moments``: at each checkpoint, what a worker leaves that is killed there; None where nothing is different from the
+    checkpoint before. ``deliveries``: before each delivery, with the number of checkpoints that were passed until then.
+    """
+
+    moments: list[Moment | None] = field(default_factory=list)
+    deliveries: list[tuple[int, Moment]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, worlds: Callable[..., World], plan: Plan) -> Calm:
+        """Play it."""
+        self = cls()
+        self.plan, self.world = plan, worlds(**plan.world())
+        self._last: object = None
+        self.world.run(self.world.worker(self), self._delivered)
+        self.ending = plan.ending(self.world)
+        return self
+
+    def passed(self, name: str) -> None:
+        super().passed(name)
+        world = self.world
+        rows, asked = world.rows(), world.cluster.asked if world.cluster else ()
+        last, self._last = self._last, (rows, [*world.provisioner.calls], len(asked), world.clock.at)
+        self.moments.append(world.moment(rows) if self._last != last else None)
+
+    def _delivered(self) -> None:
+        self.deliveries.append((len(self.names), self.world.moment()))
+
+    def before(self, chosen: int) -> tuple[World, int]:
+        """Return the world as it was before the delivery in which this checkpoint is passed, and its number there."""
+        passed, moment = max((one for one in self.deliveries if one[0] <= chosen), key=lambda one: one[0])
+        return self.world.at(moment), chosen - passed
+
+
+@pytest.fixture
+def calm(worlds: Callable[..., World], plan: Plan) -> Calm:
+    return Calm.of(worlds, plan)
+
+
+def calm_ending(worlds: Callable[..., World]) -> Any:
+    world = worlds()
+    world.run(world.worker())
+    return world.ending()
 
 
 def test_the_calm_run_is_what_the_design_says(worlds: Callable[..., World]) -> None:
-    (state, steps, groups, nodes, submissions), _names = calm(worlds)
+    state, steps, groups, nodes, submissions = calm_ending(worlds)
     assert state.value == "success"
     assert [state.value for _step, state in steps] == ["success"] * len(steps)
     assert [(name, status, reason) for name, status, reason, _phases in groups] == [
@@ -89,32 +130,17 @@ def test_the_calm_run_is_what_the_design_says(worlds: Callable[..., World]) -> N
     ]
 
 
-@pytest.mark.parametrize("slice_", range(4), ids=lambda number: f"slice-{number}")
-def test_killed_at_every_checkpoint_it_ends_like_the_calm_run(
-    worlds: Callable[..., World], plan: Plan, slice_: int
-) -> None:
-    expected, names = calm(worlds, plan)
-
-    def die() -> None:
-        raise KilledError
-
-    for chosen, name in list(enumerate(names))[slice_::4]:
-        if name.startswith("before ") and name != "before commit":
-            # Nothing happens between a commit and the call after it: that point is passed at the commit.
-            continue
-        world = worlds(**plan.world())
-        with pytest.raises(KilledError):
-            world.run(world.worker(Checkpoints(chosen, die)))
-        # What the dead worker's database connection held goes with it.
-        world.close()
-        world.clock.advance(1.0)
-        world.run(world.worker())
-        assert plan.ending(world) == expected, f"killed at checkpoint {chosen}, {name}"
+def test_killed_at_every_checkpoint_it_ends_like_the_calm_run(calm: Calm, plan: Plan) -> None:
+    for moment, (chosen, name) in zip(calm.moments, enumerate(calm.names), strict=True):
+        if moment is not None:
+            world = calm.world.at(moment)
+            world.clock.advance(1.0)
+            world.run(world.worker())
+            assert plan.ending(world) == calm.ending, f"killed at checkpoint {chosen}, {name}"
 
 
-def test_delivered_twice_every_turn_ends_like_the_calm_run(worlds: Callable[..., World], plan: Plan) -> None:
-    expected, _names = calm(worlds, plan)
-    world = worlds(**plan.world())
+def test_delivered_twice_every_turn_ends_like_the_calm_run(calm: Calm, plan: Plan) -> None:
+    world, _chosen = calm.before(0)
     first, second = world.worker(), world.worker()
     for _ in range(400):
         first.turn(world.action)
@@ -123,46 +149,43 @@ def test_delivered_twice_every_turn_ends_like_the_calm_run(worlds: Callable[...,
         if ended:
             break
         world.clock.advance(wait)
-    assert plan.ending(world) == expected
+    assert plan.ending(world) == calm.ending
 
 
-def test_a_worker_that_was_taken_for_dead_is_fenced_wherever_it_stood(worlds: Callable[..., World], plan: Plan) -> None:
+def test_a_worker_that_was_taken_for_dead_is_fenced_wherever_it_stood(calm: Calm, plan: Plan) -> None:
     """It stops for longer than ``settle``, another one goes on, and then it wakes up and wants to finish its turn."""
-    expected, names = calm(worlds, plan)
-    for chosen, name in enumerate(names):
+    for chosen, name in enumerate(calm.names):
         if name.startswith("before "):
             # Before a commit it holds the row, so nobody can take over. And between the last look at the clock and
             # a submission no fence is possible: that gap is named in the adapter's docstring.
             continue
-        world = worlds(**plan.world())
+        world, number = calm.before(chosen)
 
         def another_takes_over(world: World = world) -> None:
             world.clock.advance(3 * SETTLE)
             world.worker().run(world.action)
 
-        world.run(world.worker(Checkpoints(chosen, another_takes_over)))
-        assert plan.ending(world) == expected, f"overtaken at checkpoint {chosen}, {name}"
+        points = Checkpoints(number, another_takes_over)
+        world.run(world.worker(points))
+        assert points.names[number] == name
+        assert plan.ending(world) == calm.ending, f"overtaken at checkpoint {chosen}, {name}"
 
 
 @pytest.mark.parametrize("breakage", list(Breakage), ids=lambda one: one.value)
-def test_every_call_that_breaks_once_changes_nothing(
-    worlds: Callable[..., World], plan: Plan, breakage: Breakage
-) -> None:
-    expected, names = calm(worlds, plan)
-    calls = [name.removeprefix("before ") for name in names if name.startswith("before ") and name != "before commit"]
-    for number, call in enumerate(calls):
-        world, points = worlds(**plan.world()), Checkpoints()
-        nth = calls[:number].count(call)
+def test_every_call_that_breaks_once_changes_nothing(calm: Calm, plan: Plan, breakage: Breakage) -> None:
+    for chosen, name in enumerate(calm.names):
+        call = name.removeprefix("before ")
+        if call in (name, "commit"):
+            continue
+        world, number = calm.before(chosen)
 
-        class BreakNth(Checkpoints):
-            def passed(self, name: str, world: World = world, call: str = call, nth: int = nth) -> None:
-                if name == f"before {call}" and self.names.count(name) == nth:
-                    world.provisioner.break_next(call, breakage)
-                super().passed(name)
+        def breaks(world: World = world, call: str = call) -> None:
+            world.provisioner.break_next(call, breakage)
 
-        points = BreakNth()
+        points = Checkpoints(number, breaks)
         world.run(world.worker(points))
-        assert plan.ending(world) == expected, f"{call} number {nth} broke {breakage.value} its effect"
+        assert points.names[number] == name
+        assert plan.ending(world) == calm.ending, f"{name} at checkpoint {chosen} broke {breakage.value} its effect"
 
 
 def test_the_journal_shows_every_turn_once(worlds: Callable[..., World]) -> None:
@@ -205,7 +228,7 @@ def test_overtaken_while_it_looks_for_a_lost_submission_it_does_not_submit_after
     worlds: Callable[..., World],
 ) -> None:
     """Looking may take long; whoever took over meanwhile has looked too, found nothing, and sent the work."""
-    expected, _names = calm(worlds)
+    expected = calm_ending(worlds)
     world = worlds()
     world.provisioner.break_next("submit", Breakage.BEFORE_EFFECT)
 
@@ -224,7 +247,7 @@ def test_overtaken_while_it_looks_for_a_lost_submission_it_does_not_submit_after
 
 
 def test_a_peer_that_refuses_to_be_looked_at_has_not_refused_the_work(worlds: Callable[..., World]) -> None:
-    expected, _names = calm(worlds)
+    expected = calm_ending(worlds)
     world = worlds()
     world.provisioner.break_next("submit", Breakage.AFTER_EFFECT)
     world.provisioner.fail_next("find", Refused("Fake", "find", "403 Forbidden"))
