@@ -1,4 +1,4 @@
-"""MAAS's region API: paths, forms, signatures, and what its answers mean in terms of ``ports.errors``."""
+"""The region API of MAAS: paths, forms, signatures, and its answers as ``ports.errors``."""
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -14,9 +14,9 @@ from .oauth import ApiKey, signer
 
 SYSTEM = "MAAS"
 LARGEST_LISTING = 256 * 1024 * 1024  # bytes: a machine is some 30 KB, and there is no paging
-LONGEST_QUERY = 6000  # characters; proxies turn longer request lines away
-MOST_LISTINGS = 3  # requests for one look at named machines; beyond that one listing of all is cheaper
-LONGEST_DETAIL = 400  # characters of MAAS's text that go into ours
+LONGEST_QUERY = 6000  # characters; proxies reject longer request lines
+MOST_LISTINGS = 3  # requests for one listing of named machines; beyond that, listing all machines is cheaper
+LONGEST_DETAIL = 400  # characters of MAAS's text in an error
 
 JsonObject = Mapping[str, Any]
 Fields = Sequence[tuple[str, str]]
@@ -26,16 +26,16 @@ _STATE_FORBIDS = "because of the current state"
 
 
 class WrongState(Refused):
-    """The state of the machine forbids the operation; only reading the machine again tells what to do."""
+    """The state of the machine forbids the operation; read the machine again to decide what to do."""
 
 
 class MaasClient:
-    """One MAAS region. Writes are sent once; reads that fail quickly are repeated here, each signed anew.
+    """One MAAS region. Writes are sent once; reads that fail quickly are retried, each with a new signature.
 
-    ``base_url`` ends in ``/MAAS/api/2.0``. A 401 is answered by one more attempt, signed anew: it had no effect, and
-    the nonce or the clock may have been at fault. Seconds: ``connect_timeout``; ``read_timeout``, which must outlast
-    the 90 s for which MAAS repeats a transaction by itself; ``read_pause`` before a read is first repeated, doubled
-    for each further one of ``read_attempts``.
+    ``base_url`` ends in ``/MAAS/api/2.0``. A 401 is retried once with a new signature: it had no effect, and the nonce
+    or the clock may be the cause. In seconds: ``connect_timeout``; ``read_timeout``, which must exceed the 90 s for
+    which MAAS retries a transaction; ``read_pause`` before the first retry of a read, doubled for each further one of
+    ``read_attempts``.
     """
 
     def __init__(
@@ -70,11 +70,11 @@ class MaasClient:
     # The region.
 
     def version(self) -> str:
-        """Return the release of MAAS, which it tells anybody."""
+        """Return the version of MAAS; needs no authentication."""
         return str(_expected(self._read("version/")).object().get("version"))
 
     def whoami(self) -> JsonObject:
-        """Return the user whose key we have: ``username``, ``is_superuser``."""
+        """Return the user of the API key: ``username``, ``is_superuser``."""
         return _expected(self._read("users/?op=whoami")).object()
 
     def setting(self, name: str) -> object:
@@ -82,7 +82,7 @@ class MaasClient:
         return _expected(self._read("maas/?op=get_config", [("name", name)])).json()
 
     def boot_resources(self) -> list[JsonObject] | None:
-        """Return the images that can be deployed, or None where this MAAS does not tell."""
+        """Return the images that can be deployed, or None if this MAAS does not list them."""
         answer = self._read("boot-resources/")
         return None if answer.status in (404, 410) else _expected(answer).objects()
 
@@ -95,7 +95,7 @@ class MaasClient:
     def machines(self, hostnames: Collection[str] | None = None) -> list[JsonObject]:
         """Return the machines with these host names (None: all), and perhaps others. Slow on large sites.
 
-        Very many names are answered by one listing of all machines, at most ``MOST_LISTINGS`` requests are made.
+        Makes at most ``MOST_LISTINGS`` requests; for more names than fit, it lists all machines.
         """
         queries = None if hostnames is None else _queries(hostnames)
         if queries is None or len(queries) > MOST_LISTINGS:
@@ -104,20 +104,20 @@ class MaasClient:
         return list({str(one.get("system_id")): one for one in found}.values())
 
     def machine(self, system_id: str) -> JsonObject | None:
-        """Return the machine, or None if MAAS says that there is none."""
+        """Return the machine, or None if MAAS has none with this id."""
         answer = self._read(f"machines/{segment(system_id)}/")
         return None if answer.status == 404 else _expected(answer).object()
 
     def operate(self, system_id: str, operation: str, fields: Fields, *, marker: str = "") -> None:
-        """Ask for an operation on a machine, once; it has only begun when this returns.
+        """Start an operation on a machine; sent once, and still running when this returns.
 
-        Raises WrongState, or Refused, when the machine was certainly left alone, Busy when it is worth asking again,
-        Unavailable when it may have begun all the same.
+        Raises WrongState or Refused if nothing was started, Busy if a retry may succeed, Unavailable if the operation
+        may have started.
         """
         _expected(self._write("POST", f"machines/{segment(system_id)}/?op={operation}", fields, marker), marker)
 
     def delete_machine(self, system_id: str, *, marker: str = "") -> None:
-        """Make MAAS forget a machine; one that it does not know is forgotten already."""
+        """Delete a machine; it is no error if MAAS has none with this id."""
         answer = self._write("DELETE", f"machines/{segment(system_id)}/", (), marker)
         if answer.status != 404:
             _expected(answer, marker)
@@ -135,7 +135,7 @@ class MaasClient:
         return {str(one["name"]): str(one.get("comment") or "") for one in tags if "name" in one}
 
     def create_tag(self, name: str, comment: str, *, marker: str = "") -> None:
-        """Create a tag; one of that name is left as it is."""
+        """Create a tag; an existing one of that name stays as it is."""
         try:
             _expected(self._write("POST", "tags/", [("name", name), ("comment", comment)], marker), marker)
         except Refused:
@@ -143,12 +143,12 @@ class MaasClient:
                 raise
 
     def tag_machines(self, name: str, system_ids: Iterable[str], *, marker: str = "") -> None:
-        """Put the tag on machines; those that have it keep it."""
+        """Set the tag on machines; those that have it keep it."""
         fields = [("add", system_id) for system_id in system_ids]
         _expected(self._write("POST", f"tags/{segment(name)}/?op=update_nodes", fields, marker), marker)
 
     def delete_tag(self, name: str) -> None:
-        """Remove a tag, also from all machines; one that does not exist is removed already."""
+        """Delete a tag, also from all machines; it is no error if it does not exist."""
         answer = self._write("DELETE", f"tags/{segment(name)}/", (), "")
         if answer.status != 404:
             _expected(answer)
@@ -166,7 +166,7 @@ class MaasClient:
         return self._signed(method, path, body=body, marker=marker)
 
     def _signed(self, method: str, path: str, *, params: Params = (), body: bytes = b"", marker: str = "") -> Response:
-        """Return the answer to a request, sent a second time only if the first was turned away for its signature."""
+        """Return the answer to a request; it is sent again once if MAAS rejects the signature."""
         headers = _FORM if body else {}
         answer = self._http.send(method, path, params=params, body=body, headers=headers, marker=marker)
         if answer.status == 401:
@@ -175,7 +175,7 @@ class MaasClient:
 
 
 def _queries(hostnames: Collection[str]) -> list[list[tuple[str, str]]]:
-    """Return filters for host names, each short enough for a request line."""
+    """Return queries for host names, each short enough for a request line."""
     queries: list[list[tuple[str, str]]] = []
     room = 0
     for name in sorted(set(hostnames)):
@@ -196,28 +196,29 @@ def _expected(answer: Response, marker: str = "") -> Response:
 
 
 def _fault(answer: Response, marker: str) -> PeerError:
-    """Return what an answer that is no success means (contract maas, 3): of the two kinds of 409 one is worth
-    repeating, and what commissioning answers with 400 is the other kind.
+    """Return the error for an unsuccessful answer (contract maas, 3). A 409 with Retry-After may be retried; any other
+    409 means the wrong state, and so does the 400 of commissioning.
     """
-    said = _said(answer)
+    detail = _reason(answer)
     if answer.status == 429 or (answer.status in (409, 503) and "retry-after" in answer.headers):
         pause = retry_after(answer.headers, now=datetime.now(UTC))
-        return Busy(SYSTEM, answer.operation, said, marker=marker, retry_after=pause)
-    if answer.status == 409 or (answer.status == 400 and _STATE_FORBIDS in said):
-        return WrongState(SYSTEM, answer.operation, said, marker=marker)
+        return Busy(SYSTEM, answer.operation, detail, marker=marker, retry_after=pause)
+    if answer.status == 409 or (answer.status == 400 and _STATE_FORBIDS in detail):
+        return WrongState(SYSTEM, answer.operation, detail, marker=marker)
     kind = Refused if answer.status < 500 and answer.status != 408 else Unavailable
-    return kind(SYSTEM, answer.operation, said, marker=marker)
+    return kind(SYSTEM, answer.operation, detail, marker=marker)
 
 
-def _said(answer: Response) -> str:
-    """Return status and reason in one line: plain text, or the texts of each field for a fault of validation."""
+def _reason(answer: Response) -> str:
+    """Return status and reason in one line: plain text, or the texts of each field of a validation error."""
     try:
         body = answer.json()
     except Unavailable:
         body = answer.body.decode("utf-8", "replace")
     if isinstance(body, Mapping):
         texts = [
-            f"{field}: {' '.join(map(str, said)) if isinstance(said, list) else said}" for field, said in body.items()
+            f"{field}: {' '.join(map(str, value)) if isinstance(value, list) else value}"
+            for field, value in body.items()
         ]
         body = "; ".join(text.removeprefix("__all__: ") for text in texts)
     elif isinstance(body, list):

@@ -1,7 +1,6 @@
-"""What to do about one machine, decided from what MAAS says of it now and from our marks on it; pure.
+"""What to do with one machine, decided from its state in MAAS and from our tags on it; pure.
 
-Contract maas, chapter 11, as three tables. Nothing is remembered elsewhere: whoever asks again, from the same state,
-gets the same answer.
+Contract maas, chapter 11, as three tables. Nothing is stored elsewhere: the same state always gives the same decision.
 """
 
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from shipyard_api.ports.provisioner import Operation, Wipe
 
 
 class Status(IntEnum):
-    """The statuses of a machine (contract maas, 4); the numbers count, the labels have exceptions."""
+    """The statuses of a machine (contract maas, 4). Use the numbers; the labels have exceptions."""
 
     NEW = 0
     COMMISSIONING = 1
@@ -42,7 +41,7 @@ ABORTABLE = frozenset({Status.COMMISSIONING, Status.DEPLOYING, Status.DISK_ERASI
 
 
 class Owner(Enum):
-    """Whose machine it is, in MAAS: that of the user whose key we have, of nobody, of another user."""
+    """Who owns a machine in MAAS: the user of our API key, no one, or another user."""
 
     US = "us"
     NOBODY = "nobody"
@@ -50,7 +49,7 @@ class Owner(Enum):
 
 
 class Verb(Enum):
-    """What can be begun on a machine; the values are for people."""
+    """The operations on a machine; the values are past participles for messages."""
 
     COMMISSION = "commissioned"
     OVERRIDE_TESTS = "freed of its failed tests"
@@ -64,7 +63,7 @@ class Verb(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What counts of a machine in MAAS. ``power``: on, off, unknown or error, as MAAS last saw it."""
+    """A machine in MAAS. ``power``: on, off, unknown or error, as MAAS last saw it."""
 
     system_id: str
     hostname: str
@@ -79,19 +78,19 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What our marks tell. ``begun``: this job has taken the machine on, so a failure is its own. ``stopped``: the job
-    is to begin nothing any more.
+    """The tags of the job. ``claimed``: on the machine, so its failure is the job's own. ``stopped``: the job was
+    aborted and starts nothing any more.
     """
 
-    begun: bool = False
+    claimed: bool = False
     stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What an operator decides. ``release_failed``: prepare releases machines that failed to deploy or to release;
-    ``override_failed_testing``: prepare takes machines that failed their tests; ``keep_enlisted``: destroy leaves the
-    machine in MAAS.
+    """Rules from the settings. ``release_failed``: prepare releases machines that failed to deploy or to release;
+    ``override_failed_testing``: prepare accepts machines that failed their tests; ``keep_enlisted``: destroy leaves
+    the machine enlisted in MAAS.
     """
 
     release_failed: bool = True
@@ -100,7 +99,7 @@ class Rules:
 
 
 class Kind(Enum):
-    """How a node stands in a job."""
+    """The state of a node in a job."""
 
     DONE = "done"
     WAIT = "wait"
@@ -110,7 +109,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do about a machine; ``verb`` for START, ``why`` for FAIL."""
+    """What to do with a machine; ``verb`` for START, ``why`` for FAIL."""
 
     kind: Kind
     verb: Verb | None = None
@@ -121,27 +120,27 @@ DONE, WAIT = Decision(Kind.DONE), Decision(Kind.WAIT)
 
 
 def start(verb: Verb) -> Decision:
-    """Begin something."""
+    """Return the decision to start an operation."""
     return Decision(Kind.START, verb)
 
 
 def fail(why: str) -> Decision:
-    """Give the node up."""
+    """Return the decision that the node has failed."""
     return Decision(Kind.FAIL, why=why)
 
 
 def decide_missing(operation: Operation) -> Decision:
-    """Return what it means that MAAS does not know the machine."""
+    """Return the decision for a node that MAAS has no machine for."""
     return DONE if operation is Operation.DESTROY_NODES else fail("not enlisted in MAAS")
 
 
 def decide(
     machine: Machine, owner: Owner, history: History, operation: Operation, rules: Rules, wipe: Wipe = Wipe.ALL
 ) -> Decision:
-    """Return what to do about the machine."""
+    """Return what to do with the machine."""
     joins_foreign = operation is Operation.PREPARE_NODES and machine.status == Status.COMMISSIONING
     if owner is Owner.OTHER and not joins_foreign:
-        # MAAS gives a machine to whoever commissions it, for as long as that takes; to wait touches nothing.
+        # MAAS assigns a machine to the user who commissions it while that runs; waiting changes nothing.
         return fail(f"it is {machine.label} and belongs to the MAAS user {machine.owner}")
     if operation is Operation.PREPARE_NODES:
         decision = _prepare(machine, owner, history, rules)
@@ -168,15 +167,15 @@ def _prepare(machine: Machine, owner: Owner, history: History, rules: Rules) -> 
         case Status.COMMISSIONING | Status.TESTING | Status.DISK_ERASING | Status.RELEASING:
             return WAIT
         case Status.NEW | Status.FAILED_COMMISSIONING | Status.BROKEN:
-            return failed if history.begun else start(Verb.COMMISSION)
+            return failed if history.claimed else start(Verb.COMMISSION)
         case Status.FAILED_TESTING:
             return start(Verb.OVERRIDE_TESTS) if rules.override_failed_testing else failed
         case Status.FAILED_DISK_ERASING if rules.release_failed:
-            # Whoever released it wanted the disks erased, and that wish stands.
-            return failed if history.begun else start(Verb.ERASE)
+            # The release that failed was to erase the disks, so this one is, too.
+            return failed if history.claimed else start(Verb.ERASE)
         case Status.FAILED_DEPLOYMENT | Status.FAILED_RELEASING if rules.release_failed:
-            # Never with erasing, which nobody asked for: disks that a destroy was told to keep may be among them.
-            return failed if history.begun else start(Verb.RELEASE)
+            # Never with erasing: a destroy may have asked to keep some of these disks.
+            return failed if history.claimed else start(Verb.RELEASE)
         case _:
             return failed
 
@@ -184,8 +183,8 @@ def _prepare(machine: Machine, owner: Owner, history: History, rules: Rules) -> 
 def _deploy(machine: Machine, owner: Owner, history: History) -> Decision:
     status = machine.status
     if status == Status.READY or (status == Status.ALLOCATED and owner is Owner.US):
-        if history.begun:
-            return fail(f"its deployment was begun and then undone: it is {machine.label}")
+        if history.claimed:
+            return fail(f"its deployment was started and then undone: it is {machine.label}")
         return start(Verb.DEPLOY)
     if owner is Owner.US and status == Status.DEPLOYING:
         return WAIT
@@ -202,12 +201,12 @@ def _destroy(machine: Machine, owner: Owner, history: History, rules: Rules, wip
         case Status.ALLOCATED | Status.RESERVED | Status.BROKEN | Status.DEPLOYED | Status.FAILED_DEPLOYMENT:
             return release
         case Status.FAILED_DISK_ERASING | Status.FAILED_RELEASING:
-            # A machine that still holds data is not removed: nobody would find it again.
-            return fail(f"it is {machine.label}, its disks may still hold data") if history.begun else release
+            # Removing a machine that still holds data would make it impossible to find.
+            return fail(f"it is {machine.label}, its disks may still hold data") if history.claimed else release
         case Status.RELEASING | Status.DISK_ERASING:
             return WAIT
         case Status.FAILED_TESTING if owner is Owner.US:
-            return start(Verb.OVERRIDE_TESTS)  # what it was before shows then, and that may hold data
+            return start(Verb.OVERRIDE_TESTS)  # then MAAS shows its earlier status, which may mean data on its disks
         case Status.NEW | Status.FAILED_COMMISSIONING | Status.READY | Status.FAILED_TESTING:
             if machine.power in ("on", "error"):
                 return start(Verb.POWER_OFF)
@@ -217,6 +216,6 @@ def _destroy(machine: Machine, owner: Owner, history: History, rules: Rules, wip
 
 
 def holds_nothing_to_release(machine: Machine, owner: Owner) -> bool:
-    """Say whether a destroy cannot erase the machine: MAAS erases only what somebody has."""
+    """Return whether a destroy cannot erase the machine: MAAS erases only allocated or deployed machines."""
     idle = (Status.NEW, Status.FAILED_COMMISSIONING, Status.READY, Status.COMMISSIONING)
     return machine.status in idle or (machine.status == Status.FAILED_TESTING and owner is Owner.NOBODY)

@@ -1,4 +1,4 @@
-"""How MAAS knows us: an API key, and the header it makes for one request (OAuth 1.0, PLAINTEXT; contract maas, 2)."""
+"""Authentication to MAAS: an API key, and its header for one request (OAuth 1.0, PLAINTEXT; contract maas, 2)."""
 
 import secrets
 import time
@@ -11,7 +11,7 @@ from shipyard_api.http import Headers
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """The three parts of an API key; none but the first is ever shown."""
+    """The three parts of an API key; only the first is ever shown."""
 
     consumer: str
     token: str = field(repr=False)
@@ -19,7 +19,7 @@ class ApiKey:
 
     @classmethod
     def parse(cls, text: str) -> "ApiKey":
-        """Return the key that a user of MAAS copied. Raises ValueError, without the text, if it is none."""
+        """Parse a key as MAAS shows it. Raises ValueError, without the text, for an invalid key."""
         parts = text.strip().split(":")
         if len(parts) != 3 or not all(part and part.isascii() and part.isprintable() for part in parts):
             raise ValueError("a MAAS API key has three parts joined by colons: consumer key, token key, token secret")
@@ -32,7 +32,7 @@ class ApiKey:
             "oauth_signature_method": "PLAINTEXT",
             "oauth_consumer_key": self.consumer,
             "oauth_token": self.token,
-            # The consumer's secret is empty in MAAS: what is signed with begins with the separator.
+            # The consumer's secret is empty in MAAS, so the signature begins with the separator.
             "oauth_signature": f"&{self.secret}",
             "oauth_timestamp": str(timestamp),
             "oauth_nonce": nonce,
@@ -43,7 +43,7 @@ class ApiKey:
 
 
 def signer(key: ApiKey, now: Callable[[], float] = time.time) -> Callable[[], Headers]:
-    """Return what makes fresh headers at every call: MAAS remembers nonces, so no header may be sent twice."""
+    """Return a function that signs: its headers are new at every call, because MAAS refuses a nonce it has seen."""
 
     def sign() -> Headers:
         return {"Authorization": key.header(nonce=secrets.token_hex(16), timestamp=int(now()))}

@@ -26,16 +26,16 @@ from shipyard_api.ports.provisioner import (
 )
 from shipyard_api.request_context import propagated
 
-from . import marks, translate
+from . import job_tags, translate
 from .client import SYSTEM, JsonObject, MaasClient
 from .decisions import Kind, Owner, holds_nothing_to_release
-from .marks import Record
-from .rounds import ERASES_ALWAYS, Look, Round, erases_always
+from .job_tags import Record
+from .reconcile import ERASES_ALWAYS, Observations, ReconcilePass, erases_always
 from .translate import MachineOptions
 
-MOST_EVENTS = 20  # failed nodes whose events are asked for at the end of a job
-MOST_TROUBLES = 3  # troubles told in the message of a running job
-MOST_SWEPT = 20  # old marks removed by one submission
+MOST_EVENTS = 20  # failed nodes whose events are fetched at the end of a job
+MOST_ERRORS = 3  # errors in the message of a running job
+MOST_DELETED = 20  # stale tags removed by one submission
 
 
 def _utc_now() -> datetime:
@@ -45,18 +45,17 @@ def _utc_now() -> datetime:
 class MaasProvisioner:
     """MAAS as the provisioner of a site.
 
-    **Jobs, which MAAS does not have.** A job is a tag of ours, ``shipyard-MARKER``, made before anything else happens:
-    that it exists is what ``find`` asks, and its comment says of which work it is. A machine that carries the tag has
-    been taken on by the job, so that a failure it shows is the job's own, not one of before. A second tag,
-    ``…-stopped``, says that the job was aborted. Tags and not annotations or the agent's name: those need an owner
-    and vanish with a release, and a machine that is commissioned or destroyed has none.
+    **A job is a tag,** because MAAS has no jobs: ``shipyard-MARKER``, created before anything else. ``find`` looks for
+    it, and its comment identifies the work. A machine with the tag is claimed by the job, so its failure is the job's
+    own, not an earlier one. A second tag, ``…-stopped``, marks an aborted job. Tags, not annotations or the agent
+    name: those need an owner and vanish with a release, and a machine in commissioning or destroy has no owner.
 
-    **Marks stay when a job has ended,** since its end may be asked for again, by a worker that crashed before it wrote
-    the answer down. The next submissions remove those that are older than ``keep_marks`` days.
+    **Tags stay when a job has ended,** because a worker that crashed before it stored the outcome reports it again.
+    Later submissions delete those that are older than ``keep_tags_days`` days.
 
-    **Everything is decided from what was just read.** ``submit`` and ``report`` may be repeated and overlap; an
-    operation begun twice is refused by MAAS, and then the machine is read again. A job should no longer be reported on
-    once later work was given to its machines, except after ``abort``: it might take them for its own.
+    **Every decision follows from a fresh listing.** ``submit`` and ``report`` may be repeated and may overlap: MAAS
+    refuses an operation that is started twice, and the machine is read again. Do not report on a job once later work
+    has its machines, except after ``abort``: it might claim them.
     """
 
     name = SYSTEM
@@ -79,7 +78,7 @@ class MaasProvisioner:
         self._known_user = ""
 
     def check_health(self) -> None:
-        """Return if MAAS answers, and answers us: that our key is good is part of it."""
+        """Return if MAAS answers and accepts the API key."""
         try:
             self._client.version()
             self._client.whoami()
@@ -87,11 +86,11 @@ class MaasProvisioner:
             raise Unavailable(SYSTEM, error.operation, error.detail) from error
 
     def design_reference(self, revision: int) -> str:
-        """Return an address that only we follow: MAAS is told of machines, never of designs."""
+        """Return an address that only this adapter resolves: MAAS receives machines, not designs."""
         return translate.design_reference(revision)
 
     def validate_design(self, design: str) -> tuple[Finding, ...]:
-        """Return which nodes MAAS does not know, or could never know by their names."""
+        """Return findings for nodes that MAAS does not have, or whose names it cannot have."""
         inventory = self._read(design, "validate_design")
         found = self._client.machines({translate.hostname(node) for node in inventory.nodes})
         return translate.findings(inventory, translate.by_hostname(found))
@@ -104,105 +103,105 @@ class MaasProvisioner:
         return tuple(select(selectors, inventory) for selectors in groups)
 
     def conditions(self) -> Sequence[NodeCondition]:
-        """Return every machine that our user may see; takes tens of seconds where there are hundreds."""
+        """Return every machine that our user may see; takes tens of seconds for hundreds of machines."""
         machines = map(translate.read_machine, self._client.machines())
         scrubber = self._client.scrubber
-        told = (replace(one, status=scrubber(one.status)) for one in map(translate.condition, machines))
-        return sorted(told, key=lambda one: one.name)
+        conditions = (replace(one, status=scrubber(one.status)) for one in map(translate.condition, machines))
+        return sorted(conditions, key=lambda one: one.name)
 
     def submit(self, marker: Marker, work: Work) -> JobId:
-        """Record the job, then begin with it; what could not be begun yet, ``report`` begins.
+        """Record the job and start it; ``report`` starts the rest.
 
-        Raises Refused without a trace for work that names no nodes, and for a destroy that is to keep disks where MAAS
-        erases at every release.
+        Raises Refused, and changes nothing, for work without nodes, and for a destroy that keeps disks if MAAS erases
+        disks at every release.
         """
         translate.check_work(work, marker)
         job = JobId(marker)
         if work.wipe is not Wipe.ALL and work.operation is Operation.DESTROY_NODES and erases_always(self._client):
-            why = f"MAAS erases all disks at every release ({ERASES_ALWAYS}); to keep any, switch that off first"
+            why = f"MAAS erases all disks at every release ({ERASES_ALWAYS}); switch that off to keep any"
             raise Refused(SYSTEM, work.operation.value, why, marker=marker)
         tags = self._client.tags()
-        recorded = marks.mark(job) in tags
-        one_round = self._round(job, work, stopped=marks.stop_mark(job) in tags) if work.nodes else None
-        look = one_round.look(self._list(work)) if one_round else {}
+        recorded = job_tags.job_tag(job) in tags
+        one_pass = self._pass(job, work, stopped=job_tags.stop_tag(job) in tags) if work.nodes else None
+        observed = one_pass.observe(self._list(work)) if one_pass else {}
         if not recorded:
-            comment = marks.record_text(work, self._now(), self._unerased(work, look))
-            self._client.create_tag(marks.mark(job), comment, marker=marker)
-            self._sweep(tags, job)
-        if one_round:
-            with suppress(PeerError):  # the job is accepted, and its first report goes on from here
-                one_round.advance(look)
+            comment = job_tags.record_text(work, self._now(), self._unerased(work, observed))
+            self._client.create_tag(job_tags.job_tag(job), comment, marker=marker)
+            self._delete_stale_tags(tags, job)
+        if one_pass:
+            with suppress(PeerError):  # the job is recorded, and its first report continues from here
+                one_pass.advance(observed)
         return job
 
     def find(self, marker: Marker, work: Work, *, intended_at: datetime, known: Collection[JobId] = ()) -> JobId | None:
-        """Return the job that is recorded under this marker, if it is of this work; neither time nor guess enters."""
+        """Return the job recorded under this marker, if it has this work. Exact: MAAS keeps the marker."""
         job = JobId(marker)
         record = self._record(self._client.tags(), job)
-        if record is None or record.work != marks.fingerprint(work) or job in known:
+        if record is None or record.work != job_tags.fingerprint(work) or job in known:
             return None
         return job
 
     def report(self, job: JobId, work: Work) -> JobReport:
-        """Read the machines of the job, bring each on to its next state, and return how the job stands."""
+        """Read the machines of the job, start what comes next on each, and return the job's report."""
         return self._reporting({job: work})(job, work)
 
     def reports(self, jobs: Mapping[JobId, Work]) -> Reports:
-        """Do as ``report`` does for each job, from one reading of the tags and one of all their machines."""
+        """Report on each job as ``report`` does, with one listing of the tags and one of all machines."""
         return each_report(jobs, self._reporting(jobs))
 
     def _reporting(self, jobs: Mapping[JobId, Work]) -> Callable[[JobId, Work], JobReport]:
-        """Return what reports on one of these jobs, from what is read here for all of them."""
+        """Return a function that reports on one of these jobs, from one listing for all of them."""
         tags = self._client.tags()
         records = {job: self._record(tags, job) for job in jobs}
-        rounds = {
-            job: self._round(job, work, stopped=marks.stop_mark(job) in tags)
+        passes = {
+            job: self._pass(job, work, stopped=job_tags.stop_tag(job) in tags)
             for job, work in jobs.items()
             if work.nodes is not None and records[job] is not None
         }
-        machines = self._list(*(jobs[job] for job in rounds)) if rounds else []
+        machines = self._list(*(jobs[job] for job in passes)) if passes else []
 
         def report(job: JobId, work: Work) -> JobReport:
             record = records[job]
             if record is None:
-                return JobReport(job, JobState.LOST, ok=False, message=f"MAAS has no tag {marks.mark(job)}")
-            if job in rounds:
-                told = self._told(job, record, rounds[job].advance(rounds[job].look(machines)))
+                return JobReport(job, JobState.LOST, ok=False, message=f"MAAS has no tag {job_tags.job_tag(job)}")
+            if job in passes:
+                made = self._node_report(job, record, passes[job].advance(passes[job].observe(machines)))
             else:
-                told = self._site_report(job, work)
-            return self._client.scrubber.report(told)
+                made = self._site_report(job, work)
+            return self._client.scrubber.report(made)
 
         return report
 
     def abort(self, job: JobId, work: Work) -> None:
-        """Begin nothing more for the job, and abort what MAAS can: commissioning, testing, deploying, erasing.
+        """Start nothing more for the job, and abort what MAAS can: commissioning, testing, deploying, erasing.
 
-        Raises Busy or Unavailable if that is not certain for some machine, after all were tried.
+        Tries all machines. Raises Busy or Unavailable if the outcome is uncertain for any of them.
         """
         if self._record(self._client.tags(), job) is None:
             return
-        self._client.create_tag(marks.stop_mark(job), marks.record_text(work, self._now()), marker=job)
+        self._client.create_tag(job_tags.stop_tag(job), job_tags.record_text(work, self._now()), marker=job)
         if work.nodes is None:
             return
-        one_round = self._round(job, work, stopped=False)
-        if failures := one_round.stop(one_round.look(self._list(work))):
+        one_pass = self._pass(job, work, stopped=False)
+        if failures := one_pass.stop(one_pass.observe(self._list(work))):
             raise failures[0]
 
-    def _round(self, job: JobId, work: Work, *, stopped: bool) -> Round:
-        return Round(self._client, self._options, self._user(), job, work, stopped)
+    def _pass(self, job: JobId, work: Work, *, stopped: bool) -> ReconcilePass:
+        return ReconcilePass(self._client, self._options, self._user(), job, work, stopped)
 
     def _user(self) -> str:
-        """Return whose machines are ours. Asked once: a key stands for one user as long as it lives."""
+        """Return the user of the API key. Asked once: a key belongs to one user for life."""
         if not self._known_user:
             self._known_user = str(self._client.whoami().get("username") or "")
         if not self._known_user:
-            raise Unavailable(SYSTEM, "whoami", "MAAS does not say which user the API key is of")
+            raise Unavailable(SYSTEM, "whoami", "MAAS does not say which user the API key belongs to")
         return self._known_user
 
     def _list(self, *works: Work) -> list[JsonObject]:
         return self._client.machines({translate.hostname(node) for work in works for node in work.nodes or ()})
 
     def _record(self, tags: dict[str, str], job: JobId) -> Record | None:
-        return marks.read_record(tags.get(marks.mark(job), ""))
+        return job_tags.read_record(tags.get(job_tags.job_tag(job), ""))
 
     def _read(self, design: str, operation: str) -> Inventory:
         try:
@@ -210,27 +209,27 @@ class MaasProvisioner:
         except UnreadableDesign as error:
             raise Refused(SYSTEM, operation, f"the design {design} cannot be read: {error}") from error
 
-    def _unerased(self, work: Work, look: Look) -> list[str]:
-        """Return the nodes of a destroy that MAAS cannot erase; once they are removed, nobody could tell."""
+    def _unerased(self, work: Work, observed: Observations) -> list[str]:
+        """Return the nodes of a destroy that MAAS cannot erase; once they are removed, MAAS no longer shows that."""
         if work.operation is not Operation.DESTROY_NODES or work.wipe is not Wipe.ALL:
             return []
         owner = {True: Owner.US, False: Owner.NOBODY}
         return [
             node
-            for node, seen in look.items()
-            if seen.machine
-            and seen.decision.kind is not Kind.FAIL
-            and holds_nothing_to_release(seen.machine, owner[bool(seen.machine.owner)])
+            for node, one in observed.items()
+            if one.machine
+            and one.decision.kind is not Kind.FAIL
+            and holds_nothing_to_release(one.machine, owner[bool(one.machine.owner)])
         ]
 
-    def _sweep(self, tags: dict[str, str], job: JobId) -> None:
-        """Remove some of the marks that nobody will ask for any more."""
-        before = self._now() - timedelta(days=self._options.keep_marks)
-        for tag in marks.stale_marks(tags, before=before, spared=job)[:MOST_SWEPT]:
+    def _delete_stale_tags(self, tags: dict[str, str], job: JobId) -> None:
+        """Delete some of the tags of jobs that ended long ago."""
+        before = self._now() - timedelta(days=self._options.keep_tags_days)
+        for tag in job_tags.stale_tags(tags, before=before, spared=job)[:MOST_DELETED]:
             try:
                 self._client.delete_tag(tag)
             except PeerError:
-                return  # the next submission sweeps again
+                return  # the next submission tries again
 
     def _site_report(self, job: JobId, work: Work) -> JobReport:
         faults = self._site_faults() if work.operation is Operation.VERIFY_SITE else []
@@ -245,27 +244,23 @@ class MaasProvisioner:
             return [str(refusal)]
         return translate.site_faults(user, images, racks, self._options.distro_series)
 
-    def _told(self, job: JobId, record: Record, look: Look) -> JobReport:
-        running = any(seen.decision.kind is Kind.WAIT for seen in look.values())
-        succeeded = frozenset(node for node, seen in look.items() if seen.decision.kind is Kind.DONE)
-        failed = frozenset(node for node, seen in look.items() if seen.decision.kind is Kind.FAIL)
-        events = {} if running else self._events(look, sorted(failed)[:MOST_EVENTS])
+    def _node_report(self, job: JobId, record: Record, observed: Observations) -> JobReport:
+        running = any(one.decision.kind is Kind.WAIT for one in observed.values())
+        succeeded = frozenset(node for node, one in observed.items() if one.decision.kind is Kind.DONE)
+        failed = frozenset(node for node, one in observed.items() if one.decision.kind is Kind.FAIL)
+        events = {} if running else self._events(observed, sorted(failed)[:MOST_EVENTS])
         reasons = {}
         for node in failed:
-            machine, why = look[node].machine, look[node].decision.why
+            machine, why = observed[node].machine, observed[node].decision.why
             reasons[node] = translate.reason(machine, why, events.get(node)) if machine else f"{node}: {why}"
         if running:
-            troubles = list(
-                dict.fromkeys(translate.without_secrets(seen.trouble) for seen in look.values() if seen.trouble)
-            )
-            return JobReport(
-                job, JobState.RUNNING, False, succeeded, failed, reasons, "; ".join(troubles[:MOST_TROUBLES])
-            )
+            errors = list(dict.fromkeys(translate.without_secrets(one.error) for one in observed.values() if one.error))
+            return JobReport(job, JobState.RUNNING, False, succeeded, failed, reasons, "; ".join(errors[:MOST_ERRORS]))
         message = f"nothing could be erased on: {record.unerased}" if record.unerased else ""
         return JobReport(job, JobState.ENDED, not failed, succeeded, failed, reasons, message)
 
-    def _events(self, look: Look, nodes: Iterable[NodeName]) -> dict[NodeName, JsonObject]:
-        """Return the newest warning about each node; the job counts without them."""
+    def _events(self, observed: Observations, nodes: Iterable[NodeName]) -> dict[NodeName, JsonObject]:
+        """Return the newest warning about each node, where MAAS answers; a report works without them."""
 
         def newest(node: NodeName) -> JsonObject | None:
             try:
@@ -273,9 +268,9 @@ class MaasProvisioner:
             except PeerError:
                 return None
 
-        asked = [node for node in nodes if look[node].machine is not None]
+        asked = [node for node in nodes if observed[node].machine is not None]
         if not asked:
             return {}
         with ThreadPoolExecutor(max_workers=self._options.threads, thread_name_prefix="maas-events") as pool:
-            told = zip(asked, pool.map(propagated(newest), asked), strict=True)
-            return {node: event for node, event in told if event is not None}
+            events = zip(asked, pool.map(propagated(newest), asked), strict=True)
+            return {node: event for node, event in events if event is not None}

@@ -1,4 +1,4 @@
-"""Our words into MAAS's forms and host names, and its machines back; pure (contract maas, 5, 7, 8, 10)."""
+"""Translation between our values and MAAS's forms, host names and machines; pure (contract maas, 5, 7, 8, 10)."""
 
 import base64
 import re
@@ -48,12 +48,12 @@ _ERASE: Mapping[Erase, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class MachineOptions:
-    """What an operator decides for a MAAS. Empty texts leave the choice to MAAS.
+    """How machines are deployed and released. Empty texts leave the choice to MAAS.
 
-    ``user_data`` is cloud-init's text as it is; ``comment`` is what MAAS notes beside everything done. ``threads``:
-    requests in flight; ``starts``: how many machines one look sets in motion at most, so that a large group neither
-    floods the rack controllers nor keeps one look busy for minutes; ``keep_marks``: days after which the marks of a job
-    are removed, far longer than a job may take.
+    ``user_data``: the cloud-init user data as text. ``comment``: MAAS logs it with every operation. ``threads``:
+    concurrent requests. ``starts``: the most machines that one pass starts, so that a large group neither floods the
+    rack controllers nor keeps one pass busy for minutes. ``keep_tags_days``: the age at which tags of jobs are
+    deleted, far longer than a job may take.
     """
 
     distro_series: str = ""
@@ -64,14 +64,14 @@ class MachineOptions:
     rules: Rules = field(default_factory=Rules)
     threads: int = 8
     starts: int = 100
-    keep_marks: float = 7.0
+    keep_tags_days: float = 7.0
 
 
 # Requests.
 
 
 def request(verb: Verb, marker: str, options: MachineOptions) -> tuple[str, Fields]:
-    """Return MAAS's operation for the verb and its form, which is never empty."""
+    """Return the MAAS operation for the verb and its form, which is never empty."""
     fields = [("comment", options.comment or f"Shipyard job {marker}")]
     if verb is Verb.ERASE:
         fields += [(name, "true") for name in _ERASE[options.erase]]
@@ -83,7 +83,7 @@ def request(verb: Verb, marker: str, options: MachineOptions) -> tuple[str, Fiel
 
 
 def check_work(work: Work, marker: Marker) -> None:
-    """Raise Refused for work that names nodes where none belong, or none where some do."""
+    """Raise Refused for site work that names nodes, and for node work that names none."""
 
     def refuse(why: str) -> Refused:
         return Refused(SYSTEM, work.operation.value, why, marker=marker)
@@ -97,15 +97,15 @@ def check_work(work: Work, marker: Marker) -> None:
 
 
 def revision(design: str) -> int:
-    """Return the revision behind a design's address. Raises Refused if it is not one of ours."""
+    """Return the revision of a design address. Raises Refused for an address that is not ours."""
     number = design.removeprefix(_REVISION)
     if not design.startswith(_REVISION) or not (number.isascii() and number.isdecimal()):
-        raise Refused(SYSTEM, "design", f"{design!r} is not the address of a design: that is {_REVISION}NUMBER")
+        raise Refused(SYSTEM, "design", f"{design!r} is not a design address; write {_REVISION}NUMBER")
     return int(number)
 
 
 def design_reference(number: int) -> str:
-    """Return the address of a revision of the design, which only we follow."""
+    """Return the address of a revision, which only this adapter resolves."""
     return f"{_REVISION}{number}"
 
 
@@ -118,10 +118,10 @@ def hostname(node: NodeName) -> str:
 
 
 def read_machine(found: JsonObject) -> Machine:
-    """Return what counts of a machine. Raises Unavailable for what is no machine object."""
+    """Parse a machine. Raises Unavailable if it is no machine object."""
     system_id, status = found.get("system_id"), found.get("status")
     if not isinstance(system_id, str) or not isinstance(status, int):
-        raise Unavailable(SYSTEM, "machines", "a machine is not described in a way we understand (system_id, status)")
+        raise Unavailable(SYSTEM, "machines", "a machine lacks a valid system_id or status")
     notes = (str(found.get(key) or "").strip() for key in ("status_message", "error_description"))
     tags = found.get("tag_names")
     return Machine(
@@ -138,7 +138,7 @@ def read_machine(found: JsonObject) -> Machine:
 
 
 def by_hostname(found: Iterable[JsonObject]) -> dict[str, list[Machine]]:
-    """Return the machines by lower-case host name, of which only those within one domain are unique."""
+    """Return the machines by lower-case host name; names are unique only within one domain."""
     machines: defaultdict[str, list[Machine]] = defaultdict(list)
     for machine in map(read_machine, found):
         machines[machine.hostname].append(machine)
@@ -146,22 +146,22 @@ def by_hostname(found: Iterable[JsonObject]) -> dict[str, list[Machine]]:
 
 
 def condition(machine: Machine) -> NodeCondition:
-    """Return how MAAS sees a machine, in its own words."""
+    """Return the condition of a machine, with MAAS's own label as status."""
     power = machine.power if machine.power in ("on", "off") else "unknown"
     return NodeCondition(machine.hostname, machine.label, power)
 
 
 def reason(machine: Machine, why: str, event: JsonObject | None = None) -> str:
-    """Return in one line why a machine failed, with what MAAS says of it, without secrets."""
+    """Return in one line why a machine failed, with MAAS's notes and event, without secrets."""
     parts = [f"{machine.hostname}: {why}", *machine.notes]
     if event is not None and (text := str(event.get("description") or event.get("type") or "").strip()):
-        told = f"{event.get('level')} of {event.get('created')}: {text}"
-        parts += [told] if text not in machine.notes else []
+        entry = f"{event.get('level')} of {event.get('created')}: {text}"
+        parts += [entry] if text not in machine.notes else []
     return without_secrets(" ".join("; ".join(parts).split()))
 
 
 def without_secrets(text: str) -> str:
-    """Return a text of MAAS without what power drivers are known to quote."""
+    """Return a text of MAAS without the credentials that power drivers are known to quote."""
     return _USERINFO.sub("//…@", _SECRETS.sub(r"\1…", text))
 
 
@@ -169,7 +169,7 @@ def without_secrets(text: str) -> str:
 
 
 def findings(inventory: Inventory, machines: Iterable[str]) -> tuple[Finding, ...]:
-    """Return what there is to say of a design beside the machines (lower-case host names) that MAAS has."""
+    """Return findings on a design, given the host names (lower case) of the machines in MAAS."""
     found: list[Finding] = []
     names = sorted(inventory.nodes)
     twins: defaultdict[str, list[NodeName]] = defaultdict(list)
@@ -177,10 +177,10 @@ def findings(inventory: Inventory, machines: Iterable[str]) -> tuple[Finding, ..
         twins[hostname(name)].append(name)
     for host, nodes in twins.items():
         if not _HOSTNAME.fullmatch(host):
-            text = f"MAAS cannot hold a machine named {nodes[0]!r}: letters, digits and inner hyphens, at most 63"
+            text = f"MAAS does not accept the host name {nodes[0]!r}: use letters, digits and inner hyphens, at most 63"
             found.append(_finding("NodeNameNotAHostname", Level.ERROR, text, nodes))
         elif len(nodes) > 1:
-            text = f"the nodes {', '.join(nodes)} are one machine to MAAS, which does not tell cases apart"
+            text = f"the nodes {', '.join(nodes)} are one machine to MAAS, which ignores upper and lower case"
             found.append(_finding("NodesShareHostname", Level.ERROR, text, nodes))
     known = frozenset(machines)
     if missing := [name for name in names if hostname(name) not in known and _HOSTNAME.fullmatch(hostname(name))]:
@@ -193,7 +193,7 @@ def findings(inventory: Inventory, machines: Iterable[str]) -> tuple[Finding, ..
 def site_faults(
     user: JsonObject, images: Sequence[JsonObject] | None, racks: Sequence[JsonObject], distro_series: str
 ) -> list[str]:
-    """Return what keeps this MAAS from deploying anything."""
+    """Return what keeps this MAAS from deploying at all."""
     faults = []
     if not user.get("is_superuser"):
         faults.append(
@@ -212,10 +212,10 @@ def site_faults(
 
 
 def _connected(rack: JsonObject) -> bool:
-    """Say whether a rack controller works; one of which nothing is told counts as working."""
+    """Return whether a rack controller works; one without a reported status counts as working."""
     services: Any = rack.get("service_set")
-    stands = [one.get("status") for one in services or () if isinstance(one, Mapping) and one.get("name") == "rackd"]
-    return not stands or stands[0] in ("running", "degraded", "unknown")
+    states = [one.get("status") for one in services or () if isinstance(one, Mapping) and one.get("name") == "rackd"]
+    return not states or states[0] in ("running", "degraded", "unknown")
 
 
 def _finding(name: str, level: Level, message: str, nodes: Sequence[NodeName]) -> Finding:

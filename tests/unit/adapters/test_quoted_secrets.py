@@ -19,7 +19,7 @@ from shipyard_api.adapters.keystone.options import KeystoneOptions
 from shipyard_api.adapters.kubernetes.access import Address
 from shipyard_api.adapters.kubernetes.client import KubernetesClient
 from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
-from shipyard_api.adapters.maas import marks
+from shipyard_api.adapters.maas import job_tags
 from shipyard_api.adapters.maas.client import MaasClient
 from shipyard_api.adapters.maas.provisioner import MaasProvisioner
 from shipyard_api.adapters.promenade.design_validation import PromenadeValidation
@@ -210,7 +210,7 @@ def maas_shows_machines(peer: Peer, text: str) -> object:
 
 
 def maas_ends_a_job(peer: Peer, text: str) -> object:
-    tag = {"name": marks.mark(JOB), "comment": marks.record_text(work(), datetime.now(UTC))}
+    tag = {"name": job_tags.job_tag(JOB), "comment": job_tags.record_text(work(), datetime.now(UTC))}
     peer.on("GET /tags/", Answer(200, [tag]))
     peer.on("GET /machines/", machines(text))
     peer.on("GET /events/", Answer(200, {"events": [{"level": "ERROR", "created": "now", "description": text}]}))
@@ -219,7 +219,7 @@ def maas_ends_a_job(peer: Peer, text: str) -> object:
 
 def maas_verifies_a_site(peer: Peer, text: str) -> object:
     site = work(Operation.VERIFY_SITE)
-    tag = {"name": marks.mark(JOB), "comment": marks.record_text(site, datetime.now(UTC))}
+    tag = {"name": job_tags.job_tag(JOB), "comment": job_tags.record_text(site, datetime.now(UTC))}
     peer.on("GET /tags/", Answer(200, [tag]))
     asked = maas(peer)
     peer.on("GET /users/", Answer(200, {"username": text, "is_superuser": False}))

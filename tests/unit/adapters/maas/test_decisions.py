@@ -86,7 +86,7 @@ def assert_is(decision: Decision, wanted: Expected) -> None:
 
 
 def asked(status: int, owner: Owner, operation: Operation, **how: object) -> Decision:
-    history = History(begun=bool(how.pop("begun", False)), stopped=bool(how.pop("stopped", False)))
+    history = History(claimed=bool(how.pop("begun", False)), stopped=bool(how.pop("stopped", False)))
     rules, wipe = how.pop("rules", Rules()), how.pop("wipe", Wipe.ALL)
     names = {Owner.US: "shipyard", Owner.NOBODY: "", Owner.OTHER: "alice"}
     return decide(machine(status, owner=names[owner], **how), owner, history, operation, rules, wipe)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from shipyard_api.adapters.maas import marks
+from shipyard_api.adapters.maas import job_tags
 from shipyard_api.adapters.maas.client import MaasClient
 from shipyard_api.adapters.maas.decisions import Rules, Status
 from shipyard_api.adapters.maas.provisioner import MOST_EVENTS, MaasProvisioner
@@ -20,7 +20,7 @@ from tests.peer import Answer, Peer
 
 NOW = datetime(2026, 3, 2, 9, 11, 8, tzinfo=UTC)
 JOB = JobId("job-1")
-TAG, STOPPED = marks.mark(JOB), marks.stop_mark(JOB)
+TAG, STOPPED = job_tags.job_tag(JOB), job_tags.stop_tag(JOB)
 PREPARE, DEPLOY, DESTROY = Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES
 STATE_FORBIDS = Answer(409, b"The state forbids it.")
 FAILURES = [
@@ -65,7 +65,7 @@ class Maas:
         self.peer.on("GET /tags/", Answer(200, [{"name": name, "comment": text} for name, text in tags.items()]))
 
     def knows(self, mine: Work, *, stopped: bool = False) -> None:
-        text = marks.record_text(mine, NOW)
+        text = job_tags.record_text(mine, NOW)
         self.tags({TAG: text} | ({STOPPED: text} if stopped else {}))
 
     def has(self, *listings: list[Machine]) -> None:
@@ -109,12 +109,12 @@ def provisioner(
 # Submitting
 
 
-def test_a_job_is_recorded_before_anything_is_begun_and_machines_are_marked_after(maas: Maas) -> None:
+def test_a_job_is_recorded_before_anything_starts_and_machines_are_tagged_after(maas: Maas) -> None:
     maas.has([machine("n1", Status.NEW), machine("n2", Status.READY)])
     assert provisioner(maas).submit(Marker(JOB), work(PREPARE, "n1", "n2", "n3")) == JOB
     assert maas.changes == ["tags", "n1 commission", "tags/TAG update_nodes"]
     assert maas.form(0)["name"] == TAG
-    assert marks.read_record(maas.form(0)["comment"])
+    assert job_tags.read_record(maas.form(0)["comment"])
     sent = maas.peer.requests[-1].body.decode()
     assert sorted(parse_qsl(sent)) == [("add", "id-n1"), ("add", "id-n2")]
 
@@ -150,8 +150,8 @@ def test_keeping_disks_is_refused_where_every_release_erases(maas: Maas, setting
     assert maas.peer.asked("GET /maas/")[0].query == [("op", "get_config"), ("name", "enable_disk_erasing_on_release")]
 
 
-def test_old_marks_are_swept_when_work_is_submitted(maas: Maas) -> None:
-    maas.tags({"shipyard-old": marks.record_text(work(PREPARE, "n1"), NOW - timedelta(days=8)), "other": "old"})
+def test_stale_tags_are_deleted_when_work_is_submitted(maas: Maas) -> None:
+    maas.tags({"shipyard-old": job_tags.record_text(work(PREPARE, "n1"), NOW - timedelta(days=8)), "other": "old"})
     maas.peer.on("DELETE /tags/shipyard-old/", Answer(500))  # and nobody minds
     maas.has([machine("n1", Status.READY)])
     provisioner(maas).submit(Marker(JOB), work(PREPARE, "n1"))
@@ -276,7 +276,7 @@ def test_one_report_sets_only_so_many_machines_in_motion(maas: Maas) -> None:
 
 
 def test_nothing_is_begun_on_what_was_seen_long_ago(maas: Maas, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shipyard_api.adapters.maas.rounds.FRESH", -1.0)
+    monkeypatch.setattr("shipyard_api.adapters.maas.reconcile.FRESH", -1.0)
     mine = work(DESTROY, "n1")
     maas.knows(mine)
     maas.has([machine("n1", Status.DEPLOYED, owner="shipyard")])

@@ -1,4 +1,4 @@
-"""Our words into MAAS's, its machines into ours, and the marks between them."""
+"""Translation to MAAS and back, and the tags that stand for jobs."""
 
 import base64
 from datetime import UTC, datetime, timedelta
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.adapters.maas import marks, translate
+from shipyard_api.adapters.maas import job_tags, translate
 from shipyard_api.adapters.maas.decisions import Verb
 from shipyard_api.adapters.maas.translate import Erase, MachineOptions
 from shipyard_api.domain.findings import Level
@@ -106,7 +106,7 @@ def test_the_address_of_no_revision_is_refused(design: str) -> None:
     "job", ["7f4d4d0e-3a2f-4d57-9d1b-0a51d5c0a6f3", "a b", "deploy:a", "", "x" * 500, "j-stopped", "ü"]
 )
 def test_a_job_has_a_tag_that_maas_accepts(job: str) -> None:
-    for tag in (marks.mark(job), marks.stop_mark(job)):
+    for tag in (job_tags.job_tag(job), job_tags.stop_tag(job)):
         assert tag.startswith("shipyard-")
         assert len(tag) <= 256
         assert all(char.isascii() and (char.isalnum() or char in "_-") for char in tag)
@@ -114,26 +114,26 @@ def test_a_job_has_a_tag_that_maas_accepts(job: str) -> None:
 
 def test_different_jobs_have_different_tags() -> None:
     jobs = ["a", "a-stopped", "b", "a:b", "a b"]
-    assert len({tag for job in jobs for tag in (marks.mark(job), marks.stop_mark(job))}) == 2 * len(jobs)
+    assert len({tag for job in jobs for tag in (job_tags.job_tag(job), job_tags.stop_tag(job))}) == 2 * len(jobs)
 
 
 def test_a_record_is_read_as_it_was_written() -> None:
     mine = work(Operation.DESTROY_NODES, "n1", "n2")
-    record = marks.read_record(marks.record_text(mine, NOW, ["n1", "n2"]))
-    assert record == marks.Record(marks.fingerprint(mine), NOW, "n1, n2")
-    plain = marks.read_record(marks.record_text(mine, NOW + timedelta(microseconds=5)))
-    assert plain == marks.Record(marks.fingerprint(mine), NOW)
+    record = job_tags.read_record(job_tags.record_text(mine, NOW, ["n1", "n2"]))
+    assert record == job_tags.Record(job_tags.fingerprint(mine), NOW, "n1, n2")
+    plain = job_tags.read_record(job_tags.record_text(mine, NOW + timedelta(microseconds=5)))
+    assert plain == job_tags.Record(job_tags.fingerprint(mine), NOW)
 
 
 def test_a_record_names_only_so_many_nodes() -> None:
-    record = marks.read_record(marks.record_text(work(), NOW, [f"n{number}" for number in range(2000)]))
+    record = job_tags.read_record(job_tags.record_text(work(), NOW, [f"n{number}" for number in range(2000)]))
     assert record is not None
     assert record.unerased.endswith("n49 and 1950 more")
 
 
 @pytest.mark.parametrize("comment", ["", "of somebody else", "Shipyard x at yesterdayZ, work 0123456789abcdef"])
 def test_a_comment_of_somebody_else_is_no_record(comment: str) -> None:
-    assert marks.read_record(comment) is None
+    assert job_tags.read_record(comment) is None
 
 
 def test_different_work_has_different_fingerprints() -> None:
@@ -146,22 +146,22 @@ def test_different_work_has_different_fingerprints() -> None:
         work(Operation.DESTROY_NODES, "n1"),
         work(Operation.DESTROY_NODES, "n1", wipe=Wipe.OS_DISK_ONLY),
     ]
-    assert len(set(map(marks.fingerprint, different))) == len(different)
-    assert marks.fingerprint(work(Operation.PREPARE_NODES, "n2", "n1", "n2")) == marks.fingerprint(different[2])
+    assert len(set(map(job_tags.fingerprint, different))) == len(different)
+    assert job_tags.fingerprint(work(Operation.PREPARE_NODES, "n2", "n1", "n2")) == job_tags.fingerprint(different[2])
 
 
-def test_only_old_marks_of_other_jobs_are_stale() -> None:
-    old, older = (marks.record_text(work(), NOW - timedelta(days=days)) for days in (8, 9))
+def test_only_old_tags_of_other_jobs_are_stale() -> None:
+    old, older = (job_tags.record_text(work(), NOW - timedelta(days=days)) for days in (8, 9))
     tags = {
         "shipyard-old": old,
         "shipyard-older-stopped": older,
-        "shipyard-new": marks.record_text(work(), NOW),
+        "shipyard-new": job_tags.record_text(work(), NOW),
         "shipyard-mine": old,
         "shipyard-mine-stopped": old,
         "shipyard-by-hand": "keep me",
         "control": old,
     }
-    stale = marks.stale_marks(tags, before=NOW - timedelta(days=7), spared=JobId("mine"))
+    stale = job_tags.stale_tags(tags, before=NOW - timedelta(days=7), spared=JobId("mine"))
     assert stale == ["shipyard-older-stopped", "shipyard-old"]
 
 

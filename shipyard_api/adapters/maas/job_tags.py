@@ -1,7 +1,7 @@
-"""The tags by which MAAS keeps our jobs for us; pure (contract maas, 8).
+"""Tags that stand for jobs in MAAS; pure (contract maas, 8).
 
-The tag of a job exists as long as the job is known, and is on every machine that the job has taken on. Its comment is
-the job's record.
+A job's tag exists as long as the job is known, and is set on every machine that the job has claimed. Its comment is the
+job's record.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from shipyard_api.ports.provisioner import JobId, Work
 
-MARK = "shipyard-"
+PREFIX = "shipyard-"
 MOST_UNERASED = 50  # nodes named in the record of a job
 _STOPPED = "-stopped"
 
@@ -25,26 +25,26 @@ _RECORD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What the comment of a job's tag says: which work it is of, when it was submitted, what could not be erased."""
+    """The comment of a job's tag: the fingerprint of its work, when it was submitted, the nodes it could not erase."""
 
     work: str
     at: datetime
     unerased: str = ""
 
 
-def mark(job: str) -> str:
-    """Return the tag that stands for a job, and for its having taken a machine on."""
+def job_tag(job: str) -> str:
+    """Return the tag that stands for a job, and marks the machines that it has claimed."""
     kept = _TAG_TEXT.fullmatch(job) and not job.endswith(_STOPPED)
-    return MARK + (job if kept else hashlib.sha256(job.encode()).hexdigest()[:40])
+    return PREFIX + (job if kept else hashlib.sha256(job.encode()).hexdigest()[:40])
 
 
-def stop_mark(job: str) -> str:
-    """Return the tag that says of a job that it was aborted."""
-    return mark(job) + _STOPPED
+def stop_tag(job: str) -> str:
+    """Return the tag that marks a job as aborted."""
+    return job_tag(job) + _STOPPED
 
 
 def record_text(work: Work, at: datetime, unerased: Sequence[str] = ()) -> str:
-    """Return the comment of the job's tag, for people and for ``read_record``."""
+    """Return the comment of the job's tag, as text that ``read_record`` parses."""
     named = ", ".join(unerased[:MOST_UNERASED])
     more = f" and {len(unerased) - MOST_UNERASED} more" if len(unerased) > MOST_UNERASED else ""
     note = f"; nothing erased on: {named}{more}" if unerased else ""
@@ -52,7 +52,7 @@ def record_text(work: Work, at: datetime, unerased: Sequence[str] = ()) -> str:
 
 
 def read_record(comment: str) -> Record | None:
-    """Return what a comment records, or None if it is not one of ours."""
+    """Return the record in a comment, or None if the comment is not ours."""
     found = _RECORD.fullmatch(comment)
     if found is None:
         return None
@@ -64,15 +64,15 @@ def read_record(comment: str) -> Record | None:
 
 
 def fingerprint(work: Work) -> str:
-    """Return a short text that differs for different work."""
+    """Return a short hash of the work."""
     nodes = None if work.nodes is None else sorted(set(work.nodes))
     whole = json.dumps([work.operation.value, work.design, work.wipe.value, nodes])
     return hashlib.sha256(whole.encode()).hexdigest()[:16]
 
 
-def stale_marks(tags: Mapping[str, str], *, before: datetime, spared: JobId) -> list[str]:
-    """Return the tags of jobs that were submitted, or stopped, before a time, oldest first."""
-    kept = {mark(spared), stop_mark(spared)}
-    records = ((name, read_record(comment)) for name, comment in tags.items() if name.startswith(MARK))
+def stale_tags(tags: Mapping[str, str], *, before: datetime, spared: JobId) -> list[str]:
+    """Return the tags of jobs that were submitted or aborted before a time, oldest first."""
+    kept = {job_tag(spared), stop_tag(spared)}
+    records = ((name, read_record(comment)) for name, comment in tags.items() if name.startswith(PREFIX))
     old = [(record.at, name) for name, record in records if record and record.at < before and name not in kept]
     return [name for _, name in sorted(old)]

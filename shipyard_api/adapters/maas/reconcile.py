@@ -1,0 +1,207 @@
+"""One reconcile pass over the machines of a job.
+
+MAAS has no jobs. Each pass reads the machines, decides for each one (``decisions``), starts operations, and tags the
+machines that the job has claimed. The tag follows the operation: a crash between the two costs one more attempt. The
+other order would blame the job for a machine's earlier failure.
+"""
+
+import random
+import time
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+from shipyard_api.ports.provisioner import JobId, Operation, Wipe, Work
+from shipyard_api.request_context import propagated
+
+from .client import JsonObject, MaasClient
+from .decisions import (
+    ABORTABLE,
+    WAIT,
+    Decision,
+    History,
+    Kind,
+    Machine,
+    Owner,
+    Verb,
+    decide,
+    decide_missing,
+    fail,
+)
+from .job_tags import job_tag
+from .translate import MachineOptions, by_hostname, hostname, read_machine, request
+
+# Age in seconds up to which a listing may start operations: longer than the slowest listing takes to arrive, shorter
+# than a machine takes to be released and deployed again.
+FRESH = 300.0
+ERASES_ALWAYS = "enable_disk_erasing_on_release"
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A node in this pass. ``machine`` is None if MAAS has none, or several, of its name. ``claimed``: to tag."""
+
+    decision: Decision
+    machine: Machine | None = None
+    claimed: bool = False
+    error: str = ""
+
+
+Observations = Mapping[NodeName, Observation]
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcilePass:
+    """A pass over the machines of one job, as the MAAS user ``user``. ``stopped``: it starts no operation.
+
+    Create it just before listing the machines. It starts nothing on a listing that is too old: a worker that was
+    frozen meanwhile would release a machine that has been deployed again since.
+    """
+
+    client: MaasClient
+    options: MachineOptions
+    user: str
+    job: JobId
+    work: Work
+    stopped: bool = False
+    started: float = field(default_factory=time.monotonic)
+
+    def observe(self, found: Iterable[JsonObject]) -> dict[NodeName, Observation]:
+        """Return a decision for each node of the work. ``found``: a listing with at least the work's machines."""
+        machines = by_hostname(found)
+        observed = {}
+        for node in sorted(set(self.work.nodes or ())):
+            known = machines.get(hostname(node), [])
+            if not known:
+                observed[node] = Observation(decide_missing(self.work.operation))
+            elif len(known) > 1:
+                ids = ", ".join(sorted(machine.system_id for machine in known))
+                observed[node] = Observation(fail(f"MAAS has several machines of this name: {ids}"))
+            else:
+                observed[node] = self._observe_machine(known[0])
+        return observed
+
+    def advance(self, observed: Observations) -> dict[NodeName, Observation]:
+        """Start the operations decided on, tag the claimed machines, and return the nodes afterwards."""
+        after = dict(observed)
+        due = [(node, one) for node, one in observed.items() if one.decision.kind is Kind.START]
+        random.shuffle(due)  # machines that fail repeatedly must not starve the others
+        may_release = self._may_release(due)
+        for node, one in due[self.options.starts :]:
+            after[node] = replace(one, decision=WAIT)
+        after |= self._each(due[: self.options.starts], may_release)
+        self._tag(after.values())
+        return after
+
+    def stop(self, observed: Observations) -> list[PeerError]:
+        """Abort every running operation that MAAS can abort; return the errors that leave an abort uncertain."""
+
+        def abort(machine: Machine) -> PeerError | None:
+            try:
+                self._start(machine, Verb.ABORT)
+            except Refused:
+                return None  # it has ended, or cannot be aborted: the next report shows which
+            except PeerError as error:
+                return error
+            return None
+
+        running = [
+            one.machine
+            for one in observed.values()
+            if one.machine is not None
+            and one.machine.status in ABORTABLE
+            and (one.decision.kind is Kind.WAIT or one.decision.verb is Verb.ABORT)
+            and self._owner(one.machine) is not Owner.OTHER
+            and not one.machine.locked
+        ]
+        with self._pool() as pool:
+            return [error for error in pool.map(propagated(abort), running) if error is not None]
+
+    def _each(self, due: list[tuple[NodeName, Observation]], may_release: bool) -> dict[NodeName, Observation]:
+        def start(item: tuple[NodeName, Observation]) -> tuple[NodeName, Observation]:
+            node, one = item
+            if one.decision.verb is Verb.RELEASE and not may_release:
+                return node, replace(one, decision=fail(f"MAAS erases at every release ({ERASES_ALWAYS})"))
+            return node, self._attempt(one)
+
+        if not due:
+            return {}
+        with self._pool() as pool:
+            return dict(pool.map(propagated(start), due))
+
+    def _attempt(self, one: Observation) -> Observation:
+        """Start the operation. A refusal fails the node only if the machine's state confirms it."""
+        machine, verb = one.machine, one.decision.verb
+        if machine is None or verb is None:
+            raise ValueError("an attempt needs a machine and an operation")
+        if time.monotonic() - self.started > FRESH:
+            return replace(one, decision=WAIT)
+        try:
+            self._start(machine, verb)
+        except Refused as refusal:
+            return self._after_refusal(machine, verb, refusal)
+        except PeerError as error:
+            # Busy: not started. Unavailable: unknown. The next pass reads the machine and decides again.
+            return replace(one, decision=WAIT, error=str(error))
+        if verb is Verb.DELETE:
+            return Observation(decide_missing(self.work.operation))
+        return replace(one, decision=WAIT, claimed=True)
+
+    def _after_refusal(self, machine: Machine, verb: Verb, refusal: Refused) -> Observation:
+        try:
+            found = self.client.machine(machine.system_id)
+        except (Busy, Unavailable) as error:
+            return Observation(WAIT, machine, error=f"{refusal}; then {error}")
+        if found is None:
+            return Observation(decide_missing(self.work.operation))
+        again = self._observe_machine(read_machine(found))
+        if again.decision.kind is not Kind.START:
+            return again
+        if again.decision.verb is verb:
+            return replace(again, decision=fail(f"it is {again.machine.label if again.machine else ''}; {refusal}"))
+        return replace(again, decision=WAIT)
+
+    def _start(self, machine: Machine, verb: Verb) -> None:
+        if verb is Verb.DELETE:
+            self.client.delete_machine(machine.system_id, marker=self.job)
+            return
+        operation, fields = request(verb, self.job, self.options)
+        self.client.operate(machine.system_id, operation, fields, marker=self.job)
+
+    def _observe_machine(self, machine: Machine) -> Observation:
+        owner = self._owner(machine)
+        history = History(claimed=job_tag(self.job) in machine.tags, stopped=self.stopped)
+        decision = decide(machine, owner, history, self.work.operation, self.options.rules, self.work.wipe)
+        untouchable = owner is Owner.OTHER or machine.locked
+        claimed = decision.kind in (Kind.DONE, Kind.WAIT) and not untouchable
+        return Observation(decision, machine, claimed)
+
+    def _owner(self, machine: Machine) -> Owner:
+        if not machine.owner:
+            return Owner.NOBODY
+        return Owner.US if machine.owner == self.user else Owner.OTHER
+
+    def _may_release(self, due: list[tuple[NodeName, Observation]]) -> bool:
+        """Return whether a release keeps the disks: the site-wide setting may have changed since the submission."""
+        kept = self.work.operation is Operation.DESTROY_NODES and self.work.wipe is not Wipe.ALL
+        if not kept or all(one.decision.verb is not Verb.RELEASE for _, one in due):
+            return True
+        return not erases_always(self.client)
+
+    def _tag(self, observations: Iterable[Observation]) -> None:
+        tag = job_tag(self.job)
+        new = [
+            one.machine.system_id for one in observations if one.claimed and one.machine and tag not in one.machine.tags
+        ]
+        if new and not self.stopped:
+            self.client.tag_machines(tag, new, marker=self.job)
+
+    def _pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(max_workers=self.options.threads, thread_name_prefix="maas")
+
+
+def erases_always(client: MaasClient) -> bool:
+    """Return whether MAAS erases disks at every release, whatever the request says."""
+    return client.setting(ERASES_ALWAYS) not in (False, "false", "False", None, "")
