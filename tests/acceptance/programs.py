@@ -1,4 +1,4 @@
-"""Starting the programs as a user does, and finding what they leave behind."""
+"""Starting programs as a user does, running commands in this process, and finding what programs leave running."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from shipyard_api.cli.main import shipyard
 
 SHIPYARD = [sys.executable, "-c", "from shipyard_api.cli.main import main; main()"]
 STACK = [sys.executable, "-m", "shipyard_api.stack"]
@@ -27,6 +31,12 @@ def run(words: Sequence[str], environment: Mapping[str, str], seconds: float = 1
     return subprocess.run(
         [*SHIPYARD, *words], env=dict(environment), capture_output=True, text=True, timeout=seconds, check=False
     )
+
+
+def invoke(words: Sequence[str], environment: Mapping[str, str]) -> Result:
+    """Run a command of shipyard in this process, with nothing of the tests' own environment that it would read."""
+    outside = {name: None for name in os.environ if name.startswith(("SHIPYARD_", "OS_", "DATABASE_URL"))}
+    return CliRunner().invoke(shipyard, list(words), env={**outside, **environment}, prog_name="shipyard")
 
 
 def left_running(mark: str) -> list[str]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import os
 import signal
 import subprocess
 import tempfile
@@ -20,17 +19,14 @@ from typing import Any
 import click
 import pytest
 import requests
-from click.testing import CliRunner
 
 from shipyard_api.cli.main import shipyard
-from tests.acceptance.programs import SHIPYARD, left_running, marked, run
+from tests.acceptance.programs import SHIPYARD, invoke, left_running, marked
 from tests.acceptance.transcripts import FOLDER, FORMS, Output, compared, plain, transcript
 
 # Commands that start programs here instead of asking a server; what they do is tested where they are.
 PROGRAMS = {"config", "db", "demo", "serve", "simulate", "token", "up", "worker"}
 SITE = FOLDER / "site.yaml"
-# What the environment of the tests may say is not for the commands that run in this process.
-OUTSIDE = {name: None for name in os.environ if name.startswith(("SHIPYARD_", "OS_", "DATABASE_URL"))}
 LIMIT = 120.0  # seconds that an action may take
 
 
@@ -45,16 +41,12 @@ class Session:
     used: set[tuple[str, ...]] = field(default_factory=set)
 
     def shipyard(self, form: str, line: str, **changes: str) -> Output:
-        """Run a command line in one form: for people as a process of its own, the other forms in this one."""
+        """Run a command line in one form, in this process."""
         words = ["--output-format", form, *line.split()]
         self.used.add(command_of(line.split()))
-        if form == "cli":
-            ended = run(words, {**self.environment, **changes})
-            assert ended.stderr == "", f"{line}: {ended.stderr}"
-            return Output(ended.returncode, ended.stdout)
-        done = CliRunner().invoke(shipyard, words, env={**OUTSIDE, **self.environment, **changes}, prog_name="shipyard")
-        # What a program reads is on stdout; that a retry announces itself is for whoever looks on.
-        announces = line.startswith("retry ") and done.stderr.count("\n") == 1
+        done = invoke(words, {**self.environment, **changes})
+        # Programs read stdout, so in their forms the announcement of a retry is on stderr.
+        announces = form != "cli" and line.startswith("retry ") and done.stderr.count("\n") == 1
         assert announces or done.stderr == "", f"{line}: {done.stderr}"
         return Output(done.exit_code, done.stdout, done.stderr)
 

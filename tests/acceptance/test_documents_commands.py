@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from click.testing import Result
 
-from tests.acceptance.programs import marked, run
+from tests.acceptance.programs import invoke
 from tests.conftest import ROOT
 from tests.stand import Stand
 
@@ -46,19 +46,18 @@ data:
 """
 TITLE = "   Comparing Base: {} (Deckhand revision {})\n    \t to New: {} (Deckhand revision {})\n"
 
-Shipyard = Callable[..., "subprocess.CompletedProcess[str]"]
+Shipyard = Callable[..., Result]
 
 
 @pytest.fixture
 def shipyard(tmp_path: Path, database_url: str) -> Iterator[Shipyard]:
     """Run a command of shipyard against a stack without workers; it must end with the given code."""
     with Stand(tmp_path, database_url) as stand:
-        _, environment = marked()
-        environment |= {"SHIPYARD_URL": stand.url, "SHIPYARD_TOKEN": stand.token}
+        environment = {"SHIPYARD_URL": stand.url, "SHIPYARD_TOKEN": stand.token}
 
-        def command(line: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-            ended = run(line.split(), environment)
-            assert (ended.returncode, ended.stderr) == (code, ""), ended.stdout + ended.stderr + stand.log("api")
+        def command(line: str, code: int = 0) -> Result:
+            ended = invoke(line.split(), environment)
+            assert (ended.exit_code, ended.stderr) == (code, ""), ended.output + stand.log("api")
             return ended
 
         yield command

@@ -116,21 +116,10 @@ def deployment(action: dict[str, Any], groups: list[dict[str, Any]], nodes: list
     )
 
 
-def main(arguments: list[str]) -> None:
-    """Be a stack: ``up … --ready-file F --scenario S …``; what goes wrong is in the scenario's file."""
-    sys.path.insert(0, str(Path(__file__).parents[3]))
-    import yaml
-
+def stack(fate: str) -> FakeApi:
+    """An API on which a deployment ends as the fate says: ``fails``, ``refuses``, or else successfully."""
     from tests.unit.cli import samples
 
-    def value(name: str) -> str:
-        return arguments[arguments.index(name) + 1]
-
-    fate = (yaml.safe_load(Path(value("--scenario")).read_text()) or {}).get("fake", "")
-    Path(value("--scenario")).with_suffix(".pid").write_text(str(os.getpid()))
-    if fate == "dies":
-        print("could not start Postgres:\nno space left", file=sys.stderr)
-        sys.exit(3)
     groups = [
         samples.group(
             "control-nodes",
@@ -154,6 +143,23 @@ def main(arguments: list[str]) -> None:
     api = deployment(samples.action("Failed" if fate == "fails" else "Complete"), groups, nodes)
     if fate == "refuses":
         api.replies["POST /commitconfigdocs"] = Reply(400, samples.REFUSED)
+    return api
+
+
+def main(arguments: list[str]) -> None:
+    """Be a stack: ``up … --ready-file F --scenario S …``; what goes wrong is in the scenario's file."""
+    sys.path.insert(0, str(Path(__file__).parents[3]))
+    import yaml
+
+    def value(name: str) -> str:
+        return arguments[arguments.index(name) + 1]
+
+    fate = (yaml.safe_load(Path(value("--scenario")).read_text()) or {}).get("fake", "")
+    Path(value("--scenario")).with_suffix(".pid").write_text(str(os.getpid()))
+    if fate == "dies":
+        print("could not start Postgres:\nno space left", file=sys.stderr)
+        sys.exit(3)
+    api = stack(fate)
     url = api.start()
     ready = {"url": url, "token": TOKEN, "database_url": "", "pid": os.getpid(), "simulators": {}}
     Path(value("--ready-file")).write_text(json.dumps(ready))

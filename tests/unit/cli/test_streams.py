@@ -43,17 +43,16 @@ HELD = {"latin-1": b"a: b?\n\n", "ascii": "a: b\u2026\n\n".encode()}
 
 
 @pytest.mark.parametrize(("encoding", "written"), HELD.items(), ids=HELD.keys())
-def test_what_an_output_cannot_hold_is_replaced(api, encoding, written):
+def test_what_an_output_cannot_hold_is_replaced(api, run_main, encoding, written):
     api.replies["GET /renderedconfigdocs"] = Reply(200, "a: b\u2026\n".encode(), "application/x-yaml")
-    ended = process(api.url, "get", "renderedconfigdocs", PYTHONIOENCODING=encoding)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, written, b"")
+    assert run_main("get", "renderedconfigdocs", terminal=False, encoding=encoding) == (written, 0)
 
 
 @pytest.mark.parametrize("words", [["describe", "node"], ["create", "configdocs", "--empty-collection"], ["--url"]])
-def test_an_argument_that_is_not_utf_8_is_a_wrong_command_line(api, words):
-    ended = process(api.url, *words, b"\xff")
-    assert (ended.returncode, ended.stdout, api.requests) == (2, b"", [])
-    assert b"Error: The argument '\\udcff' is not UTF-8.\n" in ended.stderr
+def test_an_argument_that_is_not_utf_8_is_a_wrong_command_line(api, run, words):
+    result = run(*words, "\udcff")  # as Python passes the byte 0xff
+    assert (result.exit_code, result.stdout, api.requests) == (2, "", [])
+    assert "Error: The argument '\\udcff' is not UTF-8.\n" in result.stderr
 
 
 def test_ctrl_c_ends_with_130_and_says_what_may_have_been_done(api):

@@ -132,17 +132,11 @@ def test_the_script_is_for_that_shell(run, shell):
 
 
 TYPED = {
-    "create act": "create action ",
-    "--output-format=ra": "--output-format=raw ",
     "--output-format=raw get con": "--output-format=raw get configdocs ",
     "--url http://h:1 create act": "--url http://h:1 create action ",
-    "--url=http://h:1 create act": "--url=http://h:1 create action ",
-    "get configdocs --base-version=c": "get configdocs --base-version=committed ",
-    "get  configdocs  --base-version c": "get  configdocs  --base-version committed ",
-    "create configdocs design --filename=FOLDER/des": "create configdocs design --filename=FOLDER/design.yaml ",
+    "get  configdocs --base-version=c": "get  configdocs --base-version=committed ",
     "create configdocs design --filename FOLDER/des": "create configdocs design --filename FOLDER/design.yaml ",
     "create configdocs design --directory=FOLDER/pla": "create configdocs design --directory=FOLDER/place/",
-    "demo --scenario=ntp": "demo --scenario=ntp-prepare-fails ",
     "stop x": "stop x",
 }
 RC = """

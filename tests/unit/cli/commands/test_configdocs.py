@@ -1,12 +1,6 @@
 """The commands about documents: what is sent, what is printed, what is refused (contract: shipyard-cli, 2.1 to 5.5)."""
 
-import contextlib
 import json
-import os
-import pty
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import yaml
@@ -632,28 +626,6 @@ def test_help_of_a_command_has_examples(run, line):
     assert all(example.startswith(f"    shipyard {line}") for example in examples.splitlines())
 
 
-def on_a_terminal(url, *words, **environment):
-    """Run a command on a terminal; return what it wrote, and its exit code."""
-    root = Path(__file__).parents[4]
-    kept = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
-    given = {"SHIPYARD_URL": url, "TERM": "xterm", "PYTHONPATH": str(root)}
-    code = "from shipyard_api.cli.main import main; main()"
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-X", "utf8", "-c", code, *words],
-        stdin=theirs,
-        stdout=theirs,
-        env=kept | given | environment,
-    ) as process:
-        os.close(theirs)
-        written = b""
-        with contextlib.suppress(OSError):  # how a terminal says that nobody writes to it any more
-            while piece := os.read(ours, 65536):
-                written += piece
-        os.close(ours)
-    return written.decode().replace("\r\n", "\n"), process.returncode
-
-
 COLOURED = {
     "colours": ({}, True),
     "NO_COLOR": ({"NO_COLOR": "1"}, False),
@@ -662,9 +634,10 @@ COLOURED = {
 
 
 @pytest.mark.parametrize(("environment", "coloured"), COLOURED.values(), ids=COLOURED.keys())
-def test_what_differs_is_coloured_on_a_terminal_unless_unwanted(api, environment, coloured):
+def test_what_differs_is_coloured_on_a_terminal_unless_unwanted(api, run_main, environment, coloured):
     api.replies["GET /configdocs"] = [Reply(200, COMPARED), Reply(200, DIFF.encode(), "text/x-diff")]
-    text, code = on_a_terminal(api.url, "get", "configdocs", "--base-version=committed", **environment)
+    written, code = run_main("get", "configdocs", "--base-version=committed", **environment)
+    text = written.decode()
     assert code == 0
     if not coloured:
         assert unpadded(text) == f"{TABLE}\n{DIFF}"
@@ -687,9 +660,9 @@ OBEYED = {
 
 
 @pytest.mark.parametrize(("form", "text"), OBEYED.items(), ids=OBEYED.keys())
-def test_a_terminal_obeys_the_server_only_in_the_raw_form(api, form, text):
+def test_the_server_controls_a_terminal_only_in_the_raw_form(api, run_main, form, text):
     api.replies["GET /renderedconfigdocs"] = Reply(200, EVIL, "application/x-yaml")
-    assert on_a_terminal(api.url, "--output-format", form, "get", "renderedconfigdocs") == (text, 0)
+    assert run_main("--output-format", form, "get", "renderedconfigdocs") == (text.encode(), 0)
 
 
 @pytest.mark.parametrize("form", ["cli", "raw"])
@@ -698,9 +671,9 @@ def test_a_file_gets_what_the_server_sent_to_the_letter(api, run, form):
     assert run("--output-format", form, "get", "renderedconfigdocs").stdout == EVIL.decode() + "\n"
 
 
-def test_an_error_cannot_command_a_terminal_either(api):
+def test_an_error_cannot_control_a_terminal_either(api, run_main):
     api.replies["GET /renderedconfigdocs"] = Reply(404, {"message": "\x1b[2Jno", "reason": "none"})
-    assert on_a_terminal(api.url, "get", "renderedconfigdocs") == (
-        "\x1b[1;31mError: \x1b[0m\ufffd[2Jno\n\x1b[1mReason: \x1b[0mnone\n",
+    assert run_main("get", "renderedconfigdocs") == (
+        "\x1b[1;31mError: \x1b[0m\ufffd[2Jno\n\x1b[1mReason: \x1b[0mnone\n".encode(),
         1,
     )

@@ -1,5 +1,6 @@
 """``demo`` against a fake stack: a real child process that serves a scripted deployment."""
 
+import contextlib
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 
 from shipyard_api.cli import stack
 from shipyard_api.cli.commands import demo
@@ -22,25 +24,45 @@ expect:
 
 
 @pytest.fixture
-def play(run, monkeypatch, tmp_path):
-    """Run ``demo`` with a scenario of this text; afterwards the child must have been stopped in good order."""
+def play_child(run, monkeypatch, tmp_path):
+    """Run ``demo`` with a scenario of this text and a fake stack as its child, which must be stopped afterwards."""
     monkeypatch.setattr(stack, "PROGRAM", (sys.executable, fake_api.__file__))
-    scenario, site = tmp_path / "played.yaml", tmp_path / "site.yaml"
+    yield player(run, tmp_path)
+    pid = tmp_path / "played.pid"
+    if pid.exists():
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(pid.read_text()), 0)
+
+
+@pytest.fixture
+def play(run, monkeypatch, tmp_path):
+    """Run ``demo`` with a scenario of this text and a fake stack in this process."""
+
+    @contextlib.contextmanager
+    def running(scenario, speed, provisioner, site):
+        served = fake_api.stack((yaml.safe_load(scenario.read_text()) or {}).get("fake", ""))
+        try:
+            yield {"url": served.start(), "token": fake_api.TOKEN}
+        finally:
+            served.stop()
+
+    monkeypatch.setattr(stack, "running", running)
+    return player(run, tmp_path)
+
+
+def player(run, folder):
+    scenario, site = folder / "played.yaml", folder / "site.yaml"
     site.write_text("schema: a/A/v1\n")
 
     def invoke(text: str, *options: str):
         scenario.write_text(text)
         return run("demo", "--scenario", str(scenario), "--site", str(site), *options)
 
-    yield invoke
-    pid = scenario.with_suffix(".pid")
-    if pid.exists():
-        with pytest.raises(ProcessLookupError):
-            os.kill(int(pid.read_text()), 0)
+    return invoke
 
 
-def test_demo_as_json_is_one_document_of_the_agreed_form(play, tmp_path):
-    result = play(EXPECT, "--json")
+def test_demo_as_json_is_one_document_of_the_agreed_form(play_child, tmp_path):
+    result = play_child(EXPECT, "--json")
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
     seconds = told.pop("seconds")
@@ -110,8 +132,8 @@ def test_a_refused_design_prints_the_status_and_exits_1(play, options):
     assert not (options and result.stdout)
 
 
-def test_a_stack_that_dies_shows_the_end_of_its_log(play):
-    result = play("fake: dies", "--json")
+def test_a_stack_that_dies_shows_the_end_of_its_log(play_child):
+    result = play_child("fake: dies", "--json")
     assert result.exit_code == 1
     assert result.stdout == ""
     assert (
@@ -124,8 +146,8 @@ UNREADABLE = {"not YAML": "a: [", "a list": "- 1", "expect is a word": "expect: 
 
 
 @pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE.keys())
-def test_a_scenario_that_cannot_be_read_starts_nothing(play, tmp_path, text):
-    result = play(text)
+def test_a_scenario_that_cannot_be_read_starts_nothing(play_child, tmp_path, text):
+    result = play_child(text)
     assert result.exit_code == 1
     assert result.stdout.startswith(f"Error: the scenario {tmp_path / 'played.yaml'} ")
     assert not (tmp_path / "played.pid").exists()

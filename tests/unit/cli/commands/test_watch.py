@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -18,6 +17,7 @@ from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output.snapshot import Snapshot, change_lines
 from shipyard_api.cli.output.wording import clock, parse_time
+from tests.conftest import ROOT
 from tests.unit.cli import samples
 from tests.unit.cli.fake_api import FakeApi, Reply, deployment
 from tests.unit.cli.samples import ID, NOW
@@ -122,9 +122,9 @@ EVIL = Reply(404, {"message": "\x1b[2Jno", "reason": "none"})
 
 
 @pytest.mark.parametrize("command", ["watch", "retry"])
-def test_an_error_cannot_command_the_terminal(api, command):
+def test_an_error_cannot_control_the_terminal(api, run_main, command):
     api.replies |= {f"GET /actions/{ID}": EVIL, f"GET /actions/{ID}/nodes": EVIL}
-    written, code = on_a_terminal(api.url, command=command)
+    written, code = run_main(command, ID)
     assert code == 1
     assert b"\x1b[2J" not in written
     assert "\ufffd[2Jno" in written.decode()
@@ -234,30 +234,28 @@ def test_a_failed_verdict_is_no_success_even_if_the_action_is_complete():
     assert Snapshot(samples.action("Complete")).succeeded
 
 
-def on_a_terminal(url: str, command: str = "watch", **environment: str) -> tuple[bytes, int]:
+def on_a_real_terminal(url: str) -> tuple[bytes, int]:
     """Run ``shipyard watch`` on a terminal of 80 by 24; return all that it wrote, and its exit code."""
-    options = ["--interval", "0.1"] if command == "watch" else []
-    root = Path(__file__).parents[4]
-    given = {"SHIPYARD_URL": url, "TERM": "xterm", "COLUMNS": "80", "LINES": "24", "PYTHONPATH": str(root)}
+    given = {"SHIPYARD_URL": url, "TERM": "xterm", "COLUMNS": "80", "LINES": "24", "PYTHONPATH": str(ROOT)}
     code = "from shipyard_api.cli.main import main; main()"
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-X", "utf8", "-c", code, command, ID, *options],
+        [sys.executable, "-X", "utf8", "-c", code, "watch", ID, "--interval", "0.1"],
         stdin=theirs,
         stdout=theirs,
-        env=os.environ | given | environment,
+        env=os.environ | given,
     ) as process:
         os.close(theirs)
         written = b""
-        with contextlib.suppress(OSError):  # how a terminal says that nobody writes to it any more
+        with contextlib.suppress(OSError):  # raised when the last writer has closed the terminal
             while piece := os.read(ours, 65536):
                 written += piece
         os.close(ours)
     return written, process.returncode
 
 
-def test_watch_on_a_terminal_draws_one_picture_that_changes(site):
-    written, code = on_a_terminal(site.url)
+def test_watch_on_a_terminal_draws_one_view_that_changes(site):
+    written, code = on_a_real_terminal(site.url)
     text = written.decode()
     assert code == 0
     assert "Pending" in text
@@ -269,14 +267,14 @@ def test_watch_on_a_terminal_draws_one_picture_that_changes(site):
 
 
 @pytest.mark.parametrize("name", ["COLUMNS", "LINES"])
-def test_watch_on_a_terminal_whose_size_is_said_to_be_0_draws_all_the_same(site, name):
-    written, code = on_a_terminal(site.url, **{name: "0"})
+def test_watch_on_a_terminal_whose_size_is_said_to_be_0_draws_all_the_same(site, run_main, name):
+    written, code = run_main("watch", ID, "--interval=0.1", **{name: "0"})
     assert (code, "node n3, prepare: BMC does not answer" in written.decode()) == (0, True)
 
 
-@pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"PYTHONIOENCODING": "ascii"}], ids=["dumb", "no Unicode"])
-def test_watch_on_a_terminal_that_cannot_draw_prints_lines(site, environment):
-    written, code = on_a_terminal(site.url, **environment)
+@pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"encoding": "latin-1"}], ids=["dumb", "no Unicode"])
+def test_watch_on_a_terminal_that_cannot_draw_prints_lines(site, run_main, environment):
+    written, code = run_main("watch", ID, "--interval=0.1", **environment)
     assert code == 0
     assert b"\x1b" not in written
-    assert b"group control-nodes is success, 2 nodes: 2 deployed\r\n" in written
+    assert b"group control-nodes is success, 2 nodes: 2 deployed\n" in written

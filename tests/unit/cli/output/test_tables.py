@@ -206,13 +206,13 @@ def test_markup_in_an_answer_is_text(shown):
     assert "[bold]x[/]" in shown(Printout([table([("[bold]x[/]", "[red]")], ("A", "B"))]))
 
 
-@pytest.mark.parametrize("line", ["--help", "help actions", "completion bash"])
-def test_what_asks_no_server_loads_nothing_that_is_slow(line):
+def test_what_asks_no_server_loads_nothing_that_is_slow():
     code = (
         "import sys; from shipyard_api.cli.main import main\n"
-        f"sys.argv[1:] = {line.split()!r}\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
+        "for line in ('--help', 'help actions', 'completion bash'):\n"
+        "    sys.argv[1:] = line.split()\n"
+        "    try: main()\n"
+        "    except SystemExit: pass\n"
         "slow = {'requests', 'rich', 'yaml', 'keystoneauth1', 'sqlalchemy', 'falcon'} & set(sys.modules)\n"
         "assert not slow, slow"
     )
