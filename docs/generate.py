@@ -1,6 +1,6 @@
-"""Writes what is derived from the code: the settings sample and the pages about settings, routes, errors, actions, CLI.
+"""Generate pages and sample files from the code: settings, routes, REST API, errors, actions, states, command line.
 
-``python docs/generate.py`` writes them, ``--check`` says which are stale and exits with 1.
+``python docs/generate.py`` writes them. ``--check`` lists stale ones and exits with 1.
 """
 
 import inspect
@@ -22,6 +22,7 @@ from shipyard_api.adapters.oslo_policy import policy
 from shipyard_api.api.airship import error_answers, texts
 from shipyard_api.api.airship.app import Collaborators, routes
 from shipyard_api.cli.main import shipyard
+from shipyard_api.domain import transitions
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.policy import default_roles
 from shipyard_api.setting_types import Secret
@@ -29,6 +30,12 @@ from shipyard_api.settings import DEFAULT_FILE, Settings, share_directory
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTICE = "<!-- Made by ./dev docs from the code. Do not edit. -->\n"
+_STATES: tuple[tuple[str, str, transitions.Transitions[Any]], ...] = (
+    ("Action", "`dag_status` of an action.", transitions.ACTION),
+    ("Step", "`state` of a step; null before it starts.", transitions.STEP),
+    ("Group", "`status` of a deployment group in one action.", transitions.GROUP),
+    ("Node", "`status` of a node in one action.", transitions.NODE),
+)
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
@@ -153,6 +160,24 @@ def actions_page() -> str:
     return _page(lines)
 
 
+def states_page() -> str:
+    """Return docs/reference/states.md."""
+    lines = [
+        "# States\n",
+        "The states of an action, its steps, its deployment groups and its nodes, and what causes each transition.",
+        "The [glossary](glossary.md) defines the terms. A state without an arrow out of it is final.",
+    ]
+    for title, described, held in _STATES:
+        first = next(iter(held))[0]
+        begin = [f"    [*] --> {first.value}"] if first else []
+        arrows = [f"    {before.value if before else '[*]'} --> {after.value}" for before, after in held]
+        lines += [f"\n## {title}\n", f"{described}\n", "```mermaid", "stateDiagram-v2", *begin, *arrows, "```", ""]
+        lines += ["| from | to | when |", "|---|---|---|"]
+        for (before, after), cause in held.items():
+            lines.append(f"| {f'`{before.value}`' if before else 'null'} | `{after.value}` | {_cell(cause)} |")
+    return _page(lines)
+
+
 def cli_page() -> str:
     """Return docs/reference/cli.md."""
     lines = [
@@ -185,6 +210,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/errors.md": errors_page,
     "docs/reference/actions.md": actions_page,
     "docs/reference/cli.md": cli_page,
+    "docs/reference/states.md": states_page,
 }
 
 
