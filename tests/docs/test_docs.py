@@ -115,7 +115,7 @@ def test_every_page_can_be_found() -> None:
 
 
 def test_scenarios_that_ship_are_told_of() -> None:
-    page = (ROOT / "docs" / "reference" / "drydock-simulator.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "simulators.md").read_text(encoding="utf-8")
     shipped = [path.stem for path in (ROOT / "shipyard_simulators" / "scenarios").glob("*.yaml")]
     assert [name for name in sorted(shipped) if f"`{name}`" not in page] == []
 
