@@ -107,7 +107,7 @@ class SimulatedWorld(World):
         with self.store().begin() as tx:
             entries = tx.journal.entries(self.action)
         return "\n".join(
-            f"{one.at:%H:%M:%S} {one.step} {one.kind} {one.facts}" for one in entries if one.kind != "finding"
+            f"{one.at:%H:%M:%S} {one.step} {one.kind} {one.fact}" for one in entries if one.kind != "finding"
         )
 
     def bury(self) -> None:

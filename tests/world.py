@@ -261,7 +261,7 @@ class World:
             steps = [(step.id, step.state) for step in tx.actions.steps([self.action])[self.action]]
             groups = tx.actions.groups(self.action, status=(), group=(), after=-1, limit=99)
             nodes = tx.actions.nodes(self.action, status=(), group=(), after="", limit=99)
-            markers = [entry.facts["marker"] for entry in tx.journal.entries(self.action) if entry.kind == "intended"]
+            markers = [entry.fact.marker for entry in tx.journal.entries(self.action) if entry.kind == "intended"]
         assert record is not None
         assert len({one.marker for one in self.provisioner.submissions}) == len(self.provisioner.submissions)
         assert {one.marker for one in self.provisioner.submissions} <= set(markers)

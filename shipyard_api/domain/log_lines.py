@@ -1,167 +1,175 @@
-"""A line of an action's journal as a line of text: what somebody reads who looks for what happened at night.
+"""Log lines: journal entries as text, for operators who look for what happened at night.
 
-Everything that the line holds is told, every node by its name, so that one can search for it. Whatever a peer said
-stays in its line: no line break and no control character of anybody gets out.
+A line shows everything that its entry holds, every node by its name, so that it can be searched. Text of a peer stays
+in its line: line breaks and control characters are escaped.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC
+from functools import singledispatch
 from typing import Any
 
-from shipyard_api.domain.notes import Line
-
-Facts = Mapping[str, Any]
+from shipyard_api.domain.criteria import Shortfall
+from shipyard_api.domain.facts.actions import Noted
+from shipyard_api.domain.facts.entry import JournalEntry
+from shipyard_api.domain.facts.fact import JournalFact, UnknownFact
+from shipyard_api.domain.facts.findings import FindingReported
+from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
+from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
+from shipyard_api.domain.facts.nodes import NodesChanged, NodesKept
+from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
+from shipyard_api.domain.facts.steps import AttemptFailed, Broke, Intended, StepEnded, StepStarted
+from shipyard_api.domain.groups import Phase
 
 _WIDEST_KIND = len("work left behind")
 
 
-def log_line(line: Line, worker: str) -> str:
-    """Return the line: when, what kind of event, what happened; ``worker`` is the program that wrote it down."""
-    teller: Callable[[Facts], str] = _TELLERS.get(line.kind, _words)
-    try:
-        told = f"by {worker}" if line.kind == "step_started" else teller(line.facts)
-    except (KeyError, TypeError, AttributeError):
-        # Written by another release, which may call things by other names.
-        told = _words(line.facts)
-    at = line.at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
-    return _one_line(f"{at}Z {line.kind.replace('_', ' '):<{_WIDEST_KIND}} {told}".rstrip())
+def log_line(entry: JournalEntry) -> str:
+    """Return the line: when, what kind of event, what happened."""
+    text = f"by {entry.worker}" if isinstance(entry.fact, StepStarted) else _text(entry.fact)
+    at = entry.at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
+    return _one_line(f"{at}Z {entry.kind.replace('_', ' '):<{_WIDEST_KIND}} {text}".rstrip())
+
+
+@singledispatch
+def _text(fact: JournalFact) -> str:
+    """Return what happened; a fact without a sentence of its own is shown as it is stored."""
+    return _json_text(fact.stored if isinstance(fact, UnknownFact) else fact.to_json())
+
+
+@_text.register
+def _(fact: Intended) -> str:
+    effect = _json_text(fact.effect)
+    return f"attempt {fact.attempt}, marker {fact.marker}{f': {effect}' if effect else ''}"
+
+
+@_text.register
+def _(fact: AttemptFailed) -> str:
+    return f"attempt {fact.attempt}: {fact.why}; asking again in {fact.pause:g} s"
+
+
+@_text.register
+def _(fact: Broke) -> str:
+    return f"internal error, {fact.in_a_row} in a row: {fact.detail}"
+
+
+@_text.register
+def _(fact: StepEnded) -> str:
+    skipped = f"will not run: {', '.join(fact.skipped)}" if fact.skipped else ""
+    return _joined(fact.state.value, fact.detail, skipped)
+
+
+@_text.register
+def _(fact: Noted) -> str:
+    return f"{fact.topic}: {fact.text}"
+
+
+@_text.register
+def _(fact: MembersKnown) -> str:
+    return f"{fact.groups} groups, {fact.nodes} nodes"
+
+
+@_text.register
+def _(fact: GroupChanged) -> str:
+    # The detail of a group that missed its criteria repeats them as a sentence.
+    why = fact.detail or "; ".join(map(_missed, fact.shortfalls))
+    reason = fact.reason.value if fact.reason else None
+    return f"group {fact.group}: {_joined(_because(fact.status.value, reason), why)}"
+
+
+@_text.register
+def _(fact: RolloutEnded) -> str:
+    parts, critical = [fact.verdict.value], frozenset(fact.critical)
+    for group_status, groups in fact.groups.items():
+        marked = [f"{name} (critical)" if name in critical else name for name in groups]
+        parts.append(f"groups {group_status.value}: {', '.join(marked)}")
+    parts += [f"nodes {status.value}: {', '.join(nodes)}" for status, nodes in fact.nodes.items()]
+    return "; ".join(parts)
+
+
+@_text.register
+def _(fact: PhaseStarted) -> str:
+    return f"{_batch(fact.group, fact.phase, fact.batch)}: job {fact.job}, {_nodes(fact.nodes)}"
+
+
+@_text.register
+def _(fact: PhaseRunning) -> str:
+    return f"{_batch(fact.group, fact.phase, fact.batch)}: the provisioner is at it"
+
+
+@_text.register
+def _(fact: PhaseEnded) -> str:
+    return f"{_batch(fact.group, fact.phase, fact.batch)}: {_joined(fact.status.value, fact.message)}"
+
+
+@_text.register
+def _(fact: JoinAwaited) -> str:
+    return f"{_batch(fact.group, Phase.DEPLOY, fact.batch)}: to be ready in Kubernetes: {_nodes(fact.nodes)}"
+
+
+@_text.register
+def _(fact: NodesChanged) -> str:
+    named = [f"{node} ({fact.reasons[node]})" if fact.reasons.get(node) else node for node in fact.nodes]
+    status = _because(fact.status.value, fact.reason)
+    return f"group {fact.group}, {fact.phase.value}: {status}: {_nodes(named)}"
+
+
+@_text.register
+def _(fact: NodesKept) -> str:
+    return f"left alone, deployed by {fact.action}: {_nodes(fact.nodes)}"
+
+
+@_text.register
+def _(fact: JobStarted) -> str:
+    return f"{fact.operation}: job {fact.job}"
+
+
+@_text.register
+def _(fact: WorkLeftBehind) -> str:
+    where = "the site" if fact.nodes is None else _nodes(fact.nodes)
+    return f"{fact.operation}, job {fact.job}, may go on and nobody waits for it: {fact.why}; on {where}"
+
+
+@_text.register
+def _(fact: FindingReported) -> str:
+    finding = fact.finding
+    source = f" ({finding.source})" if finding.source else ""
+    where = [f"{document.schema} {document.name}" for document in finding.documents]
+    where += [finding.path] if finding.path else []
+    return f"{finding.level.value} {finding.name}{source}: {_joined(finding.message, ', '.join(where))}"
+
+
+def _missed(shortfall: Shortfall) -> str:
+    return f"{shortfall.criterion.value}: {shortfall.needed} needed, {shortfall.actual} there"
+
+
+def _batch(group: str, phase: Phase, batch: int) -> str:
+    return f"group {group}, {phase.value}{f', batch {batch}' if batch != 1 else ''}"
+
+
+def _because(status: str, reason: str | None) -> str:
+    return f"{status} ({reason})" if reason else status
+
+
+def _nodes(names: Sequence[str]) -> str:
+    return f"{len(names)} node{'' if len(names) == 1 else 's'}: {', '.join(names)}"
+
+
+def _joined(*parts: str) -> str:
+    """Return the parts, each once: some details only repeat the state."""
+    return "; ".join(dict.fromkeys(part for part in parts if part))
+
+
+def _json_text(value: Any) -> str:
+    """Return any JSON value as text; a key of an object stands before its value."""
+    if isinstance(value, Mapping):
+        return "; ".join(f"{str(key).replace('_', ' ')}: {_json_text(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(f"({_json_text(item)})" if isinstance(item, Mapping) else _json_text(item) for item in value)
+    return "none" if value is None else str(value)
 
 
 def _one_line(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
-
-
-def _words(value: Any) -> str:
-    """Return any stored value in words; a key of an object stands before its value."""
-    if isinstance(value, Mapping):
-        return "; ".join(f"{str(key).replace('_', ' ')}: {_words(item)}" for key, item in value.items())
-    if isinstance(value, list | tuple):
-        return ", ".join(f"({_words(item)})" if isinstance(item, Mapping) else _words(item) for item in value)
-    return "none" if value is None else str(value)
-
-
-def _intended(facts: Facts) -> str:
-    what = _words(facts["effect"])
-    return f"attempt {facts['attempt']}, marker {facts['marker']}{f': {what}' if what else ''}"
-
-
-def _step_ended(facts: Facts) -> str:
-    skipped = f"will not run: {', '.join(facts['skipped'])}" if facts["skipped"] else ""
-    return _joined(facts["state"], facts["detail"], skipped)
-
-
-def _broke(facts: Facts) -> str:
-    return f"internal error, {facts['in_a_row']} in a row: {facts['detail']}"
-
-
-def _members_known(facts: Facts) -> str:
-    return f"{facts['groups']} groups, {facts['nodes']} nodes"
-
-
-def _batch(facts: Facts) -> str:
-    batch = facts.get("batch", 1)
-    return f"group {facts['group']}, {facts['phase']}{f', batch {batch}' if batch != 1 else ''}"
-
-
-def _phase_started(facts: Facts) -> str:
-    return f"{_batch(facts)}: job {facts['job']}, {_nodes(facts['nodes'])}"
-
-
-def _phase_running(facts: Facts) -> str:
-    return f"{_batch(facts)}: the provisioner is at it"
-
-
-def _phase_ended(facts: Facts) -> str:
-    return f"{_batch(facts)}: {_joined(facts['status'], facts['message'])}"
-
-
-def _join_awaited(facts: Facts) -> str:
-    where = _batch({**facts, "phase": "deploy"})
-    return f"{where}: to be ready in Kubernetes: {_nodes(facts['nodes'])}"
-
-
-def _group_changed(facts: Facts) -> str:
-    missed = [f"{one['criterion']}: {one['needed']} needed, {one['actual']} there" for one in facts["shortfalls"]]
-    # The detail of a group that missed its criteria says the same in other words.
-    why = facts["detail"] or "; ".join(missed)
-    return f"group {facts['group']}: {_joined(_because(facts), why)}"
-
-
-def _nodes_changed(facts: Facts) -> str:
-    details = facts["details"]
-    named = [f"{node} ({details[node]})" if details.get(node) else node for node in facts["nodes"]]
-    return f"group {facts['group']}, {facts['phase']}: {_because(facts)}: {_nodes(named)}"
-
-
-def _rollout_ended(facts: Facts) -> str:
-    critical = frozenset(facts.get("critical", ()))
-    told = [facts["verdict"]]
-    for status, names in facts["groups"].items():
-        marked = [f"{name} (critical)" if name in critical else name for name in names]
-        told.append(f"groups {status}: {', '.join(marked)}")
-    told += [f"nodes {status}: {', '.join(names)}" for status, names in facts["nodes"].items()]
-    return "; ".join(told)
-
-
-def _job_started(facts: Facts) -> str:
-    return f"{facts['operation']}: job {facts['job']}"
-
-
-def _work_left_behind(facts: Facts) -> str:
-    where = "the site" if facts["nodes"] is None else _nodes(facts["nodes"])
-    return f"{facts['operation']}, job {facts['job']}, may go on and nobody waits for it: {facts['why']}; on {where}"
-
-
-def _nodes_kept(facts: Facts) -> str:
-    return f"left alone, deployed by {facts['action']}: {_nodes(facts['nodes'])}"
-
-
-def _finding(facts: Facts) -> str:
-    found_by = f" ({facts['source']})" if facts["source"] else ""
-    about = [f"{one['schema']} {one['name']}" for one in facts["documents"]]
-    where = ", ".join([*about, *([facts["path"]] if facts["path"] else [])])
-    return f"{facts['level']} {facts['name']}{found_by}: {_joined(facts['message'], where)}"
-
-
-def _noted(facts: Facts) -> str:
-    return f"{facts['kind']}: {facts['text']}"
-
-
-def _attempt_failed(facts: Facts) -> str:
-    return f"attempt {facts['attempt']}: {facts['why']}; asking again in {facts['pause']:g} s"
-
-
-def _because(facts: Facts) -> str:
-    return f"{facts['status']} ({facts['reason']})" if facts["reason"] else str(facts["status"])
-
-
-def _nodes(names: list[str]) -> str:
-    return f"{len(names)} node{'' if len(names) == 1 else 's'}: {', '.join(names)}"
-
-
-def _joined(*parts: str) -> str:
-    """Return all that is said, once: some details only repeat the state."""
-    return "; ".join(dict.fromkeys(part for part in parts if part))
-
-
-_TELLERS: Mapping[str, Callable[[Facts], str]] = {
-    "intended": _intended,
-    "step_ended": _step_ended,
-    "broke": _broke,
-    "members_known": _members_known,
-    "phase_started": _phase_started,
-    "phase_running": _phase_running,
-    "phase_ended": _phase_ended,
-    "join_awaited": _join_awaited,
-    "group_changed": _group_changed,
-    "nodes_changed": _nodes_changed,
-    "rollout_ended": _rollout_ended,
-    "job_started": _job_started,
-    "work_left_behind": _work_left_behind,
-    "nodes_kept": _nodes_kept,
-    "finding": _finding,
-    "noted": _noted,
-    "attempt_failed": _attempt_failed,
-}

@@ -1,17 +1,24 @@
-"""Notes: the lines of the journal as the clients of the REST API know them (contract: shipyard-rest, chapter 8).
+"""Notes: journal entries as clients of the REST API know them (contract: shipyard-rest, chapter 8).
 
-A note is a view of one line, so nothing can be lost and the two cannot disagree. Its id is a ULID that says which line
-that is, so that a note is found again by the line's key.
+A note is a view of one entry, so the two cannot disagree. Its id is a ULID that holds the id of the entry.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from typing import Any
+from functools import singledispatch
 
 from shipyard_api.domain.actions import ActionId, ActionName, StepId
 from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.facts.actions import Noted
+from shipyard_api.domain.facts.entry import JournalEntry
+from shipyard_api.domain.facts.fact import Fact, JournalFact
+from shipyard_api.domain.facts.findings import FindingReported
+from shipyard_api.domain.facts.groups import RolloutEnded
+from shipyard_api.domain.facts.jobs import JobStarted, LateResult, WorkLeftBehind
+from shipyard_api.domain.facts.nodes import NodesChanged
+from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseStarted
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeStatus
@@ -20,16 +27,16 @@ LENGTH = 26
 LONGEST_SUBJECT = 128
 MOST = 5
 SUMMARY = 1
-"""An action is shown with its steps' notes up to this verbosity. What is noted on itself has none above it."""
+"""An action shows its steps' notes up to this verbosity. Its own notes have none above it."""
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's: without I, L, O and U
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_LARGEST_LINE = 2**63 - 1  # the keys of the journal are signed
-_PER_LINE = 2**16
+_LARGEST_ENTRY = 2**63 - 1  # ids of the journal are signed
+_PER_ENTRY = 2**16
 
 
 class Linked(Enum):
-    """What a note can lead to more about."""
+    """The kinds of things that a note can link to."""
 
     JOB = "job"
     NODE = "node"
@@ -37,7 +44,7 @@ class Linked(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """The provisioner's job or machine about which there is more."""
+    """A job or a machine of which the provisioner shows more."""
 
     what: Linked
     name: str
@@ -63,35 +70,24 @@ class Note:
         return f"step/{self.action}/{self.step}" if self.step else f"action/{self.action}"
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of the journal of an action."""
-
-    id: int
-    step: StepId | None
-    kind: str
-    at: datetime
-    facts: Mapping[str, Any]
-
-
-# The least verbosity at which a line of the kind matters: the start of a phase tells the job of what is noted later.
-_LEAST = {
-    "rollout_ended": 1,
-    "work_left_behind": 1,
-    "late": 1,
-    "noted": 1,
-    "finding": 1,
-    "phase_started": 2,
-    "join_awaited": 2,
-    "phase_ended": 3,
-    "nodes_changed": 3,
-    "job_started": 5,
+# The lowest verbosity at which a fact matters. The start of a phase names the job that later notes are about.
+_LEAST: Mapping[type[Fact], int] = {
+    RolloutEnded: 1,
+    WorkLeftBehind: 1,
+    LateResult: 1,
+    Noted: 1,
+    FindingReported: 1,
+    PhaseStarted: 2,
+    JoinAwaited: 2,
+    PhaseEnded: 3,
+    NodesChanged: 3,
+    JobStarted: 5,
 }
 
 
 def kinds(verbosity: int) -> tuple[str, ...]:
-    """Return the kinds of the lines that notes up to this verbosity are made from."""
-    return tuple(kind for kind, least in _LEAST.items() if least <= verbosity)
+    """Return the kinds of the facts that notes up to this verbosity are made from."""
+    return tuple(fact.kind for fact, least in _LEAST.items() if least <= verbosity)
 
 
 def creation(action: ActionId, revision: Revision | None, at: datetime) -> Note:
@@ -100,54 +96,51 @@ def creation(action: ActionId, revision: Revision | None, at: datetime) -> Note:
     return Note(action, action, None, action, "action metadata", text, 1, at)
 
 
-def notes(action: ActionId, name: ActionName, lines: Iterable[Line], verbosity: int = MOST) -> Iterator[Note]:
-    """Yield the notes, up to a verbosity, of lines of one action, which are given in order.
+def notes(action: ActionId, name: ActionName, entries: Iterable[JournalEntry], verbosity: int = MOST) -> Iterator[Note]:
+    """Yield the notes, up to a verbosity, of journal entries of one action, which are given in order.
 
-    A line on its own gives the same ids as among others; only the subject may then lack the job. What is not as we
-    write it, in a line of another release, says nothing.
+    An entry on its own gives the same ids as among others; only the subject may then lack the job. A fact of another
+    release gives no note.
     """
     jobs = _Jobs()
-    for line in lines:
-        jobs.learn(line)
-        for told in _TELLERS.get(line.kind, _nothing)(line.facts, jobs):
-            if told.verbosity <= verbosity and told.number < _PER_LINE:
-                default = name.value if line.kind == "rollout_ended" else line.step or action
+    for entry in entries:
+        jobs.learn(entry.fact)
+        default = name.value if isinstance(entry.fact, RolloutEnded) else entry.step or action
+        for draft in _drafts(entry.fact, jobs):
+            if draft.verbosity <= verbosity and draft.number < _PER_ENTRY:
                 yield Note(
-                    note_id(line.at, line.id, told.number),
+                    note_id(entry.at, entry.id, draft.number),
                     action,
-                    line.step,
-                    (told.subject or default)[:LONGEST_SUBJECT],
-                    told.sub_type,
-                    told.text,
-                    told.verbosity,
-                    line.at,
-                    told.link,
+                    entry.step,
+                    (draft.subject or default)[:LONGEST_SUBJECT],
+                    draft.sub_type,
+                    draft.text,
+                    draft.verbosity,
+                    entry.at,
+                    draft.link,
                 )
 
 
-def note_id(at: datetime, line: int, number: int) -> str:
-    """Return the id of a line's note: milliseconds (48 bits), key of the line (64), number of the note in it (16)."""
-    value = (at - _EPOCH) // timedelta(milliseconds=1) << 80 | line << 16 | number
+def note_id(at: datetime, entry: int, number: int) -> str:
+    """Return a note's id: milliseconds (48 bits), id of the entry (64), number of the note within the entry (16)."""
+    value = (at - _EPOCH) // timedelta(milliseconds=1) << 80 | entry << 16 | number
     return "".join(_ALPHABET[value >> shift & 31] for shift in range(5 * (LENGTH - 1), -1, -5))
 
 
-def line_of(note: str) -> int | None:
-    """Return the key of the line that a note with this id could be a view of; None if there can be none."""
+def entry_of(note: str) -> int | None:
+    """Return the id of the journal entry that a note of this id would be a view of; None if the id holds none."""
     if len(note) != LENGTH or not set(note) <= set(_ALPHABET) or note[0] > "7":
         return None
     value = 0
     for character in note:
         value = value << 5 | _ALPHABET.index(character)
-    line = value >> 16 & (1 << 64) - 1
-    return line if 0 < line <= _LARGEST_LINE else None
-
-
-Facts = Mapping[str, Any]
+    entry = value >> 16 & (1 << 64) - 1
+    return entry if 0 < entry <= _LARGEST_ENTRY else None
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """What a line says in one note; without a subject it is about its step or action."""
+class _Draft:
+    """A note without what its entry adds; without a subject it is about its step or action."""
 
     verbosity: int
     sub_type: str
@@ -161,101 +154,100 @@ class _Told:
 class _Jobs:
     """The job that was given a batch of nodes, by batch and by node."""
 
-    of_batches: dict[tuple[str, ...], str] = field(default_factory=dict)
-    of_nodes: dict[tuple[str, str], str] = field(default_factory=dict)
+    of_batches: dict[tuple[str, Phase, int], str] = field(default_factory=dict)
+    of_nodes: dict[tuple[Phase, str], str] = field(default_factory=dict)
 
-    def learn(self, line: Line) -> None:
-        """Remember what a line says of a job."""
-        if line.kind == "phase_started":
-            job, phase = _word(line.facts, "job"), _word(line.facts, "phase")
-            self.of_batches[_batch(line.facts)] = job
-            self.of_nodes.update(dict.fromkeys(((phase, node) for node in _names(line.facts.get("nodes"))), job))
-
-
-def _rollout_ended(facts: Facts, _jobs: _Jobs) -> Iterator[_Told]:
-    critical = frozenset(_names(facts.get("critical")))
-    nodes, groups = _by_status(facts.get("nodes")), _by_status(facts.get("groups"))
-    marked = {
-        status: [f"{name}(critical)" if name in critical else name for name in names]
-        for status, names in groups.items()
-    }
-    for number, (sub_type, listed) in enumerate((("Node Deployment", nodes), ("Deployment Groups", marked))):
-        if text := _stages(listed):
-            yield _Told(1, sub_type, text, number=number)
+    def learn(self, fact: JournalFact) -> None:
+        """Remember the job of a phase that starts."""
+        if isinstance(fact, PhaseStarted):
+            self.of_batches[fact.group, fact.phase, fact.batch] = fact.job
+            self.of_nodes.update(dict.fromkeys(((fact.phase, node) for node in fact.nodes), fact.job))
 
 
-def _started(facts: Facts, _jobs: _Jobs) -> Iterator[_Told]:
-    if job := _word(facts, "job"):
-        yield _Told(5, "Linked Task Info", "job", job, link=Link(Linked.JOB, job))
-
-
-def _phase_ended(facts: Facts, jobs: _Jobs) -> Iterator[_Told]:
-    if message := _word(facts, "message"):
-        failed = _word(facts, "status") in (PhaseStatus.FAILURE.value, PhaseStatus.TIMEOUT.value)
-        text = _message("group", _word(facts, "group"), message, error=failed)
-        yield _Told(3, "Task Message", text, jobs.of_batches.get(_batch(facts), ""))
-
-
-def _nodes_changed(facts: Facts, jobs: _Jobs) -> Iterator[_Told]:
-    if _word(facts, "status") != NodeStatus.FAILURE.value:
-        return
-    phase, details = _word(facts, "phase"), facts.get("details")
-    for position, node in enumerate(_names(facts.get("nodes"))):
-        if isinstance(details, Mapping) and (why := _word(details, node)):
-            text = _message("node", node, why, error=True)
-            yield _Told(3, "Task Message", text, jobs.of_nodes.get((phase, node), ""), 2 * position)
-        # Of a node that could not be prepared there may be no data at all; its job says what went wrong.
-        if phase == Phase.DEPLOY.value:
-            link = Link(Linked.NODE, node)
-            yield _Told(5, "Linked Task Info", "detail_logs - builddata", node, 2 * position + 1, link)
-
-
-def _join_awaited(facts: Facts, jobs: _Jobs) -> Iterator[_Told]:
-    job = jobs.of_batches.get(_batch({**facts, "phase": Phase.DEPLOY.value}), "")
-    waiting = f"waiting for {_listed(facts.get('nodes'))} to be ready in Kubernetes"
-    yield _Told(2, "Join Awaited", _message("group", _word(facts, "group"), waiting, error=False), job)
-
-
-def _work_left_behind(facts: Facts, _jobs: _Jobs) -> Iterator[_Told]:
-    where = "the site" if facts.get("nodes") is None else _listed(facts.get("nodes"))
-    text = f"{_word(facts, 'operation')} on {where} may go on, nobody waits for it: {_word(facts, 'why')}"
-    yield _Told(1, "Work Left Behind", text, _word(facts, "job"))
-
-
-def _late(facts: Facts, _jobs: _Jobs) -> Iterator[_Told]:
-    told = [f"{_word(facts, 'operation')} that was left behind: {_word(facts, 'state')}"]
-    told += [f"{word} {listed}" for word in ("succeeded", "failed") if (listed := _listed(facts.get(word)))]
-    yield _Told(1, "Late Result", "; ".join([*told, _word(facts, "message")]).removesuffix("; "), _word(facts, "job"))
-
-
-def _noted(facts: Facts, _jobs: _Jobs) -> Iterator[_Told]:
-    yield _Told(1, _word(facts, "kind"), _word(facts, "text"))
-
-
-def _finding(facts: Facts, _jobs: _Jobs) -> Iterator[_Told]:
-    level = _word(facts, "level")
-    verbosity = {Level.ERROR.value: 1, Level.WARNING.value: 2}.get(level)
-    if verbosity is not None:
-        source = f"{_word(facts, 'source')} " if facts.get("source") else ""
-        yield _Told(verbosity, "Finding", f"{source}{level}: {_word(facts, 'message')}", _word(facts, "name"))
-
-
-def _nothing(_facts: Facts, _jobs: _Jobs) -> Iterator[_Told]:
+@singledispatch
+def _drafts(_fact: JournalFact, _jobs: _Jobs) -> Iterator[_Draft]:
+    """Yield the notes of a fact; most facts are for the journal alone."""
     return iter(())
 
 
-_TELLERS: Mapping[str, Callable[[Facts, _Jobs], Iterator[_Told]]] = {
-    "rollout_ended": _rollout_ended,
-    "work_left_behind": _work_left_behind,
-    "late": _late,
-    "noted": _noted,
-    "finding": _finding,
-    "join_awaited": _join_awaited,
-    "phase_started": _started,
-    "phase_ended": _phase_ended,
-    "nodes_changed": _nodes_changed,
-    "job_started": _started,
-}
+@_drafts.register
+def _(fact: RolloutEnded, _jobs: _Jobs) -> Iterator[_Draft]:
+    nodes: dict[str, Sequence[str]] = {status.value: names for status, names in fact.nodes.items()}
+    critical = frozenset(fact.critical)
+    groups: dict[str, Sequence[str]] = {
+        status.value: [f"{name}(critical)" if name in critical else name for name in names]
+        for status, names in fact.groups.items()
+    }
+    for number, (sub_type, listed) in enumerate((("Node Deployment", nodes), ("Deployment Groups", groups))):
+        if text := _stages(listed):
+            yield _Draft(1, sub_type, text, number=number)
+
+
+@_drafts.register
+def _(fact: PhaseStarted | JobStarted, _jobs: _Jobs) -> Iterator[_Draft]:
+    if fact.job:
+        yield _Draft(5, "Linked Task Info", "job", fact.job, link=Link(Linked.JOB, fact.job))
+
+
+@_drafts.register
+def _(fact: PhaseEnded, jobs: _Jobs) -> Iterator[_Draft]:
+    if fact.message:
+        text = _message("group", fact.group, fact.message, error=fact.status in _FAILED)
+        yield _Draft(3, "Task Message", text, jobs.of_batches.get((fact.group, fact.phase, fact.batch), ""))
+
+
+@_drafts.register
+def _(fact: NodesChanged, jobs: _Jobs) -> Iterator[_Draft]:
+    if fact.status is not NodeStatus.FAILURE:
+        return
+    for position, node in enumerate(fact.nodes):
+        if why := fact.reasons.get(node):
+            text = _message("node", node, why, error=True)
+            yield _Draft(3, "Task Message", text, jobs.of_nodes.get((fact.phase, node), ""), 2 * position)
+        # A node that could not be prepared may have no data at all; its job says what went wrong.
+        if fact.phase is Phase.DEPLOY:
+            link = Link(Linked.NODE, node)
+            yield _Draft(5, "Linked Task Info", "detail_logs - builddata", node, 2 * position + 1, link)
+
+
+@_drafts.register
+def _(fact: JoinAwaited, jobs: _Jobs) -> Iterator[_Draft]:
+    waiting = f"waiting for {', '.join(fact.nodes)} to be ready in Kubernetes"
+    job = jobs.of_batches.get((fact.group, Phase.DEPLOY, fact.batch), "")
+    yield _Draft(2, "Join Awaited", _message("group", fact.group, waiting, error=False), job)
+
+
+@_drafts.register
+def _(fact: WorkLeftBehind, _jobs: _Jobs) -> Iterator[_Draft]:
+    where = "the site" if fact.nodes is None else ", ".join(fact.nodes)
+    text = f"{fact.operation} on {where} may go on, nobody waits for it: {fact.why}"
+    yield _Draft(1, "Work Left Behind", text, fact.job)
+
+
+@_drafts.register
+def _(fact: LateResult, _jobs: _Jobs) -> Iterator[_Draft]:
+    parts = [f"{fact.operation} that was left behind: {fact.state}"]
+    for outcome, nodes in (("succeeded", fact.succeeded), ("failed", fact.failed)):
+        parts += [f"{outcome} {', '.join(nodes)}"] if nodes else []
+    parts += [fact.message] if fact.message else []
+    yield _Draft(1, "Late Result", "; ".join(parts), fact.job)
+
+
+@_drafts.register
+def _(fact: Noted, _jobs: _Jobs) -> Iterator[_Draft]:
+    yield _Draft(1, fact.topic, fact.text)
+
+
+@_drafts.register
+def _(fact: FindingReported, _jobs: _Jobs) -> Iterator[_Draft]:
+    finding = fact.finding
+    verbosity = {Level.ERROR: 1, Level.WARNING: 2}.get(finding.level)
+    if verbosity is not None:
+        source = f"{finding.source} " if finding.source else ""
+        yield _Draft(verbosity, "Finding", f"{source}{finding.level.value}: {finding.message}", finding.name)
+
+
+_FAILED = (PhaseStatus.FAILURE, PhaseStatus.TIMEOUT)
 
 # What clients call the ends of nodes and groups; nothing else is shown (contract: shipyard-actions, 8.7).
 _STAGES = (
@@ -265,34 +257,13 @@ _STAGES = (
 )
 
 
-def _stages(names: Mapping[str, list[str]]) -> str:
-    told = []
+def _stages(names: Mapping[str, Sequence[str]]) -> str:
+    stages = []
     for stage, statuses in _STAGES:
         if listed := [name for status, held in names.items() if status in statuses for name in held]:
-            told.append(f"Stage.{stage}: {', '.join(listed)}")
-    return "; ".join(told)
+            stages.append(f"Stage.{stage}: {', '.join(listed)}")
+    return "; ".join(stages)
 
 
 def _message(kind: str, name: str, message: str, *, error: bool) -> str:
     return f"{kind}:{name}:{message}{' (error)' if error else ''}"
-
-
-def _batch(facts: Facts) -> tuple[str, ...]:
-    return _word(facts, "group"), _word(facts, "phase"), str(facts.get("batch", 1))
-
-
-def _word(facts: Facts, key: str) -> str:
-    value = facts.get(key)
-    return value if isinstance(value, str) else ""
-
-
-def _names(value: object) -> list[str]:
-    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
-
-
-def _listed(value: object) -> str:
-    return ", ".join(_names(value))
-
-
-def _by_status(value: object) -> Mapping[str, list[str]]:
-    return {str(status): _names(names) for status, names in value.items()} if isinstance(value, Mapping) else {}

@@ -8,9 +8,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId, StepId
+from shipyard_api.domain.facts.codec import decode
+from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.facts.steps import AttemptFailed, StepStarted
 from shipyard_api.ports.provisioner import JobId
-from shipyard_api.ports.state.journal import JournalEntry, StepRun
+from shipyard_api.ports.state.journal import StepRun
 from shipyard_api.storage import tables as t
 
 Row = sa.Row[Any]
@@ -88,4 +90,4 @@ class SqlJournal:
 
 def _entry(row: Row) -> JournalEntry:
     step = StepId(row.step_id) if row.step_id else None
-    return JournalEntry(row.id, row.epoch, step, row.kind, row.at, row.worker, row.facts)
+    return JournalEntry(row.id, row.epoch, step, row.at, row.worker, decode(row.kind, row.facts))

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from shipyard_api.domain.actions import BARE_GROUPS, ActionId, StepId
 from shipyard_api.domain.errors import ActionNotFound, AttemptNotFound, StepsNotFound
+from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.ports.state.actions import StepRecord
-from shipyard_api.ports.state.journal import JournalEntry, StepRun
+from shipyard_api.ports.state.journal import StepRun
 from shipyard_api.ports.state.store import Store
 
 _MOST_LINES = 200

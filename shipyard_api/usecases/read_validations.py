@@ -1,6 +1,6 @@
-"""Read what was found wrong in the design of an action, as the validations that clients know (shipyard-rest, 6.6).
+"""Read the findings about the design of an action as validations (contract: shipyard-rest, 6.6).
 
-A validation is a view of a line of the journal that holds a finding, as a note is, and found again in the same way.
+A validation, like a note, is a view of a journal entry, and its id holds the id of the entry.
 """
 
 from collections.abc import Sequence
@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.errors import ActionNotFound, ValidationNotFound
+from shipyard_api.domain.facts.entry import JournalEntry
+from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.findings import Level
-from shipyard_api.domain.notes import line_of, note_id
-from shipyard_api.ports.state.journal import JournalEntry
+from shipyard_api.domain.notes import entry_of, note_id
 from shipyard_api.ports.state.store import Store
 
-_FINDING = "finding"
-# What is only good to know is no validation: clients show all of these as trouble.
-_LEVELS = frozenset({Level.ERROR.value, Level.WARNING.value})
+# Clients show every validation as a problem, so a finding for information is none.
+_LEVELS = frozenset({Level.ERROR, Level.WARNING})
 
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """An error or a warning that an action was told when it was created, or that one of its steps has found."""
+    """An error or a warning that was found when the action was created, or by one of its steps."""
 
     id: str
     action: ActionId
@@ -36,27 +36,25 @@ class ReadValidations:
 
     def of_action(self, action: ActionId) -> Sequence[Validation]:
         """Return the validations of an action, in the order in which they were found."""
-        journal = self.store.read(lambda tx: tx.journal.entries(action, (_FINDING,)))
-        return [_validation(action, entry) for entry in journal if _counts(entry)]
+        entries = self.store.read(lambda tx: tx.journal.entries(action, (FindingReported.kind,)))
+        return [found for entry in entries if (found := _validation(action, entry)) is not None]
 
     def one(self, action: str, validation: str) -> Validation:
-        """Return a validation by its own id, whichever action it is about, as upstream does; raises NotFound."""
-        line = line_of(validation)
+        """Return a validation by its own id, of any action, as upstream does; raises NotFound."""
+        key = entry_of(validation)
         with self.store.begin() as tx:
             if tx.actions.get(ActionId(action)) is None:
                 raise ActionNotFound(action)
-            found = tx.journal.entry(line) if line is not None else None
-        if found is not None and found[1].kind == _FINDING and _counts(found[1]):
-            made = _validation(*found)
-            if made.id == validation:
-                return made
-        raise ValidationNotFound(validation)
+            entry = tx.journal.entry(key) if key is not None else None
+        found = _validation(*entry) if entry is not None else None
+        if found is None or found.id != validation:
+            raise ValidationNotFound(validation)
+        return found
 
 
-def _counts(entry: JournalEntry) -> bool:
-    return entry.facts.get("level") in _LEVELS
-
-
-def _validation(action: ActionId, entry: JournalEntry) -> Validation:
-    name, message = str(entry.facts.get("name", "")), str(entry.facts.get("message", ""))
-    return Validation(note_id(entry.at, entry.id, 0), action, name, message)
+def _validation(action: ActionId, entry: JournalEntry) -> Validation | None:
+    """Return the validation that an entry holds, if it holds one."""
+    match entry.fact:
+        case FindingReported(finding) if finding.level in _LEVELS:
+            return Validation(note_id(entry.at, entry.id, 0), action, finding.name, finding.message)
+    return None

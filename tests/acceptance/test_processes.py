@@ -46,7 +46,7 @@ def test_two_workers_share_an_action_and_no_turn_runs_twice(tmp_path: Path, data
         owners[entry.epoch].add(entry.worker)
     assert all(len(workers) == 1 for workers in owners.values())
     assert len({worker for workers in owners.values() for worker in workers}) == 2, "only one worker took part"
-    intents = Counter(entry.facts["marker"] for entry in journal if entry.kind == "intended")
+    intents = Counter(entry.fact.marker for entry in journal if entry.kind == "intended")
     assert set(intents.values()) == {1}
     started = Counter((event["phase"], event["node"]) for event in events if event["event"] == "node_started")
     assert set(started.values()) == {1}

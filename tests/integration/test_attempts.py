@@ -45,9 +45,9 @@ def test_each_time_that_a_peer_did_not_answer_is_an_attempt(worlds: Worlds) -> N
         ["finding", "step_ended"],
     ]
     assert kinds(world, PREFLIGHT) == kinds(world, PREFLIGHT, 3)
-    (failed,) = (entry.facts for page in ReadLogs(world.store())(world.action, PREFLIGHT, 2) for entry in page)
-    assert (failed["attempt"], failed["pause"]) == (2, 10)
-    assert failed["why"].startswith("Fake check_health")
+    (failed,) = (entry.fact for page in ReadLogs(world.store())(world.action, PREFLIGHT, 2) for entry in page)
+    assert (failed.attempt, failed.pause) == (2, 10)
+    assert failed.why.startswith("Fake check_health")
 
 
 @pytest.mark.parametrize("attempt", [0, -1, 4, 10**17])

@@ -11,11 +11,11 @@ import pytest
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.domain.actions import CONTROLLABLE, ENDED, ActionId, ActionName, Control, RunState
 from shipyard_api.domain.errors import Conflict, InvalidDesign, NotFound, WorkUnderWay, WrongState
+from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import DesignRules, VersionRule
 from shipyard_api.ports.provisioner import Capabilities, Operation
-from shipyard_api.ports.state.journal import JournalEntry
 from shipyard_api.ports.state.stragglers import Straggler
 from shipyard_api.storage import tables
 from shipyard_api.storage.unit_of_work import SqlStore, connect
@@ -106,7 +106,7 @@ def test_a_paused_action_watches_what_runs_and_starts_nothing_until_it_goes_on(w
 
     assert state(world) is RunState.PAUSED
     assert not submitted(world, Operation.DEPLOY_NODES)
-    assert [entry.facts["status"] for entry in journal(world, "phase_ended")] == ["partial_success"]
+    assert [entry.fact.status.value for entry in journal(world, "phase_ended")] == ["partial_success"]
     calls = len(world.provisioner.calls)
     worker.run(world.action)
     assert len(world.provisioner.calls) == calls  # nobody is asked while nothing runs
@@ -339,7 +339,7 @@ def test_a_phase_that_timed_out_leaves_its_work_behind_and_it_is_watched_to_its_
 
     assert list(stragglers(world)) == []
     (late,) = journal(world, "late")
-    assert (late.facts["succeeded"], late.facts["job"]) == (["n4"], left.job)
+    assert (late.fact.succeeded, late.fact.job) == (("n4",), left.job)
     assert world.ending() == before  # late is late: nothing of the verdict changes
 
 
@@ -360,7 +360,7 @@ def test_work_that_can_be_stopped_is_asked_to_stop(worlds: Worlds) -> None:
     assert watch(world)() == 1
 
     (late,) = journal(world, "late")
-    assert late.facts["failed"] == ["n4"]
+    assert late.fact.failed == ("n4",)
 
 
 def test_a_provisioner_that_does_not_answer_is_asked_again_later(worlds: Worlds) -> None:

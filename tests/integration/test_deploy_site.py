@@ -85,7 +85,7 @@ def test_at_the_end_a_report_of_groups_and_nodes_is_journalled_and_logged(
         "critical": ["first"],
     }
     with world.store().begin() as tx:
-        (journalled,) = [e.facts for e in tx.journal.entries(world.action) if e.kind == "rollout_ended"]
+        (journalled,) = [e.fact.to_json() for e in tx.journal.entries(world.action) if e.kind == "rollout_ended"]
     (logged,) = [record for record in caplog.records if record.message == "rollout ended"]
     assert journalled == report
     assert {name: getattr(logged, name) for name in report} == report
@@ -213,7 +213,7 @@ def test_a_design_that_the_provisioner_refuses_fails_validation_with_its_first_e
     assert steps[VALIDATE] == ("failed", "two networks overlap (and 1 more)")
     assert (tags(world), world.provisioner.submissions) == (set(), [])
     with world.store().begin() as tx:
-        told = [entry.facts["name"] for entry in tx.journal.entries(world.action) if entry.kind == "finding"]
+        told = [entry.fact.finding.name for entry in tx.journal.entries(world.action) if entry.kind == "finding"]
     assert {"DD1", "DD2"} <= set(told)
 
 

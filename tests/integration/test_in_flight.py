@@ -9,9 +9,9 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import Control
+from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Refused
-from shipyard_api.ports.state.journal import JournalEntry
 from shipyard_api.ports.state.stragglers import Straggler
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.callers.caller import Caller
@@ -171,7 +171,7 @@ def test_a_phase_tells_when_it_was_handed_over_when_the_work_began_and_when_it_e
         assert phase.ended_at is not None
         assert (phase.running_at - phase.submitted_at).total_seconds() == 30
         assert (phase.ended_at - phase.running_at).total_seconds() == 60
-    assert [entry.facts["phase"] for entry in journal(world, "phase_running")] == ["prepare", "deploy"]
+    assert [entry.fact.phase.value for entry in journal(world, "phase_running")] == ["prepare", "deploy"]
 
 
 # --- Streaming --------------------------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ def test_while_it_is_paused_what_runs_is_watched_and_nothing_new_begins(worlds: 
 
     assert len(submissions(world)) == 2
     assert world.provisioner.calls.count("report") > looks
-    assert {fact.facts["group"] for fact in journal(world, "phase_ended")} == {"a", "b"}
+    assert {entry.fact.group for entry in journal(world, "phase_ended")} == {"a", "b"}
     control(world, Control.UNPAUSE)
     world.run(worker)
     assert set(groups(world).values()) == {("success", None)}
@@ -260,7 +260,7 @@ def test_a_stop_leaves_every_job_to_be_watched_and_tells_how_all_stands(worlds: 
     assert {told[node] for node in ("n0", "n2", "n3")} == {("failure", "prepare")}
     assert told["n5"] == ("not_started", None)
     (ended,) = journal(world, "rollout_ended")
-    assert ended.facts["groups"] == {"failed": ["a", "b"], "not_started": ["c"]}
+    assert ended.fact.to_json()["groups"] == {"failed": ["a", "b"], "not_started": ["c"]}
 
 
 def test_a_refusal_ends_the_step_and_what_runs_is_left_to_be_watched(worlds: Worlds) -> None:
@@ -301,7 +301,7 @@ def test_a_deployed_node_counts_once_it_is_ready_and_is_not_looked_at_before_joi
 
     assert set(statuses(world).values()) == {("success", None)}
     awaited = journal(world, "join_awaited")
-    assert [entry.facts["nodes"] for entry in awaited] == [["n0", "n2"], ["n3"], ["n5"]]
+    assert [entry.fact.nodes for entry in awaited] == [("n0", "n2"), ("n3",), ("n5",)]
     began = (awaited[0].at - world.clock.at).total_seconds() + world.clock.seconds
     assert asked[0] == pytest.approx(began + 120)
 
@@ -312,7 +312,7 @@ def test_a_node_that_does_not_become_ready_in_time_has_failed_and_the_reason_say
 
     told = statuses(world)
     assert (told["n0"], told["n2"], told["n5"]) == (("success", None), ("failure", "deploy"), ("failure", "deploy"))
-    failed = {node: why for entry in journal(world, "nodes_changed") for node, why in entry.facts["details"].items()}
+    failed = {node: why for entry in journal(world, "nodes_changed") for node, why in entry.fact.reasons.items()}
     limit = "not ready in Kubernetes within 1920 s after its deployment"
     assert failed == {
         "n2": f"{limit}: KubeletNotReady: no network plugin",
@@ -351,7 +351,7 @@ def test_a_cluster_that_never_answers_fails_the_nodes_and_is_named(worlds: World
 
     assert statuses(world)["n0"] == ("failure", "deploy")
     (entry,) = journal(world, "nodes_changed")[-1:]
-    assert "broken on purpose" in entry.facts["details"]["n0"]
+    assert "broken on purpose" in entry.fact.reasons["n0"]
 
 
 def test_what_was_deployed_when_the_time_was_up_still_joins_but_the_group_has_failed(worlds: Worlds) -> None:

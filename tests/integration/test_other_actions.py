@@ -25,7 +25,7 @@ ANN = Caller("ann", frozenset({"admin"}), str(uuid.uuid4()))
 
 def notes(world: World) -> list[str]:
     with world.store().begin() as tx:
-        return [str(entry.facts["text"]) for entry in tx.journal.entries(world.action) if entry.kind == "noted"]
+        return [str(entry.fact.text) for entry in tx.journal.entries(world.action) if entry.kind == "noted"]
 
 
 def test_update_site_deploys_by_groups_after_it_has_seen_that_machines_are_known(worlds: Worlds) -> None:

@@ -9,6 +9,8 @@ from shipyard_api.api.airship.action_nodes import group_entity, node_entity, pha
 from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.domain.actions import lifecycle
+from shipyard_api.domain.criteria import Shortfall
+from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.groups import GroupStatus
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.ports.state.actions import ActionRecord
@@ -32,7 +34,7 @@ class Report:
             "verdict": report.verdict,
             "seconds": report.seconds,
             "totals": _totals(report),
-            "findings": list(report.findings),
+            "findings": [_finding(finding) for finding in report.findings],
             "groups": [_group(group) for group in report.groups],
             "nodes": _nodes(report),
         }
@@ -62,12 +64,31 @@ def _totals(report: report_action.Report) -> dict[str, Any]:
     }
 
 
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "name": finding.name,
+        "level": finding.level.value,
+        "message": finding.message,
+        "path": finding.path,
+        "source": finding.source,
+        "documents": [{"schema": document.schema, "name": document.name} for document in finding.documents],
+    }
+
+
+def _shortfall(shortfall: Shortfall) -> dict[str, Any]:
+    return {"criterion": shortfall.criterion.value, "needed": shortfall.needed, "actual": shortfall.actual}
+
+
 def _group(reported: ReportedGroup) -> dict[str, Any]:
     phases = [
         {**phase_entity(phase), "message": phase.message, "nodes_sent": len(phase.nodes), "look_at": place}
         for phase, place in reported.phases
     ]
-    return {**group_entity(reported.group), "shortfalls": list(reported.shortfalls), "phases": phases}
+    return {
+        **group_entity(reported.group),
+        "shortfalls": [_shortfall(one) for one in reported.shortfalls],
+        "phases": phases,
+    }
 
 
 def _nodes(report: report_action.Report) -> list[dict[str, Any]]:

@@ -13,9 +13,9 @@ from shipyard_api.api.airship.notes import shown as shown_notes
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import integer
 from shipyard_api.domain.errors import ActionNotFound, StepNotFound
+from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.log_lines import log_line
-from shipyard_api.domain.notes import LENGTH, Line
-from shipyard_api.ports.state.journal import JournalEntry
+from shipyard_api.domain.notes import LENGTH
 from shipyard_api.usecases.actions.describe import DescribeAction
 from shipyard_api.usecases.read_logs import ReadLogs
 from shipyard_api.usecases.read_notes import ReadNotes
@@ -67,5 +67,4 @@ class StepLogs:
 
 def _text(pages: Iterator[Sequence[JournalEntry]]) -> Iterator[bytes]:
     for page in pages:
-        told = (log_line(Line(one.id, one.step, one.kind, one.at, one.facts), one.worker) for one in page)
-        yield "".join(f"{line}\n" for line in told).encode()
+        yield "".join(f"{log_line(entry)}\n" for entry in page).encode()

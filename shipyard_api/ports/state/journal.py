@@ -6,21 +6,8 @@ from datetime import datetime
 from typing import Protocol
 
 from shipyard_api.domain.actions import ActionId, StepId
-from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.ports.provisioner import JobId
-
-
-@dataclass(frozen=True, slots=True)
-class JournalEntry:
-    """One thing that happened to an action, in the order in which it was written."""
-
-    id: int
-    epoch: int
-    step: StepId | None
-    kind: str
-    at: datetime
-    worker: str
-    facts: JsonObject
 
 
 @dataclass(frozen=True, slots=True)

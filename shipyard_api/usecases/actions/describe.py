@@ -6,9 +6,10 @@ from datetime import datetime
 
 from shipyard_api.domain.actions import BARE_GROUPS, ActionId, ActionName, StepId
 from shipyard_api.domain.errors import ActionNotFound, StepNotFound
+from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.ports.state.actions import ActionRecord, CommandRecord, StepRecord
 from shipyard_api.ports.state.groups import GroupRecord
-from shipyard_api.ports.state.journal import JournalEntry, StepRun
+from shipyard_api.ports.state.journal import StepRun
 from shipyard_api.ports.state.nodes import NodeRecord
 from shipyard_api.ports.state.store import Store, Transaction
 

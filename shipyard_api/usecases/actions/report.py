@@ -5,9 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from shipyard_api.domain.actions import ENDED, ActionId
+from shipyard_api.domain.criteria import Shortfall
 from shipyard_api.domain.errors import ActionNotFound
-from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.facts.findings import FindingReported
+from shipyard_api.domain.facts.groups import GroupChanged
+from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.domain.strategy import GroupName
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord
@@ -34,7 +38,7 @@ class ReportedGroup:
     """A deployment group with the criteria that it missed; each phase with where to look."""
 
     group: GroupRecord
-    shortfalls: Sequence[JsonObject]
+    shortfalls: Sequence[Shortfall]
     phases: Sequence[tuple[PhaseRecord, str | None]]
 
 
@@ -56,7 +60,7 @@ class Report:
     seconds: float | None
     groups: Sequence[ReportedGroup]
     nodes: Sequence[ReportedNode]
-    findings: Sequence[JsonObject]
+    findings: Sequence[Finding]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +79,16 @@ class ReportAction:
                 raise ActionNotFound(action)
             groups = tx.actions.groups(record.id, status=(), group=(), after=-1, limit=_ALL)
             nodes = tx.actions.nodes(record.id, status=(), group=(), after="", limit=_ALL)
-            journal = tx.journal.entries(record.id, ("finding", "group_changed"))
-        missed: dict[str, Sequence[JsonObject]] = {
-            entry.facts["group"]: entry.facts.get("shortfalls", ())
-            for entry in journal
-            if entry.kind == "group_changed"
-        }
+            entries = tx.journal.entries(record.id, (FindingReported.kind, GroupChanged.kind))
+        facts = [entry.fact for entry in entries]
+        missed = {fact.group: fact.shortfalls for fact in facts if isinstance(fact, GroupChanged)}
         return Report(
             record,
             record.state.value if record.state in ENDED else None,
             self._seconds(record),
-            [ReportedGroup(group, missed.get(group.name, ()), self._phases(group)) for group in groups],
+            [ReportedGroup(group, missed.get(GroupName(group.name), ()), self._phases(group)) for group in groups],
             self._nodes(nodes, groups),
-            [entry.facts for entry in journal if entry.kind == "finding"],
+            [fact.finding for fact in facts if isinstance(fact, FindingReported)],
         )
 
     def _seconds(self, action: ActionRecord) -> float | None:

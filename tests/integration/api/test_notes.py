@@ -347,7 +347,7 @@ def test_a_note_that_was_made_up_about_a_line_that_there_is(site: Site, action: 
     started = next(entry for entry in entries if entry.kind == "phase_started")
     silent = next(entry for entry in entries if entry.kind == "step_ended")
     line, at = started.id, started.at
-    assert started.facts["job"] == "job-1"
+    assert started.fact.job == "job-1"
     site.drydock.on("GET /tasks/job-1", Answer(200, {"task_id": "job-1"}))
     moment = timedelta(milliseconds=1)
     made_up = [

@@ -11,8 +11,10 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from shipyard_api.domain.actions import ActionId, RunState, StepId, StepState
+from shipyard_api.domain.facts.actions import ActionEnded
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.phases import PhaseStarted
+from shipyard_api.domain.facts.steps import Intended, StepEnded
 from shipyard_api.domain.findings import DocumentRef, info
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.strategy import GroupName
@@ -245,10 +247,10 @@ def test_the_journal_tells_who_did_what_in_which_turn(store: SqlStore, create: C
     ]
     assert [line.worker for line in lines] == ["host:2"] * 4 + ["w1"]
     assert [line.at for line in lines] == [NOW] * 4 + [LATER]
-    assert lines[1].facts == {"marker": "m-1", "attempt": 1, "effect": {"v": 1, "nodes": ["n1"]}}
-    assert lines[2].facts["documents"] == [{"schema": "a/B/v1", "name": "one"}]
-    assert lines[3].facts == {"state": "failed", "detail": "why", "skipped": ["b"]}
-    assert lines[4].facts == {"state": "failed"}
+    assert lines[1].fact == Intended("m-1", 1, {"v": 1, "nodes": ["n1"]})
+    assert lines[2].fact == fact
+    assert lines[3].fact == StepEnded(StepState.FAILED, "why", (StepId("b"),))
+    assert lines[4].fact == ActionEnded(RunState.FAILED)
     assert [line.id for line in lines] == sorted(line.id for line in lines)
 
 

@@ -6,15 +6,16 @@ from typing import Any
 import pytest
 
 from shipyard_api.domain.actions import StepId
+from shipyard_api.domain.facts.codec import decode
+from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.log_lines import log_line
-from shipyard_api.domain.notes import Line
 
 AT = datetime(2026, 11, 21, 1, 24, 40, 102_999, tzinfo=UTC)
 STEP = StepId("drydock_build.prepare_and_deploy_nodes")
 
 
 def told(kind: str, facts: dict[str, Any], worker: str = "worker-0:4711") -> str:
-    line = log_line(Line(7, STEP, kind, AT, facts), worker)
+    line = log_line(JournalEntry(7, 1, STEP, AT, worker, decode(kind, facts)))
     assert line.startswith(f"2026-11-21T01:24:40.102Z {kind.replace('_', ' ')}")
     return line.removeprefix(f"2026-11-21T01:24:40.102Z {kind.replace('_', ' ')}").lstrip()
 

@@ -10,7 +10,9 @@ from ulid import ULID
 from shipyard_api.domain import notes as module
 from shipyard_api.domain.actions import ActionId, ActionName, StepId
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.notes import Line, Link, Linked, Note, creation, kinds, line_of, note_id, notes
+from shipyard_api.domain.facts.codec import KINDS, decode
+from shipyard_api.domain.facts.entry import JournalEntry
+from shipyard_api.domain.notes import Link, Linked, Note, creation, entry_of, kinds, note_id, notes
 
 ACTION = ActionId("01M7XV7VKPMDHXJVA7WMC7P6XP")
 STEP = StepId("drydock_build.prepare_and_deploy_nodes")
@@ -18,8 +20,12 @@ AT = datetime(2026, 11, 21, 1, 31, 15, 20_999, tzinfo=UTC)
 STARTED = {"group": "a", "phase": "deploy", "batch": 1, "job": "job-2", "nodes": ["n1", "n2"]}
 
 
+def entry(number: int, kind: str, stored: Any, step: StepId | None = STEP) -> JournalEntry:
+    return JournalEntry(number, 1, step, AT, "w", decode(kind, stored))
+
+
 def told(*lines: tuple[str, Mapping[str, Any]], step: StepId | None = STEP) -> list[Note]:
-    numbered = [Line(7 + number, step, kind, AT, facts) for number, (kind, facts) in enumerate(lines)]
+    numbered = [entry(7 + number, kind, facts, step) for number, (kind, facts) in enumerate(lines)]
     return list(notes(ACTION, ActionName.DEPLOY_SITE, numbered))
 
 
@@ -47,7 +53,7 @@ SAID = {
     ),
     "end of an earlier release, without what is critical": (
         "rollout_ended",
-        {"groups": {"failed": ["a"]}, "nodes": {"failure": ["n1"]}},
+        {"verdict": "failed", "groups": {"failed": ["a"]}, "nodes": {"failure": ["n1"]}},
         [
             (1, "deploy_site", "Node Deployment", "Stage.FAILED: n1"),
             (1, "deploy_site", "Deployment Groups", "Stage.FAILED: a"),
@@ -157,8 +163,8 @@ def test_every_kind_matters_from_the_least_verbosity_of_its_notes() -> None:
             least[kind] = min(note.verbosity, least.get(kind, 5))
 
     least["phase_started"] = 2  # it tells the job of those who wait to join
-    assert least == module._LEAST
-    assert set(module._TELLERS) == set(least)
+    assert least == {fact.kind: matters for fact, matters in module._LEAST.items()}
+    assert {KINDS[kind] for kind in least} == {*module._drafts.registry} - {object}
     assert [set(kinds(verbosity)) for verbosity in range(6)] == [
         {kind for kind, matters in least.items() if matters <= verbosity} for verbosity in range(6)
     ]
@@ -166,7 +172,7 @@ def test_every_kind_matters_from_the_least_verbosity_of_its_notes() -> None:
 
 @pytest.mark.parametrize("verbosity", range(6))
 def test_a_verbosity_leaves_out_what_matters_less_and_changes_no_id(verbosity: int) -> None:
-    lines = [Line(number, STEP, kind, AT, facts) for number, (kind, facts, _) in enumerate(SAID.values(), start=1)]
+    lines = [entry(number, kind, facts) for number, (kind, facts, _) in enumerate(SAID.values(), start=1)]
     everything = list(notes(ACTION, ActionName.DEPLOY_SITE, lines))
 
     shown = list(notes(ACTION, ActionName.DEPLOY_SITE, lines, verbosity))
@@ -241,7 +247,7 @@ def test_an_id_is_a_ulid_of_the_time_that_names_its_line(line: int, number: int)
     assert str(known) == made
     assert known.milliseconds == int(AT.timestamp() * 1000)
     assert int.from_bytes(known.bytes[6:]) == line << 16 | number
-    assert line_of(made) == line
+    assert entry_of(made) == line
 
 
 def test_ids_are_in_order_of_time_then_of_lines_then_of_notes() -> None:
@@ -257,7 +263,7 @@ def test_ids_are_in_order_of_time_then_of_lines_then_of_notes() -> None:
 
 def test_an_id_does_not_depend_on_the_lines_around() -> None:
     failed = {"group": "a", "phase": "deploy", "status": "failure", "nodes": ["n1", "n2"], "details": {"n2": "why"}}
-    lines = [Line(7, STEP, "phase_started", AT, STARTED), Line(8, STEP, "nodes_changed", AT, failed)]
+    lines = [entry(7, "phase_started", STARTED), entry(8, "nodes_changed", failed)]
 
     together = [note.id for note in notes(ACTION, ActionName.DEPLOY_SITE, lines)]
     alone = [note.id for line in lines for note in notes(ACTION, ActionName.DEPLOY_SITE, [line])]
@@ -295,13 +301,13 @@ NO_LINE = {
 
 @pytest.mark.parametrize("written", NO_LINE.values(), ids=NO_LINE.keys())
 def test_what_names_no_line(written: str) -> None:
-    assert line_of(written) is None
+    assert entry_of(written) is None
 
 
 ODD: list[Any] = [None, 5, "text", ["text"], {"a": 1}, {"a": ["n1"]}, [5, None], {"n1": {"x": []}}]
 
 
-@pytest.mark.parametrize("kind", module._TELLERS)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("odd", ODD, ids=repr)
 def test_a_line_of_any_shape_breaks_nothing(kind: str, odd: Any) -> None:
     keys = ("group", "phase", "batch", "status", "message", "job", "nodes", "groups", "critical", "details", "level")

@@ -1,0 +1,27 @@
+"""Journal entries: facts with what the journal knows about each."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from shipyard_api.domain.actions import StepId
+from shipyard_api.domain.facts.fact import JournalFact
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """One fact about an action: which step recorded it, in which turn, when, and on which worker.
+
+    ``id`` grows in the order in which entries are written.
+    """
+
+    id: int
+    epoch: int
+    step: StepId | None
+    at: datetime
+    worker: str
+    fact: JournalFact
+
+    @property
+    def kind(self) -> str:
+        """The kind of the fact."""
+        return self.fact.kind
