@@ -38,7 +38,7 @@ NODES, SPEED, GROUPS = 2_000, 200.0, 40
 MOST_REQUESTS, MOST_MEGABYTES = 3.0, 200.0
 LONGEST = 1_800.0  # seconds of wall clock for one run
 QUEUE = ("actions", "procrastinate_jobs", "procrastinate_events", "procrastinate_workers")
-STATE = ("steps", "deployment_groups", "group_phases", "action_nodes", "journal")
+STATE = ("steps", "deployment_groups", "group_phases", "action_nodes", "node_changes", "journal")
 # What a look at running work reads; the first of these begins it. (Verifying the site reads other things, once.)
 LOOKS = {"maas": ("/MAAS/api/2.0/tags/", "/MAAS/api/2.0/machines/"), "ironic": ("/v1/nodes",)}
 IN_FLIGHT = {"max_parallel_groups": 8, "deploy_as_prepared": True}

@@ -56,6 +56,10 @@ FILL = (
            'status', CASE phase WHEN 'prepare' THEN 'prepared' ELSE 'success' END, 'reason', null, 'nodes', nodes,
            'details', '{}'::json)
        FROM group_phases, (VALUES ('phase_started'), ('nodes_changed')) v(kind)""",
+    """INSERT INTO node_changes (action_id, group_name, phase, status, nodes, details, late, at)
+       SELECT action_id, group_name, phase, CASE phase WHEN 'prepare' THEN 'prepared' ELSE 'success' END, nodes, '{}',
+           false, now()
+       FROM group_phases""",
 )
 
 

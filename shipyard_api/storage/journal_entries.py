@@ -10,6 +10,8 @@ import sqlalchemy as sa
 from shipyard_api.domain.actions import ActionId, StepId
 from shipyard_api.domain.facts.codec import decode
 from shipyard_api.domain.facts.entry import JournalEntry
+from shipyard_api.domain.facts.jobs import JobStarted
+from shipyard_api.domain.facts.phases import PhaseStarted
 from shipyard_api.domain.facts.steps import AttemptFailed, StepStarted
 from shipyard_api.ports.provisioner import JobId
 from shipyard_api.ports.state.journal import StepRun
@@ -30,10 +32,9 @@ class SqlJournal:
     def jobs_since(self, moment: datetime) -> frozenset[JobId]:
         """Return the jobs recorded since then."""
         lines = t.journal.c
-        rows = self._connection.execute(
-            sa.select(lines.facts["job"].as_string()).where(t.STARTED_A_JOB, lines.at >= moment)
-        )
-        return frozenset(JobId(row[0]) for row in rows)
+        rows = self._connection.execute(sa.select(lines.kind, lines.facts).where(t.STARTED_A_JOB, lines.at >= moment))
+        facts = [decode(row.kind, row.facts) for row in rows]
+        return frozenset(JobId(fact.job) for fact in facts if isinstance(fact, PhaseStarted | JobStarted))
 
     def entries(self, action: ActionId, kinds: Collection[str] = ()) -> Sequence[JournalEntry]:
         """Return the entries of an action."""

@@ -1,28 +1,19 @@
-"""Nodes over all actions: how each was left by the latest one, and what every action did with one of them."""
+"""Nodes over all actions: the state of each after its latest action, and the history of one of them."""
 
-import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.domain.nodes import NodeStatus
-from shipyard_api.ports.provisioner import Operation
 from shipyard_api.ports.state.groups import PhaseRecord
 from shipyard_api.ports.state.nodes import LastNodeRecord, NodeChange, NodePast, NodeRecord
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.phases import IN_ORDER, phase
 
 Row = sa.Row[Any]
-
-# What a node has reached, and in which phase, when a job that nobody waited for any more has ended.
-_LATE: Mapping[str, tuple[str, NodeStatus]] = {
-    Operation.PREPARE_NODES.value: ("prepare", NodeStatus.PREPARED),
-    Operation.DEPLOY_NODES.value: ("deploy", NodeStatus.SUCCESS),
-}
 
 
 class SqlNodes:
@@ -78,45 +69,38 @@ class SqlNodes:
                 RunState(row.state),
                 row.created_at,
                 _node(row),
-                changes[row.action_id],
+                [_known(row), *changes.get(row.action_id, ())],
                 phases[row.action_id],
             )
             for row in rows
         ]
 
     def _changes(self, node: str, actions: Sequence[str]) -> Mapping[str, Sequence[NodeChange]]:
-        """Return each status that the journal says the node got.
-
-        A line can name ten thousand nodes, so those without this name are sorted out before they are sent here.
-        """
-        lines = t.journal.c
-        named = sa.func.strpos(sa.cast(lines.facts, sa.Text), json.dumps(node)) > 0
+        """Return each status that the node got after the first; only a group that holds it can have sent it."""
+        changes, held = t.node_changes, _held(node, actions)
+        of_its_groups = sa.tuple_(changes.c.action_id, changes.c.group_name).in_(sa.select(held))
+        detail = changes.c.details[sa.func.array_position(changes.c.nodes, sa.cast(node, sa.Text))]
+        shown = [column for column in changes.c if column.name not in ("nodes", "details")]
         rows = self._connection.execute(
-            sa.select(lines.action_id, lines.kind, lines.at, sa.case((named, lines.facts)).label("facts"))
+            sa.select(*shown, sa.func.coalesce(detail, "").label("detail"))
             .where(
-                lines.action_id.in_(actions),
-                sa.or_(
-                    lines.kind == "members_known",
-                    sa.and_(lines.kind.in_(["nodes_changed", "nodes_kept", "late"]), named),
-                ),
+                changes.c.action_id.in_(actions),
+                sa.or_(changes.c.group_name.is_(None), of_its_groups),
+                sa.literal(node) == sa.any_(changes.c.nodes),
             )
-            .order_by(lines.id)
+            .order_by(changes.c.id)
         )
         found: defaultdict[str, list[NodeChange]] = defaultdict(list)
         for row in rows:
-            change = _change(node, row.kind, row.at, row.facts or {})
-            if change is not None:
-                found[row.action_id].append(change)
+            change = NodeChange(
+                row.at, NodeStatus(row.status), row.phase, row.group_name, row.reason, row.detail, late=row.late
+            )
+            found[row.action_id].append(change)
         return found
 
     def _phases(self, node: str, actions: Sequence[str]) -> Mapping[str, Sequence[tuple[str, PhaseRecord]]]:
         """Return the phases that sent the node; only a group that holds it can have done so."""
-        nodes, phases = t.action_nodes, t.group_phases
-        held = (
-            sa.select(nodes.c.action_id, sa.func.unnest(nodes.c.groups).label("group_name"))
-            .where(nodes.c.name == node, nodes.c.action_id.in_(actions))
-            .subquery()
-        )
+        phases, held = t.group_phases, _held(node, actions)
         shown = [column for column in phases.c if column.name != "nodes"]
         rows = self._connection.execute(
             sa.select(*shown)
@@ -130,37 +114,26 @@ class SqlNodes:
         return found
 
 
+def _held(node: str, actions: Sequence[str]) -> "sa.Subquery":
+    """Select the groups that hold a node, in each action."""
+    nodes = t.action_nodes
+    return (
+        sa.select(nodes.c.action_id, sa.func.unnest(nodes.c.groups).label("group_name"))
+        .where(nodes.c.name == node, nodes.c.action_id.in_(actions))
+        .subquery()
+    )
+
+
 def _least(nodes: "sa.FromClause", after: Any) -> "sa.ScalarSelect[Any]":
     return sa.select(sa.func.min(nodes.c.name)).where(nodes.c.name > after).scalar_subquery()
+
+
+def _known(row: Row) -> NodeChange:
+    """Return the first status of a node in an action."""
+    return NodeChange(row.known_at, NodeStatus.NOT_STARTED, None, None, None, "", late=False)
 
 
 def _node(row: Row) -> NodeRecord:
     return NodeRecord(
         row.name, NodeStatus(row.status), row.reason, row.detail, row.group_name, row.groups, row.updated_at
-    )
-
-
-def _change(node: str, kind: str, at: datetime, facts: Mapping[str, Any]) -> NodeChange | None:
-    """Return what a line of the journal says of the node; None if it holds the name for another reason."""
-    if kind == "members_known":
-        return NodeChange(at, NodeStatus.NOT_STARTED, None, None, None, "", late=False)
-    if kind == "late":
-        phase, reached = _LATE.get(facts["operation"], (None, None))
-        if reached is None or node not in [*facts["succeeded"], *facts["failed"]]:
-            return None
-        status = reached if node in facts["succeeded"] else NodeStatus.FAILURE
-        return NodeChange(at, status, phase, None, None, facts["message"], late=True)
-    if node not in facts["nodes"]:
-        return None
-    if kind == "nodes_kept":
-        detail = f"kept: deployed by {facts['action']}"
-        return NodeChange(at, NodeStatus.SUCCESS, None, None, None, detail, late=False)
-    return NodeChange(
-        at,
-        NodeStatus(facts["status"]),
-        facts["phase"],
-        facts["group"],
-        facts["reason"],
-        facts["details"].get(node, ""),
-        late=False,
     )

@@ -143,9 +143,31 @@ action_nodes = sa.Table(
     sa.Column("group_name", sa.String(128)),
     sa.Column("groups", ARRAY(sa.Text), nullable=False),
     sa.Column("updated_at", _MOMENT, nullable=False),
+    # When the provisioner's selection put the node into the action.
+    sa.Column("known_at", _MOMENT, nullable=False, server_default=sa.func.now()),
     sa.CheckConstraint("status IN ('not_started', 'prepared', 'success', 'failure')", name="status_known"),
     # For the latest action of each node, and all actions of one, however many nodes and actions there are.
     sa.Index(None, "name", "action_id"),
+)
+
+# A row for each fact that gives nodes a status: what each node of an action went through.
+node_changes = sa.Table(
+    "node_changes",
+    metadata,
+    sa.Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True),
+    sa.Column("action_id", _ACTION, sa.ForeignKey("actions.id"), nullable=False),
+    # The group and the phase that sent the nodes; absent where no move of the action did.
+    sa.Column("group_name", sa.String(128)),
+    sa.Column("phase", sa.String(16)),
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("reason", sa.String(16)),
+    sa.Column("nodes", ARRAY(sa.Text), nullable=False),
+    # One for each of the nodes, or none at all.
+    sa.Column("details", ARRAY(sa.Text), nullable=False),
+    # Whether the action had stopped waiting by then.
+    sa.Column("late", sa.Boolean, nullable=False),
+    sa.Column("at", _MOMENT, nullable=False),
+    sa.Index(None, "action_id", "group_name"),
 )
 
 journal = sa.Table(

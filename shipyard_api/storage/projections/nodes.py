@@ -39,6 +39,7 @@ def _insert(connection: sa.Connection, line: Line, fact: MembersKnown) -> None:
             "status": NodeStatus.NOT_STARTED.value,
             "groups": held,
             "updated_at": line.at,
+            "known_at": line.at,
         }
         for node, held in sorted(holders.items())
     ]

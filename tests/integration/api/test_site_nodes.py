@@ -11,12 +11,15 @@ import sqlalchemy as sa
 from shipyard_api.domain.actions import ActionId, RunState
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
+from shipyard_api.domain.facts.jobs import LateResult
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.facts.phases import PhaseEnded, PhaseStarted
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy import GroupName
+from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.projections.line import Line
 from tests.factories import group, strategy
 from tests.integration.api.recorded import pages, statements, told
 from tests.integration.api.wire import Site, small_design
@@ -219,7 +222,7 @@ def test_names_of_every_sort(committed: Site, name: str) -> None:
 
 
 def test_a_node_with_the_name_of_a_group_is_not_taken_for_it(committed: Site) -> None:
-    """The journal's lines are searched for the name; the group's name stands in them as well."""
+    """Changes are found by the groups that hold the node and by its name."""
     played(committed, rolled(members(a="n1", b="a"), {}))
 
     (past,) = committed.viewer.get("/nodes/a").json["history"]
@@ -230,24 +233,14 @@ def test_a_node_with_the_name_of_a_group_is_not_taken_for_it(committed: Site) ->
 
 def test_what_came_late_is_told_and_changes_nothing(committed: Site, engine: sa.Engine) -> None:
     action = played(committed, rolled(members(a="n1 n2"), {"n1": BAD, "n2": BAD}))
+    late_results = [
+        LateResult("j", "prepare_nodes", "ended", names("n1"), (), "n1, at last"),
+        LateResult("j", "deploy_nodes", "ended", names("n1"), names("n2"), "n1, at last"),
+        LateResult("j", "verify_site", "ended", names("n1"), (), "n1, at last"),
+        LateResult("j", "deploy_nodes", "ended", (), names("n3"), "n1, at last"),
+    ]
     with engine.begin() as connection:
-        for operation, succeeded, failed in (
-            ("prepare_nodes", ["n1"], []),
-            ("deploy_nodes", ["n1"], ["n2"]),
-            ("verify_site", ["n1"], []),
-            ("deploy_nodes", [], ["n3"]),
-        ):
-            facts = {"job": "j", "operation": operation, "state": "ended", "message": "n1, at last"}
-            connection.execute(
-                t.journal.insert().values(
-                    action_id=action,
-                    epoch=1,
-                    kind="late",
-                    at=datetime.now(UTC),
-                    worker="w",
-                    facts={**facts, "succeeded": succeeded, "failed": failed},
-                )
-            )
+        journal.record(connection, Line(ActionId(action), 1, None, datetime.now(UTC), "w"), late_results)
 
     nodes = {name: committed.viewer.get(f"/nodes/{name}").json for name in ("n1", "n2")}
 

@@ -1,9 +1,11 @@
 """Migrations: one way, one end, and what they lead to is the schema of the code."""
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -210,6 +212,54 @@ def test_documents_get_the_beginning_of_the_run_in_which_they_stood_unchanged(bl
     assert {name: tuple(row.since for row in found if row.name == name) for name in stories} == {
         name: since for name, (_, since) in stories.items()
     }
+
+
+def test_the_history_of_nodes_of_before_gets_rows(blank: sa.Engine) -> None:
+    changed = {"group": "a", "phase": "deploy", "status": "failure", "reason": "timeout", "nodes": ["n1", "n2"]}
+    late = {"job": "j", "state": "ended", "message": "1 of 2"}
+    lines: list[tuple[str, dict[str, Any]]] = [
+        ("members_known", {"groups": 1, "nodes": 3}),
+        ("nodes_kept", {"nodes": ["n3"], "action": "before"}),
+        ("nodes_changed", {**changed, "details": {"n2": "no power"}}),
+        ("phase_started", {**changed, "job": "j", "batch": 1}),
+        ("late", {**late, "operation": "deploy_nodes", "succeeded": ["n1"], "failed": ["n2"]}),
+        ("late", {**late, "operation": "verify_site", "succeeded": [], "failed": []}),
+    ]
+    upgrade_to(blank, "0008")
+    with blank.begin() as connection:
+        connection.execute(
+            sa.text(
+                "INSERT INTO actions (id, name, parameters, user_name, context_marker, exclusive, inputs, state) "
+                "VALUES ('one', 'deploy_site', '{}', 'ann', '-', false, '{}', 'queued')"
+            )
+        )
+        connection.execute(
+            sa.text(
+                "INSERT INTO action_nodes (action_id, name, status, groups, updated_at) "
+                "VALUES ('one', 'n1', 'failure', '{a}', '2026-11-22T11:00Z')"
+            )
+        )
+        connection.execute(
+            sa.text(
+                "INSERT INTO journal (action_id, epoch, kind, at, worker, facts) "
+                "VALUES ('one', 1, :kind, '2026-11-22T10:00Z', 'w', CAST(:facts AS json))"
+            ),
+            [{"kind": kind, "facts": json.dumps(facts)} for kind, facts in lines],
+        )
+
+    migrations.upgrade(blank, DIRECTORY)
+
+    with blank.connect() as connection:
+        query = "SELECT group_name, phase, status, reason, nodes, details, late FROM node_changes ORDER BY id"
+        found = [tuple(row) for row in connection.execute(sa.text(query))]
+        known_at = connection.execute(sa.text("SELECT known_at FROM action_nodes")).scalar_one()
+    assert found == [
+        (None, None, "success", None, ["n3"], ["kept: deployed by before"], False),
+        ("a", "deploy", "failure", "timeout", ["n1", "n2"], ["", "no power"], False),
+        (None, "deploy", "success", None, ["n1"], ["1 of 2"], True),
+        (None, "deploy", "failure", None, ["n2"], ["1 of 2"], True),
+    ]
+    assert known_at == datetime(2026, 11, 22, 10, tzinfo=UTC)
 
 
 def test_contents_and_tokens_of_before_are_still_good(blank: sa.Engine) -> None:
