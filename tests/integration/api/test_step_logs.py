@@ -18,7 +18,7 @@ from shipyard_api.domain.facts.jobs import JobStarted
 from shipyard_api.domain.facts.steps import AttemptFailed
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.actions import SqlActions
+from shipyard_api.storage.journal_entries import SqlJournal
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.integration.api.recorded import statements
 from tests.integration.api.wire import V1, Site, messages, small_design
@@ -279,6 +279,6 @@ def test_a_database_that_goes_away_between_two_pages_breaks_the_answer_off(
     def gone(*_: Any, **__: Any) -> None:
         raise sa.exc.OperationalError("", {}, Exception("server closed the connection"))
 
-    monkeypatch.setattr(SqlActions, "lines", gone)
+    monkeypatch.setattr(SqlJournal, "step_entries", gone)
     with pytest.raises(Exception, match="server closed"):
         next(body)
