@@ -1,4 +1,4 @@
-"""Makes the provisioner that the settings name; ``bootstrap`` puts it in its place."""
+"""Builds the provisioner adapter from the settings, for ``bootstrap``."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def needed(settings: Settings) -> Mapping[str, str]:
-    """Return the settings without which the provisioner cannot be used, by name."""
+    """Return the settings that the provisioner requires, by name."""
     match settings.provisioner.kind:
         case ProvisionerKind.DRYDOCK:
             return {"[drydock] url": settings.drydock.url, "[drydock] design_url": design_url(settings)}
@@ -43,9 +43,9 @@ def needed(settings: Settings) -> Mapping[str, str]:
 
 
 def provisioner(settings: Settings, inventory: Callable[[int], Inventory]) -> Provisioner:
-    """Return the provisioner; connects to nothing yet. ``inventory`` gives the machines of a revision.
+    """Return the provisioner; opens no connection. ``inventory`` returns the machines of a revision.
 
-    Raises SettingsError for what is set, but cannot be used.
+    Raises SettingsError for settings that are unusable.
     """
     kind = settings.provisioner.kind
     sections: Mapping[ProvisionerKind, DrydockOptions | MaasOptions | IronicOptions] = {
@@ -53,12 +53,12 @@ def provisioner(settings: Settings, inventory: Callable[[int], Inventory]) -> Pr
         ProvisionerKind.MAAS: settings.maas,
         ProvisionerKind.IRONIC: settings.ironic,
     }
-    connecting, whose = sections[kind].connect_timeout_seconds, f"[{kind.value}] connect_timeout_seconds"
+    connecting, name = sections[kind].connect_timeout_seconds, f"[{kind.value}] connect_timeout_seconds"
     if kind is ProvisionerKind.IRONIC and settings.ironic.auth is IronicAuth.KEYSTONE:
         connecting += settings.keystone.connect_timeout_seconds
-        whose += " and that of [keystone] together"
+        name += " and that of [keystone] together"
     if connecting > settings.engine.settle_seconds / 2:
-        raise SettingsError([f"{whose} must be at most half of [engine] settle_seconds (docs/adr/0007)"])
+        raise SettingsError([f"{name} must be at most half of [engine] settle_seconds (docs/adr/0007)"])
     match kind:
         case ProvisionerKind.DRYDOCK:
             return _drydock(settings)
@@ -69,7 +69,7 @@ def provisioner(settings: Settings, inventory: Callable[[int], Inventory]) -> Pr
 
 
 def places(settings: Settings) -> Places:
-    """Return where people find what the provisioner knows of a node or a job."""
+    """Return the addresses of the provisioner's pages about a node and a job."""
     if settings.provisioner.kind is not ProvisionerKind.DRYDOCK:
         return Places()
     drydock = DrydockPlaces(settings.drydock.url)
@@ -77,7 +77,7 @@ def places(settings: Settings) -> Places:
 
 
 def links(settings: Settings) -> Links | None:
-    """Return what fetches what is at those places; None where there are none."""
+    """Return the client that fetches those pages; None if the provisioner has none."""
     if settings.provisioner.kind is not ProvisionerKind.DRYDOCK:
         return None
     own = settings.drydock
@@ -85,7 +85,7 @@ def links(settings: Settings) -> Links | None:
 
 
 def design_url(settings: Settings) -> str:
-    """Return where peers fetch a design: as set, or from the Deckhand that keeps the documents (C3)."""
+    """Return the address from which peers fetch a design: as set, or Deckhand's if it stores the documents (C3)."""
     if (
         settings.drydock.design_url
         or settings.designs.store is not DesignStoreKind.DECKHAND
@@ -139,7 +139,7 @@ def _ironic(settings: Settings, inventory: Callable[[int], Inventory]) -> Ironic
     tokens = _tokens(settings.keystone) if own.auth is IronicAuth.KEYSTONE else None
     try:
         client = IronicClient(
-            own.url if own.url or tokens is None else partial(_found, tokens, settings.keystone),
+            own.url if own.url or tokens is None else partial(_endpoint, tokens, settings.keystone),
             token=tokens.token if tokens else None,
             renew_token=tokens.renew if tokens else None,
             basic=(own.user, own.password) if own.auth is IronicAuth.BASIC else None,
@@ -154,7 +154,7 @@ def _ironic(settings: Settings, inventory: Callable[[int], Inventory]) -> Ironic
 
 
 def _tokens(options: KeystoneOptions) -> "Tokens":
-    # keystoneauth1 doubles what there is to import: only where it is used.
+    # keystoneauth1 doubles the import time: only if it is used.
     from shipyard_api.adapters.keystone.client import KeystoneClient
     from shipyard_api.adapters.keystone.tokens import Tokens
 
@@ -164,8 +164,8 @@ def _tokens(options: KeystoneOptions) -> "Tokens":
         raise SettingsError([f"[keystone] auth_url: {error}"]) from error
 
 
-def _found(tokens: "Tokens", options: KeystoneOptions) -> str:
-    """Return Ironic's address out of Keystone's catalog."""
+def _endpoint(tokens: "Tokens", options: KeystoneOptions) -> str:
+    """Return Ironic's address in Keystone's catalog."""
     return tokens.endpoint("baremetal", interface=options.interface.value, region=options.region)
 
 

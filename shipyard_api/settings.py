@@ -1,7 +1,7 @@
-"""Settings of the service: one file, the environment over it, all faults at once.
+"""Settings of the service: one file, overridden by the environment; all faults are reported at once.
 
-The file is an INI file named by ``SHIPYARD_CONFIG`` (or ``/etc/shipyard/shipyard.conf`` if it is there). Each setting
-can be given as ``SHIPYARD_<SECTION>_<NAME>``; ``DATABASE_URL`` is the database's address.
+The file is an INI file named by ``SHIPYARD_CONFIG`` (or ``/etc/shipyard/shipyard.conf`` if it exists). The variable of
+a setting is ``SHIPYARD_<SECTION>_<NAME>``; ``DATABASE_URL`` is the database's address. Each adapter brings its section.
 """
 
 import configparser
@@ -30,7 +30,7 @@ DEFAULT_FILE = Path("/etc/shipyard/shipyard.conf")
 
 
 class SettingsError(Exception):
-    """Settings that cannot be used; ``faults`` names every one of them and where it was given."""
+    """Invalid settings; ``faults`` names each one and where it is set."""
 
     def __init__(self, faults: list[str]) -> None:
         super().__init__("; ".join(faults))
@@ -39,7 +39,7 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DatabaseOptions:
-    """``url``: a Postgres, as libpq writes it. ``pool_size``: connections that one process keeps open."""
+    """``url``: the address of the Postgres database, as libpq writes it. ``pool_size``: connections per process."""
 
     url: Secret = Secret("")  # noqa: RUF009  # immutable
     pool_size: int = 8
@@ -47,12 +47,12 @@ class DatabaseOptions:
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """How turns behave; all times in seconds.
+    """The engine; all times in seconds.
 
-    ``settle_seconds``: how long a request to a peer may be on its way before anybody looks what became of it. At least
-    twice Drydock's connect timeout, so that no submission can arrive after that look.
-    ``time_scale``: how long a second of a site's limits lasts; anything but 1 is for simulated sites.
-    ``question_seconds``: how long a peer that does not answer a question is asked again.
+    ``settle_seconds``: how long to wait after an unanswered submission before looking for its outcome. At least twice
+    the provisioner's connect timeout, so that no submission can arrive later than that.
+    ``time_scale``: the length of a second in a site's time limits; anything but 1 is for simulated sites.
+    ``question_seconds``: how long a query that a peer does not answer is retried.
     ``question_pause_seconds``: the pause between two such attempts.
     """
 
@@ -63,7 +63,7 @@ class EngineOptions:
 
 
 class ProvisionerKind(Enum):
-    """What turns the site's machines into servers."""
+    """The supported provisioners."""
 
     DRYDOCK = "drydock"
     MAAS = "maas"
@@ -72,13 +72,13 @@ class ProvisionerKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ProvisionerOptions:
-    """``kind``: who provisions the machines: drydock, maas or ironic; the section of that name says where it is."""
+    """``kind``: the provisioner: drydock, maas or ironic; the section of that name has its address."""
 
     kind: ProvisionerKind = ProvisionerKind.DRYDOCK
 
 
 class DesignStoreKind(Enum):
-    """Where documents are kept."""
+    """The supported stores of documents."""
 
     EMBEDDED = "embedded"
     DECKHAND = "deckhand"
@@ -86,13 +86,13 @@ class DesignStoreKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DesignStoreOptions:
-    """``store``: where documents are kept, embedded (in our own database) or deckhand."""
+    """``store``: the store of documents: embedded (in Shipyard's own database) or deckhand."""
 
     store: DesignStoreKind = DesignStoreKind.EMBEDDED
 
 
 class Severity(Enum):
-    """How much it matters that something is missing."""
+    """The severity of a finding; Skip makes none."""
 
     SKIP = "Skip"
     INFO = "Info"
@@ -102,10 +102,10 @@ class Severity(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ValidationOptions:
-    """How much it matters that a design does not say which version it is: Skip, Info, Warning or Error.
+    """Severity of a missing deployment version document: Skip, Info, Warning or Error.
 
-    ``deployment_version_create``: when documents are loaded.
-    ``deployment_version_commit``: when they are committed, and when an action is created.
+    ``deployment_version_create``: severity when documents are loaded: Skip, Info, Warning or Error.
+    ``deployment_version_commit``: severity when they are committed, and when an action is created.
     """
 
     deployment_version_create: Severity = Severity.SKIP
@@ -114,10 +114,10 @@ class ValidationOptions:
 
 @dataclass(frozen=True, slots=True)
 class DocumentInfoOptions:
-    """The document that says which version a design is.
+    """The document that holds the version of a design.
 
-    ``deployment_version_name``: its name.
-    ``deployment_version_schema``: its schema.
+    ``deployment_version_name``: the name of the deployment version document.
+    ``deployment_version_schema``: the schema of the deployment version document.
     """
 
     deployment_version_name: str = "deployment-version"
@@ -126,12 +126,12 @@ class DocumentInfoOptions:
 
 @dataclass(frozen=True, slots=True)
 class ApiOptions:
-    """What the API takes of one caller.
+    """Limits of the API for each caller.
 
-    ``design_bytes``: the largest body of a load.
+    ``design_bytes``: the largest body of a request that loads documents.
     ``json_bytes``: the largest body of any other request.
-    ``writes_per_minute``: how many requests that change something one caller may send in the long run; 0: no limit.
-    ``writes_burst``: how many of them at once, after a pause.
+    ``writes_per_minute``: writes (requests that change something) per caller and minute, on average; 0: no limit.
+    ``writes_burst``: writes at once, after a pause.
     """
 
     design_bytes: int = 32 * 1024 * 1024
@@ -142,10 +142,10 @@ class ApiOptions:
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """What is told on stdout, a JSON object a line.
+    """The log on stdout, one JSON object a line.
 
     ``level``: DEBUG, INFO, WARNING or ERROR.
-    ``audit_file``: a file for the audit log, one line for each request that would change something; empty: stdout.
+    ``audit_file``: a file for the audit log, one line for each write request; empty: stdout.
     """
 
     level: str = "INFO"
@@ -154,7 +154,7 @@ class LogOptions:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything, by section of the file."""
+    """All settings, by section of the file."""
 
     database: DatabaseOptions = field(default_factory=DatabaseOptions)
     engine: EngineOptions = field(default_factory=EngineOptions)
@@ -178,7 +178,7 @@ class Settings:
 
 
 def load(environ: Mapping[str, str]) -> Settings:
-    """Return the settings; raises SettingsError with every fault."""
+    """Load the settings; raises SettingsError with every fault."""
     faults: list[str] = []
     given = _from_file(environ, faults)
     sections: dict[str, Any] = {}
@@ -199,7 +199,7 @@ def load(environ: Mapping[str, str]) -> Settings:
 
 
 def share_directory() -> Path:
-    """Return where schemas and migrations are: in the checkout, else where the installed wheel put its data."""
+    """Return the directory of schemas and migrations: the checkout, else the data directory of the wheel."""
     checkout = Path(__file__).resolve().parent.parent
     candidates = [
         checkout,
@@ -211,7 +211,7 @@ def share_directory() -> Path:
         if (candidate / "schemas" / "deployment_strategy_v1.yaml").is_file():
             return candidate
     looked = ", ".join(map(str, candidates))
-    raise SettingsError([f"the files that come with Shipyard are in none of {looked}; install it again"])
+    raise SettingsError([f"none of {looked} holds Shipyard's schemas; reinstall Shipyard"])
 
 
 _SWITCH: Mapping[str, bool] = configparser.ConfigParser.BOOLEAN_STATES
@@ -220,7 +220,7 @@ Given = dict[str, dict[str, tuple[str, str]]]
 
 
 def _from_file(environ: Mapping[str, str], faults: list[str]) -> Given:
-    """Return texts by section and name, each with where it was given."""
+    """Return texts by section and name, each with where it is set."""
     named = environ.get("SHIPYARD_CONFIG")
     path = Path(named) if named else DEFAULT_FILE
     if not named and not path.is_file():

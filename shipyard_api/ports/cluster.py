@@ -8,8 +8,8 @@ from shipyard_api.domain.nodes import NodeName
 
 
 @dataclass(frozen=True, slots=True)
-class Readiness:
-    """Whether a node is ready at this moment, and in the cluster's words why it is not."""
+class NodeReadiness:
+    """Whether a node is ready now, and if not, the cluster's reason."""
 
     ready: bool
     why: str = ""
@@ -22,9 +22,9 @@ class Cluster(Protocol):
     def name(self) -> str:
         """The system's name, as operators know it (``Kubernetes``)."""
 
-    def readiness(self, nodes: Collection[NodeName]) -> Mapping[NodeName, Readiness]:
-        """Return how each of these nodes stands; one that the cluster does not have is not ready.
+    def readiness(self, nodes: Collection[NodeName]) -> Mapping[NodeName, NodeReadiness]:
+        """Return the readiness of each of these nodes; a node that the cluster does not have is not ready.
 
-        Ready is what the condition of type ``Ready`` says, wherever it stands in the list (contract: shipyard-actions,
+        It is the status of the condition of type ``Ready``, wherever it is in the list (contract: shipyard-actions,
         chapter 13). Changes nothing; may be repeated.
         """

@@ -1,6 +1,6 @@
-"""Where the documents of a site are kept: collections of them in numbered revisions, with tags (contract: deckhand).
+"""The store of a site's documents: collections in numbered revisions, with tags (contract: deckhand).
 
-One suite, ``tests/contract/test_design_store_port.py``, holds every store to what is promised here.
+``tests/contract/test_design_store_port.py`` tests every store against this port.
 """
 
 import collections.abc
@@ -42,7 +42,7 @@ class DocumentElsewhere(Exception):
 
 
 class SecondLayeringPolicy(Exception):
-    """There can be one layering policy, and another collection or the same load has it already."""
+    """A design has one layering policy, and another collection or the same load already holds it."""
 
     def __init__(self, document: Document, existing: str) -> None:
         super().__init__(f"the layering policy '{document.name}' is one too many: '{existing}' is there")
@@ -51,7 +51,7 @@ class SecondLayeringPolicy(Exception):
 
 
 class NoSecretKey(Exception):
-    """Documents are to be kept encrypted, and no key is configured to encrypt them with."""
+    """Documents must be encrypted, and no key is configured."""
 
     def __init__(self, documents: Sequence[Document]) -> None:
         super().__init__("no key is configured to encrypt documents with")
@@ -59,7 +59,7 @@ class NoSecretKey(Exception):
 
 
 class SecretsLocked(Exception):
-    """The store holds secrets that none of the configured keys opens, or that were tampered with."""
+    """The store holds secrets that no configured key decrypts, or that were tampered with."""
 
 
 class UnreadableDesign(Exception):
@@ -76,16 +76,16 @@ class RenderingFailed(Exception):
 
 
 class Overtaken(Exception):
-    """Somebody else made a revision in the meantime; nothing was stored."""
+    """Another writer made a revision in the meantime; nothing was stored."""
 
 
 class LockHeld(Exception):
-    """Another request is changing the configdocs at this moment."""
+    """Another request is changing the configdocs now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heads:
-    """The newest revision (0 if there is none), and the newest that carries each tag that means something to us."""
+    """The newest revision (0 if there is none), and the newest with each tag that Shipyard uses."""
 
     head: Revision
     newest: Mapping[RevisionTag, Revision]
@@ -105,30 +105,30 @@ class RevisionRecord:
 
 
 class DesignStore(Protocol):
-    """Configdocs. Whatever changes something does so as a whole or not at all, unless it says otherwise.
+    """Configdocs. Every change happens as a whole or not at all, unless stated otherwise.
 
-    Every method may raise ``ports.errors`` (a store that is a peer) or ``StoreUnavailable`` (one that is a database),
-    and SecretsLocked where it would have to show a secret. What a revision holds never changes, and may be cached for
-    ever; its tags may change.
+    Every method may raise ``ports.errors`` (a store that is a peer) or ``StoreUnavailable`` (a database), and
+    SecretsLocked where it would return a secret. The documents of a revision never change and may be cached for ever;
+    its tags may change.
     """
 
     @property
     def name(self) -> str:
-        """The store in words for operators."""
+        """The name of the store for operators."""
 
     def heads(self) -> Heads:
-        """Return where the versions are."""
+        """Return the newest revision, and the newest with each tag."""
 
     def put(
         self, collection: Collection, documents: Sequence[Document], *, base: Revision, head: Revision
     ) -> Revision | None:
         """Make a revision that is ``base`` with this collection replaced; None if nothing would differ from ``base``.
 
-        No documents: the collection is gone from the new revision. ``head`` is the newest revision that the caller
-        has seen. Raises Overtaken if there is a newer one, UnknownRevision for ``base``, DocumentElsewhere,
+        No documents: the new revision lacks the collection. ``head`` is the newest revision that the caller has seen.
+        Raises Overtaken if there is a newer one, UnknownRevision for ``base``, DocumentElsewhere,
         SecondLayeringPolicy, NoSecretKey; then nothing is stored. A store that is a peer may raise Refused with the
-        code 400 for documents that it does not take. One writer at a time is the caller's to see to
-        (``WriterLock``); a store that is a peer cannot notice being overtaken in the last moment.
+        code 400 for documents that it does not take. The caller ensures that there is one
+        writer at a time (``WriterLock``); a store that is a peer may miss an overtaking at the last moment.
         """
 
     def revisions(
@@ -142,50 +142,50 @@ class DesignStore(Protocol):
     def documents(self, revision: Revision, collection: Collection | None = None) -> tuple[StoredDocument, ...]:
         """Return the documents as they were written, in the order of their collections' names and then as loaded.
 
-        Revision 0 holds none. Raises UnknownRevision. The data of an encrypted document may be a mere reference to a
-        secret that is kept elsewhere.
+        Revision 0 holds none. Raises UnknownRevision. The data of an encrypted document may be a reference to a
+        secret stored elsewhere.
         """
 
     def rendered(self, revision: Revision) -> Rendering:
-        """Return the design that the documents make, secrets in clear (contract: deckhand, B10).
+        """Return the design rendered from the documents, secrets in clear (contract: deckhand, B10).
 
         Raises UnknownRevision, also for 0, and RenderingFailed with every finding.
         """
 
     def differences(self, base: Revision, new: Revision) -> Mapping[Collection, Change]:
-        """Return how each collection in either revision stands in ``new`` compared with ``base``, by name.
+        """Return the change of each collection from ``base`` to ``new``, by name.
 
         Revision 0 is the empty state. ``new`` may be the older of the two. Raises UnknownRevision.
         """
 
     def findings(self, revision: Revision) -> tuple[Finding, ...]:
-        """Return what was reported to the store about a revision (contract: deckhand, A12). Raises UnknownRevision."""
+        """Return the findings reported to the store on a revision (contract: deckhand, A12). Raises UnknownRevision."""
 
     def rollback(self, revision: Revision) -> Revision:
         """Make a new revision with exactly the documents of the given one, which may be 0; raises UnknownRevision.
 
-        Tags are not carried over. Repeating it makes one revision more.
+        Tags are not copied. Each call makes another revision.
         """
 
     def tag(self, revision: Revision, tag: str, data: Json) -> None:
         """Set a tag; setting it again updates its data, so it may be repeated. Raises UnknownRevision."""
 
     def untag(self, revision: Revision, tag: str) -> None:
-        """Take a tag away; a tag that is not there is no error. Raises UnknownRevision."""
+        """Delete a tag; a tag that is not there is no error. Raises UnknownRevision."""
 
     def fingerprint(self, text: bytes) -> str:
-        """Return what is shown instead of a secret: the same for the same text, and of no use to guess it by.
+        """Return what is shown instead of a secret: the same for the same text, and useless for guessing it.
 
-        Lower-case hex of 32 bytes: HMAC-SHA256 where a key is configured, else a plain SHA-256 (B9).
+        Lower-case hex of 32 bytes: HMAC-SHA256 if a key is configured, else plain SHA-256 (B9).
         """
 
 
 class WriterLock(Protocol):
-    """Keeps all but one writer out of the configdocs, on all hosts."""
+    """Admits one writer of configdocs at a time, over all hosts."""
 
     def held(self) -> AbstractContextManager[None]:
-        """Hold the lock for the length of the block; raises LockHeld at once if another has it.
+        """Hold the lock during the block; raises LockHeld at once if another writer has it.
 
-        It is free again as soon as its holder has let go or died, and not before: hold it only to read what there is
-        and to change it, not while somebody is asked about it.
+        It is released only when its holder releases it or dies: hold it to read and change the configdocs, never
+        during a request to a peer.
         """

@@ -1,7 +1,7 @@
-"""How a peer can fail us; three outcomes that callers must keep apart.
+"""Errors of peers; callers must tell three outcomes apart.
 
-``Unavailable``: no usable answer, the work may or may not have been done. ``Refused``: the peer understood and said
-no, repeating the same request gives the same answer. ``Busy``: not now, ask again.
+``Unavailable``: no usable answer; the work may or may not have been done. ``Refused``: the peer rejected the request,
+and would reject it again. ``Busy``: not now, retry later.
 """
 
 from enum import Enum, auto
@@ -56,15 +56,15 @@ class PeerError(Exception):
 
 
 class Unavailable(PeerError):
-    """The peer could not be reached, hung up, timed out or broke; whether it did the work is unknown."""
+    """The peer was unreachable, hung up, timed out or broke; whether it did the work is unknown."""
 
 
 class Refused(PeerError):
-    """The peer will not do this request, now or later."""
+    """The peer rejects this request, now and later."""
 
 
 class Busy(PeerError):
-    """The peer asks us to come back; ``retry_after`` is in seconds, if it said so."""
+    """The peer asks for a later retry; ``retry_after`` is in seconds, if the peer sent it."""
 
     def __init__(
         self, system: str, operation: str, detail: str, *, marker: str = "", retry_after: float | None = None

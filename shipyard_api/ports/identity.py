@@ -1,4 +1,4 @@
-"""Who a caller is, and what they may do. What establishes the first and decides the second is filled in by adapters."""
+"""Authentication and authorization: who a caller is, and what they may do."""
 
 import hashlib
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ Request = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who asks. ``key`` is unique to whoever it is and may be told: the id of a token or of a user, never a secret.
+    """A caller. ``key`` is unique and not secret: the id of a token or of a user.
 
-    The ids of the project and the domains are empty where identities have none.
+    The ids of project and domains are empty for identities without them.
     """
 
     key: str
@@ -27,31 +27,30 @@ class Identity:
 
 
 def digest(secret: str) -> bytes:
-    """Return what is kept of a token, and what it is looked for by: 32 bytes, which nobody can choose.
+    """Return the digest of a token, 32 bytes: tokens are stored and looked up by it.
 
-    Nothing compares secrets. How long it takes to compare digests tells about digests that begin alike, and nothing
-    about any secret.
+    Secrets are never compared. The time to compare digests reveals nothing about a secret.
     """
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest()
 
 
 class Identities(Protocol):
-    """Knows callers by what they send."""
+    """Authenticates callers by their requests."""
 
     @property
     def challenge(self) -> str:
-        """What ``WWW-Authenticate`` says to a caller who is not known."""
+        """The ``WWW-Authenticate`` header for an unauthenticated caller."""
 
     def of(self, request: Request) -> Identity:
-        """Return who asks. Raises Unauthenticated, StoreUnavailable, or a PeerError if nobody can tell right now."""
+        """Return the caller. Raises Unauthenticated; StoreUnavailable or a PeerError if it cannot be checked now."""
 
 
 class PolicyBroken(Exception):
-    """The rules themselves cannot be evaluated, so nobody can be let in."""
+    """The rules cannot be evaluated, so every request is denied."""
 
 
 class Policy(Protocol):
-    """Decides by rules which an operator may change."""
+    """Decides by rules, which operators can change."""
 
     def allows(self, rule: str, identity: Identity) -> bool:
         """Return whether the identity satisfies the rule; raises PolicyBroken."""

@@ -1,7 +1,7 @@
 """The system that turns bare metal into running servers: Drydock, MAAS or Ironic.
 
-Work is started by ``submit`` and found again by ``find``, looked at with ``report``. Results are values; a peer that
-cannot answer raises one of ``ports.errors``. What not all of them can do is among their ``capabilities``.
+``submit`` starts work, ``find`` finds it again, ``report`` polls it. Results are values; a peer that cannot answer
+raises one of ``ports.errors``. ``capabilities`` lists what only some provisioners can do.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -16,14 +16,14 @@ from shipyard_api.domain.selectors import Selector
 from shipyard_api.ports.errors import PeerError
 
 JobId = NewType("JobId", str)
-"""The provisioner's own id of work that it accepted."""
+"""The provisioner's id of accepted work."""
 
 Marker = NewType("Marker", str)
-"""Our id of one intended effect: the same for every attempt to bring that effect about."""
+"""Our id of one intended effect; every attempt at the effect has the same."""
 
 
 class Operation(Enum):
-    """What a provisioner can be asked to do; the values are Drydock's words, kept as ours."""
+    """The operations of a provisioner; the values are Drydock's names for them."""
 
     VERIFY_SITE = "verify_site"
     PREPARE_SITE = "prepare_site"
@@ -43,10 +43,9 @@ class Wipe(Enum):
 class Capabilities:
     """What a provisioner can do beyond the rest of the port.
 
-    ``aborts``: running work can be stopped. ``marks``: our marker is kept with the work, so that ``find`` is certain
-    and ``submit`` may be repeated. ``preserves_storage``: a destroy can leave all but the disk of the operating system
-    alone. ``deploy_steps``: it takes ordered steps for the deployment of a node. ``selects``: it evaluates selectors
-    itself.
+    ``aborts``: running work can be stopped. ``marks``: it stores our marker with the work, so ``find`` is certain and
+    ``submit`` may be repeated. ``preserves_storage``: a destroy can keep all disks but the operating system's.
+    ``deploy_steps``: it accepts ordered steps for a node's deployment. ``selects``: it evaluates selectors itself.
     """
 
     aborts: bool = False
@@ -60,7 +59,7 @@ class Capabilities:
 class Work:
     """One piece of work: an operation on named nodes (never an empty set), or on the whole site (``nodes`` None).
 
-    ``wipe`` counts for a destroy only; a provisioner that does not preserve storage refuses anything but ALL.
+    ``wipe`` applies to a destroy only; a provisioner that does not preserve storage refuses anything but ALL.
     """
 
     operation: Operation
@@ -71,7 +70,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class NodeCondition:
-    """How the provisioner sees a machine at this moment, in its own words; ``power`` is on, off or unknown."""
+    """The condition of a machine; ``status`` is the provisioner's own label, ``power`` is on, off or unknown."""
 
     name: str
     status: str
@@ -79,7 +78,7 @@ class NodeCondition:
 
 
 class JobState(Enum):
-    """How far accepted work has come."""
+    """The state of accepted work."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -89,11 +88,11 @@ class JobState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """What the provisioner says of a job.
+    """The provisioner's report on a job.
 
-    ``succeeded`` and ``failed`` are disjoint and name only nodes of the work; while the job runs they hold what is
-    already certain. After ``ENDED`` every node that is not in ``succeeded`` has failed. ``ok``: it has ended, nothing
-    failed. ``reasons`` explains failed nodes where the peer gave a reason; ``message`` the job as a whole.
+    ``succeeded`` and ``failed`` are disjoint and name only nodes of the work; while the job runs, they hold the nodes
+    whose outcome is certain. After ``ENDED``, every node that is not in ``succeeded`` has failed. ``ok``: ended without
+    any failure. ``reasons``: why nodes failed, where the peer says so; ``message``: about the job as a whole.
     """
 
     job: JobId
@@ -114,16 +113,16 @@ class Provisioner(Protocol):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can do that not all of them can."""
+        """What it can do that not all provisioners can."""
 
     def check_health(self) -> None:
-        """Return if the provisioner answers that it is healthy; raise Unavailable or Refused otherwise."""
+        """Return if the provisioner is healthy; raise Unavailable or Refused otherwise."""
 
     def design_reference(self, revision: int) -> str:
         """Return the address under which the provisioner fetches the design of this revision."""
 
     def validate_design(self, design: str) -> tuple[Finding, ...]:
-        """Return what the provisioner finds in the design, all levels. Changes nothing; may be repeated."""
+        """Return the provisioner's findings on the design, all levels. Changes nothing; may be repeated."""
 
     def select_nodes(self, design: str, groups: Sequence[tuple[Selector, ...]]) -> tuple[frozenset[NodeName], ...]:
         """Return, for each tuple of selectors, the names of the nodes it selects (seed 000, Selectors).
@@ -133,57 +132,56 @@ class Provisioner(Protocol):
         """
 
     def conditions(self) -> Sequence[NodeCondition]:
-        """Return every machine that the provisioner knows, by name. Changes nothing; may be slow on large sites."""
+        """Return every machine of the provisioner, by name. Changes nothing; may be slow on large sites."""
 
     def submit(self, marker: Marker, work: Work) -> JobId:
         """Start the work and return the job.
 
-        Repeatable only where the provisioner ``marks``: after an unknown outcome, ask ``find`` first. Raises Refused
-        for work that it cannot do, and then has started nothing.
+        Repeatable only if the provisioner ``marks``; otherwise call ``find`` first after an unknown outcome. Raises
+        Refused, having started nothing, for work that it cannot do.
         """
 
     def find(self, marker: Marker, work: Work, *, intended_at: datetime, known: Collection[JobId] = ()) -> JobId | None:
         """Return the job that an earlier ``submit`` of this marker started, or None if there is none.
 
-        ``intended_at``: when (our clock, UTC) the intent was written, before the first ``submit``. ``known``: jobs that
-        belong to other intents of ours; a peer without markers would take the same work of an earlier action for this.
+        ``intended_at``: when the intent was written (our clock, UTC), before the first ``submit``. ``known``: jobs of
+        our other intents, which a peer without markers could mistake for this one.
         """
 
     def report(self, job: JobId, work: Work) -> JobReport:
-        """Return how the job stands; may be repeated, also by two at once.
+        """Return the report on the job; may be repeated, also concurrently.
 
-        Where the provisioner knows machines and no jobs, this is also what brings each machine of the work on to its
-        next state: what to do is decided from the state that was just read, so that a repetition does no harm.
+        For a provisioner that has machines but no jobs, this also moves each machine of the work to its next state. It
+        decides from the state it has just read, so a repetition does no harm.
         """
 
     def reports(self, jobs: Mapping[JobId, Work]) -> "Reports":
-        """Return how these jobs stand, as ``report`` does for one; with one question for all where the peer answers so.
+        """Return the reports on these jobs, as ``report`` does for one; with one request for all if possible.
 
-        The work of a job may name only those of its nodes that are still of interest: the others may have been given
-        to later work meanwhile. For a job of which nothing could be learnt there is the error instead; raises only if
-        there is nothing else.
+        The work of a job may name a part of its nodes; later work may have the others. A job without a report has an
+        error instead. Raises only if every job has one.
         """
 
     def abort(self, job: JobId, work: Work) -> None:
-        """Ask for the work to be stopped; what can no longer be stopped goes on, and ``report`` tells.
+        """Request that the work stops; parts that cannot stop continue, as ``report`` shows.
 
-        May be repeated. Raises Refused where the provisioner does not abort.
+        May be repeated. Raises Refused if the provisioner does not abort.
         """
 
 
 Reports = Mapping[JobId, JobReport | PeerError]
-"""How each of several jobs stands, or why that could not be learnt."""
+"""The report on each of several jobs, or the error instead of it."""
 
 
 def each_report(jobs: Mapping[JobId, Work], report: Callable[[JobId, Work], JobReport]) -> Reports:
     """Return the report on each job, or the error instead; raises the first error if there is nothing else."""
-    told: dict[JobId, JobReport | PeerError] = {}
+    reports: dict[JobId, JobReport | PeerError] = {}
     for job, work in jobs.items():
         try:
-            told[job] = report(job, work)
+            reports[job] = report(job, work)
         except PeerError as error:
-            told[job] = error
-    troubles = [one for one in told.values() if isinstance(one, PeerError)]
-    if troubles and len(troubles) == len(told):
-        raise troubles[0]
-    return told
+            reports[job] = error
+    errors = [one for one in reports.values() if isinstance(one, PeerError)]
+    if errors and len(errors) == len(reports):
+        raise errors[0]
+    return reports

@@ -13,7 +13,7 @@ class Schemas(Protocol):
     """The schemas by name, such as ``deployment_strategy_v1``."""
 
     def check(self, schema: str, value: object) -> tuple[Finding, ...]:
-        """Return everything that keeps the value from matching, each with its path; empty when it matches.
+        """Return every mismatch of the value, each with its path; empty if it matches.
 
         The findings are errors named ``SchemaError``; their ``diagnostic`` is ``keyword : value of the keyword``, as
         callers of POST /actions know it. Raises UnknownSchema.

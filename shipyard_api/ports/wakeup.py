@@ -1,7 +1,7 @@
-"""Making sure that a worker looks at an action again, at a given time or at once.
+"""Wake-ups: a worker runs a turn of an action, at a given time or at once.
 
 A wake-up is a statement for the caller's own transaction: state and wake-up are written together or not at all. It
-need not be delivered exactly once. Delivered twice, or too early, it does nothing; lost, the sweeper makes a new one.
+need not arrive exactly once: a second or an early one does nothing, and the sweeper replaces a lost one.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ class Wakeup(Protocol):
     """The queue that wakes workers."""
 
     def statement(self, action: ActionId, at: datetime | None) -> Statement:
-        """Return what must be executed so that a turn of the action is delivered at ``at`` (None: at once)."""
+        """Return the statement that queues a turn of the action for ``at`` (None: at once)."""
 
     def reminder(self, action: ActionId) -> Statement:
-        """Return what queues a turn of the action at once, unless one is queued or runs."""
+        """Return the statement that queues a turn of the action at once, unless one is queued or runs."""

@@ -60,23 +60,23 @@ class SqlStore:
         with outages(), self._engine.begin() as connection:
             yield self._transaction(connection)
 
-    def read(self, question: Callable[[SqlTransaction], T]) -> T:
-        """Return what a question finds. One whose connection turns out to be dead is asked once more, on another."""
+    def read(self, query: Callable[[SqlTransaction], T]) -> T:
+        """Return the result of a query. On a dead connection it runs once more, on another."""
         try:
-            return self._ask(question)
+            return self._run(query)
         except StoreUnavailable as error:
             if not getattr(error.__cause__, "connection_invalidated", False):
                 raise
-            return self._ask(question)
+            return self._run(query)
 
     def dispose(self) -> None:
         """Close all connections."""
         self._engine.dispose()
         self._readers.dispose()
 
-    def _ask(self, question: Callable[[SqlTransaction], T]) -> T:
+    def _run(self, query: Callable[[SqlTransaction], T]) -> T:
         with outages(), self._readers.connect() as connection:
-            return question(self._transaction(connection))
+            return query(self._transaction(connection))
 
     def _transaction(self, connection: sa.Connection) -> SqlTransaction:
         turns = SqlTurns(connection, self._wakeup)

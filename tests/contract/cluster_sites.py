@@ -24,7 +24,7 @@ from shipyard_api.adapters.kubernetes.access import Access, Address, Kubeconfig
 from shipyard_api.adapters.kubernetes.client import KubernetesClient
 from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.ports.cluster import Cluster, Readiness
+from shipyard_api.ports.cluster import Cluster, NodeReadiness
 from shipyard_simulators.kubernetes import simulator as kubernetes_simulator
 from tests.fakes.cluster import FakeCluster
 
@@ -74,7 +74,7 @@ class FakeSite(Site):
         ready = said["status"] == "True"
         why = "" if ready else f"{said['reason']}: {said['message']}"
         name = NodeName(hostname or node)
-        self.fake.members[name] = self.fake.members[NodeName(name.upper())] = Readiness(ready, why)
+        self.fake.members[name] = self.fake.members[NodeName(name.upper())] = NodeReadiness(ready, why)
         return name
 
     def hold_and_delete(self, node: str) -> None:

@@ -23,7 +23,7 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout import Move, Outcome, Rollout
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy import GroupName
-from shipyard_api.ports.cluster import Cluster, Readiness
+from shipyard_api.ports.cluster import Cluster, NodeReadiness
 from shipyard_api.ports.errors import PeerError, Refused
 from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Provisioner, Reports, Work
 from shipyard_api.ports.state.store import Store
@@ -139,7 +139,7 @@ class BaremetalNodes:
 
     def _ask(self, question: PollJobs) -> Answers:
         reports: Reports | Trouble = {}
-        readiness: Mapping[NodeName, Readiness] | Trouble | None = None
+        readiness: Mapping[NodeName, NodeReadiness] | Trouble | None = None
         troubles: list[PeerError] = []
         try:
             if question.jobs:
@@ -161,7 +161,7 @@ class BaremetalNodes:
             LOG.warning("peer in trouble", extra={"step": self.id, "trouble": str(trouble)})
         return Answers(reports, readiness)
 
-    def _readiness(self, nodes: tuple[NodeName, ...]) -> Mapping[NodeName, Readiness]:
+    def _readiness(self, nodes: tuple[NodeName, ...]) -> Mapping[NodeName, NodeReadiness]:
         if self.cluster is None:
             raise Refused("Kubernetes", "readiness", "this worker is configured with no cluster ([kubernetes])")
         return self.cluster.readiness(nodes)

@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.ports.cluster import Readiness
+from shipyard_api.ports.cluster import NodeReadiness
 from shipyard_api.workflow.step import Json, Trouble
 
-Answer = Mapping[NodeName, Readiness] | Trouble
+Answer = Mapping[NodeName, NodeReadiness] | Trouble
 
 
 @dataclass(frozen=True, slots=True)

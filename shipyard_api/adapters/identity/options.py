@@ -1,4 +1,4 @@
-"""How callers are known."""
+"""The section [identity] of the settings."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -7,7 +7,7 @@ from shipyard_api.setting_types import Seconds
 
 
 class IdentityKind(Enum):
-    """What establishes who a caller is."""
+    """The supported ways to authenticate callers."""
 
     TOKEN = "token"  # noqa: S105  # a word of the settings
     KEYSTONE = "keystone"
@@ -16,23 +16,22 @@ class IdentityKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class IdentityOptions:
-    """How callers are known, docs/howto/identity.md.
+    """How callers authenticate, docs/howto/identity.md.
 
-    ``kind``: token (tokens that Shipyard makes itself), keystone (tokens of OpenStack's Keystone; the section keystone
-    says where it is and who we are there), or none (everybody on this machine is an administrator, for trying out).
-    ``token_cache_seconds``: for how long one of our own tokens is taken to be good after it was looked up, even if it
-    is revoked meanwhile; 0: it is looked up at every request.
-    ``keystone_cache_seconds``: the same for Keystone's tokens; also for how long callers who are known already are
-    served while Keystone is out of reach.
-    ``keystone_answer_seconds``: how long Keystone may take for each answer about a token, rounded up to whole seconds.
-    ``keystone_at_once``: how many callers of one process may wait for Keystone at the same time; others get 503 and
-    Retry-After. Fewer than the threads of a process (SHIPYARD_API_THREADS): callers who are known need one, too.
-    ``www_authenticate_uri``: where callers get tokens, as they are told; empty: [keystone] auth_url.
-    ``service_token_roles``: roles with commas between them; who shows a token with one of these as X-Service-Token acts
-    as itself, whatever user it acts for.
-    ``project``: the name of the Keystone project whose tokens are good here; empty: an administrator of any project is
-    an administrator here.
-    ``project_domain``: the name of the domain that this project belongs to.
+    ``kind``: token (API tokens made by Shipyard), keystone (tokens of OpenStack's Keystone; see the section keystone),
+    or none (every caller on this machine is an administrator, for trial setups).
+    ``token_cache_seconds``: how long a valid API token stays cached, even if it is revoked meanwhile; 0: no cache.
+    ``keystone_cache_seconds``: the same for Keystone's tokens; cached callers keep working during a Keystone outage
+    until the cache expires.
+    ``keystone_answer_seconds``: timeout of each answer of Keystone about a token, rounded up to whole seconds.
+    ``keystone_at_once``: how many requests of one process may wait for Keystone at the same time; others get 503 and
+    Retry-After. Fewer than the threads of a process (SHIPYARD_API_THREADS), which cached callers need, too.
+    ``www_authenticate_uri``: the address in WWW-Authenticate at which callers get tokens; empty: [keystone] auth_url.
+    ``service_token_roles``: roles, separated by commas; a caller whose X-Service-Token has one of them acts as itself,
+    not as the user of its X-Auth-Token.
+    ``project``: the name of the Keystone project whose tokens are accepted; empty: an administrator of any project is
+    an administrator of Shipyard.
+    ``project_domain``: the domain of that project.
     """
 
     kind: IdentityKind = IdentityKind.TOKEN

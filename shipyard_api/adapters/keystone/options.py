@@ -1,4 +1,4 @@
-"""Whose tokens are asked for, and where."""
+"""The section [keystone] of the settings."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -7,14 +7,14 @@ from pathlib import Path
 
 
 class Scope(Enum):
-    """What a token of Keystone is good for."""
+    """The scope of a Keystone token."""
 
     PROJECT = "project"
     SYSTEM = "system"
 
 
 class Interface(Enum):
-    """Which of a service's addresses in Keystone's catalog is used."""
+    """The interfaces of a service in Keystone's catalog."""
 
     PUBLIC = "public"
     INTERNAL = "internal"
@@ -23,21 +23,21 @@ class Interface(Enum):
 
 @dataclass(frozen=True, slots=True)
 class KeystoneOptions:
-    """Where tokens come from. Only used by services whose ``auth`` is keystone.
+    """How to reach Keystone. Only used if [identity] kind is keystone, or if the ``auth`` of a peer is.
 
     ``auth_url``: Keystone's address, with or without ``/v3``.
-    ``user``: the name of the user whose tokens we use.
-    ``password``: of that user.
-    ``user_domain``: the name of the domain that the user belongs to.
-    ``scope``: what tokens are for: project, or system for a user with a role on the whole system.
-    ``project``: the name of the project in which the user has a role; empty for the scope system.
-    ``project_domain``: the name of the domain that the project belongs to.
-    ``region``: whose entries of the catalog count; empty: any region's.
-    ``interface``: which addresses of the catalog are used: public, internal or admin.
-    ``ca_file``: the authorities that may have signed Keystone's certificate; empty: those that everybody believes.
-    ``connect_timeout_seconds``: how long to wait for a connection; with the service's own at most half of
+    ``user``: the name of Shipyard's user.
+    ``password``: the user's password.
+    ``user_domain``: the domain of the user.
+    ``scope``: the scope of tokens: project, or system for a user with a role on the whole system.
+    ``project``: the project in which the user has a role; empty for the scope system.
+    ``project_domain``: the domain of the project.
+    ``region``: the region in the catalog; empty: any region.
+    ``interface``: the interface in the catalog: public, internal or admin.
+    ``ca_file``: the certificate authorities (PEM) to trust; empty: the well-known ones.
+    ``connect_timeout_seconds``: timeout of a connection; together with the peer's at most half of
     ``engine.settle_seconds``.
-    ``read_timeout_seconds``: how long to wait for an answer.
+    ``read_timeout_seconds``: timeout of an answer.
     """
 
     auth_url: str = ""
@@ -55,7 +55,7 @@ class KeystoneOptions:
 
     @property
     def whose(self) -> str:
-        """Return the user and what the tokens are for, in words for a person."""
+        """Return the user and the scope as text."""
         wanted = "the whole system"
         if self.scope is Scope.PROJECT:
             wanted = f"project {self.project} of domain {self.project_domain}"

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from shipyard_api.adapters.kubernetes import translate
 from shipyard_api.adapters.kubernetes.client import SYSTEM, KubernetesClient
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.ports.cluster import Readiness
+from shipyard_api.ports.cluster import NodeReadiness
 
 
 class KubernetesCluster:
@@ -16,6 +16,6 @@ class KubernetesCluster:
     def __init__(self, client: KubernetesClient) -> None:
         self._client = client
 
-    def readiness(self, nodes: Collection[NodeName]) -> Mapping[NodeName, Readiness]:
+    def readiness(self, nodes: Collection[NodeName]) -> Mapping[NodeName, NodeReadiness]:
         """Return how each of these nodes stands, by one listing of them all (for none, without asking)."""
         return translate.readiness(self._client.nodes(), nodes, self._client.scrubber) if nodes else {}

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.ports.cluster import Readiness
+from shipyard_api.ports.cluster import NodeReadiness
 from shipyard_api.scrubbing import Scrubber
 
 LONGEST_WHY = 500  # characters
@@ -16,7 +16,7 @@ _HOSTNAME = "kubernetes.io/hostname"
 
 def readiness(
     objects: Iterable[JsonObject], nodes: Collection[NodeName], scrubber: Scrubber
-) -> dict[NodeName, Readiness]:
+) -> dict[NodeName, NodeReadiness]:
     """Return how each of the nodes stands, by the Node objects of the whole cluster.
 
     An object is a node's if it has its name, in lower case as Kubernetes wants names, else if it is labelled as the
@@ -31,19 +31,19 @@ def readiness(
     return {node: _readiness(by_name.get(node.lower()) or by_host.get(node.lower()), scrubber) for node in nodes}
 
 
-def _readiness(node: JsonObject | None, scrubber: Scrubber) -> Readiness:
+def _readiness(node: JsonObject | None, scrubber: Scrubber) -> NodeReadiness:
     if node is None:
-        return Readiness(ready=False, why="not in the cluster")
+        return NodeReadiness(ready=False, why="not in the cluster")
     leaving = _mapping(node.get("metadata")).get("deletionTimestamp")
     if leaving:
-        return Readiness(ready=False, why=one_line(scrubber(f"being deleted since {leaving}"), LONGEST_WHY))
+        return NodeReadiness(ready=False, why=one_line(scrubber(f"being deleted since {leaving}"), LONGEST_WHY))
     conditions = _mapping(node.get("status")).get("conditions")
     for condition in conditions if isinstance(conditions, list) else ():
         # By its type: where it stands in the list depends on who else writes conditions.
         if isinstance(condition, dict) and condition.get("type") == "Ready":
             ready = condition.get("status") == "True"
-            return Readiness(ready, "" if ready else one_line(scrubber(_why(condition)), LONGEST_WHY))
-    return Readiness(ready=False, why="in the cluster, but its kubelet has not said whether it is ready")
+            return NodeReadiness(ready, "" if ready else one_line(scrubber(_why(condition)), LONGEST_WHY))
+    return NodeReadiness(ready=False, why="in the cluster, but its kubelet has not said whether it is ready")
 
 
 def _why(condition: JsonObject) -> str:

@@ -1,4 +1,4 @@
-"""Where an operator's own rules are."""
+"""The section [policy] of the settings."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,15 +8,15 @@ USUAL_FILE = Path("/etc/shipyard/policy.yaml")
 
 @dataclass(frozen=True, slots=True)
 class PolicyOptions:
-    """Who may do what.
+    """Authorization.
 
-    ``file``: a file with the rules that differ from ours (etc/policy.yaml is a sample); empty:
-    /etc/shipyard/policy.yaml, as soon as it is there.
+    ``file``: a file with the rules that override the defaults (etc/policy.yaml is a sample); empty:
+    /etc/shipyard/policy.yaml, if it exists.
     """
 
     file: str = ""
 
     @property
     def named(self) -> Path | None:
-        """Return the file that an operator named, and that has to be there."""
+        """Return the file set by the operator, which must exist."""
         return Path(self.file) if self.file else None

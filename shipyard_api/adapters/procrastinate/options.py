@@ -1,19 +1,19 @@
-"""How a worker process works."""
+"""The section [worker] of the settings."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """How a worker process works; all times in seconds.
+    """The worker process; all times in seconds.
 
     ``concurrency``: how many turns run at once.
-    ``poll_seconds``: how often the queue is looked at for turns that have become due.
-    ``heartbeat_seconds``: how often the worker says that it lives.
-    ``stalled_seconds``: after how long without that it is taken for dead and its work is taken up by others.
-    ``sweep_seconds``: how often dead workers and overdue actions are looked for (whole seconds, 1 to 59).
-    ``overdue_seconds``: how late an action may be before it is woken once more.
-    ``graceful_seconds``: how long running turns get to end when the worker is asked to stop.
+    ``poll_seconds``: how often the queue is polled for due turns.
+    ``heartbeat_seconds``: how often the worker sends a heartbeat.
+    ``stalled_seconds``: time without a heartbeat after which a worker is considered dead and others take over its work.
+    ``sweep_seconds``: how often to search for dead workers and overdue actions (whole seconds, 1 to 59).
+    ``overdue_seconds``: how late an action may be before it is woken again.
+    ``graceful_seconds``: how long running turns may take to end when the worker stops.
     """
 
     concurrency: int = 8

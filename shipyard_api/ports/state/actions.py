@@ -16,9 +16,9 @@ from shipyard_api.ports.state.nodes import NodeRecord
 
 @dataclass(frozen=True, slots=True)
 class RequestKey:
-    """What a caller named a request, so that it may be sent again; ``digest`` is of what was asked, 32 bytes.
+    """An idempotency key, under which a request may be repeated; ``digest`` is the SHA-256 of the request.
 
-    ``caller`` is unique to whoever it is, as a name is not: several tokens may have the same one, and several users of
+    ``caller`` is the caller's unique key. A name is not unique: several tokens may share one, and so may users of
     different domains.
     """
 
@@ -29,7 +29,7 @@ class RequestKey:
 
 @dataclass(frozen=True, slots=True)
 class NewAction:
-    """An action as it is created; ``steps`` in order. ``facts`` are what its journal begins with."""
+    """An action to create; ``steps`` in order. ``facts`` are the first entries of its journal."""
 
     id: ActionId
     name: ActionName
@@ -46,7 +46,7 @@ class NewAction:
 
 @dataclass(frozen=True, slots=True)
 class ActionRecord:
-    """An action as it stands. ``revision`` is None if it needs no documents, and none were committed."""
+    """A stored action. ``revision`` is None if it needs no documents and none were committed."""
 
     id: ActionId
     name: ActionName
@@ -64,7 +64,7 @@ class ActionRecord:
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """A step as it stands; ``detail`` is its one sentence, set when it has ended."""
+    """A stored step; ``detail`` is one sentence about its outcome, set when it has ended."""
 
     action: ActionId
     id: StepId
@@ -100,19 +100,19 @@ NO_FILTERS = ActionFilters()
 
 
 class Actions(Protocol):
-    """Actions, their steps, and what is shown of them."""
+    """Actions, their steps, groups, nodes and command audit."""
 
     def create(self, action: NewAction) -> ActionRecord:
         """Insert the action with its steps, its audit line, its first facts and its first wake-up.
 
-        Raises RequestKeyTaken, and SiteBusy for an action that others keep out; then nothing was inserted.
+        Raises RequestKeyTaken, or SiteBusy if another action excludes it; then nothing was inserted.
         """
 
     def with_key(self, caller: str, key: str) -> tuple[ActionRecord, bytes] | None:
-        """Return the action that this caller created with this key, and the digest of what was asked."""
+        """Return the action that this caller created with this key, and the digest of its request."""
 
     def running_site_action(self) -> tuple[ActionId, ActionName] | None:
-        """Return the site action that has not ended, if there is one."""
+        """Return the site action that has not ended, if any."""
 
     def get(self, action: ActionId) -> ActionRecord | None:
         """Return the action."""
@@ -126,12 +126,12 @@ class Actions(Protocol):
         """Return these actions, in order of creation."""
 
     def version(self, action: ActionId) -> str | None:
-        """Return a text that is another one after whatever changes what is shown of the action; None for no action."""
+        """Return an opaque version that changes whenever the action's representation does; None for no action."""
 
     def versions(
         self, filters: ActionFilters = NO_FILTERS, *, after: ActionId | None = None, limit: int | None = None
     ) -> Sequence[tuple[ActionId, str]]:
-        """Return the versions of the actions that ``matching`` would return."""
+        """Return the versions of the actions that ``matching`` returns for the same arguments."""
 
     def created_at(self, name: ActionName, moment: datetime) -> ActionRecord | None:
         """Return the action of that name that was created at exactly that moment."""
@@ -145,20 +145,20 @@ class Actions(Protocol):
     def groups(
         self, action: ActionId, *, status: Collection[str], group: Collection[str], after: int, limit: int
     ) -> Sequence[GroupRecord]:
-        """Return deployment groups after the given index, in order; an empty filter lets all through."""
+        """Return deployment groups after the given index, in order; an empty filter passes all."""
 
     def nodes(
         self, action: ActionId, *, status: Collection[str], group: Collection[str], after: str, limit: int
     ) -> Sequence[NodeRecord]:
-        """Return nodes after the given name, in order of name; an empty filter lets all through."""
+        """Return nodes after the given name, in order of name; an empty filter passes all."""
 
     def inputs(self, action: ActionId) -> JsonObject:
-        """Return what the action works from."""
+        """Return the frozen inputs of the action."""
 
     def control(self, action: ActionId, control: Control, user: str) -> ActionState | None:
-        """Pause, unpause or stop the action if it stands so that it can be, with a line in its audit.
+        """Pause, unpause or stop the action if its state allows it, with a line in its audit.
 
-        Return how it stood before, None if there is no such action; what is refused changes nothing.
+        Return its state before, None if there is no such action. A refused control changes nothing.
         """
 
     def deployed(self, action: ActionId) -> Sequence[NodeName]:

@@ -4,15 +4,15 @@ from shipyard_api.domain.actions import ActionId, ActionName
 
 
 class StoreUnavailable(Exception):
-    """The database cannot be reached or hung up; nothing of the transaction was kept, or we cannot know."""
+    """The database is unreachable or hung up; the transaction was rolled back, or its outcome is unknown."""
 
 
 class Fenced(Exception):
-    """A later turn of the action has begun: this one must stop at once and write nothing."""
+    """A later turn of the action has started: this one must stop at once and write nothing."""
 
 
 class SiteBusy(Exception):
-    """Another site action runs; ``running`` is its id."""
+    """Another site action is running; ``running`` is its id."""
 
     def __init__(self, running: ActionId, name: ActionName) -> None:
         super().__init__(f"{name.value} {running} is running")

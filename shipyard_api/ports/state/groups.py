@@ -9,9 +9,9 @@ from shipyard_api.domain.nodes import NodeStatus
 
 @dataclass(frozen=True, slots=True)
 class PhaseRecord:
-    """A phase of a group that was started, as it stands; of one that was sent in parts there is one for each batch.
+    """A started phase of a group; a phase sent in batches has one record a batch.
 
-    ``running_at``: when the provisioner was first seen to be at it, and no longer had it waiting in its queue.
+    ``running_at``: when the provisioner first reported it as running instead of queued.
     """
 
     phase: str
@@ -27,7 +27,7 @@ class PhaseRecord:
 
 @dataclass(frozen=True, slots=True)
 class GroupRecord:
-    """A deployment group of an action, as it stands; ``nodes`` counts its members by status."""
+    """A deployment group of an action; ``nodes`` counts its members by status."""
 
     index: int
     name: str

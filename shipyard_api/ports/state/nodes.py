@@ -12,7 +12,7 @@ from shipyard_api.ports.state.groups import PhaseRecord
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """A node of an action, as it stands; ``group`` sent it last, ``groups`` hold it."""
+    """A node of an action; ``group`` submitted it last, ``groups`` contain it."""
 
     name: str
     status: NodeStatus
@@ -25,7 +25,7 @@ class NodeRecord:
 
 @dataclass(frozen=True, slots=True)
 class LastNodeRecord:
-    """A node as the latest action that held it left it, or has it now."""
+    """A node in the latest action that contains it."""
 
     action: ActionId
     node: NodeRecord
@@ -33,9 +33,9 @@ class LastNodeRecord:
 
 @dataclass(frozen=True, slots=True)
 class NodeChange:
-    """A status that a node got in an action; ``late``: it came after we had stopped waiting, and counted no more.
+    """A change of a node's status in an action. ``late``: after the action had stopped waiting, so it did not count.
 
-    ``phase`` and ``group`` are of the move that sent the node; None where none did.
+    ``phase`` and ``group`` are those of the move that submitted the node; None if none did.
     """
 
     at: datetime
@@ -49,9 +49,9 @@ class NodeChange:
 
 @dataclass(frozen=True, slots=True)
 class NodePast:
-    """What one action did with a node: how it stands there, each status on the way, and the phases that sent it.
+    """What one action did with a node: its record, its changes of status, and the phases that submitted it.
 
-    Changes are in order of time; phases, each with its group, in the order in which they began.
+    Changes are in order of time; phases, each with its group, in the order of their start.
     """
 
     action: ActionId
@@ -67,13 +67,13 @@ class Nodes(Protocol):
     """Nodes over all actions."""
 
     def latest(self, *, status: Collection[str], prefix: str, after: str, limit: int) -> Sequence[LastNodeRecord]:
-        """Return nodes after the given name, in order of name; an empty filter lets all through.
+        """Return nodes after the given name, in order of name; an empty filter passes all.
 
-        ``status`` is the node's in the latest action that holds it; ``prefix`` is what its name begins with.
+        ``status`` is the node's in the latest action that contains it; ``prefix`` is the start of its name.
         """
 
     def past(self, node: str, *, before: str | None, limit: int) -> Sequence[NodePast]:
-        """Return what each action did with the node, the newest first, only those before the given action's id.
+        """Return what each action did with the node, newest first, only actions before the given id.
 
-        The phases are without the names of all the nodes that they sent.
+        The phases lack the names of their nodes.
         """

@@ -24,7 +24,7 @@ class Transaction(Protocol):
 
     @property
     def actions(self) -> Actions:
-        """Actions and what is shown of them."""
+        """Actions."""
 
     @property
     def journal(self) -> Journal:
@@ -32,7 +32,7 @@ class Transaction(Protocol):
 
     @property
     def stragglers(self) -> Stragglers:
-        """Work that was left behind."""
+        """Stragglers."""
 
     @property
     def nodes(self) -> Nodes:
@@ -44,17 +44,17 @@ class Transaction(Protocol):
 
     @property
     def write_limits(self) -> WriteLimits:
-        """How often each caller has written."""
+        """Rate limits for writes."""
 
 
 class Store(Protocol):
     """The database. Raises StoreUnavailable when it cannot be reached."""
 
     def begin(self) -> AbstractContextManager[Transaction]:
-        """Open a transaction; it is kept when the block ends, and undone when the block raises."""
+        """Open a transaction: committed when the block ends, rolled back when it raises."""
 
-    def read(self, question: Callable[[Transaction], T]) -> T:
-        """Return what a question finds; it must change nothing, since it may be asked once more.
+    def read(self, query: Callable[[Transaction], T]) -> T:
+        """Return the result of a query. It must change nothing, because it may run twice.
 
-        Quicker than a transaction, and none: each statement of the question sees what is kept by then.
+        Faster than a transaction: each statement of the query sees what is committed by then.
         """

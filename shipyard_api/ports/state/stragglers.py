@@ -11,7 +11,7 @@ from shipyard_api.ports.provisioner import JobId, JobReport, Work
 
 @dataclass(frozen=True, slots=True)
 class Straggler:
-    """Work that goes on although its action no longer waits for it; ``why`` we stopped waiting."""
+    """Work that continues although its action no longer waits for it; ``why`` the action stopped waiting."""
 
     action: ActionId
     job: JobId
@@ -21,13 +21,13 @@ class Straggler:
 
 
 class Stragglers(Protocol):
-    """Work that was left behind, until its provisioner says that it has ended."""
+    """Stragglers, until their provisioner reports their end."""
 
     def open(self) -> Sequence[Straggler]:
-        """Return all that have not ended, the oldest first."""
+        """Return all stragglers that have not ended, oldest first."""
 
     def due(self, *, now: datetime, pause: float) -> Sequence[Straggler]:
-        """Return those that are to be looked at, and put their next look ``pause`` seconds off: one worker looks."""
+        """Return the stragglers that are due, and postpone them by ``pause`` seconds, so that one worker polls each."""
 
     def end(self, straggler: Straggler, report: JobReport, *, now: datetime, worker: str) -> None:
-        """Record how it ended, as a late event of its action; a second time changes nothing."""
+        """Record its outcome as a late event of its action; a second call changes nothing."""

@@ -8,7 +8,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class TokenRecord:
-    """An API token; its secret is not among what we know."""
+    """An API token, without its secret, which is not stored."""
 
     id: str
     name: str
@@ -32,7 +32,7 @@ class Tokens(Protocol):
         """Return every token, in order of creation."""
 
     def revoke(self, token: str) -> bool:
-        """Revoke a token by its id; return whether it was there and valid."""
+        """Revoke a token by its id; return whether it existed and was valid."""
 
     def used(self, token: str) -> None:
-        """Write down that a token was used just now, unless it says so of the last minute. Waits for nobody."""
+        """Record that a token was used now, unless it was in the last minute. Never waits for a lock."""

@@ -1,4 +1,4 @@
-"""How often each caller has written of late, over all processes and hosts."""
+"""Rate limits for writes per caller, over all processes and hosts."""
 
 from typing import Protocol
 
@@ -7,7 +7,7 @@ class WriteLimits(Protocol):
     """Counts writes by caller."""
 
     def take(self, caller: str, *, interval: float, burst: int) -> float | None:
-        """Count one write; None if it is allowed, else in how many seconds one would be, and this one does not count.
+        """Count one write and return None, or return the seconds until one is allowed, without counting.
 
-        One write is allowed every ``interval`` seconds; those not made may be made later, up to ``burst`` at once.
+        One write is allowed every ``interval`` seconds; unused ones accumulate, up to ``burst``.
         """
