@@ -6,7 +6,7 @@ from typing import Any
 
 import falcon
 
-from shipyard_api.api.airship.errors import StatusesUnavailable
+from shipyard_api.api.airship.errors import DetailsUnavailable, StatusesUnavailable
 from shipyard_api.api.airship.statuses import error_status, messages
 from shipyard_api.api.airship.texts import text_of
 from shipyard_api.domain.errors import ShipyardError, TooManyRequests, Unauthenticated
@@ -60,8 +60,8 @@ def line_of(kind: type[Exception]) -> tuple[str, str, bool]:
 
 def _ours(req: falcon.Request, resp: falcon.Response, error: ShipyardError, _params: Any) -> None:
     row, text = text_of(error)
-    if falcon.http_status_to_code(row.code) >= falcon.http_status_to_code(falcon.HTTP_500):
-        LOG.error("request failed", extra={"trouble": f"{error}: {error.__cause__}"})
+    if isinstance(error, DetailsUnavailable):
+        LOG.error("what a note leads to is out of reach", extra={"trouble": str(error.__cause__)})
     if isinstance(error, TooManyRequests):
         resp.set_header("Retry-After", str(error.seconds))
     if isinstance(error, Unauthenticated):
