@@ -29,7 +29,7 @@ def running(scenario: Path, speed: float, provisioner: str, site: Path) -> Itera
 
     The child is stopped when the block is left, also by Ctrl-C and by SIGTERM. Raises StackError.
     """
-    with tempfile.TemporaryDirectory(prefix="shipyard-demo-") as folder, _terminable():
+    with tempfile.TemporaryDirectory(prefix="shipyard-demo-") as folder, terminable():
         ready, log = Path(folder, "ready.json"), Path(folder, "log")
         words = [
             "up",
@@ -103,7 +103,7 @@ def _end(log: Path) -> str:
 
 
 @contextlib.contextmanager
-def _terminable() -> Iterator[None]:
+def terminable() -> Iterator[None]:
     """Turn SIGTERM into SystemExit, which runs every ``finally``."""
 
     def leave(number: int, _frame: FrameType | None) -> NoReturn:

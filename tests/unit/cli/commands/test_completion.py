@@ -1,83 +1,19 @@
-"""Shell completion, and the help that every command has."""
+"""Shell completion."""
 
 import os
 import pty
-import re
 import select
-import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
 
-import click
 import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from shipyard_api.cli.main import shipyard
-
-HANDED_ON = {"simulate"}  # their help is the program's
-
-
-def commands(group: click.Group = shipyard, *words: str) -> Iterator[tuple[str, ...]]:
-    """Every command line there is, groups included."""
-    for name, command in group.commands.items():
-        yield (*words, name)
-        if isinstance(command, click.Group):
-            yield from commands(command, *words, name)
-
-
-LINES = [words for words in commands() if words[0] not in HANDED_ON or len(words) == 1]
-
-
-@pytest.mark.parametrize("words", LINES, ids=" ".join)
-def test_every_command_has_help_with_examples(run, words):
-    result = run(*words, "--help")
-    assert result.exit_code == 0
-    _, found, rest = result.stdout.partition("\n  Examples:\n")
-    assert found, result.stdout
-    examples = rest.partition("\n\n")[0].splitlines()
-    assert all("shipyard" in example and len(example) <= 100 for example in examples), examples
-    assert any(" ".join(words) in example for example in examples), examples
-
-
-def examples() -> Iterator[str]:
-    for words in [(), *commands()]:
-        command: click.Command = shipyard
-        for word in words:
-            command = cast("click.Group", command).commands[word]
-        for line in (command.epilog or "").splitlines():
-            yield from re.findall(r"\bshipyard (?!.*`)([^>|)]+)", line)
-
-
-@pytest.mark.parametrize("line", sorted(set(examples())))
-def test_every_example_can_be_typed(run, monkeypatch, tmp_path, line):
-    """The whole command line is read, paths that it names are there, and nothing is done."""
-
-    def invoke(self: click.Command, ctx: click.Context) -> None:
-        if isinstance(self, click.Group) and self.callback:
-            ctx.invoke(self.callback, **ctx.params)
-
-    monkeypatch.setattr(click.Command, "invoke", invoke)
-    monkeypatch.chdir(tmp_path)
-    words = shlex.split(line)
-    for word in words:
-        path = tmp_path / word.rpartition("=")[2]
-        if path.suffix == ".yaml":
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch()
-        elif word.startswith("--directory="):
-            path.mkdir()
-    result = run(*words)
-    assert result.exit_code == 0, result.output
-
-
-def test_the_help_of_the_whole_lists_every_command_once(run):
-    told = [line.split()[0] for line in run("--help").stdout.splitlines() if line.startswith("  ") and line.split()]
-    assert [(name, told.count(name)) for name in shipyard.commands if told.count(name) != 1] == []
 
 
 def offered(*words: str, last: str = "") -> list[str]:

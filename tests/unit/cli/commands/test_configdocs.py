@@ -615,17 +615,6 @@ def test_help_needs_no_server(api, run, topic, told):
     assert api.requests == []
 
 
-@pytest.mark.parametrize(
-    "line", ["create configdocs", "commit configdocs", "get configdocs", "get renderedconfigdocs", "help"]
-)
-def test_help_of_a_command_has_examples(run, line):
-    result = run(*line.split(), "--help")
-    _, found, examples = result.stdout.partition("\n  Examples:\n")
-    assert (result.exit_code, bool(found)) == (0, True)
-    assert len(examples.splitlines()) in (2, 3)
-    assert all(example.startswith(f"    shipyard {line}") for example in examples.splitlines())
-
-
 COLOURED = {
     "colours": ({}, True),
     "NO_COLOR": ({"NO_COLOR": "1"}, False),

@@ -1,13 +1,26 @@
-"""Looking at one thing, and the runs of actions: what is sent, what is shown, in each spelling (contract: 2.2, 2.3)."""
-
-import json
+"""Showing one thing, workflows and logs: what is sent, what is printed, in each spelling (contract: 2.2, 2.3)."""
 
 import pytest
 
-from shipyard_api.cli.output import action_tables
 from tests.unit.cli import samples
 from tests.unit.cli.fake_api import Reply
 from tests.unit.cli.samples import ID
+
+DESCRIPTIONS = {
+    "action": (["action", ID], f"/actions/{ID}"),
+    "action/": ([f"action/{ID}"], f"/actions/{ID}"),
+    "step": (["step", "drydock_build.verify_site", "-a", ID], f"/actions/{ID}/steps/drydock_build.verify_site"),
+    "step/": ([f"step/{ID}/preflight"], f"/actions/{ID}/steps/preflight"),
+}
+
+
+@pytest.mark.parametrize(("words", "path"), DESCRIPTIONS.values(), ids=DESCRIPTIONS.keys())
+def test_describe(api, run, words, path):
+    api.replies[f"GET {path}"] = Reply(200, samples.action(task_id="preflight"))
+    result = run("describe", *words)
+    assert (result.exit_code, api.requests[0].path) == (0, f"/api/v1.0{path}")
+    assert ID in result.stdout
+
 
 V, NOTE = "01BTTMFVDKZFRJM80FGD7J1AKV", "01BTTMFVDKZFRJM80FGD7J1AKN"
 RUN = "deploy_site__2026-11-21T01:23:55.745506"
@@ -102,20 +115,6 @@ def test_describe_workflow(api, run, words):
     ]
 
 
-def test_subworkflows_are_a_block_of_lines_each():
-    below = [WORKFLOW | {"workflow_id": f"{RUN}.{name}", "steps": None} for name in ("a", "b")]
-    text = lines(action_tables.workflow(json.dumps({**WORKFLOW, "steps": [], "sub_dags": below})))
-    start = text.index("Subworkflows:")
-    assert text[start - 3 : start] == ["Steps        State", "None", ""]
-    assert [line for line in text[start:] if line.startswith(("Workflow:", "Sub"))] == [
-        "Subworkflows:",
-        f"Workflow:                {RUN}.a",
-        f"Workflow:                {RUN}.b",
-    ]
-    assert text[start + 1] == ""
-    assert text[start + 9] == ""
-
-
 @pytest.mark.parametrize(
     "at", ["2026-11-21T01:23:55", "2026-11-21T01:23:55.745506Z", "2026-11-21T01:23:55.745506+00:00"]
 )
@@ -192,13 +191,3 @@ def test_what_another_server_does_not_say_is_none(api, run, words, request_line,
     result = run(*words)
     assert result.exit_code == 0
     assert "None" in result.stdout or words == ["get", "site-statuses"]
-
-
-def test_warnings_about_a_new_action_stand_below_its_table(api, run):
-    warning = {"message": "deploy_site knows no parameter targets; target_nodes?", "level": "Warning"}
-    api.replies["POST /actions"] = Reply(201, samples.action(warnings=[warning]))
-    result = run("create", "action", "deploy_site", "--param", "targets=n1")
-    assert result.exit_code == 0
-    *table, empty, warning = lines(result.stdout.removesuffix("\n"))
-    assert (len(table), empty) == (2, "")
-    assert warning == "- Warning: deploy_site knows no parameter targets; target_nodes?"

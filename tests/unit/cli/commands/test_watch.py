@@ -1,4 +1,4 @@
-"""Following an action: what is asked, what is shown line by line, and when it ends."""
+"""Following an action: what is requested, what is shown line by line, and when it ends."""
 
 import contextlib
 import os
@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 import threading
-from datetime import timedelta
 
 import pytest
 
@@ -15,12 +14,10 @@ from shipyard_api.cli.client import Api
 from shipyard_api.cli.commands import watch
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
-from shipyard_api.cli.output.snapshot import Snapshot, change_lines
-from shipyard_api.cli.output.wording import clock, parse_time
 from tests.conftest import ROOT
 from tests.unit.cli import samples
 from tests.unit.cli.fake_api import FakeApi, Reply, deployment
-from tests.unit.cli.samples import ID, NOW
+from tests.unit.cli.samples import ID
 
 GROUPS = [
     samples.group("control-nodes", "success", counts={"success": 2}),
@@ -175,63 +172,6 @@ def test_nodes_are_asked_for_only_when_a_group_counts_differently(api):
     follow(api)
     words = [request.path.rpartition("/")[2].replace(ID, "action") for request in api.requests]
     assert words == ["action", "groups", "nodes"] + ["action", "groups"] + ["action", "groups", "nodes"] * 2
-
-
-def test_changes_tells_nothing_twice():
-    groups, nodes = samples.five_groups()
-    seen = Snapshot(samples.action(), groups, nodes)
-    assert change_lines(seen, seen, NOW) == []
-
-
-def test_changes_of_a_working_group_are_told_and_of_a_waiting_one_are_not():
-    before = Snapshot(samples.action(), [samples.group("a", "preparing"), samples.group("b")])
-    counts = {"prepared": 1, "not_started": 1}
-    after = Snapshot(
-        samples.action(), [samples.group("a", "preparing", counts=counts), samples.group("b", counts=counts)]
-    )
-    assert change_lines(before, after, NOW) == ["   7:16  group a is preparing, 2 nodes: 1 prepared, 1 not started"]
-
-
-def test_a_shared_node_changes_the_count_of_a_waiting_group_silently():
-    before = Snapshot(samples.action(), [samples.group("b", counts={"not_started": 1})])
-    after = Snapshot(samples.action(), [samples.group("b", counts={"success": 1})])
-    assert change_lines(before, after, NOW) == []
-
-
-SPANS = [(0, "0:00"), (59.9, "0:59"), (61, "1:01"), (3599, "59:59"), (3723, "1:02:03"), (360000, "100:00:00")]
-
-
-@pytest.mark.parametrize(("seconds", "text"), SPANS, ids=[text for _, text in SPANS])
-def test_clock(seconds, text):
-    assert clock(timedelta(seconds=seconds)) == text
-
-
-MOMENTS = {
-    "database": "2026-11-21 01:31:12+00:00",
-    "zulu": "2026-11-21T01:31:12Z",
-    "no zone": "2026-11-21 01:31:12",
-}
-
-
-@pytest.mark.parametrize("text", MOMENTS.values(), ids=MOMENTS.keys())
-def test_moment_reads_every_spelling_of_the_contract(text):
-    assert parse_time(text) == NOW
-
-
-@pytest.mark.parametrize("text", [None, "", "yesterday", 5])
-def test_moment_of_anything_else_is_none(text):
-    assert parse_time(text) is None
-
-
-def test_an_ended_action_took_until_its_last_phase_ended():
-    phases = [samples.phase("prepare", [], at=1), samples.phase("deploy", [], at=40) | {"ended_at": None}]
-    ended = Snapshot(samples.action("Complete"), [samples.group("g", phases=phases)])
-    assert ended.elapsed(NOW) == timedelta(seconds=6, microseconds=361882)
-
-
-def test_a_failed_verdict_is_no_success_even_if_the_action_is_complete():
-    assert not Snapshot(samples.action("Complete", verdict="failed")).succeeded
-    assert Snapshot(samples.action("Complete")).succeeded
 
 
 def on_a_real_terminal(url: str) -> tuple[bytes, int]:

@@ -1,9 +1,74 @@
-"""What a proxy puts in the place of an answer is an error in every form (contract: shipyard-cli, 4)."""
+"""How every command prints an answer: errors, other shapes, proxies, other servers (contract: shipyard-cli, 4)."""
 
 import pytest
 
+from tests.unit.cli import samples
 from tests.unit.cli.fake_api import Reply
 from tests.unit.cli.samples import ID
+
+FAILURES = {
+    "401": (Reply(401, {}), "Error: Command requires authentication. Check credential values\n"),
+    "403": (Reply(403, {}), "Error: Unauthorized to perform this action.\n"),
+    "404": (
+        Reply(404, {"message": "Action not found", "reason": f"Unknown Action: {ID}"}),
+        f"Error: Action not found\nReason: Unknown Action: {ID}\n",
+    ),
+    "500": (
+        Reply(500, b"<html>\xff", "text/html"),
+        f"Error: Unable to decode response. Value: <html>\ufffd\n- Error: 500 from URL (GET /actions/{ID})\n",
+    ),
+    "503": (Reply(503, {"message": "Later", "reason": "Starting"}), "Error: Later\nReason: Starting\n"),
+    "redirect": (
+        Reply(302, b""),
+        f"Error: Not specified\nReason: status 302\n- Error: 302 from URL (GET /actions/{ID})\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("reply", "text"), FAILURES.values(), ids=FAILURES.keys())
+def test_an_error_answer_is_text_on_stdout_and_exit_code_1(api, run, reply, text):
+    api.replies[f"GET /actions/{ID}"] = reply
+    result = run("describe", "action", ID)
+    assert (result.exit_code, result.stdout, result.stderr) == (1, text.replace("URL", api.url), "")
+
+
+SHAPES = {"an object": {"x": 1}, "a list": [], "a text": "x", "nothing": None, "texts": {"nodes": ["n1"]}}
+
+
+@pytest.mark.parametrize("body", SHAPES.values(), ids=SHAPES.keys())
+@pytest.mark.parametrize("command", ["watch", "retry"])
+def test_an_answer_of_another_shape_is_an_error_and_nothing_is_retried(api, run, command, body):
+    path = f"/actions/{ID}/nodes" if command == "retry" else f"/actions/{ID}"
+    api.replies[f"GET {path}"] = Reply(200, body)
+    result = run(command, ID)
+    assert result.exit_code == 1
+    assert result.stdout.startswith("Error: ")
+    assert isinstance(result.exception, SystemExit)
+    assert [request for request in api.requests if request.method == "POST"] == []
+
+
+def test_groups_of_another_shape_end_the_watch(api, run):
+    api.replies |= {
+        f"GET /actions/{ID}": Reply(200, samples.action()),
+        f"GET /actions/{ID}/groups": Reply(200, {"groups": [{"status": "failed"}], "next": None}),
+        f"GET /actions/{ID}/nodes": Reply(200, {"nodes": [], "next": None}),
+    }
+    result = run("watch", ID)
+    assert (result.exit_code, isinstance(result.exception, SystemExit)) == (1, True)
+    assert "Error: Unable to invoke action due to: the answer has an unexpected shape" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["describe", "step", "..", "-a", ID], ["stop", "action/.."], ["get", "configdocs", "--collection="],
+     ["describe", "node", "."]],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_name_that_leads_elsewhere_is_a_wrong_command_line(api, run, words):
+    result = run(*words)
+    assert (result.exit_code, api.requests) == (2, [])
+    assert "names nothing that a server could have." in result.stderr
+
 
 PAGE = b"<html>Sign in</html>"
 DECODED = "Error: Unable to decode response. Value: <html>Sign in</html>\n"
@@ -17,12 +82,12 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("form", ["cli", "format", "raw"])
 @pytest.mark.parametrize(("line", "path"), COMMANDS.values(), ids=COMMANDS.keys())
-def test_a_login_page_is_no_success(api, run, line, path, form):
+def test_a_login_page_is_no_success(api, run, line, path):
     api.replies[f"GET {path}"] = Reply(200, PAGE, "text/html; charset=utf-8")
-    result = run("--output-format", form, *line.split())
-    assert (result.exit_code, result.stdout) == (1, DECODED)
+    for form in ("cli", "format", "raw"):
+        result = run("--output-format", form, *line.split())
+        assert (result.exit_code, result.stdout) == (1, DECODED), form
 
 
 @pytest.mark.parametrize("form", ["cli", "format"])
@@ -50,11 +115,11 @@ UPSTREAM = {
 }
 
 
-@pytest.mark.parametrize("form", ["cli", "format", "raw"])
 @pytest.mark.parametrize(("line", "path", "body", "kind"), UPSTREAM.values(), ids=UPSTREAM.keys())
-def test_what_other_servers_call_their_answers_is_taken(api, run, line, path, body, kind, form):
+def test_what_other_servers_call_their_answers_is_taken(api, run, line, path, body, kind):
     api.replies[f"GET {path}"] = Reply(200, body, kind)
-    assert run("--output-format", form, *line.split()).exit_code == 0
+    for form in ("cli", "format", "raw"):
+        assert run("--output-format", form, *line.split()).exit_code == 0, form
 
 
 NO_STATUS = {

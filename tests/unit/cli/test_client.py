@@ -1,11 +1,75 @@
-"""An action is started once, also where the answer to its request is lost."""
+"""The client of the API: addresses, tokens, connections, and writes whose answer is lost."""
 
+import socket
 import uuid
 
 import pytest
 
-from tests.unit.cli.fake_api import Reply
+from tests.unit.cli.fake_api import TOKEN, Reply
 from tests.unit.cli.samples import ID
+
+
+@pytest.mark.parametrize("end", ["", "/", "/api/v1.0", "/api/v1.0/"])
+def test_the_address_may_end_in_the_version_or_not(api, run, end):
+    api.replies["GET /actions"] = Reply(200, [])
+    assert run("--url", api.url + end, "get", "actions").exit_code == 0
+    assert api.requests[0].path == "/api/v1.0/actions"
+
+
+def test_debug_says_what_was_asked_without_the_token(api, run):
+    api.replies["GET /actions"] = Reply(200, [])
+    result = run("--debug", "get", "actions")
+    assert "GET /actions 200 2 bytes" in result.stderr
+    assert "request request-1" in result.stderr
+    assert TOKEN not in result.output
+
+
+def test_no_connection_is_a_client_error(run):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    result = run("get", "actions", url=url)
+    assert result.exit_code == 1
+    assert result.stdout.startswith("Error: Client Error: Shipyard GET /actions: no connection to 127.0.0.1:")
+
+
+ADDRESSES = {
+    "none": (
+        "",
+        "Error: Missing the address of the server: set SHIPYARD_URL or give --url, or name a Keystone that knows it: "
+        "set OS_AUTH_URL or give --os-auth-url\n",
+    ),
+    "no scheme": (
+        "localhost:9000",
+        "Error: Client Error: a base URL must start with http:// or https:// and name a host\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("address", "text"), ADDRESSES.values(), ids=ADDRESSES.keys())
+def test_an_address_that_cannot_work_is_said(run, address, text):
+    result = run("get", "actions", SHIPYARD_URL=address)
+    assert (result.exit_code, result.stdout) == (1, text)
+
+
+def test_a_token_that_http_forbids_is_refused_without_showing_it(run):
+    result = run("get", "actions", SHIPYARD_TOKEN="sécret\n")
+    assert result.exit_code == 1
+    assert "the header X-Auth-Token holds characters" in result.stdout
+    assert "cret" not in result.stdout.replace("secret", "")
+
+
+def test_a_name_and_a_password_without_a_keystone_are_not_sent(api, run):
+    result = run("get", "actions", SHIPYARD_TOKEN="", OS_USERNAME="me", OS_PASSWORD="secret-pass")
+    assert (result.exit_code, api.requests) == (1, [])
+    assert result.stdout.startswith("Error: Missing the Keystone that OS_USERNAME and OS_PASSWORD are for: ")
+    assert "secret-pass" not in result.output
+
+
+def test_debug_tells_of_a_failed_connection(run):
+    result = run("--debug", "get", "actions", url="http://127.0.0.1:1")
+    assert "GET /actions no answer" in result.stderr
+    assert "from http://127.0.0.1:1/api/v1.0" in result.stderr
+
 
 CREATED = Reply(201, {"id": ID, "name": "deploy_site"})
 LOST = Reply(201, {"id": ID}, cut=True)
@@ -130,12 +194,3 @@ def test_an_answer_that_says_no_is_an_answer(api, run):
     api.replies["POST /actions"] = Reply(503, {"message": "Later", "reason": "Starting"})
     result = run("create", "action", "deploy_site")
     assert (result.exit_code, result.stdout, len(api.requests)) == (1, "Error: Later\nReason: Starting\n", 1)
-
-
-def test_strict_is_sent_only_if_it_is_asked_for(api, run):
-    api.replies["POST /actions"] = CREATED
-    run("create", "action", "deploy_site")
-    run("create", "action", "deploy_site", "--strict")
-    plain, strict = (request.query for request in api.requests)
-    assert plain == [("allow-intermediate-commits", "False"), ("verbosity", "1")]
-    assert strict == [("allow-intermediate-commits", "False"), ("strict", "true"), ("verbosity", "1")]

@@ -1,0 +1,179 @@
+"""Tables of actions, steps and workflows: what scripts read (contract: shipyard-cli, 5.4 and 6)."""
+
+import json
+
+import pytest
+
+from shipyard_api.cli.output import action_tables
+from tests.unit.cli import samples
+from tests.unit.cli.samples import ID
+
+
+def lines(page: object) -> list[str]:
+    """The text without the blanks that pad a table's last column."""
+    return [line.rstrip() for line in str(page).split("\n")]
+
+
+def test_get_actions_sorts_by_id_and_explains_footnotes():
+    first = samples.action(
+        "Failed",
+        steps=samples.steps("success", "success", "failed", None),
+        notes=[samples.NOTE, samples.LINKED_NOTE],
+    )
+    later = samples.action("Complete", id=f"{ID[:-1]}Q", steps=samples.steps(*["success"] * 11))
+    text = action_tables.actions(json.dumps([later, first]))
+    linked = "> step metadata:drydock_build.verify_site(2026-11-21 01:23:55.750615+00:00): Tasks of Drydock"
+    assert lines(text) == [
+        "Name               Action                                   Lifecycle        Execution Time"
+        "                     Step Succ/Fail/Oth        Footnotes",
+        f"deploy_site        action/{ID}        Failed           2026-11-21T01:23:55.745506Z"
+        "        2/1/8                     (1)",
+        f"deploy_site        action/{ID[:-1]}Q        Complete         2026-11-21T01:23:55.745506Z        11/0/0",
+        "",
+        "Action Footnotes        Note",
+        f"(1)                     > action metadata:{ID}(2026-11-21 01:23:55.750615+00:00): Configdoc revision 5",
+        f"                        {linked}",
+        "                          - Info available with 'describe notedetails/01M7XV7VQ699PKH9NSP94EWGTC'",
+    ]
+
+
+def test_get_actions_of_none_says_none():
+    assert lines(action_tables.actions("[]"))[1] == "None"
+
+
+def test_create_action_shows_one_row_without_lifecycle():
+    created = {"id": ID, "name": "deploy_site", "dag_execution_date": "2026-11-21T01:23:55.745506Z"}
+    assert lines(action_tables.created_action(json.dumps(created)))[1].split() == [
+        "deploy_site",
+        f"action/{ID}",
+        "None",
+        "2026-11-21T01:23:55.745506Z",
+        "0/0/0",
+    ]
+
+
+def test_describe_action_has_all_sections():
+    noted = samples.steps("success", "running")
+    noted[1]["notes"] = [samples.LINKED_NOTE]
+    audit = {"command": "invoke", "user": "admin", "datetime": samples.BEGAN}
+    found = samples.action(
+        parameters={"continue-on-fail": "true"}, steps=noted[:3], command_audit=[audit], notes=[samples.NOTE]
+    )
+    assert lines(action_tables.action(json.dumps(found))) == [
+        "Name:                  deploy_site",
+        f"Action:                action/{ID}",
+        "Lifecycle:             Processing",
+        "Parameters:            {'continue-on-fail': 'true'}",
+        f"Datetime:              {samples.BEGAN}",
+        "Dag Status:            running",
+        f"Context Marker:        {samples.MARKER}",
+        "User:                  admin",
+        "",
+        "Steps                                                    Index        State          Footnotes",
+        f"step/{ID}/action_xcom              1            success",
+        f"step/{ID}/concurrency_check        2            running        (1)",
+        f"step/{ID}/preflight                3            None",
+        "",
+        "Step Footnotes        Note",
+        "(1)                   > step metadata:drydock_build.verify_site(2026-11-21 01:23:55.750615+00:00): "
+        "Tasks of Drydock",
+        "                        - Info available with 'describe notedetails/01M7XV7VQ699PKH9NSP94EWGTC'",
+        "",
+        "Commands        User         Datetime",
+        f"invoke          admin        {samples.BEGAN}",
+        "",
+        "Validations: None",
+        "",
+        "Action Notes:",
+        f"> action metadata:{ID}(2026-11-21 01:23:55.750615+00:00): Configdoc revision 5",
+        "",
+    ]
+
+
+def test_describe_action_without_anything_says_none_three_times():
+    text = lines(action_tables.action(json.dumps(samples.action(steps=[]))))
+    assert (text.count("None"), text.count("Validations: None")) == (2, 1)
+
+
+def test_describe_action_shows_validations():
+    one = {"id": "V1", "action_id": ID, "validation_name": "some check", "details": "it failed"}
+    text = str(action_tables.action(json.dumps(samples.action(validations=[one]))))
+    assert f"Validations: some check : validation/{ID}/V1\n\nit failed\n" in text
+
+
+def test_describe_step_has_all_fields():
+    found = {
+        "task_id": "drydock_build.verify_site",
+        "index": 10,
+        "state": "success",
+        "start_date": "2026-11-21T01:24:40.102000Z",
+        "end_date": None,
+        "duration": 12.428,
+        "try_number": 1,
+        "operator": "DrydockVerifySiteOperator",
+        "notes": [],
+    }
+    assert lines(action_tables.step(json.dumps(found), ID)) == [
+        "Name:              drydock_build.verify_site",
+        f"Task ID:           step/{ID}/drydock_build.verify_site",
+        "Index:             10",
+        "State:             success",
+        "Start Date:        2026-11-21T01:24:40.102000Z",
+        "End Date:          None",
+        "Duration:          12.428",
+        "Try Number:        1",
+        "Operator:          DrydockVerifySiteOperator",
+        "",
+        "",
+        "",
+    ]
+
+
+def test_a_note_that_lacks_fields_is_shown_as_it_is():
+    assert action_tables.note_texts([{"note_id": "N"}]) == ["!!! Unparseable Note: {'note_id': 'N'}"]
+
+
+FIELDS = ("sub_type", "subject", "note_timestamp", "note_val", "resolved_url_value", "note_id")
+
+
+@pytest.mark.parametrize("lacking", FIELDS)
+def test_a_note_without_one_of_its_six_fields_is_unparseable(lacking):
+    note = {name: "" for name in FIELDS if name != lacking}
+    assert action_tables.note_texts([note]) == [f"!!! Unparseable Note: {note}"]
+
+
+def test_a_note_that_is_no_object_does_not_break_the_others():
+    good = dict.fromkeys(FIELDS, "")
+    assert action_tables.note_texts(["x", None, good]) == [
+        "!!! Unparseable Note: x",
+        "!!! Unparseable Note: None",
+        "> :(): ",
+    ]
+
+
+RUN = "deploy_site__2026-11-21T01:23:55.745506"
+WORKFLOW = {
+    "workflow_id": RUN,
+    "state": "running",
+    "dag_id": "deploy_site",
+    "execution_date": "2026-11-21T01:23:55.745506Z",
+    "start_date": "2026-11-21T01:23:56.020000Z",
+    "end_date": None,
+    "external_trigger": True,
+    "sub_dags": [],
+    "steps": [{"task_id": "preflight", "state": "success"}, {"task_id": "drydock_build", "state": None}],
+}
+
+
+def test_subworkflows_are_a_block_of_lines_each():
+    below = [WORKFLOW | {"workflow_id": f"{RUN}.{name}", "steps": None} for name in ("a", "b")]
+    text = lines(action_tables.workflow(json.dumps({**WORKFLOW, "steps": [], "sub_dags": below})))
+    start = text.index("Subworkflows:")
+    assert text[start - 3 : start] == ["Steps        State", "None", ""]
+    assert [line for line in text[start:] if line.startswith(("Workflow:", "Sub"))] == [
+        "Subworkflows:",
+        f"Workflow:                {RUN}.a",
+        f"Workflow:                {RUN}.b",
+    ]
+    assert text[start + 1] == ""
+    assert text[start + 9] == ""

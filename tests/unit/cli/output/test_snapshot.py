@@ -1,0 +1,39 @@
+"""An action at one moment, and the lines that tell two moments apart."""
+
+from datetime import timedelta
+
+from shipyard_api.cli.output.snapshot import Snapshot, change_lines
+from tests.unit.cli import samples
+from tests.unit.cli.samples import NOW
+
+
+def test_changes_tells_nothing_twice():
+    groups, nodes = samples.five_groups()
+    seen = Snapshot(samples.action(), groups, nodes)
+    assert change_lines(seen, seen, NOW) == []
+
+
+def test_changes_of_a_working_group_are_told_and_of_a_waiting_one_are_not():
+    before = Snapshot(samples.action(), [samples.group("a", "preparing"), samples.group("b")])
+    counts = {"prepared": 1, "not_started": 1}
+    after = Snapshot(
+        samples.action(), [samples.group("a", "preparing", counts=counts), samples.group("b", counts=counts)]
+    )
+    assert change_lines(before, after, NOW) == ["   7:16  group a is preparing, 2 nodes: 1 prepared, 1 not started"]
+
+
+def test_a_shared_node_changes_the_count_of_a_waiting_group_silently():
+    before = Snapshot(samples.action(), [samples.group("b", counts={"not_started": 1})])
+    after = Snapshot(samples.action(), [samples.group("b", counts={"success": 1})])
+    assert change_lines(before, after, NOW) == []
+
+
+def test_an_ended_action_took_until_its_last_phase_ended():
+    phases = [samples.phase("prepare", [], at=1), samples.phase("deploy", [], at=40) | {"ended_at": None}]
+    ended = Snapshot(samples.action("Complete"), [samples.group("g", phases=phases)])
+    assert ended.elapsed(NOW) == timedelta(seconds=6, microseconds=361882)
+
+
+def test_a_failed_verdict_is_no_success_even_if_the_action_is_complete():
+    assert not Snapshot(samples.action("Complete", verdict="failed")).succeeded
+    assert Snapshot(samples.action("Complete")).succeeded

@@ -1,0 +1,48 @@
+"""Times, durations, and texts that a terminal may print."""
+
+from datetime import timedelta
+
+import pytest
+
+from shipyard_api.cli.output import wording
+from shipyard_api.cli.output.wording import clock, parse_time
+from tests.unit.cli.samples import NOW
+
+HARMLESS = {
+    "lines and tabs": ("a: b\n\n\tc\n", "a: b\n\n\tc\n"),
+    "letters": ("größe: 漢字 ✓\n", "größe: 漢字 ✓\n"),
+    "colours": ("\x1b[31mred", "�[31mred"),
+    "C1 and DEL": ("\x9b2J\x7f", "�2J�"),
+    "back to the start": ("good\rbad\b", "good�bad�"),
+    "writing backwards": ("a\u202eb", "a�b"),
+}
+
+
+@pytest.mark.parametrize(("text", "shown"), HARMLESS.values(), ids=HARMLESS.keys())
+def test_a_terminal_gets_no_character_that_it_would_obey(text, shown):
+    assert wording.printable_lines(text) == shown
+
+
+SPANS = [(0, "0:00"), (59.9, "0:59"), (61, "1:01"), (3599, "59:59"), (3723, "1:02:03"), (360000, "100:00:00")]
+
+
+@pytest.mark.parametrize(("seconds", "text"), SPANS, ids=[text for _, text in SPANS])
+def test_clock(seconds, text):
+    assert clock(timedelta(seconds=seconds)) == text
+
+
+MOMENTS = {
+    "database": "2026-11-21 01:31:12+00:00",
+    "zulu": "2026-11-21T01:31:12Z",
+    "no zone": "2026-11-21 01:31:12",
+}
+
+
+@pytest.mark.parametrize("text", MOMENTS.values(), ids=MOMENTS.keys())
+def test_moment_reads_every_spelling_of_the_contract(text):
+    assert parse_time(text) == NOW
+
+
+@pytest.mark.parametrize("text", [None, "", "yesterday", 5])
+def test_moment_of_anything_else_is_none(text):
+    assert parse_time(text) is None

@@ -1,0 +1,282 @@
+"""The command as a whole: global options, wrong command lines, help, streams, exit codes."""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import click
+import pytest
+
+from shipyard_api.cli.main import main, shipyard
+from shipyard_api.cli.output import action_tables
+from tests.unit.cli import samples
+from tests.unit.cli.fake_api import TOKEN, Reply
+from tests.unit.cli.samples import ID
+
+
+def test_every_request_carries_the_global_options(api, run):
+    api.replies["GET /actions"] = Reply(200, [])
+    result = run("--context-marker", samples.MARKER, "-v", "5", "get", "actions")
+    assert result.exit_code == 0
+    (request,) = api.requests
+    assert (request.method, request.path, request.query) == ("GET", "/api/v1.0/actions", [("verbosity", "5")])
+    assert request.headers["x-auth-token"] == TOKEN
+    assert request.headers["x-context-marker"] == samples.MARKER
+
+
+def test_no_token_and_no_marker_are_not_sent(api, run):
+    api.replies["GET /actions"] = Reply(200, [])
+    run("get", "actions", SHIPYARD_TOKEN="")
+    assert not {"x-auth-token", "x-context-marker"} & api.requests[0].headers.keys()
+
+
+def test_options_beat_the_environment(api, run):
+    api.replies["GET /actions"] = Reply(200, [])
+    run("--token", "other", "--url", api.url, "get", "actions", SHIPYARD_URL="http://127.0.0.1:1")
+    assert api.requests[0].headers["x-auth-token"] == "other"
+
+
+USAGE = {
+    "unknown action": (
+        "create action deploy_sites",
+        "Invalid action command.  The action commands available are  deploy_site, update_site, update_software, "
+        "redeploy_server, relabel_nodes, test_site",
+    ),
+    "redeploy without a parameter": (
+        "create action redeploy_server",
+        'At least one parameter must be specified using --param="<parameter>" with action redeploy_server',
+    ),
+    "parameter without =": (
+        "create action deploy_site --param=verbose",
+        "Invalid parameter or parameter format for verbose.  Please utilize the format: "
+        "<parameter name>=<parameter value>",
+    ),
+    "parameter without name": (
+        "create action deploy_site --param==1",
+        "Invalid parameter or parameter format for =1.",
+    ),
+    "step without action": ("describe step preflight", "Invalid ID. None is not a valid action ID."),
+    "bad step id": ("describe step preflight -a X", "Invalid ID. ID can only be 26 characters."),
+    "namespace": ("describe nothing/1/2", "Invalid namespace item. Please utilize one of the following formats"),
+    "namespace too short": (f"describe step/{ID}", "Invalid namespace item. Please utilize one of the following"),
+    "namespace with nothing in it": (
+        "describe action/",
+        "Invalid namespace item. Please utilize one of the following",
+    ),
+    "validation without action": (f"describe validation {ID}", "Invalid ID. None is not a valid action ID."),
+    "bad validation id": (f"describe validation/X/{ID}", "Invalid ID. ID can only be 26 characters."),
+    "bad id of its action": (f"describe validation/{ID}/X", "Invalid ID. ID can only be 26 characters."),
+    "bad note id": (f"describe notedetails/{ID}X", "Invalid ID. ID can only be 26 characters."),
+    "workflow without a time": (
+        "describe workflow deploy_site",
+        "Invalid ID. The ID must cotain a double underscore "  # codespell:ignore cotain
+        "separating the workflow name from the execution date",
+    ),
+    "workflow with a day": (
+        "describe workflow/deploy_site__2026-11-21",
+        "Invalid ID. The date portion of the ID must conform to YYYY-MM-DDTHH:mm:ss.SSSSSS",
+    ),
+    "workflow with no time": (
+        "describe workflow/deploy_site__now",
+        "Invalid ID. The date portion of the ID must conform to YYYY-MM-DDTHH:mm:ss.SSSSSS",
+    ),
+    "logs of nothing": ("logs nothing", "Invalid namespace item. Please utilize one of the following formats"),
+    "logs without action": ("logs step preflight", "Missing option '--action' / '-a'."),
+    "word that is no command": ("nosuch", "Missing argument '[TYPE]'."),
+    "word that is no verb": (
+        f"nosuch action {ID}",
+        "Invalid action.  Please enter pause, unpause, or stop.",
+    ),
+    "word that is no verb of control": (
+        f"control halt action/{ID}",
+        "Invalid action.  Please enter pause, unpause, or stop.",
+    ),
+    "word that is named first": ("forecast", "Error: There is no command 'forecast'. `shipyard --help` lists all.\n"),
+    "word that is nearly a command": ("retri action/x", "There is no command 'retri'. Did you mean retry?"),
+    "shell": ("completion csh", "Invalid value for '{bash|zsh|fish}': "),
+    "unknown word": ("describe nothing", "Invalid namespace item. Please utilize one of the following formats"),
+    "output format": ("--output-format=xml get actions", "Invalid value for '--output-format': "),
+    "verbosity": ("-v 6 get actions", "Invalid value for '--verbosity' / '-v': 6 is not in the range 0<=x<=5."),
+    "marker": ("--context-marker=x get actions", "Invalid value for '--context-marker': 'x' is not a valid UUID."),
+    "global option behind": ("get actions --debug", "No such option '--debug'."),
+    "watch": ("watch X", "Invalid ID. ID can only be 26 characters."),
+    "watch interval": (f"watch {ID} --interval=0", "Invalid value for '--interval': "),
+    "demo speed": ("demo --speed=0", "Invalid value for '--speed': "),
+    "up port": ("up --port=70000", "Invalid value for '--port': "),
+} | {
+    f"id {name}": (f"describe action {bad}", f"Invalid ID. ID can only {text}")
+    for name, (bad, text) in {
+        "short": ("X", "be 26 characters."),
+        "signs": ("_" * 26, "contain letters and numbers."),
+        "not ASCII": ("é" * 26, "contain letters and numbers."),
+    }.items()
+}
+
+
+@pytest.mark.parametrize(("line", "text"), USAGE.values(), ids=USAGE.keys())
+def test_a_wrong_command_line_is_exit_code_2_and_never_reaches_the_server(api, run, line, text):
+    result = run(*line.split())
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    usage, _, rest = result.stderr.partition("\n")
+    assert usage.startswith("Usage: shipyard")
+    assert "--help' for help.\n\nError: " in rest
+    assert text in rest
+    assert api.requests == []
+
+
+def test_shipyard_alone_prints_its_help_and_exits_2(run):
+    result = run()
+    assert result.exit_code == 2
+    assert "Usage: shipyard [OPTIONS] COMMAND [ARGS]..." in result.output
+
+
+HANDED_ON = {"simulate"}  # their help is the program's
+
+
+def commands(group: click.Group = shipyard, *words: str) -> Iterator[tuple[str, ...]]:
+    """Every command line there is, groups included."""
+    for name, command in group.commands.items():
+        yield (*words, name)
+        if isinstance(command, click.Group):
+            yield from commands(command, *words, name)
+
+
+LINES = [words for words in commands() if words[0] not in HANDED_ON or len(words) == 1]
+
+
+@pytest.mark.parametrize("words", LINES, ids=" ".join)
+def test_every_command_has_help_with_examples_and_starts_nothing_for_it(run, monkeypatch, words):
+    monkeypatch.delattr(os, "execv")
+    result = run(*words, "--help")
+    assert result.exit_code == 0
+    _, found, rest = result.stdout.partition("\n  Examples:\n")
+    assert found, result.stdout
+    examples = rest.partition("\n\n")[0].splitlines()
+    assert all("shipyard" in example and len(example) <= 100 for example in examples), examples
+    assert any(" ".join(words) in example for example in examples), examples
+
+
+def examples() -> Iterator[str]:
+    for words in [(), *commands()]:
+        command: click.Command = shipyard
+        for word in words:
+            command = cast("click.Group", command).commands[word]
+        for line in (command.epilog or "").splitlines():
+            yield from re.findall(r"\bshipyard (?!.*`)([^>|)]+)", line)
+
+
+@pytest.mark.parametrize("line", sorted(set(examples())))
+def test_every_example_can_be_typed(run, monkeypatch, tmp_path, line):
+    """The whole command line is read, paths that it names are there, and nothing is done."""
+
+    def invoke(self: click.Command, ctx: click.Context) -> None:
+        if isinstance(self, click.Group) and self.callback:
+            ctx.invoke(self.callback, **ctx.params)
+
+    monkeypatch.setattr(click.Command, "invoke", invoke)
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(line)
+    for word in words:
+        path = tmp_path / word.rpartition("=")[2]
+        if path.suffix == ".yaml":
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        elif word.startswith("--directory="):
+            path.mkdir()
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+
+
+def test_the_help_of_the_whole_lists_every_command_once(run):
+    told = [line.split()[0] for line in run("--help").stdout.splitlines() if line.startswith("  ") and line.split()]
+    assert [(name, told.count(name)) for name in shipyard.commands if told.count(name) != 1] == []
+
+
+COMMAND = [sys.executable, "-c", "from shipyard_api.cli.main import main; main()"]
+
+
+def process(url, *words, redirect="", **environment):
+    """Run the command in a shell that redirects its output; return the finished process."""
+    given = os.environ | {"SHIPYARD_URL": url, "PYTHONPATH": str(Path(__file__).parents[3])} | environment
+    line = ["sh", "-c", f'exec "$@" {redirect}', "sh", *COMMAND, *words]
+    return subprocess.run(line, env=given, capture_output=True, timeout=60, check=False)
+
+
+def test_without_an_output_the_work_is_done(api, monkeypatch):
+    api.replies["GET /actions"] = Reply(200, [])
+    monkeypatch.setattr(sys, "argv", ["shipyard", "--url", api.url, "get", "actions"])
+    monkeypatch.setattr(sys, "stdout", None)  # as Python has it after the shell's >&-
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert (ended.value.code, len(api.requests)) == (0, 1)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_a_full_disk_is_one_line_and_exit_code_1(api):
+    api.replies["GET /actions"] = Reply(200, [])
+    ended = process(api.url, "get", "actions", redirect=">/dev/full")
+    assert (ended.returncode, ended.stderr) == (1, b"Error: [Errno 28] No space left on device\n")
+
+
+# Click takes ASCII for a locale that nobody chose, and writes UTF-8.
+HELD = {"latin-1": b"a: b?\n\n", "ascii": "a: b\u2026\n\n".encode()}
+
+
+@pytest.mark.parametrize(("encoding", "written"), HELD.items(), ids=HELD.keys())
+def test_what_an_output_cannot_hold_is_replaced(api, run_main, encoding, written):
+    api.replies["GET /renderedconfigdocs"] = Reply(200, "a: b\u2026\n".encode(), "application/x-yaml")
+    assert run_main("get", "renderedconfigdocs", terminal=False, encoding=encoding) == (written, 0)
+
+
+@pytest.mark.parametrize("words", [["describe", "node"], ["create", "configdocs", "--empty-collection"], ["--url"]])
+def test_an_argument_that_is_not_utf_8_is_a_wrong_command_line(api, run, words):
+    result = run(*words, "\udcff")  # as Python passes the byte 0xff
+    assert (result.exit_code, result.stdout, api.requests) == (2, "", [])
+    assert "Error: The argument '\\udcff' is not UTF-8.\n" in result.stderr
+
+
+def test_ctrl_c_ends_with_130_and_says_what_may_have_been_done(api):
+    asked, left = threading.Event(), threading.Event()
+
+    def hang(_):
+        asked.set()
+        left.wait(20)
+        return Reply(201, {"id": ID})
+
+    api.replies["POST /actions"] = hang
+    given = os.environ | {"SHIPYARD_URL": api.url, "PYTHONPATH": str(Path(__file__).parents[3])}
+    # Whoever runs the tests in the background may have had Ctrl-C ignored.
+    code = "import signal; signal.signal(2, signal.default_int_handler); " + COMMAND[2]
+    with subprocess.Popen(
+        [sys.executable, "-c", code, "create", "action", "deploy_site"], env=given, stderr=subprocess.PIPE
+    ) as running:
+        assert asked.wait(20)
+        running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=20)
+    left.set()
+    assert running.returncode == 130
+    assert told == b"It may have been done all the same: look before you ask for it again.\nInterrupted.\n"
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), ValueError("x")], ids=["KeyError", "ValueError"])
+def test_a_bug_of_ours_is_a_traceback_and_no_odd_answer(api, monkeypatch, capsys, error):
+    def broken(_):
+        raise error
+
+    api.replies["GET /actions"] = Reply(200, [])
+    monkeypatch.setattr(action_tables, "actions", broken)
+    monkeypatch.setattr(sys, "argv", ["shipyard", "--url", api.url, "get", "actions"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    printed = capsys.readouterr()
+    assert (ended.value.code, printed.out) == (1, "")
+    assert "Traceback" in printed.err
+    assert printed.err.splitlines()[-1].startswith("Internal error: this is a bug in the shipyard command.")
