@@ -1,6 +1,6 @@
-"""Runs migrations on a connection that is handed over, one migrating process at a time.
+"""Run migrations on the caller's connection, one migrating process at a time.
 
-Lock and statement timeouts make a migration fail rather than hold up a running service; the advisory lock makes a
+Lock and statement timeouts make a migration fail rather than block a running service. The advisory lock makes a
 second migrating process wait for the first.
 """
 

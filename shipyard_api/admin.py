@@ -1,7 +1,7 @@
-"""Looking after an installation: ``python -m shipyard_api.admin db|token|config …``.
+"""Administer an installation: ``python -m shipyard_api.admin db|token|config …``.
 
-The command line starts this program for `shipyard db`, `shipyard token` and `shipyard config`: they work on the
-database itself, before there is any API to ask.
+The command line starts this program for `shipyard db`, `shipyard token` and `shipyard config`. It works on the database
+directly, so it needs no running API.
 """
 
 import os
@@ -20,17 +20,17 @@ from shipyard_api.storage.unit_of_work import connect
 
 @click.group()
 def main() -> None:
-    """Look after a Shipyard installation."""
+    """Administer a Shipyard installation."""
 
 
 @main.group()
 def db() -> None:
-    """The database's schema."""
+    """The database schema."""
 
 
 @db.command()
 def upgrade() -> None:
-    """Bring the database to the schema of this release."""
+    """Migrate the database to the schema of this release."""
     directory = share_directory() / "migrations"
     migrations.upgrade(connect(_database(), pool_size=1), directory)
     click.echo(f"database is at {migrations.head(directory)}")
@@ -38,34 +38,34 @@ def upgrade() -> None:
 
 @db.command()
 def current() -> None:
-    """Show which migration the database stands at; exit 1 if it is not the newest."""
+    """Show the migration of the database; exit 1 if it is not the newest."""
     newest = migrations.head(share_directory() / "migrations")
-    stands = migrations.current(connect(_database(), pool_size=1))
-    click.echo(f"database is at {stands or 'nothing'}, this release needs {newest}")
-    if stands != newest:
+    applied = migrations.current(connect(_database(), pool_size=1))
+    click.echo(f"database is at {applied or 'nothing'}, this release needs {newest}")
+    if applied != newest:
         raise SystemExit(1)
 
 
 @db.command("new-key")
 def make_key() -> None:
-    """Print a new key for [secrets] keys, which nobody has seen before and nobody keeps for you."""
+    """Print a new key for [secrets] keys. Shipyard keeps no copy of it."""
     click.echo(new_key())
 
 
 @db.command("rotate-secrets")
 def rotate_secrets() -> None:
-    """Encrypt every secret anew with the first of the keys; the others can go afterwards. Exit 1 if some stay behind.
+    """Reencrypt every secret with the first key; afterwards the other keys can go. Exit 1 if a secret has no key.
 
-    The service may run meanwhile, provided it knows all the keys; to break off and begin again does no harm.
+    The service may run meanwhile if it has all the keys. The command is safe to interrupt and repeat.
     """
     settings = load(os.environ)
     if not settings.secrets.newest_first():
-        raise SettingsError(["[secrets] keys is not set: there is nothing to encrypt with"])
+        raise SettingsError(["[secrets] keys is not set: there is no key to encrypt with"])
     report = bootstrap.embedded_designs(settings).rotate()
-    click.echo(f"{report.resealed} encrypted anew, {report.newest} had the newest key already")
-    if report.locked:
-        shown = ", ".join(report.named)
-        click.echo(f"{report.locked} cannot be opened with any of the keys: {shown}", err=True)
+    click.echo(f"{report.reencrypted} reencrypted, {report.newest} already had the newest key")
+    if report.undecryptable:
+        shown = ", ".join(report.examples)
+        click.echo(f"{report.undecryptable} cannot be decrypted with any of the keys: {shown}", err=True)
         raise SystemExit(1)
 
 
@@ -75,29 +75,29 @@ def token() -> None:
 
 
 @token.command()
-@click.option("--name", required=True, help="Who the token is for; shown as the user of what it does.")
+@click.option("--name", required=True, help="Name of the token; shown as the user of its actions.")
 @click.option(
     "--role",
     "roles",
     multiple=True,
     default=("viewer",),
     show_default=True,
-    help=f"What it may do: {', '.join(SUGGESTED_ROLES)}, or what your policy file names. May be repeated.",
+    help=f"Role of the token: {', '.join(SUGGESTED_ROLES)}, or one of your policy file. May be repeated.",
 )
-@click.option("--days", type=click.IntRange(min=1, max=3650), help="Days until it expires; without it, never.")
+@click.option("--days", type=click.IntRange(min=1, max=3650), help="Days until the token expires; never by default.")
 def create(name: str, roles: tuple[str, ...], days: int | None) -> None:
-    """Make a token and print its secret, which is not stored and cannot be shown again."""
+    """Create a token and print its secret. The secret is not stored and cannot be shown again."""
     lifetime = timedelta(days=days) if days else None
-    _made, secret = bootstrap.tokens(load(os.environ)).create(name, *roles, lifetime=lifetime)
+    _record, secret = bootstrap.tokens(load(os.environ)).create(name, *roles, lifetime=lifetime)
     for role in roles:
         if role not in (*SUGGESTED_ROLES, ANYONE):
-            click.echo(f"Warning: no rule of ours names the role {role}; it takes a policy file that does", err=True)
+            click.echo(f"Warning: no default rule uses the role {role}; it needs a policy file that does", err=True)
     click.echo(secret)
 
 
 @token.command("list")
 def list_tokens() -> None:
-    """Show all tokens, without their secrets."""
+    """List all tokens, without their secrets."""
     now = datetime.now(UTC)
     rows: list[tuple[str, ...]] = [("ID", "STATE", "ROLES", "CREATED", "EXPIRES", "LAST USED", "NAME")]
     for one in bootstrap.tokens(load(os.environ)).all():
@@ -113,14 +113,14 @@ def list_tokens() -> None:
 @token.command()
 @click.argument("token_id")
 def revoke(token_id: str) -> None:
-    """Make a token useless. A process of the API that has just looked it up takes it a little longer: [identity]
-    token_cache_seconds, 2 unless set.
+    """Revoke a token. API processes that have it cached accept it up to [identity] token_cache_seconds longer (2 by
+    default).
     """
     settings = load(os.environ)
     bootstrap.tokens(settings).revoke(token_id)
     seconds = settings.identity.token_cache_seconds
-    # The API may have been told otherwise than this process; what we know is what these settings say.
-    until = f"; a process that has just looked it up takes it for up to {seconds:g} s more" if seconds else ""
+    # The settings of the API may differ from those of this process.
+    until = f"; API processes that have it cached accept it for up to {seconds:g} s more" if seconds else ""
     click.echo(f"{token_id} is revoked{until}")
 
 
@@ -131,7 +131,7 @@ def config() -> None:
 
 @config.command()
 def check() -> None:
-    """Read the settings as the service would, and say everything that is wrong with them."""
+    """Load the settings as the service does, and report every fault."""
     settings = load(os.environ)
     bootstrap.identities(settings, bootstrap.parts(settings).store)
     bootstrap.policy(settings)

@@ -1,4 +1,4 @@
-"""Wires everything: the one place that knows which adapter fills which port."""
+"""Wire the programs: only this module chooses the adapter of each port."""
 
 import os
 import socket
@@ -68,13 +68,13 @@ from shipyard_api.usecases.tokens.manage import ApiTokens, TokenFault
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.turn import Engine
 
-# How often work that was left behind is looked at, in seconds of the site.
+# How often stragglers are polled, in seconds of the site.
 STRAGGLER_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What both the API and the worker are made of."""
+    """The parts that the API and the worker share."""
 
     settings: Settings
     store: SqlStore
@@ -90,9 +90,9 @@ class Parts:
 
 
 def run_program(program: Callable[[], int | None]) -> int:
-    """Run a program and return its exit code; what an operator can mend is one line each, bugs keep their traceback.
+    """Run a program and return its exit code. Faults that an operator can fix are one line each; bugs keep a traceback.
 
-    2: the settings cannot be used. 1: the database or the request is in the way.
+    2: invalid settings. 1: unreachable database, or a refused request.
     """
     try:
         return program() or 0
@@ -105,7 +105,7 @@ def run_program(program: Callable[[], int | None]) -> int:
 
 
 def parts(settings: Settings) -> Parts:
-    """Return the parts; connects to nothing yet. Raises SettingsError when something needed is not set."""
+    """Return the parts, without connecting yet. Raises SettingsError if a required setting is missing."""
     needed = {
         "DATABASE_URL": settings.database.url,
         **provisioners.needed(settings),
@@ -143,28 +143,28 @@ def parts(settings: Settings) -> Parts:
 
 
 def embedded_designs(settings: Settings) -> SqlDesigns:
-    """Return the embedded store of documents; needs nothing but the database and the keys."""
+    """Return the embedded document store; needs only the database and the keys."""
     if not settings.database.url:
         raise SettingsError(["DATABASE_URL is not set"])
     return SqlDesigns(connect(settings.database.url, pool_size=1), _encryption(settings), DataSchemas())
 
 
 def version_rule(settings: Settings, demand: Severity) -> VersionRule:
-    """Return what a design is told that does not say which version it is."""
+    """Return the rule for designs without a deployment version."""
     levels = {Severity.INFO: Level.INFO, Severity.WARNING: Level.WARNING, Severity.ERROR: Level.ERROR}
     info = settings.document_info
     return VersionRule(levels.get(demand), info.deployment_version_schema, info.deployment_version_name)
 
 
 def tokens(settings: Settings) -> ApiTokens:
-    """Return what manages API tokens; needs nothing but the database."""
+    """Return the API tokens; needs only the database."""
     if not settings.database.url:
         raise SettingsError(["DATABASE_URL is not set"])
     return ApiTokens(SqlStore(connect(settings.database.url, pool_size=1), ProcrastinateWakeup()))
 
 
 def identities(settings: Settings, store: Store) -> Identities:
-    """Return what knows callers; asks nobody yet. Raises SettingsError."""
+    """Return the identity service, without connecting yet. Raises SettingsError."""
     own = settings.identity
     match own.kind:
         case IdentityKind.TOKEN:
@@ -180,7 +180,7 @@ def identities(settings: Settings, store: Store) -> Identities:
 
 
 def policy(settings: Settings) -> Policy:
-    """Return what decides who may do what. Raises SettingsError for a policy file that cannot be used."""
+    """Return the policy. Raises SettingsError for an invalid policy file."""
     try:
         return OsloPolicy(settings.policy.named, usual=USUAL_FILE)
     except ValueError as error:
@@ -270,7 +270,7 @@ def _keystone_identities(settings: Settings) -> Identities:
     faults += keystone.faults()
     if faults:
         raise SettingsError(faults)
-    # It doubles what there is to import: only where it is used.
+    # Imported late: it doubles the size of all imports.
     from shipyard_api.adapters.keystone.identities import KeystoneIdentities
 
     try:
@@ -298,19 +298,19 @@ def _definitions(made: Parts) -> Mapping[ActionName, Definition]:
 
 
 def _validators(made: Parts) -> list[Validator]:
-    """Return the peers that check a design before it is committed. Armada is retired, and is not asked."""
+    """Return the peers that validate a design before commit. Armada is retired and not among them."""
     provisioner = made.provisioner
 
-    def asked(revision: int) -> Sequence[Finding]:
+    def validate(revision: int) -> Sequence[Finding]:
         return provisioner.validate_design(provisioner.design_reference(revision))
 
     promenade = _promenade(made.settings)
-    also = [Validator("Promenade", promenade)] if promenade else []
-    return [Validator(provisioner.name, asked), *also]
+    others = [Validator("Promenade", promenade)] if promenade else []
+    return [Validator(provisioner.name, validate), *others]
 
 
 def _promenade(settings: Settings) -> Callable[[int], Sequence[Finding]] | None:
-    """Return how Promenade is asked about the design of a revision, if there is one."""
+    """Return Promenade's validation of a revision, None if no Promenade is configured."""
     own = settings.promenade
     if not own.url:
         return None
@@ -356,7 +356,7 @@ def _keys(settings: Settings) -> tuple[str, ...]:
 
 
 def _machines(rendered: RenderedDesigns, revision: int) -> Inventory:
-    """Return the machines of a revision; raises UnreadableDesign where it has none that could be read."""
+    """Return the machines of a revision; raises UnreadableDesign if it cannot be read."""
     try:
         return rendered.inventory(Revision(revision))
     except UnknownRevision as error:

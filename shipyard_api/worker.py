@@ -11,7 +11,7 @@ from shipyard_api.settings import load
 
 @click.command()
 def main() -> None:
-    """Work until a signal asks to stop."""
+    """Run actions until a signal stops the worker."""
     settings = load(os.environ)
     logs.configure(settings.log.level)
     sys.exit(bootstrap.worker(settings).run())

@@ -1,4 +1,4 @@
-"""The queue's own tables and functions: Procrastinate 3.10.
+"""Tables and functions of the queue: Procrastinate 3.10.
 
 The text comes from the installed package, whose minor version setup.cfg fixes; its checksum is fixed here, so that a
 package with another schema cannot slip in unseen. A newer Procrastinate needs a migration of its own.

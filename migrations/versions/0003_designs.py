@@ -1,4 +1,4 @@
-"""Since when a document has been as it is, contents that are sealed, the store's own keys, a third role of tokens.
+"""The revision in which a document last changed, encrypted contents, the store's own keys, a third role of tokens.
 
 A document that was there before has been as it is since the lowest revision of the unbroken run in which the same
 content was held, by the numbers of the revisions.
@@ -12,8 +12,8 @@ down_revision = "0002"
 branch_labels = None
 depends_on = None
 
-# Within a run of neighbouring revisions, the place of the revision among all and the place of the row among those of
-# the same content grow together, so their difference tells the runs apart.
+# In a run of consecutive revisions, the position of the revision among all and the position of the row among those of
+# the same content grow together, so their difference identifies the run.
 _FILL_SINCE = """
 WITH places AS (
     SELECT id, row_number() OVER (ORDER BY id) AS place FROM revisions

@@ -1,4 +1,4 @@
-"""Actions can be paused and stopped; work that goes on after we stopped waiting for it is remembered and watched."""
+"""Actions can be paused and stopped; stragglers are recorded and polled."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""An index by which the latest action of each node is found, and all the actions of one."""
+"""An index for the latest action of each node, and for all actions of one node."""
 
 from alembic import op
 

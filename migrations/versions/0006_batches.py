@@ -1,5 +1,5 @@
-"""A phase of a group may be sent in several batches; what a step keeps unchanged has a column of its own; steps
-may be skipped.
+"""A phase of a group may have several batches; the constant part of a step's state has its own column; steps may be
+skipped.
 """
 
 import sqlalchemy as sa

@@ -1,5 +1,5 @@
-"""Tokens have several roles and remember their last use; an action may be created once for a key, and without a
-revision; how often somebody may write is counted here.
+"""Tokens have several roles and a last use; actions may have an idempotency key, and need no revision; writes are
+counted per caller.
 """
 
 import sqlalchemy as sa

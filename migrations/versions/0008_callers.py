@@ -1,4 +1,4 @@
-"""An idempotency key belongs to a caller, not to all of the same name; actions are found by when they were created."""
+"""An idempotency key belongs to one caller rather than to a name; an index finds actions by creation time."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,8 +11,8 @@ depends_on = None
 
 def upgrade() -> None:
     op.add_column("actions", sa.Column("caller", sa.Text(), nullable=True))
-    # Of a name that only one token has ever had it is clear whose key it was. Any other key of before becomes nobody's:
-    # better a request that creates another action than one that is answered with somebody else's.
+    # A key belongs to the token of its user name if only one token ever had that name. Other old keys lose their owner:
+    # a repeated request that creates a second action is better than one that returns another caller's action.
     op.execute(
         "UPDATE actions SET caller = owner.id "
         "FROM (SELECT name, min(id) AS id FROM api_tokens GROUP BY name HAVING count(*) = 1) AS owner "

@@ -1,4 +1,4 @@
-"""Actions, their steps, and the projections that readers are shown."""
+"""Actions, their steps, and the projections for readers."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -42,14 +42,14 @@ from shipyard_api.storage.turns import SqlTurns
 
 Row = sa.Row[Any]
 
-# What an action is shown with; what it works from can be large, and only the engine reads it.
+# The columns for readers. Inputs can be large, and only the engine reads them.
 _SHOWN = tuple(column for column in t.actions.c if column.name != "inputs")
 
 
 SERVER = "server"
-"""Under this name a connection may know which run of which server it leads to."""
+"""Key in a connection's info for the start time of its server."""
 
-# Which transaction wrote the action's row last. Whatever writes what is shown of an action writes that row too.
+# The last transaction that wrote the action's row. Every change that readers see also writes that row.
 _VERSION: sa.ColumnElement[str] = sa.literal_column("actions.xmin::text").label("version")
 _VERSION_OF = sa.select(_VERSION).select_from(t.actions).where(t.actions.c.id == sa.bindparam("action"))
 
@@ -62,7 +62,7 @@ class SqlActions:
         self._turns = turns
 
     def create(self, action: NewAction) -> ActionRecord:
-        """Insert the action; that no other site action runs is decided by a unique index, not by looking first."""
+        """Insert the action. A unique index decides whether another site action is running."""
         values = {
             "id": action.id,
             "name": action.name.value,
@@ -81,7 +81,7 @@ class SqlActions:
         }
         row = self._insert(values)
         while row is None:
-            # What was in the way ended between the insert and the look at it, so nothing is in the way any more.
+            # The conflicting action ended between the insert and the query for it.
             row = self._insert(values)
         self._connection.execute(
             t.steps.insert(),
@@ -96,7 +96,7 @@ class SqlActions:
         return _action(row)
 
     def _insert(self, values: Mapping[str, Any]) -> sa.Row[Any] | None:
-        """Return the row of a new action, None if another one kept it out and has ended by now."""
+        """Return the row of a new action, None if another one blocked it and has ended since."""
         try:
             with self._connection.begin_nested():
                 return self._connection.execute(t.actions.insert().values(**values).returning(*_SHOWN)).one()
@@ -256,14 +256,14 @@ class SqlActions:
         ]
 
     def inputs(self, action: ActionId) -> JsonObject:
-        """Return what the action works from."""
+        """Return the frozen inputs of the action."""
         found: JsonObject = self._connection.execute(
             sa.select(t.actions.c.inputs).where(t.actions.c.id == action)
         ).scalar_one()
         return found
 
     def control(self, action: ActionId, control: Control, user: str) -> ActionState | None:
-        """Pause, unpause or stop the action if it can be; the row's lock lets one at a time decide."""
+        """Pause, unpause or stop the action if its state allows it; the row lock serializes controls."""
         actions = t.actions
         found = self._connection.execute(
             sa.select(actions.c.state, actions.c.stopped_by).where(actions.c.id == action).with_for_update()
@@ -286,7 +286,7 @@ class SqlActions:
         return state
 
     def deployed(self, action: ActionId) -> Sequence[NodeName]:
-        """Return the nodes of the action that are deployed."""
+        """Return the action's nodes that were deployed successfully."""
         nodes = t.action_nodes.c
         rows = self._connection.execute(
             sa.select(nodes.name)

@@ -1,6 +1,6 @@
-"""The database's clock, read seldom and carried on with our own.
+"""The database's clock, read once a minute and extrapolated with the host's monotonic clock.
 
-All hosts that work on one site agree on the time this way, whatever their own clocks say.
+All hosts of a site agree on the time this way, however their own clocks are set.
 """
 
 import time
@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from shipyard_api.storage.outages import outages
 
-# Seconds after which the difference between the clocks is measured again.
+# Seconds after which the database's clock is read again.
 _FRESH = 60.0
 
 
@@ -22,7 +22,7 @@ class DatabaseClock:
         self._anchor: tuple[float, datetime] | None = None
 
     def now(self) -> datetime:
-        """Return the database's time of day, in UTC; raises StoreUnavailable when it cannot be asked."""
+        """Return the database's time of day, in UTC; raises StoreUnavailable when it cannot be read."""
         anchor = self._anchor
         if anchor is None or time.monotonic() - anchor[0] > _FRESH:
             anchor = self._anchor = self._measure()

@@ -1,7 +1,7 @@
-"""What the documents of a design hold: each content once, under its hash, and sealed where it is to be secret.
+"""Contents of documents: each stored once, under its hash, and encrypted where it is secret.
 
-Seals and hashes hold each other: what was sealed names the hash that it belongs to, so that nobody who can write into
-the database can put one secret in the place of another.
+An encrypted content names the hash that it belongs to. So nobody with write access to the database can swap one secret
+for another.
 """
 
 import hashlib
@@ -22,27 +22,26 @@ from shipyard_api.storage import tables as t
 from shipyard_api.storage.outages import outages
 
 _FINGERPRINTS = "fingerprints"
-_NAMED = 20
+_EXAMPLES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """What became of everything that is sealed; ``locked`` could not be opened, and ``named`` has the first of those.
+    """Result of a key rotation. ``undecryptable``: entries that no configured key decrypts.
 
-    They are named by the hash of their content, the store's own keys by their name.
+    ``examples``: the first undecryptable entries, as content hashes or names of the store's own keys.
     """
 
-    resealed: int
+    reencrypted: int
     newest: int
-    locked: int
-    named: tuple[str, ...]
+    undecryptable: int
+    examples: tuple[str, ...]
 
 
 class DesignContents:
-    """The contents in the database, and the keys that keep them.
+    """Contents of documents in the database, and the store's own keys.
 
-    The key for fingerprints is the same for as long as the store exists, whatever the configured keys are: the hashes
-    of secrets are made with it, and those never change.
+    The fingerprint key never changes, whatever keys are configured: hashes of secrets depend on it.
     """
 
     def __init__(self, engine: sa.Engine, encryption: Encryption | None) -> None:
@@ -51,9 +50,9 @@ class DesignContents:
         self._fingerprint_key: bytes | None = None
 
     def hashes(self, documents: Iterable[Document]) -> dict[Identity, str]:
-        """Return what makes two documents the same; raises NoSecretKey, SecretsLocked and StoreUnavailable.
+        """Return the content hash of each document; raises NoSecretKey, SecretsLocked and StoreUnavailable.
 
-        To be called outside of a transaction: it may have to store a key, which must outlive whatever comes next.
+        Call it outside of a transaction: it may store a key, which must survive a rollback.
         """
         documents = tuple(documents)
         encrypted = [document for document in documents if document.is_encrypted]
@@ -62,22 +61,22 @@ class DesignContents:
         return {document.identity: self._hash(document) for document in documents}
 
     def insert(self, connection: sa.Connection, documents: Iterable[Document], hashes: Mapping[Identity, str]) -> None:
-        """Store the contents that are not there yet."""
+        """Store the contents that are not stored yet."""
         rows = [self._row(document, hashes[document.identity]) for document in documents]
         if rows:
             connection.execute(insert(t.document_contents).on_conflict_do_nothing(), rows)
 
-    def unsealed(self, sealed: bytes, of: str, *, what: str) -> Any:
-        """Return what was sealed for that hash; raises SecretsLocked, which calls it ``what``."""
+    def decrypted(self, sealed: bytes, of: str, *, label: str) -> Any:
+        """Return the content encrypted for this hash; raises SecretsLocked, with the label in its text."""
         if self._encryption is None:
-            raise SecretsLocked(f"{what} is sealed, and no key is configured")
+            raise SecretsLocked(f"{label} is encrypted, and no key is configured")
         try:
             return _decrypted(self._encryption, sealed, of)
         except DecryptionFailed as error:
-            raise SecretsLocked(f"{what} is sealed, and cannot be opened: {error}") from error
+            raise SecretsLocked(f"{label} is encrypted, and cannot be decrypted: {error}") from error
 
     def fingerprint(self, text: bytes) -> str:
-        """Return what is shown instead of a secret; raises SecretsLocked and StoreUnavailable."""
+        """Return the fingerprint that readers see instead of a secret; raises SecretsLocked and StoreUnavailable."""
         if self._encryption is None:
             return hashlib.sha256(text).hexdigest()
         if self._fingerprint_key is None:
@@ -85,9 +84,9 @@ class DesignContents:
         return hmac.digest(self._fingerprint_key, text, "sha256").hex()
 
     def rotate(self, batch: int) -> Rotation:
-        """Seal everything with the newest key that is not yet; raises NoSecretKey and StoreUnavailable.
+        """Reencrypt everything that the newest key did not encrypt; raises NoSecretKey and StoreUnavailable.
 
-        What is done is kept, so it may be broken off and repeated, beside a running service and beside itself.
+        Each batch is committed, so it is safe to interrupt and repeat, also while the service or another rotation runs.
         """
         if self._encryption is None:
             raise NoSecretKey(())
@@ -100,7 +99,7 @@ class DesignContents:
                     after = _reencrypt(
                         connection, self._encryption, column, sealed, after=after, batch=batch, count=count
                     )
-        return Rotation(count.resealed, count.newest, count.locked, tuple(count.named))
+        return Rotation(count.reencrypted, count.newest, count.undecryptable, tuple(count.examples))
 
     def _hash(self, document: Document) -> str:
         whole = canonical([document.schema, document.metadata, document.data])
@@ -115,7 +114,7 @@ class DesignContents:
         return {**row, "sealed": _encrypted(self._encryption, content, document.data)}
 
     def _stored_key(self, encryption: Encryption) -> bytes:
-        """Return the key for fingerprints; whoever needs it first makes it, and all others find that one."""
+        """Return the fingerprint key. The first process that needs it creates it."""
         keys = t.store_keys.c
         query = sa.select(keys.sealed).where(keys.name == _FINGERPRINTS)
         with outages(), self._engine.begin() as connection:
@@ -126,19 +125,19 @@ class DesignContents:
                     insert(t.store_keys).values(name=_FINGERPRINTS, sealed=made).on_conflict_do_nothing()
                 )
                 found = connection.execute(query).scalar_one()
-        return bytes.fromhex(self.unsealed(found, _FINGERPRINTS, what="the store's key for fingerprints"))
+        return bytes.fromhex(self.decrypted(found, _FINGERPRINTS, label="the store's key for fingerprints"))
 
 
 @dataclass(slots=True)
 class _Count:
-    resealed: int
+    reencrypted: int
     newest: int
-    locked: int
-    named: list[str]
+    undecryptable: int
+    examples: list[str]
 
     def __init__(self) -> None:
-        self.resealed = self.newest = self.locked = 0
-        self.named = []
+        self.reencrypted = self.newest = self.undecryptable = 0
+        self.examples = []
 
 
 def _reencrypt(
@@ -151,13 +150,13 @@ def _reencrypt(
     batch: int,
     count: _Count,
 ) -> str | None:
-    """Seal some rows anew, and return the last of them; None if there are no more."""
+    """Reencrypt a batch of rows, and return the last of them; None if there are no more."""
     rows = connection.execute(
         sa.select(column, sealed)
         .where(column > after, sealed.is_not(None))
         .order_by(column)
         .limit(batch)
-        # Not the lock that would hold up those who only refer to the row.
+        # A stronger lock would block inserts of rows that refer to this one.
         .with_for_update(key_share=True)
     ).all()
     for name, value in rows:
@@ -167,12 +166,12 @@ def _reencrypt(
         try:
             anew = _encrypted(encryption, name, _decrypted(encryption, value, name))
         except DecryptionFailed:
-            count.locked += 1
-            if len(count.named) < _NAMED:
-                count.named.append(name)
+            count.undecryptable += 1
+            if len(count.examples) < _EXAMPLES:
+                count.examples.append(name)
             continue
         connection.execute(sa.update(column.table).where(column == name).values({sealed: anew}))
-        count.resealed += 1
+        count.reencrypted += 1
     return rows[-1][0] if rows else None
 
 
@@ -183,5 +182,5 @@ def _encrypted(encryption: Encryption, of: str, data: Any) -> bytes:
 def _decrypted(encryption: Encryption, sealed: bytes, of: str) -> Any:
     whole = json.loads(encryption.decrypt(sealed))
     if not isinstance(whole, dict) or whole.get("of") != of:
-        raise DecryptionFailed("it was sealed for another place")
+        raise DecryptionFailed("it was encrypted for another entry")
     return whole["data"]

@@ -1,6 +1,6 @@
-"""The rows that say what a revision is: its number, its tags, and which documents it holds since when.
+"""Rows of revisions: numbers, tags and documents.
 
-Each function works in a transaction of the caller's.
+Each function works in the caller's transaction.
 """
 
 from collections import defaultdict
@@ -19,8 +19,8 @@ _rows = t.revision_documents.c
 _COLUMNS = ("revision", "schema", "layer", "name", "collection", "position", "hash", "since")
 
 
-class Held(NamedTuple):
-    """A document of a revision: its collection, the hash of its content, and since when it has been so."""
+class DocumentRow(NamedTuple):
+    """A document of a revision: its collection, its content hash, and the revision in which it last changed."""
 
     collection: str
     hash: str
@@ -28,18 +28,18 @@ class Held(NamedTuple):
 
 
 def newest() -> "sa.ScalarSelect[int]":
-    """Ask for the newest revision; 0 if there is none."""
+    """Return a subquery for the newest revision; 0 if there is none."""
     return sa.select(sa.func.coalesce(sa.func.max(t.revisions.c.id), 0)).scalar_subquery()
 
 
 def check_number(revision: Revision, *, lowest: int = 0) -> None:
-    """Raise UnknownRevision for a number that no revision can have; it would be an error of the database."""
+    """Raise UnknownRevision for a number out of range, which the database would reject with an error."""
     if not lowest <= revision <= HIGHEST:
         raise UnknownRevision(revision)
 
 
 def require(connection: sa.Connection, revision: Revision, *, lowest: int = 0) -> None:
-    """Raise UnknownRevision for what is no revision; 0 always is one unless ``lowest`` leaves it out."""
+    """Raise UnknownRevision unless the revision exists; 0 always exists, unless ``lowest`` is 1."""
     check_number(revision, lowest=lowest)
     if revision == 0:
         return
@@ -49,7 +49,7 @@ def require(connection: sa.Connection, revision: Revision, *, lowest: int = 0) -
 
 
 def records(connection: sa.Connection, page: "sa.Select[Any]") -> Sequence[RevisionRecord]:
-    """Return the revisions that a query finds, with their tags, in order."""
+    """Return the revisions of a query with their tags, in order."""
     found, tags = page.subquery(), t.revision_tags.c
     query = (
         sa.select(found.c.id, found.c.created_at, tags.tag, tags.data)
@@ -64,15 +64,15 @@ def records(connection: sa.Connection, page: "sa.Select[Any]") -> Sequence[Revis
     return [RevisionRecord(Revision(revision), created_at, carried) for revision, (created_at, carried) in each.items()]
 
 
-def held(connection: sa.Connection, revision: Revision) -> dict[Identity, Held]:
-    """Return what each document of a revision is."""
+def documents(connection: sa.Connection, revision: Revision) -> dict[Identity, DocumentRow]:
+    """Return the documents of a revision."""
     query = sa.select(_rows.schema, _rows.layer, _rows.name, _rows.collection, _rows.hash, _rows.since)
     found = connection.execute(query.where(_rows.revision == revision))
-    return {(schema, layer, name): Held(*rest) for schema, layer, name, *rest in found}
+    return {(schema, layer, name): DocumentRow(*rest) for schema, layer, name, *rest in found}
 
 
 def contents(connection: sa.Connection, revision: Revision) -> dict[Collection, frozenset[str]]:
-    """Return the hashes of what each collection of a revision holds."""
+    """Return the content hashes of each collection of a revision."""
     found = connection.execute(sa.select(_rows.collection, _rows.hash).where(_rows.revision == revision))
     each: defaultdict[Collection, set[str]] = defaultdict(set)
     for collection, content in found:
@@ -81,13 +81,13 @@ def contents(connection: sa.Connection, revision: Revision) -> dict[Collection, 
 
 
 def add_revision(connection: sa.Connection, revision: Revision) -> None:
-    """Make a revision that holds nothing yet."""
-    # Not when the transaction began: it may have waited for another one.
+    """Insert an empty revision."""
+    # Not now(), the start of the transaction: it may have waited for another one.
     connection.execute(t.revisions.insert().values(id=revision, created_at=sa.func.clock_timestamp()))
 
 
 def add_others(connection: sa.Connection, revision: Revision, base: Revision, collection: Collection) -> None:
-    """Take over every other collection of ``base`` as it is."""
+    """Copy every collection of ``base`` but one into a revision."""
     kept = sa.select(
         sa.literal(revision),
         *(_rows.schema, _rows.layer, _rows.name, _rows.collection, _rows.position, _rows.hash, _rows.since),
@@ -100,9 +100,9 @@ def add_collection(
     revision: Revision,
     collection: Collection,
     hashes: Mapping[Identity, str],
-    before: Mapping[Identity, Held],
+    before: Mapping[Identity, DocumentRow],
 ) -> None:
-    """Put a collection into a revision, in order; what has the same content as ``before`` has been there since then."""
+    """Insert a collection into a revision, in order. A document with the same content as ``before`` keeps ``since``."""
     rows = [
         {
             "revision": revision,
@@ -121,10 +121,9 @@ def add_collection(
 
 
 def add_all_of(connection: sa.Connection, revision: Revision, target: Revision, before: Revision) -> None:
-    """Take over what ``target`` holds.
+    """Copy all documents of ``target`` into a revision.
 
-    A document that ``before`` holds with the same content has been there for as long as it has in that one; any other
-    starts anew.
+    A document with the same content in ``before`` keeps its ``since`` from there; others get the new revision.
     """
     earlier = t.revision_documents.alias("earlier")
     same = sa.and_(

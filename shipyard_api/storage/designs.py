@@ -1,7 +1,7 @@
-"""The store of configdocs that comes with Shipyard: revisions in our own database (contract: deckhand, C1).
+"""The embedded document store: revisions in Shipyard's own database (contract: deckhand, C1).
 
-Per revision there is one short row for each document, and each content is there once (``design_contents``): what it
-costs to make, list or read a revision does not grow with their number.
+A revision has one short row for each document, and each content is stored once (``design_contents``). So the cost of a
+revision does not depend on how many revisions exist.
 """
 
 import collections.abc
@@ -44,11 +44,11 @@ from shipyard_api.storage import tables as t
 from shipyard_api.storage.design_contents import DesignContents, Rotation
 from shipyard_api.storage.outages import outages
 
-# Whoever makes a revision takes this lock in its transaction, so that numbers come in order and leave no gaps. It is
-# another one than the writers' own (``writer_lock``), which they hold at this moment in another session.
+# Transactions that insert a revision take this advisory lock, so that numbers are in order and without gaps. It differs
+# from the lock in ``writer_lock``, which the same writer holds in another session.
 _NUMBERS = 0x5317_C0D1
 
-# A real site takes a thirtieth of a second. Whoever writes patterns that never end gets an answer, not a dead service.
+# A real site takes 1/30 s. The limit turns endless patterns into an error.
 _RENDERING_SECONDS = 60.0
 
 
@@ -63,7 +63,7 @@ class SqlDesigns:
         self._compile_schema = compile_schema
 
     def heads(self) -> Heads:
-        """Return where the versions are."""
+        """Return the newest revision, and the newest one with each tag."""
         tags = t.revision_tags.c
         newest = [
             sa.select(sa.func.max(tags.revision)).where(tags.tag == tag.value).scalar_subquery() for tag in RevisionTag
@@ -78,21 +78,21 @@ class SqlDesigns:
     def put(
         self, collection: Collection, documents: Sequence[Document], *, base: Revision, head: Revision
     ) -> Revision | None:
-        """Make a revision that is ``base`` with this collection replaced; None if nothing would differ from it."""
+        """Create a revision: ``base`` with this collection replaced; None if it would equal ``base``."""
         hashes = self._contents.hashes(documents)
         with self._numbering() as (connection, newest):
             if newest != head:
                 raise Overtaken(f"revision {newest} was made after revision {head}")
             rows.require(connection, base)
-            before = rows.held(connection, base)
-            others = {identity: held for identity, held in before.items() if held.collection != collection}
+            before = rows.documents(connection, base)
+            others = {identity: row for identity, row in before.items() if row.collection != collection}
             _check_owners(documents, others)
-            if hashes == {identity: held.hash for identity, held in before.items() if identity not in others}:
+            if hashes == {identity: row.hash for identity, row in before.items() if identity not in others}:
                 return None
             revision = Revision(newest + 1)
             rows.add_revision(connection, revision)
             rows.add_others(connection, revision, base, collection)
-            known = {held.hash for held in before.values()}
+            known = {row.hash for row in before.values()}
             fresh = [document for document in documents if hashes[document.identity] not in known]
             self._contents.insert(connection, fresh, hashes)
             rows.add_collection(connection, revision, collection, hashes, before)
@@ -101,11 +101,11 @@ class SqlDesigns:
     def revisions(
         self, *, tags: collections.abc.Collection[str] = (), after: Revision, limit: int
     ) -> Sequence[RevisionRecord]:
-        """Return up to ``limit`` revisions after the given one, in order; with ``tags``, those that carry one."""
+        """Return up to ``limit`` revisions after the given one, in order; ``tags``: only those with one of them."""
         ids, carried = t.revisions.c.id, t.revision_tags.c
         page = sa.select(t.revisions).where(ids > min(max(after, 0), rows.HIGHEST)).order_by(ids)
         if tags:
-            # The database takes no text with a NUL in it, and so holds no such tag either.
+            # Postgres rejects text with NUL, so no such tag exists.
             wanted = [tag for tag in tags if "\0" not in tag]
             page = page.where(ids.in_(sa.select(carried.revision).where(carried.tag.in_(wanted))))
         with self._transaction() as connection:
@@ -129,7 +129,7 @@ class SqlDesigns:
             )
             .join(t.document_contents, texts.hash == held.hash)
             .where(held.revision == revision)
-            # In the order of Python, whatever that of the database is.
+            # Python's order, whatever the collation of the database.
             .order_by(held.collection.collate("C"), held.position)
         )
         if collection is not None:
@@ -141,7 +141,7 @@ class SqlDesigns:
         return tuple(self._stored(row) for row in found)
 
     def rendered(self, revision: Revision) -> Rendering:
-        """Return the design that the documents make; raises UnknownRevision, SecretsLocked and RenderingFailed."""
+        """Return the rendered design; raises UnknownRevision, SecretsLocked and RenderingFailed."""
         rows.check_number(revision, lowest=1)
         documents = self.documents(revision)
         deadline = time.monotonic() + _RENDERING_SECONDS
@@ -151,7 +151,7 @@ class SqlDesigns:
         return rendering
 
     def differences(self, base: Revision, new: Revision) -> Mapping[Collection, Change]:
-        """Return how each collection in either revision stands in ``new`` compared with ``base``, by name."""
+        """Return the change of each collection from ``base`` to ``new``, by name."""
         with self._transaction() as connection:
             rows.require(connection, base)
             rows.require(connection, new)
@@ -159,19 +159,19 @@ class SqlDesigns:
         return {one: _change(before.get(one), after.get(one)) for one in sorted({*before, *after})}
 
     def findings(self, revision: Revision) -> tuple[Finding, ...]:
-        """Return nothing, for nobody reports to this store; raises UnknownRevision, also for 0."""
+        """Return no findings: no peer reports to this store. Raises UnknownRevision, also for 0."""
         with self._transaction() as connection:
             rows.require(connection, revision, lowest=1)
         return ()
 
     def rollback(self, revision: Revision) -> Revision:
-        """Make a new revision with exactly the documents of the given one, which may be 0; raises UnknownRevision."""
+        """Create a revision with the documents of the given one, which may be 0; raises UnknownRevision."""
         with self._numbering() as (connection, newest):
             rows.require(connection, revision)
-            made = Revision(newest + 1)
-            rows.add_revision(connection, made)
-            rows.add_all_of(connection, made, revision, newest)
-        return made
+            created = Revision(newest + 1)
+            rows.add_revision(connection, created)
+            rows.add_all_of(connection, created, revision, newest)
+        return created
 
     def tag(self, revision: Revision, tag: str, data: Json) -> None:
         """Set a tag; setting it again updates its data. Raises UnknownRevision."""
@@ -186,21 +186,21 @@ class SqlDesigns:
             )
 
     def untag(self, revision: Revision, tag: str) -> None:
-        """Take a tag away; a tag that is not there is no error. Raises UnknownRevision."""
+        """Remove a tag, if the revision has it. Raises UnknownRevision."""
         carried = t.revision_tags.c
         with self._transaction() as connection:
             rows.require(connection, revision, lowest=1)
             connection.execute(sa.delete(t.revision_tags).where(carried.revision == revision, carried.tag == tag))
 
     def fingerprint(self, text: bytes) -> str:
-        """Return what is shown instead of a secret."""
+        """Return the fingerprint that readers see instead of a secret."""
         return self._contents.fingerprint(text)
 
     def rotate(self, batch: int = 200) -> Rotation:
-        """Seal everything with the newest key, ``batch`` contents in a transaction; may be broken off and repeated.
+        """Reencrypt everything with the newest key, ``batch`` contents per transaction; safe to interrupt and repeat.
 
-        Processes that still seal with an older key go on doing so: it is for when all of them have the newest. Raises
-        NoSecretKey and StoreUnavailable.
+        Run it when all processes have the newest key: others keep encrypting with theirs. Raises NoSecretKey and
+        StoreUnavailable.
         """
         return self._contents.rotate(batch)
 
@@ -211,7 +211,7 @@ class SqlDesigns:
 
     @contextmanager
     def _numbering(self) -> Iterator[tuple[sa.Connection, Revision]]:
-        """Open a transaction in which nobody else makes a revision, and tell the newest."""
+        """Open a transaction that locks out other new revisions, and yield the newest revision."""
         with self._transaction() as connection:
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_NUMBERS)))
             yield connection, Revision(connection.execute(sa.select(rows.newest())).scalar_one())
@@ -221,15 +221,15 @@ class SqlDesigns:
         if sealed is None:
             value = json.loads(data)
         else:
-            value = self._contents.unsealed(sealed, content, what=f"the data of {schema} '{name}'")
+            value = self._contents.decrypted(sealed, content, label=f"the data of {schema} '{name}'")
         document = Document(schema, name, layer, json.loads(metadata), value)
         if document.is_encrypted is (sealed is None):
-            raise SecretsLocked(f"{schema} '{name}' is not kept as its storagePolicy says")
+            raise SecretsLocked(f"{schema} '{name}' is not stored as its storagePolicy says")
         return StoredDocument(document, Collection(collection), Revision(since))
 
 
-def _check_owners(documents: Sequence[Document], others: Mapping[Identity, rows.Held]) -> None:
-    """Raise DocumentElsewhere or SecondLayeringPolicy if the documents do not go together with other collections."""
+def _check_owners(documents: Sequence[Document], others: Mapping[Identity, rows.DocumentRow]) -> None:
+    """Raise DocumentElsewhere or SecondLayeringPolicy if the documents conflict with other collections."""
     for document in documents:
         if document.identity in others:
             raise DocumentElsewhere(document, Collection(others[document.identity].collection))

@@ -1,4 +1,4 @@
-"""Bringing a database to the schema of this release."""
+"""Migrate a database to the schema of this release."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from shipyard_api.storage.outages import outages
 
 
 def upgrade(engine: sa.Engine, directory: Path) -> None:
-    """Run every migration in ``directory`` that the database has not seen. Safe to run twice and at the same time.
+    """Run every migration in ``directory`` that was not run yet. Safe to repeat and to run concurrently.
 
     Raises StoreUnavailable.
     """
@@ -23,7 +23,7 @@ def upgrade(engine: sa.Engine, directory: Path) -> None:
 
 
 def current(engine: sa.Engine) -> str | None:
-    """Return the migration that the database stands at; None if it has seen none."""
+    """Return the last migration that was run on the database; None if there is none."""
     with outages(), engine.connect() as connection:
         return MigrationContext.configure(connection).get_current_revision()
 

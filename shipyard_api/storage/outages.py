@@ -1,4 +1,4 @@
-"""Telling an outage of the database from a fault of a statement."""
+"""Tell an outage of the database from a faulty statement."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from shipyard_api.ports.state.errors import StoreUnavailable
 
 @contextmanager
 def outages() -> Iterator[None]:
-    """Raise StoreUnavailable for whatever goes wrong in the block because the database is out of reach."""
+    """Turn errors of an unreachable database into StoreUnavailable."""
     try:
         yield
     except (DisconnectionError, PoolTimeout) as error:
@@ -23,8 +23,8 @@ def outages() -> Iterator[None]:
         raise
 
 
-# SQLSTATE classes in which the server, not the statement, is the reason: connection trouble, out of resources,
-# shut down or starting up.
+# SQLSTATE classes that mean a server fault, not a statement fault: connection failure, out of resources, shutdown or
+# startup.
 _OUTAGES = ("08", "53", "57P")
 
 

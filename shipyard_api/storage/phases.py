@@ -1,4 +1,4 @@
-"""Phases of deployment groups, as their rows are read everywhere."""
+"""Read rows of phases of deployment groups."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,12 +8,12 @@ import sqlalchemy as sa
 from shipyard_api.ports.state.groups import PhaseRecord
 from shipyard_api.storage import tables as t
 
-# What was recorded in one transaction has one time, and prepare comes first.
+# Rows of one transaction have the same time, and prepare comes first.
 IN_ORDER = (t.group_phases.c.submitted_at, t.group_phases.c.phase.desc(), t.group_phases.c.batch)
 
 
 def phase(row: sa.Row[Any], nodes: Sequence[str]) -> PhaseRecord:
-    """Return the phase of a row; ``nodes`` are those that it sent, as far as they are of interest."""
+    """Return the phase of a row. ``nodes``: the nodes that it sent, or a selection of them."""
     return PhaseRecord(
         row.phase,
         row.batch,

@@ -1,4 +1,4 @@
-"""Work that was left behind: rows that are open until the provisioner says that it has ended."""
+"""Stragglers: jobs that go on after their action stopped waiting, as rows that are open until the job ends."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -23,7 +23,7 @@ class SqlStragglers:
         self._connection = connection
 
     def open(self) -> Sequence[Straggler]:
-        """Return all that have not ended, the oldest first."""
+        """Return stragglers that have not ended, oldest first."""
         rows = t.stragglers
         found = self._connection.execute(
             sa.select(rows).where(rows.c.ended_at.is_(None)).order_by(rows.c.since, rows.c.job)
@@ -31,7 +31,7 @@ class SqlStragglers:
         return [_straggler(row) for row in found]
 
     def due(self, *, now: datetime, pause: float) -> Sequence[Straggler]:
-        """Return those that are to be looked at; whoever else asks meanwhile gets none of them."""
+        """Return stragglers that are due for a poll; no other worker gets them at the same time."""
         rows = t.stragglers
         mine = (
             sa.select(rows.c.action_id, rows.c.job)
@@ -47,7 +47,7 @@ class SqlStragglers:
         return [_straggler(row) for row in found]
 
     def end(self, straggler: Straggler, report: JobReport, *, now: datetime, worker: str) -> None:
-        """Record how it ended, as a late event of its action."""
+        """Record the outcome as a late event of its action."""
         rows = t.stragglers
         ended = self._connection.execute(
             rows.update()
@@ -56,7 +56,7 @@ class SqlStragglers:
         )
         if ended.rowcount != 1:
             return
-        # Writing the row, although nothing in it changes, is how readers learn that more is shown of the action.
+        # This update changes nothing but the row's version, so that readers see a new version of the action.
         epoch = self._connection.execute(
             t.actions.update()
             .where(t.actions.c.id == straggler.action)

@@ -1,7 +1,6 @@
-"""The one schema. Migrations lead to exactly this; a test compares the two.
+"""The database schema. Migrations must produce exactly this; a test compares them.
 
-Rules that must hold whatever the code does are constraints with names: the names are how a violation becomes an error
-of the domain.
+Rules that must always hold are named constraints. The name maps a violation to a domain error.
 """
 
 import sqlalchemy as sa
@@ -31,32 +30,32 @@ actions = sa.Table(
     sa.Column("parameters", sa.JSON(none_as_null=True), nullable=False),
     sa.Column("user_name", sa.Text, nullable=False),
     sa.Column("context_marker", sa.String(36), nullable=False),
-    # Absent for an action that needs no documents, where none are committed.
+    # NULL for an action that needs no documents while none are committed.
     sa.Column("revision", sa.Integer),
     sa.Column("allow_intermediate_commits", sa.Boolean),
     # What the caller sent as Idempotency-Key, and a sha256 of the request that came with it.
     sa.Column("idempotency_key", sa.String(255)),
     sa.Column("request_digest", sa.LargeBinary(32)),
-    # Whose key it is: the id of a token or of a user, since several may have the same name. Absent where there is no
-    # key, or where it was sent before this was written down and could have been anybody's of that name.
+    # Owner of the key: the id of a token or user, because names are not unique. NULL without a key, and for keys older
+    # than this column that several tokens of the same name could have sent.
     sa.Column("caller", sa.Text),
-    # Whether it keeps every other site action out while it has not ended.
+    # Whether no other site action may run until this one has ended.
     sa.Column("exclusive", sa.Boolean, nullable=False),
-    # What the action works from, frozen when it was created: later commits do not change a running action.
+    # Inputs frozen at creation: later commits do not change a running action.
     sa.Column("inputs", sa.JSON(none_as_null=True), nullable=False),
     sa.Column("state", sa.String(16), nullable=False),
-    # Who asked for it to be stopped; the next turn does it.
+    # The user who stopped the action; the next turn carries it out.
     sa.Column("stopped_by", sa.Text),
-    # The number of the latest turn; a write of an earlier turn is refused.
+    # Number of the latest turn; writes of earlier turns are rejected.
     sa.Column("epoch", sa.BigInteger, nullable=False, server_default="0"),
-    # When the action wants to be looked at; the sweeper compares it with the clock.
+    # When the next turn is due; the sweep compares it with the clock.
     sa.Column("wake_at", _MOMENT),
     sa.Column("created_at", _MOMENT, nullable=False, server_default=sa.func.now()),
     sa.Column("started_at", _MOMENT),
     sa.Column("ended_at", _MOMENT),
     sa.CheckConstraint("state IN ('queued', 'running', 'paused', 'success', 'failed')", name="state_known"),
     sa.CheckConstraint("(ended_at IS NOT NULL) = (state IN ('success', 'failed'))", name="ended_has_end"),
-    # For what was created since a moment, and for the one of exactly that moment.
+    # For actions created since a time, and for the action created at exactly that time.
     sa.Index(None, "created_at"),
 )
 sa.Index(
@@ -83,9 +82,9 @@ steps = sa.Table(
     sa.Column("position", sa.Integer, primary_key=True),
     sa.Column("id", sa.String(128), nullable=False),
     sa.Column("state", sa.String(24)),
-    # The step's own state, versioned JSON; the tables of groups and nodes are projections of it.
+    # State of the step, versioned JSON; the tables of groups and nodes are projections of it.
     sa.Column("memory", sa.JSON(none_as_null=True)),
-    # What the state holds under this name: a long text that does not change, so it is not written at every turn.
+    # A long, constant part of the state, kept apart so that not every turn writes it.
     sa.Column("fixed", sa.Text),
     sa.Column("intent", sa.JSON(none_as_null=True)),
     sa.Column("started_at", _MOMENT),
@@ -117,14 +116,14 @@ group_phases = sa.Table(
     sa.Column("action_id", _ACTION, primary_key=True),
     sa.Column("group_name", sa.String(128), primary_key=True),
     sa.Column("phase", sa.String(8), primary_key=True),
-    # A phase is sent in parts where nodes in flight are bounded, or deployed as they are prepared.
+    # A phase has several batches if nodes in flight are bounded or nodes are deployed as they are prepared.
     sa.Column("batch", sa.Integer, primary_key=True, autoincrement=False, server_default="1"),
     sa.Column("status", sa.String(16), nullable=False),
     sa.Column("job", sa.Text, nullable=False),
     sa.Column("nodes", ARRAY(sa.Text), nullable=False),
     sa.Column("message", sa.Text, nullable=False, server_default=""),
     sa.Column("submitted_at", _MOMENT, nullable=False),
-    # When the provisioner was first seen to be at it; empty if it ended before that.
+    # When a poll first saw the job running; NULL if it ended before.
     sa.Column("running_at", _MOMENT),
     sa.Column("ended_at", _MOMENT),
     sa.ForeignKeyConstraint(["action_id", "group_name"], ["deployment_groups.action_id", "deployment_groups.name"]),
@@ -139,14 +138,14 @@ action_nodes = sa.Table(
     sa.Column("status", sa.String(16), nullable=False),
     sa.Column("reason", sa.String(16)),
     sa.Column("detail", sa.Text, nullable=False, server_default=""),
-    # The group that sent the node last, and all the groups that hold it.
+    # The group that sent the node last, and all groups that contain it.
     sa.Column("group_name", sa.String(128)),
     sa.Column("groups", ARRAY(sa.Text), nullable=False),
     sa.Column("updated_at", _MOMENT, nullable=False),
     # When the provisioner's selection put the node into the action.
     sa.Column("known_at", _MOMENT, nullable=False, server_default=sa.func.now()),
     sa.CheckConstraint("status IN ('not_started', 'prepared', 'success', 'failure')", name="status_known"),
-    # For the latest action of each node, and all actions of one, however many nodes and actions there are.
+    # For the latest action of each node, and for all actions of one node.
     sa.Index(None, "name", "action_id"),
 )
 
@@ -237,8 +236,8 @@ revisions = sa.Table(
 document_contents = sa.Table(
     "document_contents",
     metadata,
-    # Of the canonical JSON text, so that equal documents are stored once, whatever revisions they are in: sha256, and
-    # with a key for a document that is encrypted, so that nobody can try out secrets against it.
+    # sha256 of the canonical JSON, so that equal documents are stored once across revisions. For encrypted documents an
+    # HMAC, so that nobody can guess secrets by their hash.
     sa.Column("hash", sa.String(64), primary_key=True),
     # JSON as text: jsonb would lose the order of keys and refuse some legal texts.
     sa.Column("metadata", sa.Text, nullable=False),
@@ -247,7 +246,7 @@ document_contents = sa.Table(
     sa.CheckConstraint("(data IS NULL) <> (sealed IS NULL)", name="clear_or_sealed"),
 )
 
-# Keys of the store's own, sealed with the configured ones.
+# The store's own keys, encrypted with the configured ones.
 store_keys = sa.Table(
     "store_keys",
     metadata,
@@ -265,7 +264,7 @@ revision_documents = sa.Table(
     sa.Column("collection", sa.String(36), nullable=False),
     sa.Column("position", sa.Integer, nullable=False),
     sa.Column("hash", sa.String(64), sa.ForeignKey("document_contents.hash"), nullable=False),
-    # The revision in which the document became what it is here.
+    # The revision in which the document last changed.
     sa.Column("since", sa.Integer, nullable=False),
 )
 
@@ -276,7 +275,7 @@ revision_tags = sa.Table(
     sa.Column("tag", sa.String(64), primary_key=True),
     sa.Column("data", sa.JSON(none_as_null=True), nullable=False),
     sa.Column("set_at", _MOMENT, nullable=False, server_default=sa.func.now()),
-    # For the newest revision that carries a tag, however many carry it.
+    # For the newest revision with a tag.
     sa.Index(None, "tag", "revision"),
 )
 
@@ -285,18 +284,18 @@ api_tokens = sa.Table(
     metadata,
     sa.Column("id", sa.String(26), primary_key=True),
     sa.Column("name", sa.String(128), nullable=False),
-    # Names of roles, as the policy's rules know them.
+    # Role names for the policy rules.
     sa.Column("roles", ARRAY(sa.Text), nullable=False),
-    # sha256 of the secret. The secret is 192 random bits, so a slow hash would protect nothing more.
+    # sha256 of the secret. With 192 random bits, a slow hash would add no protection.
     sa.Column("digest", sa.LargeBinary(32), nullable=False, unique=True),
     sa.Column("created_at", _MOMENT, nullable=False, server_default=sa.func.now()),
     sa.Column("expires_at", _MOMENT),
     sa.Column("revoked_at", _MOMENT),
-    # To the minute: a token that is in use is not written at every request.
+    # To the minute, so that not every request writes.
     sa.Column("last_used_at", _MOMENT),
 )
 
-# When each caller has used up nothing of what it may write. A crash may forget it, so it is not logged.
+# When each caller has its full burst of writes again. Losing it in a crash is harmless, so it is unlogged.
 rate_limits = sa.Table(
     "rate_limits",
     metadata,

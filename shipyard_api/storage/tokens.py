@@ -51,13 +51,13 @@ class SqlTokens:
         return done.rowcount == 1
 
     def used(self, token: str) -> None:
-        """Write down that a token was used."""
+        """Record the use of a token."""
         tokens = t.api_tokens.c
         long_ago = sa.func.now() - sa.text("interval '1 minute'")
         due = (
             sa.select(tokens.id)
             .where(tokens.id == token, sa.or_(tokens.last_used_at.is_(None), tokens.last_used_at < long_ago))
-            # Somebody else is at it: they write the same, or revoke the token.
+            # A locked row is being updated with the same time, or revoked.
             .with_for_update(skip_locked=True)
         )
         self._connection.execute(

@@ -1,4 +1,4 @@
-"""Transactions: one connection, all the nouns, kept or undone as a whole."""
+"""Transactions: one connection for all tables, committed or rolled back as a whole."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -20,9 +20,9 @@ from shipyard_api.storage.tokens import SqlTokens
 from shipyard_api.storage.turns import SqlTurns
 from shipyard_api.storage.write_limits import SqlWriteLimits
 
-# A host that loses its power says no farewell, and the database would keep its sessions, with the locks that they hold,
-# for hours. Asking after 20 s of silence, and giving up after three unanswered questions, 10 s each, it lets go within
-# a minute. The second set is the same from our side, for a database host that vanishes.
+# Without keepalives, the database would keep the sessions of a host that lost power, and their locks, for hours. With
+# them it drops a session after 50 s: 20 s of silence, then three probes 10 s apart. The second set does the same on our
+# side, for a database host that vanishes.
 _SERVER_KEEPALIVES = "-c tcp_keepalives_idle=20 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"
 _CLIENT_KEEPALIVES: Mapping[str, int] = MappingProxyType(
     {"keepalives": 1, "keepalives_idle": 20, "keepalives_interval": 10, "keepalives_count": 3}
@@ -49,7 +49,7 @@ class SqlStore:
     """The store on a Postgres. Connections are made when first needed, so a fork before that is harmless."""
 
     def __init__(self, engine: sa.Engine, wakeup: Wakeup, readers: sa.Engine | None = None) -> None:
-        """``readers``: from ``connect_readers``, for what is only read; without it all connections are of one pool."""
+        """``readers``: engine of ``connect_readers`` for reads; without it, reads share the pool of writes."""
         self._engine = engine
         self._wakeup = wakeup
         self._readers = readers or engine.execution_options(isolation_level="AUTOCOMMIT")
@@ -92,9 +92,9 @@ class SqlStore:
 
 
 def connect_readers(url: str, *, pool_size: int = 5) -> sa.Engine:
-    """Return an engine for what is only read: each statement for itself, one message to the database and one back.
+    """Return an engine for reads: autocommit, and one round trip per statement.
 
-    Connections are not tried before they are used; whoever uses one that has died asks again.
+    Connections are not tested before use; ``SqlStore.read`` retries on a dead one.
     """
     readers = connect(url, pool_size=pool_size, isolation_level="AUTOCOMMIT", pool_pre_ping=False)
     sa.event.listen(readers, "connect", _learn_server)
@@ -102,16 +102,16 @@ def connect_readers(url: str, *, pool_size: int = 5) -> sa.Engine:
 
 
 def _learn_server(connection: Any, record: Any) -> None:
-    """Note which server a connection leads to: one that was started anew may have been set back to an earlier state."""
+    """Record the server's start time: a restarted server may have been restored to an earlier state."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_postmaster_start_time()::text")
         record.info[SERVER] = cursor.fetchone()[0]
 
 
 def connect(url: str, *, pool_size: int = 5, pool_pre_ping: bool = True, **options: Any) -> sa.Engine:
-    """Return an engine for a Postgres URL in the form that libpq documents (``postgresql://…``).
+    """Return an engine for a Postgres URL as libpq documents it (``postgresql://…``).
 
-    Connects to nothing yet. Raises StoreUnavailable for what is no URL, without showing it: it may hold a password.
+    Does not connect yet. Raises StoreUnavailable for an invalid URL, without quoting it: it may contain a password.
     """
     try:
         address = sa.make_url(url).set(drivername="postgresql+psycopg2")
@@ -129,9 +129,9 @@ def connect(url: str, *, pool_size: int = 5, pool_pre_ping: bool = True, **optio
 
 
 def _keepalives(address: sa.URL) -> Mapping[str, str | int]:
-    """Return what is added to the parameters of a URL; what an operator has set there or by PGOPTIONS wins."""
+    """Return connection parameters for keepalives; settings in the URL or in PGOPTIONS take precedence."""
     given = address.query.get("options") or os.environ.get("PGOPTIONS", "")
     options = given if isinstance(given, str) else " ".join(given)
     client = {name: value for name, value in _CLIENT_KEEPALIVES.items() if name not in address.query}
-    # Of an option that is given twice, the server takes the last.
+    # The server uses the last of two settings of the same option.
     return {**client, "options": f"{_SERVER_KEEPALIVES} {options}".strip()}

@@ -1,11 +1,11 @@
-"""How often somebody may write, counted where every process of every host sees it."""
+"""Write limits per caller, counted in the database for all processes."""
 
 import sqlalchemy as sa
 
-# The generic cell rate algorithm, in one statement. `free_at` is when nothing of what a caller may write is used up any
-# more: a write moves it on by one interval, and it may be at most `burst - 1` intervals ahead. The row's lock makes the
-# writes of one caller take turns, and what is compared is read behind that lock, so however many arrive at once, no
-# more get through. The clock is read behind it, too: `now()` would be when the transaction began.
+# The generic cell rate algorithm in one statement. `free_at` is when the caller has its full burst again: a write moves
+# it ahead by one interval, and it may be at most `burst - 1` intervals ahead. The row lock serializes the writes of one
+# caller, and the comparison happens under that lock, so concurrent writes cannot exceed the limit. clock_timestamp()
+# is read under the lock, too; now() would be the start of the transaction.
 _TAKE = sa.text("""
     WITH taken AS (
         INSERT INTO rate_limits AS own (caller, free_at)
@@ -21,8 +21,7 @@ _TAKE = sa.text("""
     FROM rate_limits WHERE caller = :caller AND NOT EXISTS (SELECT FROM taken)
 """)
 
-# What is free says nothing any more. Rows are only added for new callers, so that is when old ones go; those that
-# somebody has at hand right now are left for the next time.
+# Rows of idle callers are useless. A new caller's first write deletes them; locked ones wait for the next time.
 _SWEEP = sa.text("""
     DELETE FROM rate_limits WHERE caller IN (
         SELECT caller FROM rate_limits WHERE free_at < clock_timestamp() - interval '1 day'
@@ -42,7 +41,7 @@ class SqlWriteLimits:
         values = {"caller": caller, "interval": interval, "ahead": interval * (burst - 1)}
         row = self._connection.execute(_TAKE, values).one_or_none()
         if row is None:
-            # Somebody else's first write was not visible yet when this statement began.
+            # A concurrent first write of this caller was not visible when the statement began.
             return interval
         if row.inserted:
             self._connection.execute(_SWEEP)

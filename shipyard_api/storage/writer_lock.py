@@ -1,4 +1,4 @@
-"""One writer of the configdocs at a time, on all hosts that share the database."""
+"""A lock for writers of configdocs, across all hosts that share the database."""
 
 import contextlib
 from collections.abc import Iterator
@@ -9,18 +9,17 @@ import sqlalchemy as sa
 from shipyard_api.ports.documents import LockHeld
 from shipyard_api.storage.outages import outages
 
-# Any number will do, as long as nothing else in this database takes the same advisory lock.
+# Any number that no other advisory lock in this database uses.
 _WRITERS = 0x5317_C0D0
 
 
 class SqlWriterLock:
-    """Fills ``ports.documents.WriterLock`` with a lock that belongs to a session of the database.
+    """Fills ``ports.documents.WriterLock`` with a session-level advisory lock.
 
-    It does not expire: whoever reads and writes under it would go on, and overwrite what the next one writes. It is
-    held only for that, never while a design is checked. No transaction is open meanwhile, since a store that is a peer
-    may take its time. A session that ends takes the lock with it, and ends with its process; ``unit_of_work.connect``
-    sees to hosts that vanish. A holder that loses its session goes on without the lock: that is what ``head`` in
-    ``DesignStore.put`` is for.
+    It does not expire, because an expired holder would go on and overwrite the next one's write. Holders keep it for a
+    read and a write, never while a design is checked. No transaction is open meanwhile, because Deckhand may be slow.
+    The lock ends with its session and so with its process; keepalives in ``unit_of_work.connect`` cover hosts that
+    vanish. A holder that loses its session goes on without the lock; ``head`` in ``DesignStore.put`` detects that.
     """
 
     def __init__(self, engine: sa.Engine) -> None:
@@ -48,17 +47,17 @@ def _taken(connection: sa.Connection) -> bool:
             connection.execution_options(isolation_level="AUTOCOMMIT")
             return bool(connection.execute(sa.select(sa.func.pg_try_advisory_lock(_WRITERS))).scalar_one())
     except BaseException:
-        # Whoever broke in may have done so after the database had given the lock.
+        # The interruption may have come after the database granted the lock.
         connection.invalidate()
         raise
 
 
 def _release(connection: sa.Connection) -> None:
-    """Give the lock back, or the whole session if that fails: it must not return to the pool with the lock."""
-    given_back = False
+    """Release the lock, or close the session if that fails: it must not return to the pool with the lock."""
+    released = False
     try:
         with contextlib.suppress(sa.exc.SQLAlchemyError):
-            given_back = bool(connection.execute(sa.select(sa.func.pg_advisory_unlock(_WRITERS))).scalar_one())
+            released = bool(connection.execute(sa.select(sa.func.pg_advisory_unlock(_WRITERS))).scalar_one())
     finally:
-        if not given_back:
+        if not released:
             connection.invalidate()

@@ -1,4 +1,4 @@
-"""Reads and writes YAML streams that strangers send: JSON values come out, or faults with their line and column."""
+"""Read untrusted YAML streams into JSON values, or faults with line and column; write YAML streams."""
 
 from shipyard_api.yaml_stream.faults import YamlFault, YamlFaults
 from shipyard_api.yaml_stream.reading import read_documents

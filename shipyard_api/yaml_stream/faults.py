@@ -1,11 +1,11 @@
-"""What is wrong with a stream, and where."""
+"""Faults of a stream, with their places."""
 
 
 class YamlFault(Exception):
-    """One thing that is wrong with a stream.
+    """One fault of a stream.
 
-    ``line`` and ``column`` count from 1, ``document`` from 0 (the text counts documents from 1, as people do); each is
-    None where there is no such place. ``faults`` is this fault, or all of them when there were several.
+    ``line`` and ``column`` count from 1, ``document`` from 0 (the text counts documents from 1); each is None where it
+    does not apply. ``faults``: this fault, or all of them if there are several.
     """
 
     def __init__(
@@ -19,7 +19,7 @@ class YamlFault(Exception):
 
     @property
     def faults(self) -> "tuple[YamlFault, ...]":
-        """Return every fault that was found, in the order of the stream."""
+        """Every fault, in the order of the stream."""
         return (self,)
 
     def __str__(self) -> str:
@@ -30,17 +30,17 @@ class YamlFault(Exception):
 
 
 class YamlFaults(YamlFault):
-    """Several things that are wrong with a stream; message and place are those of the first."""
+    """Several faults of a stream; message and place are those of the first."""
 
     def __init__(self, faults: tuple[YamlFault, ...]) -> None:
         first = faults[0]
         super().__init__(first.message, line=first.line, column=first.column, document=first.document)
-        self.args = (faults,)  # pickle makes the copy from these; a stream may be read in another process
+        self.args = (faults,)  # for pickle: a stream may be read in another process
         self._faults = faults
 
     @property
     def faults(self) -> tuple[YamlFault, ...]:
-        """Return every fault that was found, in the order of the stream."""
+        """Every fault, in the order of the stream."""
         return self._faults
 
     def __str__(self) -> str:

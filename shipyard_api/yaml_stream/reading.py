@@ -1,7 +1,7 @@
-"""From bytes to JSON values, without trusting a single one of the bytes.
+"""Read untrusted YAML into JSON values.
 
-PyYAML's C loader is fast and must not be let near a stranger: 100,000 ``[`` kill the process, duplicate keys vanish,
-aliases grow without end. So only its parser is used, whose events come one by one and can be stopped.
+PyYAML's C loader is fast but unsafe for untrusted input: 100,000 ``[`` kill the process, duplicate keys vanish, aliases
+expand without limit. So we only use its parser, which yields events one by one and can be stopped.
 """
 
 import codecs
@@ -24,10 +24,10 @@ _TAG_DIRECTIVES = 1_000
 
 
 def read_documents(raw: bytes, limits: Limits = _DEFAULT) -> list[Any]:
-    """Return the documents of a stream, in order, as JSON values with text for keys; an empty document is None.
+    """Return the documents of a stream, in order, as JSON values with text keys; an empty document is None.
 
-    Dates stay the text they were written as. What an alias stands for becomes a copy of its own, so that changing one
-    place never changes another. Raises YamlFault (its ``faults`` are all that were found), and nothing else.
+    Dates stay text. An alias becomes a copy, so that changing one place never changes another. Raises YamlFault, with
+    all faults in ``faults``, and nothing else.
     """
     if len(raw) > limits.bytes_:
         raise YamlFault(f"the stream has {len(raw):,} bytes; at most {limits.bytes_:,} are read")
@@ -41,7 +41,7 @@ def read_documents(raw: bytes, limits: Limits = _DEFAULT) -> list[Any]:
         except yaml.YAMLError as exc:
             scan.note(*_syntax_fault(exc, raw))
         except UnicodeDecodeError:
-            # libyaml lets half a character through when it is escaped (%ED%A0%80) in a tag, and says not where.
+            # libyaml accepts half a character escaped in a tag (%ED%A0%80), and gives no place for it.
             mark = event.end_mark if event else None
             scan.note("the next tag is not UTF-8", *((mark.line + 1, mark.column + 1) if mark else (1, 1)))
     except EnoughError:
@@ -52,7 +52,7 @@ def read_documents(raw: bytes, limits: Limits = _DEFAULT) -> list[Any]:
 
 
 def _checked(raw: bytes) -> bytes:
-    """Return the stream without its byte order mark, if it is UTF-8 and no trap for libyaml itself."""
+    """Return the stream without byte order mark; raises YamlFault if it is not UTF-8 or would break libyaml."""
     if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise YamlFault("byte 1 begins a text in UTF-16; send UTF-8", line=1, column=1)
     mark = codecs.BOM_UTF8 if raw.startswith(codecs.BOM_UTF8) else b""
@@ -63,12 +63,12 @@ def _checked(raw: bytes) -> bytes:
         line, column = _place_of(raw, exc.start)
         message = f"byte {len(mark) + exc.start + 1} (0x{raw[exc.start]:02x}) is not UTF-8; send UTF-8"
         raise YamlFault(message, line=line, column=column) from exc
-    # libyaml takes the "---" behind a second mark for text, and so two documents for one.
+    # libyaml reads "---" after a second mark as text, and so two documents as one.
     if codecs.BOM_UTF8 in raw and (second := re.search(rb"(?:\A|(?<=[\r\n]))" + codecs.BOM_UTF8, raw)):
         line, column = _place_of(raw, second.start())
         message = "a second byte order mark; take it out (were files joined?)"
         raise YamlFault(message, line=line, column=column)
-    # libyaml compares each %TAG with all before it: 32 MiB of them would keep it busy for an hour.
+    # libyaml compares each %TAG with all earlier ones: 32 MiB of them would take an hour.
     if raw.count(b"%TAG") > _TAG_DIRECTIVES:
         raise YamlFault(f"the stream has more than {_TAG_DIRECTIVES:,} %TAG directives; none is needed")
     return raw

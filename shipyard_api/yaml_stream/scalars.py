@@ -1,7 +1,7 @@
-"""What one scalar means: the words of YAML 1.1, as far as JSON can hold them.
+"""The value of one scalar: YAML 1.1, as far as JSON can represent it.
 
-``no`` is false and ``0o17`` a text, because that is how every other tool reads existing site definitions. PyYAML's
-own tables and number readers are used, so that its meaning is ours.
+``no`` is false and ``0o17`` a text, because every other tool reads existing site definitions that way. PyYAML's own
+tables and number readers are used, so that our values equal PyYAML's.
 """
 
 import json
@@ -20,28 +20,28 @@ STR, INT, FLOAT, BOOL, NULL, TIMESTAMP, MERGE, MAP, SEQ = (
 _PLAIN: dict[str, list[tuple[str, re.Pattern[str]]]] = yaml.SafeLoader.yaml_implicit_resolvers
 _BOOLEANS = yaml.SafeLoader.bool_values
 _NUMBERS = yaml.constructor.SafeConstructor()
-# Python refuses longer ones, and base 60 (1:30:00) takes time by the square of the length.
+# Python refuses longer numbers, and base 60 (1:30:00) takes quadratic time.
 _DIGITS = sys.int_info.default_max_str_digits
 _TOO_LARGE = 10**_DIGITS
 
 
 class UnfitError(ValueError):
-    """A scalar is not what its tag says, or is what JSON cannot hold."""
+    """A scalar does not fit its tag, or JSON cannot represent it."""
 
 
 def resolve(text: str) -> str:
-    """Return the tag of a scalar that was written without quotes and without a tag."""
+    """Return the tag of a scalar without quotes and without a tag."""
     if len(text) > _DIGITS and ":" in text:
-        return STR  # no base 60 is so long, and the pattern for it takes eighty bytes of memory for each of the text
+        return STR  # too long for base 60, whose pattern would take 80 bytes of memory per character
     for tag, pattern in _PLAIN.get(text[:1], ()):
         if pattern.match(text):
-            # The rest is "=", an old way to give a default value; PyYAML fails on it, everyone means the text.
+            # The only other tag is that of "=", an old default value; PyYAML fails on it, and authors mean text.
             return tag if tag in (INT, FLOAT, BOOL, NULL, TIMESTAMP, MERGE) else STR
     return STR
 
 
 def value_of(text: str, tag: str) -> Any:
-    """Return what JSON holds for a scalar. Raises UnfitError, without the text: it may be a secret."""
+    """Return the JSON value of a scalar. Raises UnfitError, without quoting the text: it may be secret."""
     if tag in (INT, FLOAT):
         return _number(text, tag)
     if tag == BOOL and text.lower() in _BOOLEANS:
@@ -49,7 +49,7 @@ def value_of(text: str, tag: str) -> Any:
     if tag == NULL and resolve(text) == NULL:
         return None
     if tag == TIMESTAMP and yaml.SafeLoader.timestamp_regexp.match(text):
-        return text  # JSON has no dates, and a date made and written again is often not the same text
+        return text  # JSON has no dates, and parsing and formatting a date often changes its text
     if tag == STR:
         if "\0" in text:
             raise UnfitError("the character NUL cannot be stored")
@@ -60,17 +60,17 @@ def value_of(text: str, tag: str) -> Any:
 
 
 def key_text(value: str | float | None) -> str:
-    """Return the text of a key. JSON knows no other keys, so ``1`` and ``"1"`` are one."""
+    """Return the text of a key. JSON keys are text, so ``1`` and ``"1"`` are equal."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def short_tag(tag: str) -> str:
-    """Return a tag as people write it, fit for a message."""
+    """Return a tag in its short form, for a message."""
     return clip("!!" + tag.removeprefix(_CORE) if tag.startswith(_CORE) else tag)
 
 
 def clip(text: str) -> str:
-    """Return a text from the stream fit for a message: one line, printable, not long."""
+    """Return a text of the stream for a message: one line, printable, at most 60 characters."""
     return repr(text if len(text) <= 60 else text[:57] + "…")
 
 
@@ -86,7 +86,7 @@ def _number(text: str, tag: str) -> int | float:
     except (ValueError, IndexError):
         raise UnfitError(f"the text behind {short_tag(tag)} is none") from None
     if isinstance(number, int):
-        if abs(number) >= _TOO_LARGE:  # short in base 16, and longer in base 10 than Python agrees to write
+        if abs(number) >= _TOO_LARGE:  # short in base 16, but too long for Python in base 10
             raise UnfitError(f"a number of more than {_DIGITS:,} digits")
     elif math.isnan(number):
         raise UnfitError("not a number (NaN), which JSON cannot hold")

@@ -1,6 +1,6 @@
-"""The walk over the events of a stream: everything is counted first, and becomes JSON values on the way.
+"""Build JSON values from the events of a stream, counting everything against limits first.
 
-Nothing deeper, larger or other than JSON is ever built, whatever the stream says.
+Nothing deeper, larger or other than JSON is ever built.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from shipyard_api.yaml_stream.faults import YamlFault
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much of a stream is read. What an alias stands for counts each time."""
+    """Limits on a stream. The target of an alias counts each time."""
 
     bytes_: int = 32 * 1024 * 1024
     depth: int = 64
@@ -24,9 +24,9 @@ class Limits:
     scalar: int = 8 * 1024 * 1024
     """Characters of one scalar."""
     text: int = 64 * 1024 * 1024
-    """Characters of all scalars: one long text behind a thousand aliases has few nodes, and gigabytes of JSON."""
+    """Characters of all scalars: a long text with a thousand aliases has few nodes, but gigabytes of JSON."""
     faults: int = 20
-    """Reading goes on behind a fault until there are so many."""
+    """Reading stops after this many faults."""
 
 
 Place = tuple[int, int]  # line and column, from 1
@@ -34,11 +34,11 @@ Place = tuple[int, int]  # line and column, from 1
 _EACH_TIME = "counting what aliases stand for each time"
 _NO_KEY: Any = object()  # a key comes next
 _MERGING: Any = object()  # the key was <<
-_BROKEN: Any = object()  # stands for what a fault was noted about
+_BROKEN: Any = object()  # placeholder for a faulty value
 
 
 class EnoughError(Exception):
-    """Ends the walk; what was wrong has been noted."""
+    """Ends the scan; the faults have been recorded."""
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class _Open:
 
 @dataclass(frozen=True, slots=True)
 class _Anchor:
-    """What an alias stands for; without ``complete`` its node is still open."""
+    """The target of an alias; its node is still open unless ``complete``."""
 
     line: int
     complete: bool = False
@@ -70,13 +70,13 @@ class _Anchor:
 
 
 class Scan:
-    """Takes the events of one stream in order. Aliases share their values until everything has been counted."""
+    """Consumes the events of one stream in order. Aliases share values until everything has been counted."""
 
     def __init__(self, limits: Limits) -> None:
         self.faults: list[YamlFault] = []
         self._limits = limits
         self._documents: list[Any] = []
-        self._sharing: set[int] = set()  # documents in which an alias stands for a collection
+        self._sharing: set[int] = set()  # documents with an alias of a collection
         self._stack: list[_Open] = []
         self._anchors: dict[str, _Anchor] = {}
         self._root: Any = None
@@ -94,18 +94,18 @@ class Scan:
         }
 
     def take(self, event: yaml.Event) -> None:
-        """Take the next event. Raises EnoughError when the rest must not be read."""
+        """Consume the next event. Raises EnoughError when the rest must not be read."""
         if (mark := event.start_mark) is not None and (taker := self._takers.get(type(event))) is not None:
             taker(event, (mark.line + 1, mark.column + 1))
 
     def documents(self) -> list[Any]:
-        """Return what was read, with a copy for every alias."""
+        """Return the documents, with a copy for every alias."""
         for index in self._sharing:
             self._documents[index] = _copy(self._documents[index])
         return self._documents
 
     def note(self, message: str, line: int | None = None, column: int | None = None) -> None:
-        """Add a fault at a place of the current document. Raises EnoughError when there are many."""
+        """Add a fault at a place in the current document. Raises EnoughError when there are too many."""
         self.faults.append(YamlFault(message, line=line, column=column, document=len(self._documents)))
         if len(self.faults) >= self._limits.faults:
             raise EnoughError
@@ -148,7 +148,7 @@ class Scan:
 
     def _collection_end(self, _event: yaml.SequenceEndEvent | yaml.MappingEndEvent, _place: Place) -> None:
         done = self._stack.pop()
-        # PyYAML's order of keys: what was merged comes first, and keeps its place when overridden.
+        # PyYAML's order of keys: merged keys come first, and keep their place when overridden.
         value = done.items if done.items is not None else {**done.merged, **done.own} if done.merged else done.own
         height = done.height + 1
         if done.anchor is not None:
@@ -168,7 +168,7 @@ class Scan:
         except scalars.UnfitError as unfit:
             self.note(str(unfit), *place)
         if event.anchor is not None:
-            # "<<" behind an alias would change what a mapping far away means; there it is the mere text.
+            # Through an alias, "<<" is plain text: as a merge key it would change a distant mapping.
             meant = text if value is _MERGING else value
             self._declare(event.anchor, _Anchor(place[0], True, meant, 1, len(text)), place)
         self._put(value, place, 0)
@@ -208,7 +208,7 @@ class Scan:
         return bool(self._stack) and self._stack[-1].items is None and self._stack[-1].key is _NO_KEY
 
     def _put(self, value: Any, place: Place, height: int) -> None:
-        """Put a finished value where the stream has it: into a sequence, as a key, or behind its key."""
+        """Put a finished value into its place: into a sequence, as a key, or as the value of its key."""
         if not self._stack:
             self._root = value
             return
@@ -228,7 +228,7 @@ class Scan:
     def _key(self, top: _Open, value: Any, place: Place) -> Any:
         if value is _BROKEN or isinstance(value, dict | list):
             return _BROKEN
-        # A quoted "<<" is a key like any other, and may stand beside the merge sign.
+        # A quoted "<<" is an ordinary key, and may occur beside the merge key.
         key = value if value is _MERGING else scalars.key_text(value)
         if first := top.lines.get(key):
             name = scalars.clip("<<" if key is _MERGING else key)

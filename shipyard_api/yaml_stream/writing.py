@@ -1,4 +1,4 @@
-"""From JSON values to a YAML stream that people can read and compare."""
+"""Write JSON values as a YAML stream that people can read and compare."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -8,14 +8,14 @@ import yaml
 
 from shipyard_api.yaml_stream.scalars import STR
 
-_UNBROKEN = 2**31 - 1  # the widest line libyaml knows: folded texts make poor differences
+_UNBROKEN = 2**31 - 1  # the longest line of libyaml: folded texts make poor diffs
 
 
 def write_documents(documents: Iterable[Any]) -> bytes:
-    """Return JSON values as a YAML stream in UTF-8: keys in the given order, no aliases, long texts as blocks.
+    """Return JSON values as a YAML stream in UTF-8: keys in the given order, no aliases, multi-line texts as blocks.
 
-    What is written reads back equal, but for the character NUL, which is refused there. Raises TypeError for what is
-    not a JSON value, ValueError for NaN, the infinities and half characters.
+    Reading the stream returns equal values, except for the character NUL, which the reader refuses. Raises TypeError
+    for values that are not JSON, and ValueError for NaN, infinities and half characters.
     """
     written: bytes = yaml.dump_all(
         documents,
@@ -31,7 +31,7 @@ def write_documents(documents: Iterable[Any]) -> bytes:
 
 
 class _Writer(yaml.CSafeDumper):
-    """Writes the kinds of JSON, and fails on all others instead of writing a tag that no reader of ours takes."""
+    """Writes JSON types, and fails on others instead of writing a tag that our reader refuses."""
 
     def ignore_aliases(self, _data: Any) -> bool:  # a shared value is written twice
         return True
@@ -63,7 +63,7 @@ _WRITERS: dict[Any, Callable[[Any, Any], yaml.Node]] = {
     float: _Writer.write_float,
     bool: _Writer.represent_bool,
     type(None): _Writer.represent_none,
-    None: _Writer.refuse,  # PyYAML's sign for every other type
+    None: _Writer.refuse,  # PyYAML's key for every other type
 }
 _Writer.yaml_representers = _WRITERS
 _Writer.yaml_multi_representers = {}

@@ -231,7 +231,7 @@ def test_a_token_is_made_listed_without_its_secret_and_revoked(database_url: str
     assert head.split() == ["ID", "STATE", "ROLES", "CREATED", "EXPIRES", "LAST", "USED", "NAME"]
     assert row.split()[1:3] == ["valid", "viewer"]
     revoked = admin("token", "revoke", token, DATABASE_URL=database_url)
-    assert revoked.stdout == f"{token} is revoked; a process that has just looked it up takes it for up to 2 s more\n"
+    assert revoked.stdout == f"{token} is revoked; API processes that have it cached accept it for up to 2 s more\n"
     again = admin("token", "revoke", token, DATABASE_URL=database_url)
     assert (again.returncode, again.stderr) == (1, f"Error: Token not found: No valid token has the id {token}\n")
 
@@ -264,7 +264,7 @@ def test_a_role_that_no_rule_names_is_made_with_a_warning(database_url: str) -> 
     )
 
     assert made.returncode == 0
-    assert made.stderr == "Warning: no rule of ours names the role night-watch; it takes a policy file that does\n"
+    assert made.stderr == "Warning: no default rule uses the role night-watch; it needs a policy file that does\n"
     assert re.fullmatch(r"shipyard_\S{32}\n", made.stdout)
     assert "admin,night-watch" in admin("token", "list", DATABASE_URL=database_url).stdout
 

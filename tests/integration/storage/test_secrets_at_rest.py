@@ -199,11 +199,11 @@ def test_without_the_right_key_secrets_stay_shut_and_the_rest_goes_on(engine: sa
     designs = store(engine, *keys)
 
     for call in (designs.documents, lambda revision: designs.documents(revision, A), designs.rendered):
-        with pytest.raises(SecretsLocked, match=r"the data of a/B/v1 'one' is sealed, and ") as caught:
+        with pytest.raises(SecretsLocked, match=r"the data of a/B/v1 'one' is encrypted, and ") as caught:
             call(ONE)
         assert CANARY not in str(caught.value)
     if keys:
-        with pytest.raises(SecretsLocked, match="the store's key for fingerprints is sealed"):
+        with pytest.raises(SecretsLocked, match="the store's key for fingerprints is encrypted"):
             designs.fingerprint(b"x")
         with pytest.raises(SecretsLocked):
             designs.put(B, [secret("two")], base=ONE, head=ONE)
@@ -222,7 +222,7 @@ def test_secrets_that_changed_places_are_not_shown(engine: sa.Engine) -> None:
     replace_sealed(engine, one, sealed=theirs)
     replace_sealed(engine, other, sealed=mine)
 
-    with pytest.raises(SecretsLocked, match="sealed for another place"):
+    with pytest.raises(SecretsLocked, match="encrypted for another entry"):
         designs.documents(ONE)
 
 
@@ -260,10 +260,10 @@ def test_a_secret_that_was_laid_open_or_a_clear_one_that_claims_to_be_none_is_no
     ((content, sealed),) = sealed_rows(engine).items()
 
     replace_sealed(engine, content, sealed=None, data='"chosen by somebody else"')
-    with pytest.raises(SecretsLocked, match="not kept as its storagePolicy says"):
+    with pytest.raises(SecretsLocked, match="not stored as its storagePolicy says"):
         designs.documents(ONE)
     replace_sealed(engine, content, sealed=sealed, data=None, metadata='{"storagePolicy": "cleartext"}')
-    with pytest.raises(SecretsLocked, match="not kept as its storagePolicy says"):
+    with pytest.raises(SecretsLocked, match="not stored as its storagePolicy says"):
         designs.documents(ONE)
 
 
@@ -286,9 +286,15 @@ def test_keys_are_changed_without_anybody_noticing(engine: sa.Engine) -> None:
     store(engine, FIRST).put(A, [*SOME, doc("clear")], base=EMPTY, head=EMPTY)
     fingerprint, before = store(engine, FIRST).fingerprint(b"x"), sealed_rows(engine)
 
-    assert store(engine, SECOND, FIRST).rotate(batch=2) == Rotation(resealed=6, newest=0, locked=0, named=())
-    assert store(engine, SECOND, FIRST).rotate(batch=2) == Rotation(resealed=0, newest=6, locked=0, named=())
-    assert store(engine, THIRD, SECOND, FIRST).rotate() == Rotation(resealed=6, newest=0, locked=0, named=())
+    assert store(engine, SECOND, FIRST).rotate(batch=2) == Rotation(
+        reencrypted=6, newest=0, undecryptable=0, examples=()
+    )
+    assert store(engine, SECOND, FIRST).rotate(batch=2) == Rotation(
+        reencrypted=0, newest=6, undecryptable=0, examples=()
+    )
+    assert store(engine, THIRD, SECOND, FIRST).rotate() == Rotation(
+        reencrypted=6, newest=0, undecryptable=0, examples=()
+    )
 
     designs = store(engine, THIRD)
     assert [one.document for one in designs.documents(ONE)] == [*SOME, doc("clear")]
@@ -308,7 +314,7 @@ def test_with_a_key_more_old_and_new_secrets_stand_side_by_side(engine: sa.Engin
 
     designs = store(engine, SECOND, FIRST)
     assert [one.document for one in designs.documents(Revision(2))] == SOME
-    assert designs.rotate() == Rotation(resealed=3, newest=3, locked=0, named=())
+    assert designs.rotate() == Rotation(3, 3, 0, ())
 
 
 @dataclass
@@ -369,7 +375,7 @@ def test_no_more_than_twenty_are_named(engine: sa.Engine) -> None:
 
     report = store(engine, SECOND).rotate()
 
-    assert (report.locked, len(report.named)) == (31, 20)
+    assert (report.undecryptable, len(report.examples)) == (31, 20)
 
 
 def test_without_a_key_there_is_nothing_to_change_to(engine: sa.Engine) -> None:
@@ -391,7 +397,7 @@ def test_keys_are_changed_while_somebody_refers_to_the_contents(engine: sa.Engin
         columns = [column for column in rows.c if column.name != "revision"]
         copied = sa.select(sa.literal(2), *columns).where(rows.c.revision == 1)
         connection.execute(rows.insert().from_select(["revision", *(column.name for column in columns)], copied))
-        assert other.submit(store(engine, SECOND, FIRST).rotate).result(timeout=10).resealed == 6
+        assert other.submit(store(engine, SECOND, FIRST).rotate).result(timeout=10).reencrypted == 6
         connection.commit()
 
     assert [one.document for one in store(engine, SECOND).documents(Revision(2))] == SOME
@@ -417,5 +423,5 @@ def test_keys_are_changed_beside_a_service_and_by_two_at_once(engine: sa.Engine)
         served.result(timeout=60)
         reports = [report for one in rotated for report in one.result(timeout=60)]
 
-    assert sum(report.resealed for report in reports) == 6  # each once, whoever was first
+    assert sum(report.reencrypted for report in reports) == 6  # each once, whoever was first
     assert store(engine, SECOND).rotate() == Rotation(0, 5 + 100 + 1, 0, ())
