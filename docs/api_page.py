@@ -1,4 +1,4 @@
-"""Turns the OpenAPI document into a page for people: every operation with its parameters, bodies and answers."""
+"""Render the OpenAPI document as a page: every operation with its parameters, bodies and answers."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -22,8 +22,8 @@ class ApiPage:
         """Yield the page, line by line."""
         info = self._document["info"]
         yield "# REST API\n"
-        yield "Rendered from the OpenAPI document, which the service gives at `/openapi.json`. [Routes](routes.md) has"
-        yield "the rules and roles, [errors](errors.md) what each kind of error means.\n"
+        yield "Rendered from the OpenAPI document at `/openapi.json`. [Routes](routes.md) lists"
+        yield "rules and roles, [errors](errors.md) the kinds of errors.\n"
         yield info["description"].rstrip()
         for tag in self._document["tags"]:
             yield f"\n## {tag['name'].capitalize()}\n"
@@ -46,20 +46,20 @@ class ApiPage:
         if operation.get("description"):
             yield f"\n{operation['description'].rstrip()}"
         rule = operation.get("x-policy")
-        yield f"\nRule: `{rule}`" if rule else "\nOpen to everyone."
+        yield f"\nRule: `{rule}`" if rule else "\nPublic."
         parameters = [self._at(one) for one in (*item.get("parameters", ()), *operation.get("parameters", ()))]
         own = [one for one in parameters if one["name"] not in ("verbosity", "X-Context-Marker")]
         if own:
             yield "\n| parameter | in | type | meaning |\n|---|---|---|---|"
             for one in own:
-                told = _cell(one.get("description", ""))
+                text = _cell(one.get("description", ""))
                 must = " (required)" if one.get("required") else ""
-                yield f"| `{one['name']}` | {one['in']}{must} | {_cell(self._type(one['schema']))} | {told} |"
+                yield f"| `{one['name']}` | {one['in']}{must} | {_cell(self._type(one['schema']))} | {text} |"
         if "requestBody" in operation:
             for kind, content in operation["requestBody"]["content"].items():
                 yield f"\nBody, `{kind}`: {self._type(content['schema'])}"
                 yield from _example(kind, content)
-        yield "\n| code | what it says | body |\n|---|---|---|"
+        yield "\n| code | meaning | body |\n|---|---|---|"
         examples: list[tuple[str, str, Node]] = []
         for code, answer in operation["responses"].items():
             found = self._at(answer)

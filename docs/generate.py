@@ -58,9 +58,9 @@ def settings_page() -> str:
     """Return docs/reference/settings.md."""
     lines = [
         "# Settings\n",
-        f"One INI file, `{DEFAULT_FILE}` or the one that `SHIPYARD_CONFIG` names; the environment beats it.",
-        "`etc/shipyard.conf.sample` is the same list as a file. All faults are reported at once, unknown settings too;",
-        "numbers must be above 0. Times are in seconds.",
+        f"Shipyard reads one INI file, `{DEFAULT_FILE}` or the file named in `SHIPYARD_CONFIG`. Environment variables",
+        "override it. `etc/shipyard.conf.sample` has the same settings as a file. Errors are reported all at once,",
+        "including unknown settings. Numbers must be above 0. Times are in seconds.",
     ]
     for section, settings in _sections():
         lines += [f"\n## [{section}]\n", "| setting | environment | default | meaning |", "|---|---|---|---|"]
@@ -81,9 +81,9 @@ def routes_page() -> str:
     )
     lines = [
         "# Routes\n",
-        "Every address of the REST API, the rule that guards it, and the roles that satisfy the rule by default; a",
-        "[policy file](../howto/identity.md) can say otherwise. What has no rule is open to everyone. The OpenAPI",
-        "document with bodies and parameters is served at `/openapi.json`.\n",
+        "Every address of the REST API, its rule, and the roles that satisfy the rule by default. A",
+        "[policy file](../howto/identity.md#change-roles-and-rules) can change them. Addresses without a rule are",
+        "public. `/openapi.json` serves the OpenAPI document with bodies and parameters.\n",
         "| method | address | rule | roles | what it does |",
         "|---|---|---|---|---|",
     ]
@@ -94,12 +94,12 @@ def routes_page() -> str:
                 continue
             rule = resource.policy[method]
             roles = ", ".join(sorted(default_roles(rule))) if rule else "everyone"
-            told = _first_line(responder)
+            purpose = _first_line(responder)
             further = getattr(resource, "cleartext_rule", None) if method == "GET" else None
             if further:
                 allowed = ", ".join(sorted(default_roles(further)))
-                told += f" With `cleartext-secrets=true` it takes `{further}` as well ({allowed})."
-            lines.append(f"| {method} | `{address}` | {f'`{rule}`' if rule else ''} | {roles} | {_cell(told)} |")
+                purpose += f" With `cleartext-secrets=true` it also requires `{further}` ({allowed})."
+            lines.append(f"| {method} | `{address}` | {f'`{rule}`' if rule else ''} | {roles} | {_cell(purpose)} |")
     return _page(lines)
 
 
@@ -112,11 +112,13 @@ def errors_page() -> str:
     """Return docs/reference/errors.md."""
     lines = [
         "# Errors\n",
-        "Every error is a Status object (`kind: status`): `message` says what is wrong, `reason` why, `details` holds",
-        "`errorType` and the list of messages, `code` repeats the status, `retry` says whether the same request may",
-        "work later. `X-Shipyard-Req` names the request. If Deckhand keeps the documents and answers with an error,",
-        "the answer is a 500 with `AppError` and Deckhand's code and text; if Deckhand gives no answer, it is the 503",
-        "of this table.\n",
+        "Every error is a Status object (`kind: status`):\n",
+        "- `message` says what is wrong, `reason` why.",
+        "- `details` has `errorType` and the list of messages.",
+        "- `code` repeats the HTTP status.",
+        "- `retry` says whether the same request may succeed later.\n",
+        "`X-Shipyard-Req` has the id of the request. If a Deckhand stores the documents and answers with an error, the",
+        "answer is a 500 with `AppError` and Deckhand's code and text. If it does not answer, the answer is a 503.\n",
         "| error | status | errorType | retry | meaning |",
         "|---|---|---|---|---|",
     ]
@@ -128,10 +130,9 @@ def errors_page() -> str:
         again = "yes" if retry else "no"
         lines.append(f"| {kind.__name__} | {code} | `{error_type}` | {again} | {_cell(_first_line(kind))} |")
     lines += [
-        "| (the framework's own: no such address, method, parameter) | as it says | its class | no | The request does"
-        " not fit the API. |",
-        "| (anything else) | 500 | its class | yes | A bug of ours. The text is kept out of the answer; it is in the"
-        " log. |",
+        "| (the framework's own: unknown address, method or parameter) | as raised | its class | no | The request does"
+        " not match the API. |",
+        "| (anything else) | 500 | its class | yes | A bug in Shipyard. Its text is only in the log. |",
     ]
     return _page(lines)
 
@@ -141,22 +142,22 @@ def actions_page() -> str:
     nothing = cast(Any, None)
     lines = [
         "# Actions\n",
-        "What can be asked for at `POST /api/v1.0/actions`, with the steps that run, in order. After a step has failed",
-        "only those run that always do. The API also lists the bare ids `preflight` and `drydock_build`, which stand",
-        "for the steps whose ids begin with them.",
+        "The actions of `POST /api/v1.0/actions`, with their parameters and their steps in order. After a failed step,",
+        "only some later steps run. The API also lists the bare ids `preflight` and `drydock_build`, which stand for",
+        "all steps with that prefix.",
     ]
     definitions = catalog(nothing, Designs(nothing, nothing), Systems(nothing), nothing, Patience())
     for name in ActionName:
         schema = yaml.safe_load((share_directory() / "schemas" / "actions" / f"{name.value}.yaml").read_text("utf-8"))
-        lines += [f"\n## {name.value}\n", "| parameter | what it means |", "|---|---|"]
-        lines += [f"| `{key}` | {told['description']} |" for key, told in schema["properties"].items()]
+        lines += [f"\n## {name.value}\n", "| parameter | meaning |", "|---|---|"]
+        lines += [f"| `{key}` | {held['description']} |" for key, held in schema["properties"].items()]
         if name not in definitions:
-            lines += ["", "Is checked and then refused with 409: this release takes no server out of a cluster."]
+            lines += ["", "Validated and then refused with 409: teardown is not part of this release."]
             continue
         definition = definitions[name]
         lines += ["", definition.missing, ""] if definition.missing else [""]
         lines += ["| step | after a failure |", "|---|---|"]
-        lines += [f"| `{step.id}` | {'runs' if step.always else 'is left out'} |" for step in definition.steps]
+        lines += [f"| `{step.id}` | {'runs' if step.always else 'does not run'} |" for step in definition.steps]
     return _page(lines)
 
 
@@ -182,11 +183,11 @@ def cli_page() -> str:
     """Return docs/reference/cli.md."""
     lines = [
         "# Command line\n",
-        "How to sign in, complete and write scripts: [how-to](../howto/command-line.md).",
+        "See also [Use the command line](../howto/command-line.md).",
         "",
-        "One command, `shipyard`. It is a client of the REST API; `demo`, `up`, `serve`, `worker`, `db`, `token` and",
-        "`simulate` start programs here instead. Exit codes: 0 success, 1 an error of the API, no connection, or an",
-        "action that failed, 2 a wrong command line or wrong settings.",
+        "`shipyard` is a client of the REST API. `demo`, `up`, `serve`, `worker`, `db`, `token` and `simulate` start",
+        "programs on this machine instead. Exit codes: 0 success; 1 an error of the API, no connection, or a failed",
+        "action; 2 an invalid command line or invalid settings.",
         "",
         "## Options before the command\n",
         *_options(shipyard),
@@ -215,7 +216,7 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def main() -> int:
-    """Write the pages, or with ``--check`` say which are stale."""
+    """Write the pages, or with ``--check`` list the stale ones."""
     check = sys.argv[1:] == ["--check"]
     if sys.argv[1:] and not check:
         sys.stderr.write(f"{__doc__}\n")
@@ -251,7 +252,7 @@ def _sections() -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
 
 
 def _descriptions(kind: type) -> dict[str, str]:
-    """Return what the docstring of a class says after the double-quoted name of each attribute and a colon."""
+    """Return the description of each attribute from the docstring of its class."""
     parts = re.split(r"``(\w+)``:\s*", inspect.getdoc(kind) or "")
     described = {}
     for name, text in zip(parts[1::2], parts[2::2], strict=True):
@@ -270,7 +271,7 @@ def _leaves(group: click.Group, words: tuple[str, ...]) -> Iterator[tuple[tuple[
 
 
 def _arguments(command: click.Command) -> list[str]:
-    """Return how a usage line writes the arguments; none of ours is optional but a list."""
+    """Return the arguments as a usage line shows them; only lists are optional."""
     shown = []
     for parameter in command.params:
         if isinstance(parameter, click.Argument):
@@ -291,12 +292,12 @@ def _options(command: click.Command) -> list[str]:
             if isinstance(option.type, click.Choice):
                 kind = "/".join(map(str, option.type.choices))
             flags += f" {option.metavar or kind}"
-        told = option.help or ""
+        text = option.help or ""
         if option.show_default and not option.is_flag:
-            told += _default(option)
+            text += _default(option)
         if option.show_envvar and option.envvar:
-            told += f" Environment: {option.envvar}."
-        lines.append(f"| `{flags}` | {_cell(told.strip())} |")
+            text += f" Environment: {option.envvar}."
+        lines.append(f"| `{flags}` | {_cell(text.strip())} |")
     return lines
 
 
