@@ -1,4 +1,4 @@
-"""Ironic's REST API: versions, credentials, pages, and what its answers mean in terms of ``ports.errors``."""
+"""Ironic's REST API: versions, credentials, pages, and its answers as ``ports.errors``."""
 
 import base64
 import json
@@ -14,33 +14,33 @@ from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.scrubbing import Scrubber
 
 SYSTEM = "Ironic"
-NEWEST = 115  # of the versions 1.N, the highest that this adapter was tried with
-OLDEST = 69  # the first that takes deploy steps with a deployment
+NEWEST = 115  # N of the newest version 1.N that this adapter is tested with
+OLDEST = 69  # the first version that accepts deploy steps with a deployment
 LARGEST_PAGE = 1000
-LONGEST_TEXT = 4000  # characters of one of Ironic's texts; shortened further where what it may quote is known
+LONGEST_TEXT = 4000  # characters of one of Ironic's texts; patches.py shortens further
 
 JsonObject = Mapping[str, Any]
 
 _VERSION = "x-openstack-ironic-api-version"
-_NOBODY_KNOWS = frozenset({408, 500, 502, 504})
+_UNKNOWN_OUTCOME = frozenset({408, 500, 502, 504})
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What Ironic says to a change that it understood: the status and its text, in one line."""
+    """Ironic's answer to a change: the status and its text, in one line."""
 
     status: int
     text: str = ""
 
 
 class IronicClient:
-    """One Ironic. Changes are sent once, reads are repeated by ``http``; may be shared by threads.
+    """One Ironic. Changes are sent once, ``http`` retries reads; may be shared by threads.
 
-    ``base_url`` is the address with or without ``/v1``, or what is asked for it at the first request; what that raises
-    goes to whoever made the request. Credentials: none, ``basic`` (user, password), or ``token``, which is asked before
-    every request; on 401 ``renew_token`` is called and the request, which had no effect, sent once more.
-    ``read_timeout`` in seconds: a locked node alone may cost Ironic two. The version of the API is chosen at the first
-    request, and again when Ironic says that it no longer fits.
+    ``base_url``: the address with or without ``/v1``, or a function called for it at the first request; its errors
+    reach the caller of that request. Credentials: none, ``basic`` (user, password), or ``token``, called before every
+    request; on 401 ``renew_token`` is called and the request, which had no effect, is sent again. ``read_timeout`` in
+    seconds: a locked node alone may take Ironic two. The API version is negotiated at the first request, and again
+    when Ironic rejects it.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class IronicClient:
             )
 
         self._address = base_url
-        self._opened = http
+        self._client_at = http
         self._http = http(base_url) if isinstance(base_url, str) else None
         self._lock = threading.Lock()
         self._renew_token = renew_token
@@ -88,26 +88,26 @@ class IronicClient:
         self._version: int | None = None
 
     def version(self) -> int:
-        """Return N of the version 1.N in use. Raises Refused if this Ironic speaks none that we can use."""
+        """Return N of the version 1.N in use. Raises Refused if this Ironic has no supported version."""
         if self._version is None:
             self._version = self._negotiated()
         return self._version
 
     def renew_version(self) -> int:
-        """Ask Ironic anew which versions it speaks, and return N of the one in use from now on."""
+        """Negotiate the version again, and return N of the version now in use."""
         self._version = self._negotiated()
         return self._version
 
     def conductors(self) -> list[JsonObject] | None:
-        """Return the services that do Ironic's work, each with ``hostname`` and ``alive``; None if not for our eyes.
+        """Return the conductors, each with ``hostname`` and ``alive``; None if our user may not see them.
 
-        Ironic's own policy shows them to users with a role on the whole system, and to nobody with one in a project.
+        Ironic's default policy shows them to users with a role on the system, not to users of a project.
         """
         answer = self._send("GET", "v1/conductors")
         return None if answer.status == 403 else _expected(answer).objects("conductors")
 
     def nodes(self, fields: Sequence[str]) -> list[JsonObject]:
-        """Return these fields of every node that we may see, page by page."""
+        """Return these fields of every node visible to our user, page by page."""
         params: list[tuple[str, str]] = [("fields", ",".join(fields)), ("limit", str(self._page))]
         nodes: list[JsonObject] = []
         seen: set[str] = set()
@@ -120,11 +120,11 @@ class IronicClient:
             if following in seen:
                 raise Unavailable(SYSTEM, answer.operation, "its list of nodes leads back to a page that was read")
             seen.add(following)
-            # Only the query: behind a proxy, the address is one that Ironic made up from its own.
+            # Only the query: behind a proxy, Ironic builds the address from its own host.
             params = parse_qsl(urlsplit(str(following)).query)
 
     def node(self, node: str, fields: Sequence[str]) -> JsonObject | None:
-        """Return these fields of one node, or None if there is none that we may see."""
+        """Return these fields of one node, or None if none is visible to our user."""
         answer = self._send("GET", f"v1/nodes/{segment(node)}", params={"fields": ",".join(fields)})
         return None if answer.status == 404 else _expected(answer).object()
 
@@ -133,19 +133,19 @@ class IronicClient:
         return self._change("PATCH", f"v1/nodes/{segment(node)}", list(changes))
 
     def provision(self, node: str, body: JsonObject) -> Reply:
-        """Ask a node to move on to another state; whether it gets there shows later."""
+        """Start a state transition of a node; its outcome shows later."""
         return self._change("PUT", f"v1/nodes/{segment(node)}/states/provision", body)
 
     def power_off(self, node: str) -> Reply:
-        """Ask a node to be switched off."""
+        """Power off a node."""
         return self._change("PUT", f"v1/nodes/{segment(node)}/states/power", {"target": "power off"})
 
     def end_maintenance(self, node: str) -> Reply:
-        """End a node's maintenance, whoever began it."""
+        """End a node's maintenance, whoever set it."""
         return self._change("DELETE", f"v1/nodes/{segment(node)}/maintenance")
 
     def remove(self, node: str) -> Reply:
-        """Make Ironic forget a node."""
+        """Delete a node."""
         return self._change("DELETE", f"v1/nodes/{segment(node)}")
 
     def close(self) -> None:
@@ -154,22 +154,24 @@ class IronicClient:
             self._http.close()
 
     def _peer(self) -> HttpClient:
-        """Return Ironic at its address, looked up the first time. Raises Refused for an address that is none."""
+        """Return the client at Ironic's address, looked up at first use. Raises Refused for an invalid address."""
         if (known := self._http) is not None:
             return known
         address = self._address if isinstance(self._address, str) else self._address()
         with self._lock:
             try:
-                self._http = self._http or self._opened(address)
+                self._http = self._http or self._client_at(address)
             except ValueError as error:
                 raise Refused(SYSTEM, "address", f"{self.scrubber(address)} cannot be used: {error}") from error
             return self._http
 
     def _negotiated(self) -> int:
-        answer = _expected(self._proved("GET", "v1"))
+        answer = _expected(self._authenticated("GET", "v1"))
         lowest, highest = (_minor(answer.headers.get(f"x-openstack-ironic-api-{end}-version")) for end in _ENDS)
         if lowest is None or highest is None:
-            raise Refused(SYSTEM, answer.operation, "the answer names no versions: there is no Ironic at this address")
+            raise Refused(
+                SYSTEM, answer.operation, "the answer names no API versions; check that the address is Ironic's"
+            )
         if highest < OLDEST or lowest > NEWEST:
             detail = f"this Ironic speaks 1.{lowest} to 1.{highest}; Shipyard needs one of 1.{OLDEST} to 1.{NEWEST}"
             raise Refused(SYSTEM, answer.operation, detail)
@@ -179,18 +181,18 @@ class IronicClient:
         return _expected(self._send("GET", path, params=params))
 
     def _change(self, method: str, path: str, body: object = None) -> Reply:
-        """Return what Ironic says to a change. Raises Unavailable where it is unknown whether anything happened."""
+        """Return Ironic's answer to a change. Raises Unavailable if its outcome is unknown."""
         answer = self._send(method, path, body=body)
-        if answer.status in _NOBODY_KNOWS or answer.status == 429:
+        if answer.status in _UNKNOWN_OUTCOME or answer.status == 429:
             raise _fault(answer)
         return Reply(answer.status, "" if answer.ok else _text(answer))
 
     def _send(self, method: str, path: str, *, params: Params = (), body: object = None) -> Response:
-        """Return the answer. A request that was turned away for its token or its version is sent once more."""
+        """Return the answer. A request rejected for its token or its version is sent again once."""
 
         def once() -> Response:
             headers = {_VERSION: f"1.{self.version()}"}
-            return self._proved(method, path, params=params, json=body, headers=headers)
+            return self._authenticated(method, path, params=params, json=body, headers=headers)
 
         answer = once()
         if answer.status == 406:
@@ -200,8 +202,8 @@ class IronicClient:
             raise _fault(answer)
         return answer
 
-    def _proved(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Response:
-        """Return the answer, to a new token if the first one was turned down."""
+    def _authenticated(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Response:
+        """Return the answer, with a new token if Ironic rejects the first."""
         answer = self._peer().send(method, path, **options)
         if answer.status == 401 and self._renew_token:
             self._renew_token()
@@ -224,18 +226,18 @@ def _expected(answer: Response) -> Response:
 
 
 def _fault(answer: Response) -> PeerError:
-    """Return what an answer that is no success means: below 500 repeating is useless, from 500 on nobody knows."""
+    """Return the error for an unsuccessful answer: below 500 a retry is useless, from 500 on the outcome is unknown."""
     text = _text(answer)
-    said = f"answered {answer.status}: {text}" if text else f"answered {answer.status} without a reason"
+    detail = f"answered {answer.status}: {text}" if text else f"answered {answer.status} without a reason"
     if answer.status == 429:
         pause = retry_after(answer.headers, now=datetime.now(UTC))
-        return Busy(SYSTEM, answer.operation, said, retry_after=pause)
+        return Busy(SYSTEM, answer.operation, detail, retry_after=pause)
     kind = Refused if answer.status < 500 and answer.status != 408 else Unavailable
-    return kind(SYSTEM, answer.operation, said)
+    return kind(SYSTEM, answer.operation, detail)
 
 
 def _text(answer: Response) -> str:
-    """Return Ironic's words in one line: mostly JSON in the text of ``error_message``, for 401 under ``error``."""
+    """Return Ironic's message in one line: mostly JSON in the text of ``error_message``, for 401 under ``error``."""
     try:
         body = answer.json()
         inner = body.get("error_message", body.get("error")) if isinstance(body, dict) else None

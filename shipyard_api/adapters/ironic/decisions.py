@@ -11,7 +11,7 @@ from .translate import Node, error_of
 
 
 class Verb(Enum):
-    """What can be done to a node; the values are Ironic's words where it has one, and stand in our marks."""
+    """The verbs on a node; the values are Ironic's where it has one, and are stored in our marks."""
 
     MANAGE = "manage"
     INSPECT = "inspect"
@@ -22,32 +22,32 @@ class Verb(Enum):
     END_MAINTENANCE = "end maintenance"
     POWER_OFF = "power off"
     REMOVE = "remove"
-    PUT_BACK = "put back"  # only the fields that were changed for the job
-    NOTE = "note"  # only our mark
+    PUT_BACK = "put back"  # restores the fields changed for the job
+    NOTE = "note"  # only writes our mark
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The node is where the job wants it."""
+    """The node is in the state that the job wants."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The node will not get there by this job."""
+    """The node has failed in this job."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The node moves by itself, or cannot be moved now."""
+    """The node is in transition, or cannot start one now."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Do:
-    """The node is to be moved."""
+    """The node needs this verb next."""
 
     verb: Verb
 
@@ -56,9 +56,9 @@ Decision = Done | Failed | Waiting | Do
 
 
 @dataclass(frozen=True, slots=True)
-class Habits:
-    """What an installation wants of every job: ``inspect`` in a prepare, ``undo_failed`` deployments there, ``remove``
-    nodes from Ironic after a destroy.
+class NodePolicy:
+    """The policy of an installation. ``inspect``: a prepare inspects hardware. ``undo_failed``: a prepare undoes failed
+    deployments. ``remove``: a destroy deletes the node from Ironic.
     """
 
     inspect: bool = False
@@ -68,12 +68,12 @@ class Habits:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One piece of work on nodes. ``left_out``: the deploy steps that were seen being dropped, by node looked at."""
+    """One piece of work on nodes. ``left_out``: the deploy steps that Ironic dropped, by node, where known."""
 
     marker: str
     operation: Operation
     wipe: Wipe = Wipe.ALL
-    habits: Habits = Habits()
+    policy: NodePolicy = NodePolicy()
     stopped: bool = False
     left_out: Mapping[NodeName, tuple[str, ...]] = field(default_factory=dict)
 
@@ -95,21 +95,21 @@ _SETTLES_FOR_DESTROY = frozenset(
 
 
 def decide(node: Node | None, name: NodeName, job: Job) -> Decision:
-    """Return what becomes of a node of the job; a job that was stopped begins nothing new."""
+    """Return what to do with a node of the job; a stopped job starts nothing."""
     if node is None:
         if job.operation is Operation.DESTROY_NODES:
             return Done()
-        return Failed(f"{name} is not enrolled in Ironic, or hidden from us")
+        return Failed(f"{name} is not enrolled in Ironic, or not visible to Shipyard's user")
     decision = _TABLES[job.operation](node, job)
     if isinstance(decision, Do) and decision.verb is Verb.UNDEPLOY and node.protected:
         return Failed(f"{name} is protected in Ironic")
     if isinstance(decision, Do) and job.stopped:
-        return Failed(f"{name} was left {node.state}, as the work was stopped")
+        return Failed(f"{name} was left {node.state} because the work was stopped")
     return decision
 
 
 def interruption(node: Node, job: Job, version: int) -> Verb | None:
-    """Return the verb that ends what a node of the job is in the middle of, or None if nothing can."""
+    """Return the verb that interrupts the current transition of a node of the job, or None if there is none."""
     if not node.marked(job.marker):
         return None
     if node.state == "wait call-back":
@@ -121,9 +121,9 @@ _ABORTS_DEPLOYMENTS = 110
 
 
 def _prepare(node: Node, job: Job) -> Decision:
-    if why := _hands_off(node, job) or _in_maintenance(node, but=_CLEAN_FAILURE):
+    if why := _excluded(node, job) or _in_maintenance(node, ignored_fault=_CLEAN_FAILURE):
         return Failed(why)
-    inspected = not job.habits.inspect or _tried(node, job, Verb.INSPECT)
+    inspected = not job.policy.inspect or _tried(node, job, Verb.INSPECT)
     match node.state:
         case "enroll":
             return _first_time(node, job, Verb.MANAGE)
@@ -136,12 +136,12 @@ def _prepare(node: Node, job: Job) -> Decision:
         case "inspect failed" if _tried(node, job, Verb.INSPECT):
             return Failed(error_of(node))
         case "inspect failed":
-            return Do(Verb.INSPECT if job.habits.inspect else Verb.MANAGE)
+            return Do(Verb.INSPECT if job.policy.inspect else Verb.MANAGE)
         case "clean failed" if _tried(node, job, Verb.PROVIDE) or _tried(node, job, Verb.UNDEPLOY):
             return Failed(error_of(node))
         case "clean failed":
             return Do(Verb.MANAGE)
-        case "deploy failed" | "error" if job.habits.undo_failed:
+        case "deploy failed" | "error" if job.policy.undo_failed:
             return _first_time(node, job, Verb.UNDEPLOY)
         case "deploy failed" | "error":
             return Failed(error_of(node))
@@ -149,11 +149,11 @@ def _prepare(node: Node, job: Job) -> Decision:
             return Done() if node.ours else Failed(f"{node.name} is active, but not by Shipyard")
         case state if state in _SETTLES_FOR_PREPARE:
             return Waiting(state)
-    return Failed(_out_of_place(node))
+    return Failed(_wrong_state(node))
 
 
 def _deploy(node: Node, job: Job) -> Decision:
-    if why := _hands_off(node, job):
+    if why := _excluded(node, job):
         return Failed(why)
     if node.ours and node.state in {"active", *_DEPLOYING}:
         return _deployed(node, job)
@@ -162,19 +162,19 @@ def _deploy(node: Node, job: Job) -> Decision:
     if why := _in_maintenance(node):
         return Failed(why)
     if node.state == "available" and _tried(node, job, Verb.DEPLOY):
-        return Failed(f"{node.name} was deployed, and is available again: somebody undid it")
+        return Failed(f"{node.name} was deployed and is available again: someone undid the deployment")
     if node.state == "available":
         return Do(Verb.DEPLOY)
     if node.state == "deploy failed" and node.ours and not node.claimed_by(job.marker):
-        return Failed(f"{error_of(node)} (of earlier work; it must be prepared first)")
+        return Failed(f"{error_of(node)} (from earlier work; prepare the node first)")
     if node.state == "deploy failed":
         return Failed(error_of(node))
-    return Failed(_out_of_place(node))
+    return Failed(_wrong_state(node))
 
 
 def _deployed(node: Node, job: Job) -> Decision:
-    """Return the verdict on a deployment, which waits for its end: only then a dropped step can be written down, and
-    what was not written down would be a success for whoever looks next.
+    """Return the decision on a deployment, which waits for its end: only then can the mark record a dropped step, and
+    without that record the next report would call it a success.
     """
     if node.state != "active":
         return Waiting(node.state)
@@ -184,7 +184,7 @@ def _deployed(node: Node, job: Job) -> Decision:
 
 
 def _destroy(node: Node, job: Job) -> Decision:
-    if why := _hands_off(node, job):
+    if why := _excluded(node, job):
         return Failed(why)
     if node.state in {"clean failed", "adopt failed"}:
         return Failed(f"{error_of(node)}; the disks may hold data")
@@ -195,21 +195,21 @@ def _destroy(node: Node, job: Job) -> Decision:
     if node.state in _SETTLES_FOR_DESTROY:
         return Waiting(node.state)
     if node.state not in _UNDONE:
-        return Failed(_out_of_place(node))
+        return Failed(_wrong_state(node))
     if node.power == "power on" or node.power_target:
-        return _switched_off(node, job)
+        return _powered_off(node, job)
     if node.mark and node.mark.kept:
         return Do(Verb.PUT_BACK)
-    return Do(Verb.REMOVE) if job.habits.remove else Done()
+    return Do(Verb.REMOVE) if job.policy.remove else Done()
 
 
-def _switched_off(node: Node, job: Job) -> Decision:
+def _powered_off(node: Node, job: Job) -> Decision:
     if node.power_target:
-        return Waiting("being switched off")
+        return Waiting("powering off")
     mark = node.marked(job.marker)
-    # Switching leaves the state as it is: here only the error tells a failure from a request that never arrived.
+    # Power changes leave the state as it is: only the error distinguishes a failure from a request that never arrived.
     if mark and Verb.POWER_OFF.value in mark.tried and node.last_error:
-        return Failed(f"{error_of(node)}; it could not be switched off")
+        return Failed(f"{error_of(node)}; it could not be powered off")
     return Do(Verb.POWER_OFF)
 
 
@@ -221,34 +221,34 @@ _TABLES = {
 
 
 def _tried(node: Node, job: Job, verb: Verb) -> bool:
-    """Return whether this job asked for the verb and the node has changed its state since."""
+    """Return whether this job has applied the verb and the node has changed state since."""
     mark = node.marked(job.marker)
     return mark is not None and mark.tried.get(verb.value, node.since) != node.since
 
 
 def _first_time(node: Node, job: Job, verb: Verb) -> Decision:
-    """Return the verb, unless it was what brought the node here."""
+    """Return the verb, or Failed if this job has applied it already."""
     return Failed(error_of(node)) if _tried(node, job, verb) else Do(verb)
 
 
-def _hands_off(node: Node, job: Job) -> str:
+def _excluded(node: Node, job: Job) -> str:
     if node.mark and job.marker in node.mark.after:
-        return f"{node.name} was taken over by later work of Shipyard ({node.mark.marker})"
+        return f"{node.name} belongs to later work of Shipyard now ({node.mark.marker})"
     if (mark := node.marked(job.marker)) and mark.refused:
         return mark.refused
     return f"{node.name} belongs to instance {node.instance}, which is not Shipyard's" if node.foreign else ""
 
 
-def _in_maintenance(node: Node, *, but: str = "") -> str:
-    """Return why a node is out of our hands. What a person began is never ended here, whatever the state."""
-    if not node.maintenance or (but and node.fault == but):
+def _in_maintenance(node: Node, *, ignored_fault: str = "") -> str:
+    """Return why maintenance excludes a node. Maintenance set by a person is never ended here."""
+    if not node.maintenance or (ignored_fault and node.fault == ignored_fault):
         return ""
     reason = "; ".join(part for part in (node.fault, node.maintenance_reason) if part)
     return f"{node.name} is in maintenance: {reason or 'no reason given'}"
 
 
-def _out_of_place(node: Node) -> str:
+def _wrong_state(node: Node) -> str:
     if node.state in _HELD:
-        return f"{node.name} is in {node.state}: it waits for a person"
+        return f"{node.name} is in {node.state}: it waits for an operator"
     error = f" ({' '.join(node.last_error.split())})" if node.last_error else ""
-    return f"{node.name} is {node.state or 'in no state'}, from where this work cannot go on{error}"
+    return f"{node.name} is {node.state or 'in no state'}, and this work cannot continue from there{error}"

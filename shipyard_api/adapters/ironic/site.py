@@ -1,4 +1,4 @@
-"""Work on the site as a whole, which in Ironic is a look at the service: nothing is changed, nothing needs a place."""
+"""Work on the whole site, which for Ironic is a check of the service: it changes and stores nothing."""
 
 from collections.abc import Collection
 
@@ -11,18 +11,18 @@ OPERATIONS = frozenset({Operation.VERIFY_SITE, Operation.PREPARE_SITE})
 
 
 def job_of(marker: str, operation: Operation) -> JobId:
-    """Return the job of this work: as it needs no place in Ironic, its name says all."""
+    """Return the job of this work; Ironic stores nothing, so its id says everything."""
     return JobId(f"{operation.value}:{marker}")
 
 
 def find(marker: str, operation: Operation, known: Collection[JobId]) -> JobId | None:
-    """Return the job of this work, which exists as soon as it is intended."""
+    """Return the job of this work, which exists from its intent on."""
     job = job_of(marker, operation)
     return None if job in known else job
 
 
 def report(client: IronicClient, job: JobId, operation: Operation) -> JobReport:
-    """Return whether the site can be worked on: in a version that we speak, by at least one conductor."""
+    """Return whether Ironic is usable: a supported API version, and at least one conductor alive."""
     if not job.startswith(f"{operation.value}:"):
         return JobReport(job, JobState.LOST, ok=False, message=f"{job} is no job of {operation.value}")
     if operation is Operation.PREPARE_SITE:
@@ -32,8 +32,8 @@ def report(client: IronicClient, job: JobId, operation: Operation) -> JobReport:
     except Refused as error:
         return JobReport(job, JobState.ENDED, ok=False, message=error.detail)
     if (conductors := _conductors(client)) is None:
-        told = f"Ironic speaks 1.{version}; its conductors are not shown to our user"
-        return JobReport(job, JobState.ENDED, ok=True, message=told)
+        message = f"Ironic speaks 1.{version}; its conductors are not visible to Shipyard's user"
+        return JobReport(job, JobState.ENDED, ok=True, message=message)
     dead, alive = conductors
     notes = [f"Ironic speaks 1.{version}", f"conductors alive: {', '.join(alive) or 'none'}"]
     notes.extend([f"not alive: {', '.join(dead)}"] if dead else [])
@@ -43,12 +43,12 @@ def report(client: IronicClient, job: JobId, operation: Operation) -> JobReport:
 def check_health(client: IronicClient) -> None:
     """Return if the service answers and a conductor is alive; raise Unavailable or Refused otherwise.
 
-    Conductors that are not shown to our user count as alive: it was let in, and no more can be known.
+    Conductors that our user may not see count as alive.
     """
     client.renew_version()
     conductors = _conductors(client)
     if conductors and not conductors[1]:
-        raise Unavailable(SYSTEM, "GET /v1/conductors", "no conductor is alive: no node would move")
+        raise Unavailable(SYSTEM, "GET /v1/conductors", "no conductor is alive, so no node can change state")
 
 
 def _conductors(client: IronicClient) -> tuple[list[str], list[str]] | None:

@@ -1,4 +1,4 @@
-"""Ironic's nodes into our words, and our marks on them; pure (contract ironic-provisioner, sections 3, 5, 9, 10)."""
+"""Translation of Ironic's nodes, and our marks on them; pure (contract ironic-provisioner, sections 3, 5, 9, 10)."""
 
 import re
 import uuid
@@ -18,12 +18,12 @@ FIELDS = (
     *("fault", "instance_uuid", "protected", "power_state", "target_power_state", "automated_clean", "extra"),
 )
 INTERNAL = "driver_internal_info"
-MARK = "shipyard"  # the key of ``extra`` that is ours
+MARK = "shipyard"  # our key in ``extra``
 
-LONGEST_REASON = 500  # characters of what Ironic says about one node
-MOST_PREDECESSORS = 8  # how many earlier jobs a mark remembers
+LONGEST_REASON = 500  # characters of Ironic's text about one node
+MOST_PREDECESSORS = 8  # earlier jobs that a mark remembers
 MOST_NAMED = 10  # nodes in one finding
-SHORTEST_SECRET = 4  # shorter arguments (true, 1, off) say nothing, and would make holes in every text
+SHORTEST_SECRET = 4  # shorter arguments (true, 1, off) are no secrets, and masking them would garble every text
 
 _SHIPYARD = uuid.UUID("5c1b7f0e-8b0c-5f0e-9a57-3f2f7f5d2a61")
 _LOCKED = "is locked by"
@@ -33,12 +33,12 @@ _NAME = re.compile(r"[A-Za-z0-9._~-]{1,255}")
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What Shipyard keeps with a node in Ironic: the last job that it was part of, and how far that came.
+    """Shipyard's record on a node in Ironic: the node's last job, and its progress.
 
-    ``tried``: per verb, when the node had last changed its state as we asked, so that a state seen later can be told
-    from the one before. ``after``: jobs that this one took the node over from. ``claim``: the job whose deployment the
-    node's ``instance_uuid`` stands for. ``kept``: fields of the node to be put back. ``unsupported``: deploy steps that
-    were left out. ``refused``: why Ironic would not do what the job asked for. ``stopped``: nothing new is to be begun.
+    ``tried``: per verb, when the node had last changed state before the verb, to recognize a later change. ``after``:
+    earlier jobs on the node. ``claim``: the job of the deployment behind the node's ``instance_uuid``. ``kept``: fields
+    of the node to restore. ``unsupported``: deploy steps that Ironic dropped. ``refused``: why Ironic rejected a verb.
+    ``stopped``: the job starts nothing more on the node.
     """
 
     marker: str
@@ -53,7 +53,7 @@ class Mark:
 
     @classmethod
     def read(cls, stored: object) -> "Mark | None":
-        """Return the mark in this JSON, or None if it is none of ours."""
+        """Parse a mark, or return None if this JSON is not a mark."""
         if not isinstance(stored, Mapping) or not isinstance(stored.get("marker"), str):
             return None
         tried, kept = stored.get("tried"), stored.get("kept")
@@ -70,7 +70,7 @@ class Mark:
         )
 
     def json(self) -> dict[str, Any]:
-        """Return the mark as it is kept, without what is empty."""
+        """Return the mark as stored JSON, without empty values."""
         whole = {
             "marker": self.marker,
             "operation": self.operation,
@@ -85,16 +85,16 @@ class Mark:
         return {key: value for key, value in whole.items() if value}
 
     def followed_by(self, marker: str, operation: Operation) -> "Mark":
-        """Return the mark of the next job on the same node: what outlives a job is kept."""
+        """Return the mark of the next job on the node, with the values that outlive a job."""
         after = tuple(one for one in (*self.after, self.marker) if one != marker)
         return Mark(marker, operation.value, after=after[-MOST_PREDECESSORS:], claim=self.claim, kept=self.kept)
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node as Ironic listed it; ``since`` is when its state last changed, in Ironic's words ("" for never).
+    """A node as listed by Ironic; ``since`` is when its state last changed, as Ironic's text ("" for never).
 
-    ``left_out``: the deploy steps that were dropped from the deployment that goes on (None: not told).
+    ``left_out``: the deploy steps that Ironic dropped from the current deployment (None: unknown).
     """
 
     uuid: str
@@ -115,7 +115,7 @@ class Node:
 
     @classmethod
     def read(cls, listed: JsonObject) -> "Node":
-        """Return the node in this JSON."""
+        """Parse a node."""
 
         def text(key: str) -> str:
             return str(listed.get(key) or "")
@@ -141,25 +141,25 @@ class Node:
 
     @property
     def ours(self) -> bool:
-        """Whether the instance on this node is one of Shipyard's, whichever job made it."""
+        """Whether a job of Shipyard made the instance on this node."""
         return self.mark is not None and bool(self.mark.claim) and self.claimed_by(self.mark.claim)
 
     @property
     def foreign(self) -> bool:
-        """Whether the node belongs to somebody else (an allocation, too, shows in ``instance_uuid``)."""
+        """Whether someone else uses the node (an allocation, too, sets ``instance_uuid``)."""
         return bool(self.instance) and not self.ours
 
     def claimed_by(self, marker: str) -> bool:
-        """Return whether the instance on this node is the one of this job."""
+        """Return whether this job made the instance on this node."""
         return self.instance == claim(marker, self.name)
 
     def marked(self, marker: str) -> Mark | None:
-        """Return the mark of this job on the node, if it has it."""
+        """Return the mark of this job on the node, if any."""
         return self.mark if self.mark and self.mark.marker == marker else None
 
 
 def claim(marker: str, name: str) -> str:
-    """Return the ``instance_uuid`` by which a job takes a node: the same however often it is asked for."""
+    """Return the ``instance_uuid`` with which a job claims a node; it is always the same."""
     return str(uuid.uuid5(uuid.uuid5(_SHIPYARD, marker), name))
 
 
@@ -169,14 +169,14 @@ def by_name(listed: Iterable[JsonObject]) -> dict[NodeName, Node]:
 
 
 def set_mark(mark: Mark) -> JsonObject:
-    """Return the change that puts a mark on a node, over any that it has."""
+    """Return the change that sets a mark on a node, replacing any other."""
     return {"op": "add", "path": f"/extra/{MARK}", "value": mark.json()}
 
 
 def steps_left_out(internal: object) -> tuple[str, ...] | None:
-    """Return the deploy steps that we asked for and that Ironic dropped without a word, as ``interface.step``.
+    """Return the requested deploy steps that Ironic silently dropped, as ``interface.step``.
 
-    None if that is not told: both lists are there only while the node is being deployed.
+    None if unknown: Ironic has both lists only during the deployment.
     """
     if not isinstance(internal, Mapping):
         return None
@@ -188,37 +188,41 @@ def steps_left_out(internal: object) -> tuple[str, ...] | None:
 
 
 class Reaction(Enum):
-    """What follows from an answer to a change."""
+    """What an answer to a change means."""
 
     ACCEPTED = "accepted"
-    LATER = "later"  # nothing was changed, and the same request may work soon
-    ASK_STATE = "ask for the state"  # the verb does not fit the state, which may already be the wanted one
+    LATER = "later"  # nothing was changed; retry the request later
+    ASK_STATE = "ask for the state"  # the verb is invalid in the current state, which may be the wanted one
     REFUSED = "refused"
 
 
 def reaction(reply: Reply) -> Reaction:
-    """Return what follows from an answer to a change."""
+    """Return what an answer to a change means."""
     if 200 <= reply.status < 300:
         return Reaction.ACCEPTED
-    # "in progress": the node is on its way to another state, for which nobody should wait here.
+    # "in progress": the node is in transition; the next report retries.
     if reply.status == 503 or is_locked(reply) or (reply.status == 409 and _MOVING in reply.text):
         return Reaction.LATER
     return Reaction.ASK_STATE if reply.status == 400 else Reaction.REFUSED
 
 
 def is_locked(reply: Reply) -> bool:
-    """Return whether somebody holds the node at this moment; a taken name or instance is 409, too."""
+    """Return whether the node is locked; a taken name or instance is 409, too."""
     return reply.status == 409 and _LOCKED in reply.text
 
 
 def refusal(reply: Reply) -> str:
-    """Return an answer that is no success in words."""
-    hint = {403: "protected, or not allowed to us", 404: "there is no such node", 413: "the request is too large"}
+    """Return an unsuccessful answer as text."""
+    hint = {
+        403: "protected, or Shipyard's user lacks the permission",
+        404: "there is no such node",
+        413: "the request is too large",
+    }
     return reply.text or hint.get(reply.status) or f"Ironic answered {reply.status} without a reason"
 
 
 def secrets(value: object) -> frozenset[str]:
-    """Return every text inside this value that could be quoted in an error."""
+    """Return every text inside this value that an error could quote."""
     if isinstance(value, Mapping):
         return frozenset[str]().union(*map(secrets, value.values()))
     if isinstance(value, str):
@@ -229,16 +233,18 @@ def secrets(value: object) -> frozenset[str]:
 
 
 def masked(text: str, hidden: Iterable[str]) -> str:
-    """Return the text without what is hidden."""
+    """Return the text with the secrets masked."""
     for secret in sorted(hidden, key=len, reverse=True):
         text = text.replace(secret, "******")
     return text
 
 
 def findings(names: Collection[NodeName], known: Collection[NodeName]) -> tuple[Finding, ...]:
-    """Return what is wrong with the names of a design: those Ironic cannot hold, those that it does not know."""
+    """Return findings on the names in a design: those Ironic does not accept, and those not enrolled."""
     found = [
-        Finding("NodeNameImpossible", Level.ERROR, f"Ironic cannot hold a node named {name!r}: {why}", source=SYSTEM)
+        Finding(
+            "NodeNameImpossible", Level.ERROR, f"Ironic does not accept the node name {name!r}: {why}", source=SYSTEM
+        )
         for name in sorted(names)
         if (why := _name_fault(name))
     ]
@@ -253,7 +259,7 @@ def findings(names: Collection[NodeName], known: Collection[NodeName]) -> tuple[
 
 
 def condition(listed: JsonObject) -> NodeCondition:
-    """Return how Ironic sees a node."""
+    """Return the condition of a node."""
     node = Node.read(listed)
     power = {"power on": "on", "power off": "off"}.get(node.power, "unknown")
     return NodeCondition(node.name or node.uuid, node.state, power)
@@ -266,13 +272,13 @@ def error_of(node: Node) -> str:
 
 
 def tried(mark: Mark, verb: str, since: str) -> Mark:
-    """Return the mark with the note that this verb is about to be asked for."""
+    """Return the mark with a note that this verb is about to be sent."""
     return replace(mark, tried={**mark.tried, verb: since})
 
 
 def _name_fault(name: str) -> str:
     if not _NAME.fullmatch(name):
-        return "letters, digits and -._~ are possible, at most 255"
+        return "use letters, digits and -._~, at most 255"
     try:
         uuid.UUID(name)
     except ValueError:

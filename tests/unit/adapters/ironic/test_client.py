@@ -49,7 +49,7 @@ def test_an_ironic_of_another_age_is_refused_with_both_ranges(ironic: Peer, lowe
 
 def test_something_that_is_no_ironic_is_refused(ironic: Peer) -> None:
     ironic.on("GET /v1", Answer(200, {}))
-    with pytest.raises(Refused, match="no Ironic at this address"):
+    with pytest.raises(Refused, match="names no API versions; check that the address is Ironic's"):
         client(ironic).version()
 
 

@@ -10,8 +10,8 @@ from shipyard_api.adapters.ironic.decisions import (
     Do,
     Done,
     Failed,
-    Habits,
     Job,
+    NodePolicy,
     Verb,
     Waiting,
     decide,
@@ -113,13 +113,13 @@ def test_what_earlier_work_tried_does_not_count(state: str) -> None:
 def test_a_node_that_is_to_be_inspected_is_inspected_once(
     state: str, verbs: tuple[Verb, ...], expected: object
 ) -> None:
-    work = job(PREPARE, habits=Habits(inspect=True))
+    work = job(PREPARE, policy=NodePolicy(inspect=True))
     assert kind(decide(node(state, mark=tried(PREPARE, *verbs)), N1, work)) == expected
 
 
 @pytest.mark.parametrize("state", ["deploy failed", "error"])
 def test_a_failed_deployment_is_left_alone_where_it_is_not_to_be_undone(state: str) -> None:
-    decision = decide(node(state), N1, job(PREPARE, habits=Habits(undo_failed=False)))
+    decision = decide(node(state), N1, job(PREPARE, policy=NodePolicy(undo_failed=False)))
     assert decision == Failed(f"n1 is {state}: it broke")
 
 
@@ -206,21 +206,21 @@ def test_a_node_that_is_gone_is_destroyed_and_fails_everything_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "habits", "expected"),
+    ("more", "policy", "expected"),
     [
-        ({"power": "power on"}, Habits(), Verb.POWER_OFF),
-        ({"power": "power on", "power_target": "power off"}, Habits(), Waiting),
-        ({"power": "power on", "mark": tried(DESTROY, Verb.POWER_OFF)}, Habits(), Failed),
-        ({"power": "power off"}, Habits(), Done),
-        ({"power": ""}, Habits(), Done),
-        ({"power": "power off", "mark": Mark(MINE, "", kept={"automated_clean": None})}, Habits(), Verb.PUT_BACK),
-        ({"power": "power off"}, Habits(remove=True), Verb.REMOVE),
+        ({"power": "power on"}, NodePolicy(), Verb.POWER_OFF),
+        ({"power": "power on", "power_target": "power off"}, NodePolicy(), Waiting),
+        ({"power": "power on", "mark": tried(DESTROY, Verb.POWER_OFF)}, NodePolicy(), Failed),
+        ({"power": "power off"}, NodePolicy(), Done),
+        ({"power": ""}, NodePolicy(), Done),
+        ({"power": "power off", "mark": Mark(MINE, "", kept={"automated_clean": None})}, NodePolicy(), Verb.PUT_BACK),
+        ({"power": "power off"}, NodePolicy(remove=True), Verb.REMOVE),
     ],
 )
 def test_an_undeployed_node_is_switched_off_put_right_and_removed(
-    more: dict[str, Any], habits: Habits, expected: object
+    more: dict[str, Any], policy: NodePolicy, expected: object
 ) -> None:
-    assert kind(decide(node("available", **more), N1, job(DESTROY, habits=habits))) == expected
+    assert kind(decide(node("available", **more), N1, job(DESTROY, policy=policy))) == expected
 
 
 @pytest.mark.parametrize("operation", [PREPARE, DESTROY])

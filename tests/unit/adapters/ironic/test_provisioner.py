@@ -356,18 +356,18 @@ def test_a_deployment_whose_steps_nobody_saw_says_so(start: Start, ironic: Peer)
     claimed = {"instance_uuid": claim(MARKER, "n1")}
     ironic.on("GET /v1/nodes", listed(node("active", mark={"claim": MARKER}, **claimed)))
     report = port.report(JOB, work(DEPLOY))
-    assert (report.ok, report.message) == (True, "not seen whether Ironic ran all deploy steps on n1")
+    assert (report.ok, report.message) == (True, "unknown whether Ironic ran all deploy steps on n1")
 
 
 @pytest.mark.parametrize(
     ("wipe", "clean", "message"),
     [
-        (Wipe.OS_DISK_ONLY, None, "automated cleaning was left out: nothing was erased"),
-        (Wipe.ALL, None, "what was erased is what Ironic's automated cleaning erases"),
+        (Wipe.OS_DISK_ONLY, None, "automated cleaning was skipped: nothing was erased"),
+        (Wipe.ALL, None, "Ironic's automated cleaning decides what was erased"),
         (
             Wipe.ALL,
             False,
-            "what was erased is what Ironic's automated cleaning erases; not on n1, whose automated_clean is off",
+            "Ironic's automated cleaning decides what was erased; not on n1, whose automated_clean is off",
         ),
     ],
 )
@@ -393,7 +393,7 @@ def test_a_stop_interrupts_what_waits_and_keeps_the_rest_where_it_is(port: Ironi
     ironic.on("GET /v1/nodes", listed(failed, node("manageable", "n2", mark={})))
     report = port.report(JOB, work(PREPARE, "n1", "n2"))
     assert (report.state, report.failed) == (JobState.ENDED, {N1, N2})
-    assert report.reasons[N2] == "n2 was left manageable, as the work was stopped"
+    assert report.reasons[N2] == "n2 was left manageable because the work was stopped"
 
 
 def test_a_stop_that_one_node_knows_of_holds_for_all_after_a_restart(start: Start, ironic: Peer) -> None:
@@ -456,7 +456,7 @@ def test_conductors_that_our_user_may_not_see_do_not_keep_it_from_work(port: Iro
     verify = Work(Operation.VERIFY_SITE, "revision:3")
     report = port.report(port.submit(MARKER, verify), verify)
     assert report.ok
-    assert "not shown to our user" in report.message
+    assert "not visible to Shipyard's user" in report.message
     port.check_health()
 
 

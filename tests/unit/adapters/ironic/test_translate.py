@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.adapters.ironic import changes, translate
-from shipyard_api.adapters.ironic.changes import Load
+from shipyard_api.adapters.ironic import patches, translate
 from shipyard_api.adapters.ironic.client import Reply
 from shipyard_api.adapters.ironic.decisions import Job, Verb
+from shipyard_api.adapters.ironic.patches import Payload
 from shipyard_api.adapters.ironic.translate import Mark, Node, Reaction
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import NodeName
@@ -134,28 +134,28 @@ def test_a_condition_has_the_words_of_the_port(power: str | None, expected: str)
 
 
 def test_our_arguments_are_hidden_in_what_ironic_quotes() -> None:
-    load = Load(
+    payload = Payload(
         steps=[{"interface": "bios", "step": "x", "args": {"settings": [{"v": "top secret"}, {"v": "secret"}]}}]
     )
     text = "step failed: {'v': 'top secret'}, {'v': 'secret'}"
-    assert load.shown("n1", text) == "step failed: {'v': '******'}, {'v': '******'}"
-    assert len(load.shown("n1", "x" * 499 + "top secret")) == 500
+    assert payload.shown("n1", text) == "step failed: {'v': '******'}, {'v': '******'}"
+    assert len(payload.shown("n1", "x" * 499 + "top secret")) == 500
 
 
 # What is written
 
 
-def patch(node: Node, job: Job, verb: Verb | None, load: Load | None = None) -> dict[str, Any]:
+def patch(node: Node, job: Job, verb: Verb | None, payload: Payload | None = None) -> dict[str, Any]:
     """Return the changes by path."""
-    _, patch = changes.before(node, job, verb, load or Load())
+    _, patch = patches.patch_before(node, job, verb, payload or Payload())
     assert {change["op"] for change in patch} <= {"add"}
     return {change["path"]: change["value"] for change in patch}
 
 
 def test_a_deployment_claims_the_node_and_says_so_in_one_patch() -> None:
     node = Node("u", "n1", "available", "t1")
-    load = Load({"image_source": "http://i/a", "x/y~z": 1})
-    assert patch(node, Job("m", DEPLOY), Verb.DEPLOY, load) == {
+    payload = Payload({"image_source": "http://i/a", "x/y~z": 1})
+    assert patch(node, Job("m", DEPLOY), Verb.DEPLOY, payload) == {
         "/instance_uuid": translate.claim("m", "n1"),
         "/instance_info/image_source": "http://i/a",
         "/instance_info/x~1y~0z": 1,
@@ -166,7 +166,7 @@ def test_a_deployment_claims_the_node_and_says_so_in_one_patch() -> None:
 def test_what_an_earlier_try_wrote_is_not_written_again() -> None:
     mark = Mark("m", DEPLOY.value, {"active": "t1"}, claim="m")
     node = Node("u", "n1", "available", "t1", instance=translate.claim("m", "n1"), mark=mark)
-    assert patch(node, Job("m", DEPLOY), Verb.DEPLOY, Load({"image_source": "i"})) == {}
+    assert patch(node, Job("m", DEPLOY), Verb.DEPLOY, Payload({"image_source": "i"})) == {}
 
 
 def test_a_node_that_earlier_work_claimed_keeps_its_claim() -> None:
@@ -213,17 +213,17 @@ def test_dropped_steps_are_written_down() -> None:
 
 def test_a_stop_is_written_once_and_on_nodes_of_the_job_alone() -> None:
     mine = Node("u", "n1", "manageable", mark=Mark("m", PREPARE.value, claim="c"))
-    [change] = changes.stop(mine, Job("m", PREPARE))
+    [change] = patches.stop_patch(mine, Job("m", PREPARE))
     assert change["value"] == {"marker": "m", "operation": "prepare_nodes", "claim": "c", "stopped": True}
-    assert changes.stop(Node("u", "n1", "x", mark=Mark("m", "", stopped=True)), Job("m", PREPARE)) == []
-    assert changes.stop(Node("u", "n1", "x", mark=Mark("b", "")), Job("m", PREPARE)) == []
-    assert changes.stop(Node("u", "n1", "x"), Job("m", PREPARE)) == []
+    assert patches.stop_patch(Node("u", "n1", "x", mark=Mark("m", "", stopped=True)), Job("m", PREPARE)) == []
+    assert patches.stop_patch(Node("u", "n1", "x", mark=Mark("b", "")), Job("m", PREPARE)) == []
+    assert patches.stop_patch(Node("u", "n1", "x"), Job("m", PREPARE)) == []
 
 
 def test_a_deployment_is_asked_for_with_what_it_takes_along() -> None:
-    assert Load().request() == {"target": "active"}
+    assert Payload().request() == {"target": "active"}
     step = {"interface": "bios", "step": "x", "args": {}, "priority": 5}
-    assert Load({}, [step], {"meta_data": {}}).request() == {
+    assert Payload({}, [step], {"meta_data": {}}).request() == {
         "target": "active",
         "deploy_steps": [step],
         "configdrive": {"meta_data": {}},
