@@ -58,11 +58,11 @@ from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, Validator
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.read import ReadConfigdocs
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.journal.logs import ReadLogs
+from shipyard_api.usecases.journal.notes import ReadNotes
+from shipyard_api.usecases.journal.validations import ReadValidations
 from shipyard_api.usecases.nodes.list import ListNodes
 from shipyard_api.usecases.nodes.statuses import SiteStatuses
-from shipyard_api.usecases.read_logs import ReadLogs
-from shipyard_api.usecases.read_notes import ReadNotes
-from shipyard_api.usecases.read_validations import ReadValidations
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
 from shipyard_api.usecases.tokens.manage import ApiTokens, TokenFault
 from shipyard_api.workflow.definition import Definition

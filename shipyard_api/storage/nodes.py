@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.ports.state.groups import PhaseRecord
-from shipyard_api.ports.state.nodes import LastNodeRecord, NodeChange, NodePast, NodeRecord
+from shipyard_api.ports.state.nodes import LastNodeRecord, NodeChange, NodeHistory, NodeRecord
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.phases import IN_ORDER, phase
 
@@ -23,11 +23,10 @@ class SqlNodes:
         self._connection = connection
 
     def latest(self, *, status: Collection[str], prefix: str, after: str, limit: int) -> Sequence[LastNodeRecord]:
-        """Return a page of nodes, each as its latest action has it.
+        """Return a page of nodes, each in its latest action.
 
-        The index is walked from name to name: two looks into it for each name that is passed, whatever the number of
-        actions. The walk ends with the page, since Postgres takes no more rows from a recursion than it needs; it
-        yields them in order, so they must not be sorted, for which it would have to go to its end.
+        The recursion walks the index from name to name, with two lookups a name, however many actions there are.
+        Postgres takes only the rows of the page from it. The rows come in order: sorting them would read them all.
         """
         nodes, following = t.action_nodes, t.action_nodes.alias("following")
         names = sa.select(_least(nodes, after).label("name")).cte("names", recursive=True)
@@ -49,8 +48,8 @@ class SqlNodes:
         rows = self._connection.execute(query.limit(limit))
         return [LastNodeRecord(ActionId(row.action_id), _node(row)) for row in rows]
 
-    def past(self, node: str, *, before: str | None, limit: int) -> Sequence[NodePast]:
-        """Return what each action did with the node, the newest first."""
+    def history(self, node: str, *, before: str | None, limit: int) -> Sequence[NodeHistory]:
+        """Return the node in each action, newest first."""
         nodes, actions = t.action_nodes, t.actions
         query = (
             sa.select(nodes, actions.c.name.label("action_name"), actions.c.state, actions.c.created_at)
@@ -63,7 +62,7 @@ class SqlNodes:
         ids = [row.action_id for row in rows]
         changes, phases = self._changes(node, ids), self._phases(node, ids)
         return [
-            NodePast(
+            NodeHistory(
                 ActionId(row.action_id),
                 ActionName(row.action_name),
                 RunState(row.state),

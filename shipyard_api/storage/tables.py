@@ -6,6 +6,10 @@ Rules that must always hold are named constraints. The name maps a violation to 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY
 
+from shipyard_api.domain.facts.actions import Noted
+from shipyard_api.domain.facts.jobs import JobStarted, LateResult
+from shipyard_api.domain.facts.phases import PhaseStarted
+
 ONE_SITE_ACTION = "actions_one_site_action_at_a_time"
 ONE_FOR_EACH_KEY = "actions_one_for_each_key"
 
@@ -183,16 +187,16 @@ journal = sa.Table(
     sa.Index(None, "action_id", "id"),
 )
 
-# Every line that names a job of the provisioner: what `find` must not take for the job of another intent.
-STARTED_A_JOB = journal.c.kind.in_(["phase_started", "job_started"])
+# Entries that name a job of the provisioner, so that `find` does not take it for the job of another intent.
+STARTED_A_JOB = journal.c.kind.in_([PhaseStarted.kind, JobStarted.kind])
 sa.Index(
     "journal_jobs_index",
     journal.c.at,
     postgresql_where=sa.text("kind IN ('phase_started', 'job_started')"),
 )
 
-# What a list of actions shows of each, without reading the journals.
-ON_AN_ACTION = journal.c.kind.in_(["late", "noted"])
+# Entries that a list of actions shows of each, read without the rest of the journals.
+ON_AN_ACTION = journal.c.kind.in_([LateResult.kind, Noted.kind])
 sa.Index(
     "journal_on_actions_index",
     journal.c.action_id,

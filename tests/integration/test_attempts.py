@@ -8,7 +8,7 @@ from shipyard_api.actions.site_parts import PREFLIGHT
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.errors import AttemptNotFound, NotFound
 from shipyard_api.ports.errors import Refused
-from shipyard_api.usecases.read_logs import ReadLogs
+from shipyard_api.usecases.journal.logs import ReadLogs
 from tests.world import World
 
 Worlds = Callable[..., World]

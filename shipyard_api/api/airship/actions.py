@@ -28,8 +28,8 @@ from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.describe import DescribeAction
 from shipyard_api.usecases.actions.list import ListActions
 from shipyard_api.usecases.actions.request import ActionRequest, Idempotency
-from shipyard_api.usecases.read_notes import ReadNotes
-from shipyard_api.usecases.read_validations import ReadValidations
+from shipyard_api.usecases.journal.notes import ReadNotes
+from shipyard_api.usecases.journal.validations import ReadValidations
 
 _LONGEST_KEY = 255
 

@@ -42,11 +42,11 @@ from shipyard_api.usecases.callers.limit_writes import LimitWrites
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.read import ReadConfigdocs
+from shipyard_api.usecases.journal.logs import ReadLogs
+from shipyard_api.usecases.journal.notes import ReadNotes
+from shipyard_api.usecases.journal.validations import ReadValidations
 from shipyard_api.usecases.nodes.list import ListNodes
 from shipyard_api.usecases.nodes.statuses import SiteStatuses
-from shipyard_api.usecases.read_logs import ReadLogs
-from shipyard_api.usecases.read_notes import ReadNotes
-from shipyard_api.usecases.read_validations import ReadValidations
 
 
 @dataclass(frozen=True, slots=True)

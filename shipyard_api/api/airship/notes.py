@@ -10,7 +10,7 @@ from shipyard_api.api.airship.times import with_offset
 from shipyard_api.api.http.authentication import Policy, require
 from shipyard_api.domain.notes import LENGTH, Note
 from shipyard_api.ports.errors import PeerError
-from shipyard_api.usecases.read_notes import ReadNotes
+from shipyard_api.usecases.journal.notes import ReadNotes
 
 
 class NoteDetails:

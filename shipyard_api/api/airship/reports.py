@@ -1,4 +1,4 @@
-"""The report of an action: everything that became of its groups and nodes, in one answer; ours."""
+"""The report on an action: all its groups and nodes in one response. Shipyard v1.0 has no such resource."""
 
 from collections import Counter
 from typing import Any, ClassVar
@@ -19,7 +19,7 @@ from shipyard_api.usecases.actions.report import ReportAction, ReportedGroup, Re
 
 
 class Report:
-    """``/actions/{action_id}/report``: the whole action, as it stands."""
+    """``/actions/{action_id}/report``: the whole action."""
 
     policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:get_action"}
 
@@ -27,7 +27,7 @@ class Report:
         self._report = report
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
-        """Answer with groups, nodes, findings and totals of an action; of one that has not ended, as they stand."""
+        """Return groups, nodes, findings and totals of an action, running or ended."""
         report = self._report(action_id)
         resp.media = {
             "action": _action(report.action),
@@ -92,7 +92,7 @@ def _group(reported: ReportedGroup) -> dict[str, Any]:
 
 
 def _nodes(report: report_action.Report) -> list[dict[str, Any]]:
-    """Return the nodes. A phase is shown once for all the nodes that it sent: there can be ten thousand of them."""
+    """Return the nodes. A phase is rendered once for all the nodes that it sent: there can be 10,000 of them."""
     shown: dict[tuple[str, str, int], dict[str, Any]] = {}
 
     def phases(node: ReportedNode) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Nodes over all actions; ours, beside the contract: what is the matter with node 217, and since when."""
+"""Nodes over all actions, and the history of one. Shipyard v1.0 has no such resource."""
 
 from typing import Any, ClassVar
 
@@ -9,10 +9,10 @@ from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import whole_number, words
 from shipyard_api.domain.nodes import NodeStatus
-from shipyard_api.ports.state.nodes import LastNodeRecord, NodeChange, NodePast
+from shipyard_api.ports.state.nodes import LastNodeRecord, NodeChange, NodeHistory
 from shipyard_api.usecases.nodes.list import ListNodes
 
-# A line of the journal can name every node of a site, and each action has some of them.
+# Each action adds its status changes and phases to the response.
 MOST_ACTIONS = 100
 
 
@@ -48,26 +48,28 @@ class SiteNode:
         before = req.get_param("marker")
         if before is not None and not (before.isascii() and before.isalnum()):
             raise falcon.HTTPInvalidParam("The value is the id of an action.", "marker")
-        node, past = self._nodes.one(node_name, before=before, limit=limit)
-        last = past[-1].action if len(past) == limit else None
-        resp.media = {**_latest(node), "history": [_past(one) for one in past], "next": last}
+        node, history = self._nodes.one(node_name, before=before, limit=limit)
+        last = history[-1].action if len(history) == limit else None
+        resp.media = {**_latest(node), "history": [_history(one) for one in history], "next": last}
 
 
 def _latest(found: LastNodeRecord) -> dict[str, Any]:
     return {**node_entity(found.node), "action_id": found.action}
 
 
-def _past(past: NodePast) -> dict[str, Any]:
-    entity = node_entity(past.node)
+def _history(history: NodeHistory) -> dict[str, Any]:
+    entity = node_entity(history.node)
     del entity["name"]
     return {
-        "action_id": past.action,
-        "action": past.name.value,
-        "dag_status": past.state.value,
-        "created_at": zulu(past.created_at),
+        "action_id": history.action,
+        "action": history.name.value,
+        "dag_status": history.state.value,
+        "created_at": zulu(history.created_at),
         **entity,
-        "changes": [_change(change) for change in past.changes],
-        "phases": [{**phase_entity(phase), "group": group, "message": phase.message} for group, phase in past.phases],
+        "changes": [_change(change) for change in history.changes],
+        "phases": [
+            {**phase_entity(phase), "group": group, "message": phase.message} for group, phase in history.phases
+        ],
     }
 
 

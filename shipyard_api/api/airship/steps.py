@@ -17,8 +17,8 @@ from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.log_lines import log_line
 from shipyard_api.domain.notes import LENGTH
 from shipyard_api.usecases.actions.describe import DescribeAction
-from shipyard_api.usecases.read_logs import ReadLogs
-from shipyard_api.usecases.read_notes import ReadNotes
+from shipyard_api.usecases.journal.logs import ReadLogs
+from shipyard_api.usecases.journal.notes import ReadNotes
 
 
 class Step:

@@ -5,7 +5,7 @@ from typing import ClassVar
 import falcon
 
 from shipyard_api.api.http.authentication import Policy
-from shipyard_api.usecases.read_validations import ReadValidations, Validation
+from shipyard_api.usecases.journal.validations import ReadValidations, Validation
 
 
 class ActionValidation:

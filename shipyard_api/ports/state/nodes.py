@@ -48,7 +48,7 @@ class NodeChange:
 
 
 @dataclass(frozen=True, slots=True)
-class NodePast:
+class NodeHistory:
     """What one action did with a node: its record, its changes of status, and the phases that submitted it.
 
     Changes are in order of time; phases, each with its group, in the order of their start.
@@ -72,7 +72,7 @@ class Nodes(Protocol):
         ``status`` is the node's in the latest action that contains it; ``prefix`` is the start of its name.
         """
 
-    def past(self, node: str, *, before: str | None, limit: int) -> Sequence[NodePast]:
+    def history(self, node: str, *, before: str | None, limit: int) -> Sequence[NodeHistory]:
         """Return what each action did with the node, newest first, only actions before the given id.
 
         The phases lack the names of their nodes.

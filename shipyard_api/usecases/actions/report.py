@@ -1,4 +1,4 @@
-"""Report on an action as a whole: what became of each group and each node, and where to look for more."""
+"""Report on an action as a whole: the state of each group and node, with links to the provisioner."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ def _nowhere(_name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the provisioner shows what it knows of a node and of a job; None where it shows nothing."""
+    """Addresses at which the provisioner shows a node and a job; None where it shows nothing."""
 
     node: Callable[[str], str | None] = _nowhere
     job: Callable[[str], str | None] = _nowhere
@@ -35,7 +35,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class ReportedGroup:
-    """A deployment group with the criteria that it missed; each phase with where to look."""
+    """A deployment group with the criteria that it missed; each phase with its address at the provisioner."""
 
     group: GroupRecord
     shortfalls: Sequence[Shortfall]
@@ -44,7 +44,7 @@ class ReportedGroup:
 
 @dataclass(frozen=True, slots=True)
 class ReportedNode:
-    """A node with the phases that sent it, each with its group, in order of time; and where to look."""
+    """A node with the phases that sent it, each with its group, in order of time, and its address."""
 
     node: NodeRecord
     phases: Sequence[tuple[str, PhaseRecord]]
@@ -53,7 +53,7 @@ class ReportedNode:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """An action as it stands. ``verdict`` is None while it has not ended, ``seconds`` until it has begun."""
+    """The report on an action. ``verdict`` is None until it has ended, ``seconds`` until it has begun."""
 
     action: ActionRecord
     verdict: str | None
@@ -65,7 +65,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class ReportAction:
-    """The use case; changes nothing. What it asks the database does not grow with the number of nodes."""
+    """The use case; changes nothing. The number of queries does not grow with the number of nodes."""
 
     store: Store
     clock: Clock
@@ -113,13 +113,13 @@ class ReportAction:
         return found
 
     def _place(self, node: NodeRecord, phases: Sequence[PhaseRecord]) -> str | None:
-        """Return where more is told of a node: nowhere if the provisioner never took it.
+        """Return the address of a node; None if the provisioner never accepted it.
 
-        Of one that could not be prepared there may be no data at all, and the job says what went wrong.
+        A node that could not be prepared may have no data at all; its job says what went wrong.
         """
-        taken = [phase for phase in phases if phase.job]
-        if not taken:
+        accepted = [phase for phase in phases if phase.job]
+        if not accepted:
             return None
-        if node.status is NodeStatus.FAILURE and taken[-1].phase == "prepare":
-            return self.places.job(taken[-1].job)
+        if node.status is NodeStatus.FAILURE and accepted[-1].phase == "prepare":
+            return self.places.job(accepted[-1].job)
         return self.places.node(node.name)

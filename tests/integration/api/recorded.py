@@ -14,7 +14,7 @@ from shipyard_api.storage.unit_of_work import SqlStore
 from tests.integration.api.wire import Caller
 
 
-def told(store: SqlStore, action: str, facts: Iterable[Fact]) -> None:
+def record(store: SqlStore, action: str, facts: Iterable[Fact]) -> None:
     """Let the engine record facts about an action."""
     now = datetime.now(UTC)
     with store.begin() as tx:

@@ -14,7 +14,7 @@ from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy import GroupName
 from tests.factories import five_groups_inventory, five_groups_strategy
-from tests.integration.api.recorded import pages, told
+from tests.integration.api.recorded import pages, record
 from tests.integration.api.wire import Site, five_groups_design
 
 CONTROL, NTP, ONE = GroupName("control-nodes"), GroupName("ntp-node"), GroupName("compute-nodes-1")
@@ -30,7 +30,7 @@ def action(site: Site) -> str:
     strategy, inventory = five_groups_strategy(), five_groups_inventory()
     members = {group.name: selectors.select(group.selectors, inventory) for group in strategy.groups}
     ntp = (NodeName("ntp01"),)
-    told(
+    record(
         site.store,
         action,
         [
@@ -179,7 +179,7 @@ def test_a_node_of_two_groups_is_counted_in_both(site: Site) -> None:
     action = site.create_action()
     shared = frozenset({NodeName("n1")})
     both = strategy(group("a"), group("b"))
-    told(
+    record(
         site.store,
         action,
         [

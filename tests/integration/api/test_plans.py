@@ -22,7 +22,7 @@ from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy import GroupName
 from tests.factories import group, group_entry, layering_policy, node_document, strategy, strategy_document
-from tests.integration.api.recorded import told
+from tests.integration.api.recorded import record
 from tests.integration.api.wire import (
     JSON,
     Caller,
@@ -53,7 +53,7 @@ DEPLOY = {"name": "deploy_site"}
 
 def ended(site: Site, action: str, *facts: object) -> None:
     """Let an action fail, after these facts."""
-    told(site.store, action, facts)
+    record(site.store, action, facts)
     now = datetime.now(UTC) + timedelta(seconds=5)
     with site.store.begin() as tx:
         claim = tx.turns.claim(ActionId(action), now=now, worker="w")

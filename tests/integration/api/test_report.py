@@ -17,7 +17,7 @@ from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy import GroupName
 from tests.factories import group, strategy
-from tests.integration.api.recorded import statements, told
+from tests.integration.api.recorded import record, statements
 from tests.integration.api.wire import Site, five_groups_design, small_design
 
 A, B = GroupName("a"), GroupName("b")
@@ -33,7 +33,7 @@ def action(site: Site) -> str:
     """An action under way: n1 deployed by a, n2 failed there, n3 not sent since b depends on a."""
     site.commit(*small_design())
     action = site.create_action()
-    told(
+    record(
         site.store,
         action,
         [
@@ -194,7 +194,7 @@ def test_where_to_look_is_where_drydock_shows_it(site: Site, action: str) -> Non
 def test_of_a_node_that_could_not_be_prepared_the_task_says_more(site: Site) -> None:
     site.commit(*small_design())
     action = site.create_action()
-    told(
+    record(
         site.store,
         action,
         [
@@ -210,7 +210,7 @@ def test_of_a_node_that_could_not_be_prepared_the_task_says_more(site: Site) -> 
 def test_a_phase_that_drydock_never_took_shows_nowhere_to_look(site: Site) -> None:
     site.commit(*small_design())
     action = site.create_action()
-    told(
+    record(
         site.store,
         action,
         [
@@ -263,7 +263,7 @@ def test_more_nodes_and_groups_take_no_more_questions(site: Site, action: str) -
     groups = [group(f"g{number}") for number in range(30)]
     members = {one.name: frozenset(NodeName(f"{one.name}-{number}") for number in range(20)) for one in groups}
     sent = [PhaseStarted(one.name, Phase.PREPARE, tuple(sorted(members[one.name])), "j") for one in groups]
-    told(site.store, larger, [MembersKnown.of(strategy(*groups), members), *sent])
+    record(site.store, larger, [MembersKnown.of(strategy(*groups), members), *sent])
 
     with statements() as many:
         found = report(site, larger)

@@ -21,7 +21,7 @@ from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.projections.line import Line
 from tests.factories import group, strategy
-from tests.integration.api.recorded import pages, statements, told
+from tests.integration.api.recorded import pages, record, statements
 from tests.integration.api.wire import Site, small_design
 
 A, B = GroupName("a"), GroupName("b")
@@ -61,7 +61,7 @@ def rolled(found: MembersKnown, outcomes: Mapping[str, NodeStatus], *, job: str 
 def played(site: Site, facts: Iterable[Fact]) -> str:
     """An action that has ended, of which this was told."""
     action = site.create_action()
-    told(site.store, action, facts)
+    record(site.store, action, facts)
     now = datetime.now(UTC) + timedelta(seconds=1)
     with site.store.begin() as tx:
         claim = tx.turns.claim(ActionId(action), now=now + timedelta(seconds=1), worker="w")

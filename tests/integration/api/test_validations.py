@@ -10,7 +10,7 @@ from shipyard_api.domain.actions import ActionId, RunState
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.notes import note_id
-from tests.integration.api.recorded import told
+from tests.integration.api.recorded import record
 from tests.integration.api.wire import Site, messages, small_design
 
 FOUND = (
@@ -24,7 +24,7 @@ FOUND = (
 def action(site: Site) -> str:
     site.commit(*small_design())
     action = site.create_action()
-    told(site.store, action, FOUND)
+    record(site.store, action, FOUND)
     return action
 
 

@@ -14,7 +14,7 @@ AT = datetime(2026, 11, 21, 1, 24, 40, 102_999, tzinfo=UTC)
 STEP = StepId("drydock_build.prepare_and_deploy_nodes")
 
 
-def told(kind: str, facts: dict[str, Any], worker: str = "worker-0:4711") -> str:
+def text_of(kind: str, facts: dict[str, Any], worker: str = "worker-0:4711") -> str:
     line = log_line(JournalEntry(7, 1, STEP, AT, worker, decode(kind, facts)))
     assert line.startswith(f"2026-11-21T01:24:40.102Z {kind.replace('_', ' ')}")
     return line.removeprefix(f"2026-11-21T01:24:40.102Z {kind.replace('_', ' ')}").lstrip()
@@ -159,7 +159,7 @@ KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("kind", "facts", "expected"), KINDS.values(), ids=KINDS.keys())
 def test_every_kind_of_line_says_what_happened(kind: str, facts: dict[str, Any], expected: str) -> None:
-    assert told(kind, facts) == expected
+    assert text_of(kind, facts) == expected
 
 
 BREAKS = ["\n", "\r\n", "\v", "\f", "\x1c", "\x85", "\u2028", "\0", "\x1b[2J", "\u202e", "\ud800"]
@@ -169,7 +169,7 @@ BREAKS = ["\n", "\r\n", "\v", "\f", "\x1c", "\x85", "\u2028", "\0", "\x1b[2J", "
 def test_what_a_peer_said_stays_in_its_line(said: str) -> None:
     facts = {"attempt": 1, "why": f"a{said}2026-11-21T01:24:40.102Z step ended success", "pause": 1}
 
-    line = told("attempt_failed", facts)
+    line = text_of("attempt_failed", facts)
 
     assert line.isprintable()
     assert line.encode().decode() == line
@@ -178,4 +178,4 @@ def test_what_a_peer_said_stays_in_its_line(said: str) -> None:
 
 
 def test_a_text_of_another_alphabet_is_told_as_it_is() -> None:
-    assert told("noted", {"kind": "Été", "text": "ночь"}) == "Été: ночь"
+    assert text_of("noted", {"kind": "Été", "text": "ночь"}) == "Été: ночь"

@@ -24,7 +24,7 @@ def entry(number: int, kind: str, stored: Any, step: StepId | None = STEP) -> Jo
     return JournalEntry(number, 1, step, AT, "w", decode(kind, stored))
 
 
-def told(*lines: tuple[str, Mapping[str, Any]], step: StepId | None = STEP) -> list[Note]:
+def notes_of(*lines: tuple[str, Mapping[str, Any]], step: StepId | None = STEP) -> list[Note]:
     numbered = [entry(7 + number, kind, facts, step) for number, (kind, facts) in enumerate(lines)]
     return list(notes(ACTION, ActionName.DEPLOY_SITE, numbered))
 
@@ -150,7 +150,7 @@ SAID = {
 
 @pytest.mark.parametrize(("kind", "facts", "expected"), SAID.values(), ids=SAID.keys())
 def test_what_a_line_says(kind: str, facts: dict[str, Any], expected: list[tuple[int, str, str, str]]) -> None:
-    found = told((kind, facts))
+    found = notes_of((kind, facts))
 
     assert [(note.verbosity, note.subject, note.sub_type, note.text) for note in found] == expected
     assert {(note.action, note.step, note.at) for note in found} <= {(ACTION, STEP, AT)}
@@ -159,7 +159,7 @@ def test_what_a_line_says(kind: str, facts: dict[str, Any], expected: list[tuple
 def test_every_kind_matters_from_the_least_verbosity_of_its_notes() -> None:
     least: dict[str, int] = {}
     for kind, facts, _ in SAID.values():
-        for note in told((kind, facts)):
+        for note in notes_of((kind, facts)):
             least[kind] = min(note.verbosity, least.get(kind, 5))
 
     least["phase_started"] = 2  # it tells the job of those who wait to join
@@ -187,7 +187,7 @@ def test_messages_are_about_the_job_that_had_the_nodes() -> None:
     other = STARTED | {"batch": 2, "job": "job-3", "nodes": ["n3"]}
     prepared = STARTED | {"phase": "prepare", "job": "job-1"}
 
-    found = told(
+    found = notes_of(
         ("phase_started", prepared),
         ("phase_started", STARTED),
         ("phase_started", other),
@@ -205,7 +205,7 @@ def test_messages_are_about_the_job_that_had_the_nodes() -> None:
 def test_what_a_note_leads_to() -> None:
     failed = {"group": "a", "phase": "deploy", "status": "failure", "nodes": ["n1", "n2"], "details": {"n1": "why"}}
 
-    assert [note.link for note in told(("phase_started", STARTED), ("nodes_changed", failed))] == [
+    assert [note.link for note in notes_of(("phase_started", STARTED), ("nodes_changed", failed))] == [
         Link(Linked.JOB, "job-2"),
         None,
         Link(Linked.NODE, "n1"),
@@ -216,8 +216,8 @@ def test_what_a_note_leads_to() -> None:
 def test_a_note_is_about_its_step_or_the_action() -> None:
     late = ("late", {"job": "job-2", "operation": "deploy_nodes", "state": "ended"})
 
-    assert [note.assoc_id for note in told(late)] == [f"step/{ACTION}/{STEP}"]
-    assert [note.assoc_id for note in told(late, step=None)] == [f"action/{ACTION}"]
+    assert [note.assoc_id for note in notes_of(late)] == [f"step/{ACTION}/{STEP}"]
+    assert [note.assoc_id for note in notes_of(late, step=None)] == [f"action/{ACTION}"]
 
 
 def test_the_creation_of_an_action_is_noted_under_its_own_id() -> None:
@@ -228,7 +228,7 @@ def test_the_creation_of_an_action_is_noted_under_its_own_id() -> None:
 
 
 def test_a_subject_is_no_longer_than_clients_expect() -> None:
-    assert told(("phase_started", STARTED | {"job": "j" * 200}))[0].subject == "j" * 128
+    assert notes_of(("phase_started", STARTED | {"job": "j" * 200}))[0].subject == "j" * 128
 
 
 PLACES = {
@@ -274,14 +274,14 @@ def test_an_id_does_not_depend_on_the_lines_around() -> None:
 def test_a_node_keeps_its_number_whether_or_not_others_have_a_reason() -> None:
     failed = {"group": "a", "phase": "prepare", "status": "failure", "nodes": ["n1", "n2"]}
 
-    assert [note.id for note in told(("nodes_changed", failed | {"details": {"n2": "why"}}))] == [note_id(AT, 7, 2)]
+    assert [note.id for note in notes_of(("nodes_changed", failed | {"details": {"n2": "why"}}))] == [note_id(AT, 7, 2)]
 
 
 def test_more_notes_than_a_line_has_numbers_for_are_left_out() -> None:
     nodes = [f"n{number}" for number in range(40_000)]
     failed = {"group": "a", "phase": "deploy", "status": "failure", "nodes": nodes, "details": {}}
 
-    found = told(("nodes_changed", failed))
+    found = notes_of(("nodes_changed", failed))
 
     assert len({note.id for note in found}) == len(found) == 32_768
 
@@ -313,7 +313,7 @@ def test_a_line_of_any_shape_breaks_nothing(kind: str, odd: Any) -> None:
     keys = ("group", "phase", "batch", "status", "message", "job", "nodes", "groups", "critical", "details", "level")
     usual = {**STARTED, "status": "failure", "level": "Error"}
     for key in keys:
-        for note in told((kind, {**usual, key: odd})):
+        for note in notes_of((kind, {**usual, key: odd})):
             assert isinstance(note.text, str)
             assert note.subject
-    assert isinstance(told((kind, {})), list)
+    assert isinstance(notes_of((kind, {})), list)

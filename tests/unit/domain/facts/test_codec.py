@@ -1,10 +1,13 @@
 """Facts as the journal stores them: every kind is read as it was written, and what another release wrote is kept."""
 
 from collections.abc import Mapping
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any, ClassVar
 
 import pytest
 
+from shipyard_api.domain import facts
 from shipyard_api.domain.actions import RunState, StepId, StepState
 from shipyard_api.domain.criteria import Criterion, Shortfall
 from shipyard_api.domain.facts import codec
@@ -269,3 +272,15 @@ def test_a_kind_with_a_second_version_writes_it_and_reads_both(monkeypatch: pyte
     assert encode(Renamed("a")) == {"words": "a", "v": 2}
     assert [decode("renamed", stored).words for stored in ({"text": "a"}, {"words": "a", "v": 2})] == ["a", "a"]
     assert decode("renamed", {"v": 3}) == UnknownFact("renamed", {"v": 3})
+
+
+def test_every_fact_of_every_noun_is_known() -> None:
+    modules = [import_module(f"{facts.__name__}.{one.name}") for one in iter_modules(facts.__path__)]
+    defined = {
+        value
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, type) and "from_json" in vars(value) and value is not Fact
+    }
+
+    assert defined == {*KINDS.values()}

@@ -10,12 +10,12 @@ from shipyard_api.ports.state.actions import StepRecord
 from shipyard_api.ports.state.journal import StepRun
 from shipyard_api.ports.state.store import Store
 
-_MOST_LINES = 200
+_PAGE = 200
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The journal of one step between two of its lines; the first does not belong to it, the last does."""
+    """The journal entries of one step after an entry and up to another one."""
 
     step: StepId
     after: int
@@ -24,15 +24,15 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class ReadLogs:
-    """The use case; changes nothing. Only a page is in memory at a time, however long the log is."""
+    """The use case; changes nothing. It holds one page of the log in memory at a time."""
 
     store: Store
 
     def __call__(self, action: str, step: str, attempt: int | None) -> Iterator[Sequence[JournalEntry]]:
-        """Return an attempt at a step, the latest if none is named, page by page; raises NotFound before the first.
+        """Return an attempt at a step, by default the latest, page by page; raises NotFound before the first page.
 
-        The bare id of a group of steps stands for its steps in order, those that have such an attempt. Each page is
-        asked for when it is wanted, in a transaction of its own: whoever breaks off leaves nothing open.
+        The bare id of a group of steps selects those of its steps, in order, that have such an attempt. Each page is
+        read when the caller wants it, in a transaction of its own, so a caller may stop at any page.
         """
         with self.store.begin() as tx:
             record = tx.actions.get(ActionId(action))
@@ -50,19 +50,19 @@ class ReadLogs:
     def _pages(self, action: ActionId, parts: Sequence[_Part]) -> Iterator[Sequence[JournalEntry]]:
         for part in parts:
             after = part.after
-            while lines := self._page(action, part, after):
-                after = lines[-1].id
-                yield lines
+            while entries := self._page(action, part, after):
+                after = entries[-1].id
+                yield entries
 
     def _page(self, action: ActionId, part: _Part, after: int) -> Sequence[JournalEntry]:
         with self.store.begin() as tx:
-            return tx.journal.step_entries(action, part.step, after=after, until=part.until, limit=_MOST_LINES)
+            return tx.journal.step_entries(action, part.step, after=after, until=part.until, limit=_PAGE)
 
 
 def _parts(
     steps: Sequence[StepRecord], runs: Mapping[StepId, StepRun], step: str, attempt: int | None
 ) -> Sequence[_Part]:
-    """Return what the id and the number stand for; nothing if there is no such step or attempt."""
+    """Return the parts of the journal that hold the attempt; none if there is no such step or attempt."""
     found = []
     for one in steps:
         if one.id != step and not (step in BARE_GROUPS and one.id.startswith(f"{step}.")):
