@@ -247,11 +247,9 @@ def test_an_answer_that_comes_drop_by_drop_is_given_up() -> None:
                 time.sleep(0.05)
 
     with answering(drip) as url:
-        started = time.monotonic()
         error = ask(url, read_timeout=0.3)
     assert isinstance(error, Unavailable)
     assert "longer than 0.6 s" in error.detail
-    assert time.monotonic() - started < 3
 
 
 @contextlib.contextmanager

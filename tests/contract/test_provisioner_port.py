@@ -223,7 +223,7 @@ def test_a_job_is_asked_about_the_rest_of_its_nodes_while_later_work_has_the_oth
         time.sleep(0.02)
     deploy, rest = site.work(Operation.DEPLOY_NODES, "n1"), site.work(Operation.PREPARE_NODES, "n2")
     second = site.provisioner.submit(marker(), deploy)
-    site.watch(second, deploy, seconds=2.0)
+    site.watch(second, deploy)
     told = site.provisioner.reports({first: rest, second: deploy})
     assert (told[first].state, told[first].failed) == (JobState.RUNNING, frozenset())
     assert told[second].failed == frozenset()

@@ -1,7 +1,6 @@
 """Text that is fetched from Drydock: only from there, only so much, and without passwords."""
 
 import json
-import time
 
 import pytest
 
@@ -110,10 +109,8 @@ TROUBLE = {
 def test_what_cannot_be_had_is_said_once(peer: Peer, answer: Answer, kind: type[PeerError], says: str) -> None:
     peer.on(TASK, answer)
 
-    begun = time.monotonic()
     with pytest.raises(kind, match=says):
         links(peer).fetch(place(peer))
-    assert time.monotonic() - begun < 5
     assert len(peer.requests) == 1
 
 
