@@ -5,7 +5,7 @@ WORKDIR /source
 RUN python -m venv /opt/shipyard
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 COPY . .
-# The lock is a constraint here: it also pins what only development needs, which must not get into the image.
+# The lock is only a constraint, because it also pins development tools, which must not get into the image.
 RUN /opt/shipyard/bin/pip install --constraint requirements.lock .
 
 FROM python:3.11-slim-bookworm

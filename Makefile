@@ -1,4 +1,4 @@
-# For those who type make: everything is in ./dev. Arguments go into ARGS: make demo ARGS="--scenario ntp-prepare-fails"
+# Wrapper around ./dev. Pass arguments in ARGS: make demo ARGS="--scenario ntp-prepare-fails"
 COMMANDS = demo up run test crash check lint-fast fmt bench fragments docs setup lock clean help
 
 .PHONY: $(COMMANDS)
