@@ -21,6 +21,7 @@ from shipyard_simulators.ironic.conductor import Limits
 from shipyard_simulators.ironic.simulator import IronicSimulator, running
 from shipyard_simulators.ironic.site import SiteNode, SiteUnreadable, read_site
 from shipyard_simulators.scenario import parse_scenario
+from shipyard_simulators.tests.in_process import HTTP, refusal
 
 ROOT = Path(__file__).parents[2]
 FIVE_GROUPS = ROOT / "shipyard_simulators" / "sites" / "five-groups.yaml"
@@ -45,7 +46,7 @@ class Ironic:
 
     def call(self, method: str, path: str, body: Any = None, *, version: str | None = LATEST, **more: Any) -> Any:
         headers = {**({VERSION: version} if version else {}), **more.pop("headers", {})}
-        return requests.request(method, f"{self.url}{path}", json=body, headers=headers, timeout=PATIENCE, **more)
+        return HTTP.request(method, f"{self.url}{path}", json=body, headers=headers, timeout=PATIENCE, **more)
 
     def get(self, path: str) -> Any:
         answer = self.call("GET", path)
@@ -1653,9 +1654,8 @@ def test_the_program_serves_until_it_is_told_to_stop_and_starts_again_where_it_w
     ],
 )
 def test_the_program_names_what_is_wrong_with_its_options(options: list[str], text: str) -> None:
-    program = [sys.executable, "-m", "shipyard_simulators.ironic", "--port", "0", *options]
-    ended = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
-    assert (ended.returncode, text in ended.stderr) == (2, True)
+    code, lines = refusal("ironic", "--port", "0", *options)
+    assert (code, text in "".join(lines)) == (2, True), lines
 
 
 # A client that somebody else wrote

@@ -15,6 +15,7 @@ import requests
 
 from shipyard_simulators.kubernetes.simulator import KubernetesSimulator, running
 from shipyard_simulators.scenario import parse_scenario
+from shipyard_simulators.tests.in_process import HTTP, refusal
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 30.0  # seconds; nothing takes that long, it only ends a test that would hang
@@ -32,7 +33,7 @@ class Cluster:
 
     def call(self, method: str, path: str, **options: Any) -> requests.Response:
         prefix = "/api/v1" if path.startswith("/nodes") else ""
-        return requests.request(method, f"{self.simulator.url}{prefix}{path}", timeout=PATIENCE, **options)
+        return HTTP.request(method, f"{self.simulator.url}{prefix}{path}", timeout=PATIENCE, **options)
 
     def get(self, path: str, **query: Any) -> Any:
         answer = self.call("GET", path, params=query)
@@ -477,7 +478,6 @@ def test_the_program_expects_the_nodes_of_a_design_and_those_it_is_told(tmp_path
 def test_the_program_names_a_design_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "site.yaml").write_text("{")
     for site in ("site.yaml", "none.yaml"):
-        command = [sys.executable, "-m", "shipyard_simulators.kubernetes", "--site", str(tmp_path / site)]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        assert done.returncode == 2
-        assert f"--site: {tmp_path / site} cannot be read" in done.stderr
+        code, lines = refusal("kubernetes", "--site", str(tmp_path / site))
+        assert code == 2
+        assert f"--site: {tmp_path / site} cannot be read" in "".join(lines)

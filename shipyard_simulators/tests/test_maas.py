@@ -22,6 +22,7 @@ from shipyard_simulators.maas.accounts import ApiUser
 from shipyard_simulators.maas.simulator import running
 from shipyard_simulators.maas.site import SiteInvalid, parse_site, read_machines, read_site
 from shipyard_simulators.scenario import parse_scenario
+from shipyard_simulators.tests.in_process import HTTP, refusal
 
 ROOT = Path(__file__).parents[2]
 FIVE_GROUPS = ROOT / "shipyard_simulators" / "sites" / "five-groups.yaml"
@@ -101,7 +102,7 @@ class Maas:
         headers = options.pop("headers", {})
         if signed:
             headers = {"Authorization": signature(self.key), **headers}
-        return requests.request(method, url, headers=headers, timeout=PATIENCE, **options)
+        return HTTP.request(method, url, headers=headers, timeout=PATIENCE, **options)
 
     def get(self, path: str) -> Any:
         answer = self.call("GET", path)
@@ -133,7 +134,7 @@ class Maas:
         return machine
 
     def control(self, method: str, path: str, **options: Any) -> Any:
-        answer = requests.request(method, f"{self.url}/simulator/{path}", timeout=PATIENCE, **options)
+        answer = HTTP.request(method, f"{self.url}/simulator/{path}", timeout=PATIENCE, **options)
         assert answer.ok, answer.text
         return answer.json() if answer.content else None
 
@@ -1556,8 +1557,8 @@ def test_the_program_serves_and_writes_its_log(tmp_path: Path) -> None:
     ],
 )
 def test_the_program_names_what_is_wrong(words: list[str], message: str) -> None:
-    done = subprocess.run([*PROGRAM, *words], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.returncode, message in done.stderr) == (2, True), done.stderr
+    code, lines = refusal("maas", *words)
+    assert (code, message in "".join(lines)) == (2, True), lines
 
 
 def test_a_foreign_client_drives_it(start: StartMaas) -> None:

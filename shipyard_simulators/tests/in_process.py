@@ -1,0 +1,112 @@
+"""Requests to a simulator of this process, without a socket: an answer costs a twentieth of one over the network.
+
+``HTTP`` is a session of `requests`. It calls the application of a simulator that runs in this process, and uses the
+network for everything else, such as a simulator in a process of its own. A test of the connection itself calls
+`requests` directly.
+"""
+
+import contextlib
+import importlib
+import io
+import signal
+from typing import Any
+from urllib.parse import unquote_to_bytes, urlsplit
+from weakref import WeakValueDictionary
+from wsgiref.util import setup_testing_defaults
+
+import requests
+from requests.adapters import HTTPAdapter
+from requests.structures import CaseInsensitiveDict
+
+from shipyard_simulators.faults import ConnectionCut
+from shipyard_simulators.server import Server
+
+_servers: WeakValueDictionary[int, Server] = WeakValueDictionary()
+_bind = Server.server_bind
+
+
+def _bind_and_remember(server: Server) -> None:
+    _bind(server)
+    _servers[server.server_port] = server
+
+
+Server.server_bind = _bind_and_remember  # type: ignore[method-assign]
+
+
+class _InProcess(HTTPAdapter):
+    def send(self, request: requests.PreparedRequest, *args: Any, **options: Any) -> requests.Response:
+        server = _servers.get(urlsplit(request.url).port or 0)
+        if server is None or server.socket.fileno() < 0:
+            return super().send(request, *args, **options)
+        return _answered(request, server)
+
+
+def _answered(request: requests.PreparedRequest, server: Server) -> requests.Response:
+    started: list[Any] = []
+
+    def start_response(status: str, headers: list[tuple[str, str]], _error: Any = None) -> Any:
+        started[:] = status, headers
+        return body.write
+
+    body = io.BytesIO()
+    try:
+        parts = server.get_app()(_environ(request, server), start_response)
+        body.write(b"".join(parts))
+        if hasattr(parts, "close"):
+            parts.close()
+    except ConnectionCut as cut:
+        raise requests.ConnectionError(request=request) from cut
+    status, headers = started
+    answer = requests.Response()
+    answer.status_code, answer.reason = int(status[:3]), status[4:]
+    answer.headers = CaseInsensitiveDict(headers)
+    answer.request, answer.url = request, str(request.url)
+    answer._content = body.getvalue()
+    answer.encoding = requests.utils.get_encoding_from_headers(answer.headers)
+    if request.method != "HEAD" and len(answer.content) < int(answer.headers.get("Content-Length", 0)):
+        raise requests.exceptions.ChunkedEncodingError(request=request)
+    return answer
+
+
+def _environ(request: requests.PreparedRequest, server: Server) -> dict[str, Any]:
+    address = urlsplit(request.url)
+    content = request.body.encode() if isinstance(request.body, str) else request.body or b""
+    environ: dict[str, Any] = {
+        "REQUEST_METHOD": request.method,
+        "PATH_INFO": unquote_to_bytes(str(address.path)).decode("latin-1"),
+        "QUERY_STRING": str(address.query),
+        "SERVER_NAME": "127.0.0.1",
+        "SERVER_PORT": str(server.server_port),
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "REMOTE_ADDR": "127.0.0.1",
+        "HTTP_HOST": str(address.netloc),
+        "CONTENT_TYPE": server.untyped,
+        "wsgi.input": io.BytesIO(content),
+    }
+    for name, value in request.headers.items():
+        key = name.upper().replace("-", "_")
+        text = value.decode("latin-1") if isinstance(value, bytes) else str(value)
+        environ[key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"] = text
+    setup_testing_defaults(environ)
+    return environ
+
+
+HTTP = requests.Session()
+HTTP.trust_env = False
+HTTP.mount("http://127.0.0.1:", _InProcess())
+
+
+def refusal(peer: str, *arguments: str) -> tuple[object, list[str]]:
+    """Run the program of a peer here, with arguments that it refuses; return its exit code and the lines of stderr."""
+    program = importlib.import_module(f"shipyard_simulators.{peer}.__main__").PROGRAM
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    errors = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(errors):
+            code = program.run(arguments)
+    except SystemExit as ended:
+        code = ended.code
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    return code, errors.getvalue().splitlines()
