@@ -163,11 +163,11 @@ def db() -> None:
 
 
 @click.group(
-    short_help="Tokens that callers of the API show.",
+    short_help="Tokens for callers of the API.",
     epilog=examples("shipyard token create --name jenkins --role admin", "shipyard token list"),
 )
 def token() -> None:
-    """Make, list and revoke API tokens, in the database that DATABASE_URL names."""
+    """Create, list and revoke API tokens, in the database that DATABASE_URL names."""
 
 
 @click.group(
@@ -180,75 +180,75 @@ def simulate() -> None:
 
 @click.group(short_help="The settings of a real installation.", epilog=examples("shipyard config check"))
 def config() -> None:
-    """Look at the settings of this installation."""
+    """Check the settings of this installation."""
 
 
 @config.command(
-    "check", short_help="Read the settings and say all that is wrong.", epilog=examples("shipyard config check")
+    "check", short_help="Check the settings and print every fault.", epilog=examples("shipyard config check")
 )
 def check() -> None:
-    """Read the settings as the service would, and say everything that is wrong with them."""
+    """Load the settings as the service does, and report every fault."""
     _become(_ADMIN, "config", "check")
 
 
 @db.command(
-    "upgrade", short_help="Bring the schema to this release; may be repeated.", epilog=examples("shipyard db upgrade")
+    "upgrade", short_help="Upgrade the schema to this release; may be repeated.", epilog=examples("shipyard db upgrade")
 )
 def upgrade() -> None:
-    """Bring the database to the schema of this release."""
+    """Migrate the database to the schema of this release."""
     _become(_ADMIN, "db", "upgrade")
 
 
-@db.command("current", short_help="Say which schema the database has.", epilog=examples("shipyard db current"))
+@db.command("current", short_help="Print the schema version of the database.", epilog=examples("shipyard db current"))
 def current() -> None:
-    """Show which migration the database stands at; exit 1 if it is not the newest."""
+    """Show the migration of the database; exit 1 if it is not the newest."""
     _become(_ADMIN, "db", "current")
 
 
 @db.command(
     "new-key",
-    short_help="Print a new key to encrypt documents with.",
+    short_help="Print a new encryption key for documents.",
     epilog=examples("shipyard db new-key > /etc/shipyard/secrets.key"),
 )
 def new_key() -> None:
-    """Print a new key for [secrets] keys, which nobody has seen before and nobody keeps for you."""
+    """Print a new key for [secrets] keys. Shipyard keeps no copy of it."""
     _become(_ADMIN, "db", "new-key")
 
 
 @db.command(
     "rotate-secrets",
-    short_help="Encrypt every secret anew with the newest key.",
+    short_help="Reencrypt every secret with the newest key.",
     epilog=examples("shipyard db rotate-secrets"),
 )
 def rotate_secrets() -> None:
-    """Encrypt every secret anew with the first of the keys; the others can go afterwards. Exit 1 if some stay behind.
+    """Reencrypt every secret with the first key; afterwards the other keys can go. Exit 1 if a secret has no key.
 
-    The service may run meanwhile, provided it knows all the keys; to break off and begin again does no harm.
+    The service may run meanwhile if it has all the keys. The command is safe to interrupt and repeat.
     """
     _become(_ADMIN, "db", "rotate-secrets")
 
 
 @token.command(
     "create",
-    short_help="Make a token and print it, this once.",
+    short_help="Create a token and print it once.",
     epilog=examples(
         "shipyard token create --name jenkins --role admin",
         "shipyard token create --name 'night shift' --days 30",
     ),
 )
-@click.option("--name", required=True, help="Who the token is for; shown as the user of what it does.")
+@click.option("--name", required=True, help="Name of the token; shown as the user of its actions.")
 @click.option(
     "--role",
     "roles",
     multiple=True,
     default=("viewer",),
     show_default=True,
-    help="What it may do: admin, admin_ucp, admin_ucp_viewer, viewer, peer, or what your policy file names. "
+    help="Role of the token: admin, admin_ucp, admin_ucp_viewer, viewer, peer, or one of your policy file. "
     "May be repeated.",
 )
-@click.option("--days", type=click.IntRange(min=1, max=3650), help="Days until it expires; without it, never.")
+@click.option("--days", type=click.IntRange(min=1, max=3650), help="Days until the token expires; never by default.")
 def create(**_: object) -> None:
-    """Make a token and print its secret, which is not stored and cannot be shown again."""
+    """Create a token and print its secret. The secret is not stored and cannot be shown again."""
     _become(_ADMIN, "token", "create")
 
 
@@ -256,19 +256,19 @@ def create(**_: object) -> None:
     "list", short_help="List tokens: names and dates, never the tokens.", epilog=examples("shipyard token list")
 )
 def list_tokens() -> None:
-    """Show all tokens, without their secrets."""
+    """List all tokens, without their secrets."""
     _become(_ADMIN, "token", "list")
 
 
 @token.command(
     "revoke",
-    short_help="Make a token useless.",
+    short_help="Revoke a token.",
     epilog=examples("shipyard token revoke 01ARZ3NDEKTSV4RRFFQ69G5FAV"),
 )
 @click.argument("token_id")
 def revoke(**_: object) -> None:
-    """Make a token useless. A process of the API that has just looked it up takes it a little longer: [identity]
-    token_cache_seconds, 2 unless set.
+    """Revoke a token. API processes that have it cached accept it up to [identity] token_cache_seconds longer (2 by
+    default).
     """
     _become(_ADMIN, "token", "revoke")
 

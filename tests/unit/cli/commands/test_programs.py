@@ -84,6 +84,7 @@ NOT_FOR_A_PROGRAM = {
     "too slow": "demo --speed 0.01",
     "too fast for a demo": "demo --speed 20000",
     "no such site": "up --site no/such/site.yaml",
+    "no such site for a demo": "demo --site no/such/site.yaml",
 }
 
 
