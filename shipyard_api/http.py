@@ -1,7 +1,7 @@
-"""The one HTTP client: what adapters and the command line share, and nothing about any particular peer.
+"""The HTTP client shared by all adapters and the command line; nothing here is specific to a peer.
 
-Reads (GET, HEAD) that fail quickly are tried again here; writes never are: whether to repeat an effect is the
-engine's decision. An answer is read whole, up to a bound, before anyone sees it, so a truncated one is never used.
+Reads (GET, HEAD) that fail quickly are retried here; writes never are, because the engine decides whether to repeat an
+effect. An answer is read whole, up to a limit, before it is returned, so a truncated one is never used.
 """
 
 import json
@@ -30,7 +30,7 @@ _READS = frozenset({"GET", "HEAD"})
 _NO_ANSWER = frozenset({502, 503, 504})
 _PIECE = 64 * 1024
 _HOST = re.compile(r"[\w.~:%-]+")
-_NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"})  # how OpenSSL calls an answer in plain text
+_NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"})  # OpenSSL's errors for an answer in plain text
 _PLAIN = "without TLS an address begins with http://"
 
 Headers = Mapping[str, str]
@@ -39,9 +39,9 @@ Params = Mapping[str, str] | Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer, whole. ``headers`` has lower-case names; ``system`` and ``operation`` are for error texts.
+    """A complete answer. ``headers`` has lower-case names; ``system`` and ``operation`` are for error texts.
 
-    ``scrubber``: what a text in it goes through before it is repeated to anybody.
+    ``scrubber`` removes secrets from its texts before they are shown.
     """
 
     status: int
@@ -53,7 +53,7 @@ class Response:
 
     @property
     def ok(self) -> bool:
-        """Say whether the status is one of success (2xx); redirects are not followed, so they are none."""
+        """Return whether the status is 2xx; redirects are not followed and count as failures."""
         return 200 <= self.status < 300
 
     @property
@@ -72,16 +72,16 @@ class Response:
             raise Unavailable(self.system, self.operation, f"answered {self.status}, not in JSON") from error
 
     def object(self) -> Mapping[str, Any]:
-        """Return the body, which is to be a JSON object. Raises Unavailable if it is not."""
+        """Return the body, which must be a JSON object. Raises Unavailable if it is not."""
         value = self.json()
         if not isinstance(value, dict):
             raise self.unexpected()
         return value
 
     def objects(self, key: str = "") -> list[Mapping[str, Any]]:
-        """Return the objects of a list: of the body, or of the object that it is, by key. Others are passed over.
+        """Return the objects in a list: the body, or the value of ``key`` in it. Other items are skipped.
 
-        Raises Unavailable where there is no list.
+        Raises Unavailable if there is no list.
         """
         listed = self.object().get(key) if key else self.json()
         if not isinstance(listed, list):
@@ -89,13 +89,13 @@ class Response:
         return [one for one in listed if isinstance(one, dict)]
 
     def unexpected(self, form: str = "JSON") -> Unavailable:
-        """Return the failure of an answer that can be read, but does not say what was agreed."""
-        told = f"answered {self.status} with {form} of another shape than agreed"
-        return Unavailable(self.system, self.operation, told)
+        """Return the error for an answer that is readable but has an unexpected structure."""
+        detail = f"answered {self.status} with {form} of an unexpected structure"
+        return Unavailable(self.system, self.operation, detail)
 
 
 class RequestOptions(TypedDict, total=False):
-    """What a request may carry: ``json`` or ``body``, not both; ``marker`` only goes into errors."""
+    """Options of a request: ``json`` or ``body``, not both; ``marker`` is only for errors."""
 
     params: Params
     json: object
@@ -108,10 +108,10 @@ class HttpClient:
     """Requests to one peer under one base URL; may be shared by threads (each gets its own connections).
 
     ``connect_timeout``, ``read_timeout``: seconds for the connection, and between two pieces of an answer; the body
-    as a whole must arrive within ``total_timeout``. ``credentials`` is asked before every attempt for the headers
-    that prove who we are; their values never appear in an error. Environment proxies and .netrc are ignored and
+    as a whole must arrive within ``total_timeout``. ``credentials`` is called before every attempt for the
+    authentication headers; their values never appear in an error. Environment proxies and .netrc are ignored and
     redirects are not followed. ``first_pause``: seconds before a second attempt, doubled for each further one.
-    ``scrubber`` learn the tokens that are shown; of other secrets they are to know already.
+    ``scrubber`` learns the tokens that are sent; give it other secrets beforehand.
     """
 
     def __init__(
@@ -145,18 +145,18 @@ class HttpClient:
         self._lock = threading.Lock()
 
     def get(self, path: str, **options: Unpack[RequestOptions]) -> Response:
-        """Read ``path``; repeatable, and repeated a few times if it fails quickly. Raises as ``request``."""
+        """Read ``path``; retried a few times if it fails quickly. Raises as ``request``."""
         return self.request("GET", path, **options)
 
     def post(self, path: str, **options: Unpack[RequestOptions]) -> Response:
-        """Write, once. Raises as ``request``; after Unavailable it is unknown whether the peer acted."""
+        """Write once. Raises as ``request``; after Unavailable, whether the peer acted is unknown."""
         return self.request("POST", path, **options)
 
     def request(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Response:
-        """Return the peer's answer, unless it amounts to "not now".
+        """Return the peer's answer, unless it means "not now".
 
         Raises Busy for 429 and for 503 with Retry-After, Unavailable for other 502, 503 and 504 and wherever ``send``
-        does. Statuses such as 400 or 404 are returned: what they mean is the adapter's to say.
+        does. Statuses such as 400 or 404 are returned: the adapter interprets them.
         """
         answer = self.send(method, path, **options)
         marker, detail = options.get("marker", ""), f"answered {answer.status}"
@@ -170,7 +170,7 @@ class HttpClient:
     def send(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Response:
         """Return the peer's answer whatever its status.
 
-        Raises Unavailable if no whole answer came: no connection, a timeout, a connection cut short, an answer
+        Raises Unavailable without a complete answer: no connection, a timeout, a connection cut short, an answer
         larger than ``max_body``.
         """
         path = path.lstrip("/")
@@ -198,12 +198,12 @@ class HttpClient:
 
     def _session(self) -> "requests.Session":
         if not hasattr(self._local, "session"):
-            from requests import Session  # the largest part of a command's start: only when it is needed
+            from requests import Session  # the slowest import of a command: only when it is needed
 
             session = Session()
             session.trust_env = False
             session.verify = self._verify
-            # Even without following a redirect, requests would read its body, however long.
+            # Even without following a redirect, requests would read its whole body.
             session.get_redirect_target = lambda resp: None  # type: ignore[method-assign]
             self._local.session = session
             with self._lock:
@@ -215,10 +215,10 @@ class HttpClient:
         from requests import RequestException
         from urllib3.exceptions import HTTPError
 
-        # For every attempt anew: a nonce must not come twice, and a token may have run out meanwhile.
+        # Called for every attempt: a nonce must be new, and a token may have expired.
         proof = _checked_headers(self._credentials()) if self._credentials else {}
         for value in proof.values():
-            # A token, alone or after its scheme. What has more parts (OAuth) is made anew for every request.
+            # A token, alone or after its scheme. OAuth headers have more parts and are new for every request.
             if value.count(" ") <= 1:
                 self.scrubber.hide_passing(value.rpartition(" ")[2])
         deadline = time.monotonic() + self._total_timeout
@@ -240,11 +240,11 @@ class HttpClient:
             raise self._explain(call, error) from error
 
     def _pieces(self, call: "_Call", raw: "requests.Response", headers: Headers, deadline: float) -> Iterator[bytes]:
-        """Yield the body as it comes, and stop a peer that sends too much or too slowly."""
+        """Yield the body in pieces; raise if it is too large or too slow."""
         announced = headers.get("content-length", "")
         size = int(announced) if announced.isdecimal() and call.method != "HEAD" else 0
         received = 0
-        # One receive at a time: read() would wait for a full piece, and so outlive any deadline.
+        # read1() returns what has arrived; read() would wait for a full piece, past any deadline.
         while size <= self._max_body and (piece := raw.raw.read1(_PIECE, decode_content=True)):
             received += len(piece)
             size = max(size, received)
@@ -266,7 +266,7 @@ class HttpClient:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """One request, ready to be sent once or several times."""
+    """A request, ready to be sent once or several times."""
 
     method: str
     url: str
@@ -280,16 +280,16 @@ class _Call:
 
 
 class _Final(Unavailable):
-    """No usable answer, and asking again at once would only cost as much time again."""
+    """No usable answer, and an immediate retry would only take as long again."""
 
 
 def segment(text: str) -> str:
-    """Return the text as one segment of a path, whatever it holds."""
+    """Return the text quoted as one segment of a path."""
     return quote(text, safe="")
 
 
 def retry_after(headers: Headers, *, now: datetime) -> float | None:
-    """Return the seconds a peer asks us to stay away (a number or a date), or None if it does not say."""
+    """Return the seconds of Retry-After (a number or a date), or None without a valid one."""
     value = headers.get("retry-after", "").strip()
     if value.isascii() and value.isdigit():
         return float(value)
@@ -302,7 +302,7 @@ def retry_after(headers: Headers, *, now: datetime) -> float | None:
 
 
 class ConnectionFailure(NamedTuple):
-    """A failure below HTTP. ``lasting``: asking again at once is no use; ``sent``: the peer may have the request."""
+    """A failure below HTTP. ``lasting``: an immediate retry is useless; ``sent``: the peer may have the request."""
 
     detail: str
     lasting: bool = False
@@ -312,9 +312,9 @@ class ConnectionFailure(NamedTuple):
 def describe_failure(
     error: BaseException, url: str, *, connect: float, read: float, verify: bool | str = True
 ) -> ConnectionFailure:
-    """Return a failure of requests below HTTP in our words: the library's texts quote whole URLs, and each other.
+    """Describe an error of requests below HTTP; the library's own texts quote whole URLs, and each other.
 
-    ``connect``, ``read``: seconds that the peer at ``url`` was given; ``verify`` as for requests.
+    ``connect``, ``read``: timeouts for the peer at ``url`` in seconds; ``verify`` as for requests.
     """
     from requests import exceptions
     from urllib3.exceptions import NewConnectionError, ReadTimeoutError
@@ -322,11 +322,9 @@ def describe_failure(
     parts = urlsplit(url)
     where, inner, early = parts.netloc, _innermost(error), _while_connecting(error)
     if isinstance(verify, str) and parts.scheme == "https" and not Path(verify).exists():
-        return ConnectionFailure(
-            f"there is no {verify}, where the certificates to trust should be", lasting=True, sent=False
-        )
+        return ConnectionFailure(f"the file of trusted certificates {verify} does not exist", lasting=True, sent=False)
     if isinstance(error, exceptions.InvalidURL):
-        return ConnectionFailure(f"{where} is no address that can be asked", lasting=True, sent=False)
+        return ConnectionFailure(f"{where} is not a valid address", lasting=True, sent=False)
     if isinstance(error, exceptions.ConnectTimeout):
         return ConnectionFailure(f"no connection to {where} within {connect:g} s", lasting=True, sent=False)
     if isinstance(error, exceptions.ReadTimeout | ReadTimeoutError | TimeoutError):
@@ -344,7 +342,7 @@ def describe_failure(
 
 
 def hung_up(error: PeerError) -> bool:
-    """Say whether the peer ended the connection, or did not answer in HTTP, as one does that expects TLS."""
+    """Return whether the peer hung up or did not answer in HTTP, as a peer does that expects TLS."""
     from http.client import BadStatusLine
 
     ended = (BadStatusLine, ConnectionResetError)
@@ -352,7 +350,7 @@ def hung_up(error: PeerError) -> bool:
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """Return the error that the libraries wrapped, in ``args`` and in ``reason``."""
+    """Return the original error, which the libraries wrap in ``args`` and ``reason``."""
     for inner in (getattr(error, "reason", None), *error.args):
         if isinstance(inner, BaseException):
             return _innermost(inner)
@@ -360,7 +358,7 @@ def _innermost(error: BaseException) -> BaseException:
 
 
 def _while_connecting(error: BaseException | None) -> bool:
-    """Say whether an error, or one behind it, was raised below ``connect``, where TLS begins, too: nothing was sent."""
+    """Return whether an error, or its cause, was raised in ``connect``, which includes TLS: nothing was sent."""
     if error is None:
         return False
     if any(frame.f_code.co_name == "connect" for frame, _ in walk_tb(error.__traceback__)):
@@ -371,14 +369,14 @@ def _while_connecting(error: BaseException | None) -> bool:
 
 
 def checked_base(url: str) -> str:
-    """Return the address of a peer without slashes at its end. Raises ValueError, which never quotes it."""
+    """Return a base URL without trailing slashes. Raises ValueError, which never quotes it."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("a base URL must start with http:// or https:// and name a host")
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise ValueError("a base URL must not hold a user, a query or a fragment")
     if not (_HOST.fullmatch(parts.hostname) and url.isprintable()):
-        raise ValueError("a base URL must have no blanks or signs in its host, and only printable characters")
+        raise ValueError("a base URL must have a valid host name and only printable characters")
     try:
         _ = parts.port
     except ValueError as error:

@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shipyard_api.adapters.drydock.addresses import DrydockAddresses
 from shipyard_api.adapters.drydock.client import DrydockClient
 from shipyard_api.adapters.drydock.links import DrydockLinks
 from shipyard_api.adapters.drydock.options import DrydockOptions
-from shipyard_api.adapters.drydock.places import DrydockPlaces
 from shipyard_api.adapters.drydock.provisioner import DrydockProvisioner
 from shipyard_api.adapters.ironic.client import IronicClient
 from shipyard_api.adapters.ironic.options import IronicAuth, IronicOptions
@@ -72,7 +72,7 @@ def places(settings: Settings) -> Places:
     """Return the addresses of the provisioner's pages about a node and a job."""
     if settings.provisioner.kind is not ProvisionerKind.DRYDOCK:
         return Places()
-    drydock = DrydockPlaces(settings.drydock.url)
+    drydock = DrydockAddresses(settings.drydock.url)
     return Places(drydock.node, drydock.job)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 from shipyard_api.domain.documents import (
     Change,
@@ -20,8 +20,7 @@ from shipyard_api.domain.documents import (
     StoredDocument,
 )
 from shipyard_api.domain.findings import Finding
-
-Json = Mapping[str, Any]
+from shipyard_api.domain.json_types import JsonObject
 
 
 class UnknownRevision(LookupError):
@@ -101,7 +100,7 @@ class RevisionRecord:
 
     revision: Revision
     created_at: datetime
-    tags: Mapping[str, Json]
+    tags: Mapping[str, JsonObject]
 
 
 class DesignStore(Protocol):
@@ -167,7 +166,7 @@ class DesignStore(Protocol):
         Tags are not copied. Each call makes another revision.
         """
 
-    def tag(self, revision: Revision, tag: str, data: Json) -> None:
+    def tag(self, revision: Revision, tag: str, data: JsonObject) -> None:
         """Set a tag; setting it again updates its data, so it may be repeated. Raises UnknownRevision."""
 
     def untag(self, revision: Revision, tag: str) -> None:

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from shipyard_api.domain.documents import Collection, Identity, Revision
-from shipyard_api.ports.documents import Json, RevisionRecord, UnknownRevision
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.ports.documents import RevisionRecord, UnknownRevision
 from shipyard_api.storage import tables as t
 
 HIGHEST = 2**31 - 1
@@ -56,7 +57,7 @@ def records(connection: sa.Connection, page: "sa.Select[Any]") -> Sequence[Revis
         .select_from(found.outerjoin(t.revision_tags, tags.revision == found.c.id))
         .order_by(found.c.id, tags.tag)
     )
-    each: dict[int, tuple[Any, dict[str, Json]]] = {}
+    each: dict[int, tuple[Any, dict[str, JsonObject]]] = {}
     for revision, created_at, tag, data in connection.execute(query):
         _, carried = each.setdefault(revision, (created_at, {}))
         if tag is not None:

@@ -28,10 +28,10 @@ from shipyard_api.domain.documents import (
     render,
 )
 from shipyard_api.domain.findings import Finding
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.ports.documents import (
     DocumentElsewhere,
     Heads,
-    Json,
     Overtaken,
     RenderingFailed,
     RevisionRecord,
@@ -173,7 +173,7 @@ class SqlDesigns:
             rows.add_all_of(connection, created, revision, newest)
         return created
 
-    def tag(self, revision: Revision, tag: str, data: Json) -> None:
+    def tag(self, revision: Revision, tag: str, data: JsonObject) -> None:
         """Set a tag; setting it again updates its data. Raises UnknownRevision."""
         statement = insert(t.revision_tags).values(revision=revision, tag=tag, data=dict(data))
         with self._transaction() as connection:

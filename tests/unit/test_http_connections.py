@@ -133,7 +133,7 @@ def test_without_certificates_to_trust_nothing_is_sent(listening, authority, tmp
     error = failure(f"https://{listening(with_tls(authority))}", verify=str(tmp_path / path))
     assert not error.sent
     assert path == "broken.pem" or error.detail == (
-        f"there is no {tmp_path}/none.pem, where the certificates to trust should be"
+        f"the file of trusted certificates {tmp_path}/none.pem does not exist"
     )
 
 

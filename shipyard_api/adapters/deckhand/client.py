@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shipyard_api import request_context
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.http import HttpClient, Params, RequestOptions, Response, retry_after, segment
 from shipyard_api.ports.errors import Busy, PeerError, Purpose, Refused, Unavailable
 from shipyard_api.yaml_stream import Limits, YamlFault, read_documents, write_documents
 
-from .translate import SYSTEM, JsonObject, kind_of, said_in
+from .translate import SYSTEM, kind_of, said_in
 
 LARGEST_ANSWER = 256 * 1024 * 1024  # bytes: the list of revisions only ever grows, and there are no pages
 LONGEST_DETAIL = 400  # characters of Deckhand's text that go into ours

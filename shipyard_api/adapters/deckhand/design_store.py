@@ -20,9 +20,9 @@ from shipyard_api.domain.documents import (
     StoredDocument,
 )
 from shipyard_api.domain.findings import Finding
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.ports.documents import (
     Heads,
-    Json,
     Overtaken,
     RenderingFailed,
     RevisionRecord,
@@ -181,7 +181,7 @@ class DeckhandDesigns:
         """
         return self._rolled_back(revision)
 
-    def tag(self, revision: Revision, tag: str, data: Json) -> None:
+    def tag(self, revision: Revision, tag: str, data: JsonObject) -> None:
         """Set a tag; a tag that is there with the same data is left alone. Raises UnknownRevision.
 
         A tag whose data changes is missing for a moment: Deckhand knows no change of a tag.
@@ -213,7 +213,7 @@ class DeckhandDesigns:
         """Return Deckhand's own record of a revision; raises UnknownRevision, also for 0."""
         return _found(revision, self._client.revision(_number(revision)))
 
-    def _tags(self, revision: Revision) -> dict[str, Json]:
+    def _tags(self, revision: Revision) -> dict[str, JsonObject]:
         return translate.tags_of(self._client.tags(revision))
 
     def _check_head(self, head: Revision) -> None:

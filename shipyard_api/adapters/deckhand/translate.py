@@ -26,6 +26,7 @@ from shipyard_api.domain.documents import (
 )
 from shipyard_api.domain.documents.document import layering_of, with_defaults
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.ports.documents import DocumentElsewhere, SecondLayeringPolicy
 from shipyard_api.ports.errors import Refused
 
@@ -35,8 +36,6 @@ TAG_LIMIT = 64  # characters
 LONGEST_SECTION = 2000  # characters of a quoted part of a document
 NOT_SPECIFIED = "not specified"
 WITHHELD = "The data breaks the data schema of its kind; what Deckhand says is not shown: it may quote secrets."
-
-JsonObject = Mapping[str, Any]
 
 # What is wrong with a design, and not with Deckhand, although it calls itself broken (A6, B6, B7).
 _FAILURES_AS_500 = frozenset(

@@ -1,4 +1,4 @@
-"""Drydock's REST API: paths, headers, and what its answers mean in terms of ``ports.errors``."""
+"""Drydock's REST API: paths, headers, and its answers as ``ports.errors``."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -7,27 +7,27 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from shipyard_api import request_context
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.http import HttpClient, Params, Response, retry_after, segment
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, Marker
 from shipyard_api.scrubbing import Scrubber
 
-from .translate import SYSTEM, JsonObject, context_marker
+from .translate import SYSTEM, context_marker
 
-LARGEST_TASK_LIST = 256 * 1024 * 1024  # bytes: Drydock lists everything it ever ran
-LONGEST_DETAIL = 400  # characters of Drydock's text that go into ours
+LARGEST_TASK_LIST = 256 * 1024 * 1024  # bytes: Drydock lists all tasks it ever ran
+LONGEST_DETAIL = 400  # characters of Drydock's text in an error
 
 
 class DrydockClient:
-    """One Drydock. Effects are sent once; reads are repeated by ``http``, questions asked by POST here.
+    """One Drydock. Effects are sent once; ``http`` retries reads, and this client retries queries sent by POST.
 
-    ``base_url`` ends in ``/api/v1.0``. ``token`` is asked before every request; on 401 ``renew_token`` is called and
-    the request, which had no effect, sent once more. Requests carry marker and user:
-    those of ``request_context`` unless the call has its own. ``scrubber`` cleans Drydock's texts. Seconds:
-    ``connect_timeout``; ``poll_timeout`` for a task and health; ``read_timeout`` for everything that makes Drydock load
-    a design, ask MAAS or list its past; ``read_pause`` before ``http`` first repeats a read; ``retry_pause`` before a
-    node filter answered with 500 is asked again, which happens ``filter_retries`` times (the contract's Shipyard:
-    twice, 30 s apart).
+    ``base_url`` ends in ``/api/v1.0``. ``token`` is called before every request; on 401 ``renew_token`` is called and
+    the request, which had no effect, is sent again. Requests carry marker and user of ``request_context`` unless the
+    call has its own marker. ``scrubber`` cleans Drydock's texts. In seconds: ``connect_timeout``; ``poll_timeout`` for
+    a task and health; ``read_timeout`` for everything that makes Drydock load a design, query MAAS or list all tasks;
+    ``read_pause`` before ``http`` first retries a read; ``retry_pause`` before each of ``filter_retries`` retries of a
+    node filter answered with 500 (the contract's Shipyard: twice, 30 s apart).
     """
 
     def __init__(
@@ -62,32 +62,32 @@ class DrydockClient:
             )
 
         self._quick = http(poll_timeout)
-        self._patient = http(read_timeout)
+        self._slow = http(read_timeout)
         self._renew_token = renew_token
         self._retry_pause = retry_pause
         self._filter_retries = filter_retries
         self._sleep = sleep
 
     def check_health(self) -> None:
-        """Return if Drydock calls itself healthy. Every call leaves one finished ``noop`` task in Drydock's list."""
+        """Return if Drydock is healthy. Every call leaves one finished ``noop`` task in Drydock's list."""
         answer = self._send(self._quick, "GET", "health")
         if answer.status == 503:
-            raise Unavailable(SYSTEM, "GET /health", "it calls itself unhealthy (503): it cannot use its database")
+            raise Unavailable(SYSTEM, "GET /health", "unhealthy (503): it cannot use its database")
         if not answer.ok:
             raise _fault(answer)
 
     def create_task(self, marker: Marker, body: JsonObject) -> JobId:
-        """Create a task, once.
+        """Create a task; sent once.
 
-        Raises Refused when Drydock certainly created none; Unavailable when that is not known, which includes every
-        500 and an answer of success that cannot be read.
+        Raises Refused if Drydock created none; Unavailable if that is unknown, which includes every 500 and an
+        unreadable answer of success.
         """
-        answer = self._send(self._patient, "POST", "tasks", body=body, marker=marker)
+        answer = self._send(self._slow, "POST", "tasks", body=body, marker=marker)
         if answer.status >= 500:
             hint = (
                 "whether the task was created is unknown (always so if the Drydock user's name exceeds 16 characters)"
             )
-            raise Unavailable(SYSTEM, answer.operation, f"{_said(answer)}; {hint}", marker=marker)
+            raise Unavailable(SYSTEM, answer.operation, f"{_reason(answer)}; {hint}", marker=marker)
         if not answer.ok:
             raise _fault(answer, marker)
         job = _json_object(answer).get("task_id")
@@ -97,30 +97,30 @@ class DrydockClient:
         return JobId(job)
 
     def task(self, job: JobId, *, with_subtask_errors: bool = False) -> JsonObject | None:
-        """Return the task, or None if Drydock itself says that there is none."""
+        """Return the task, or None if Drydock itself answers that there is none."""
         params = {"subtaskerrors": "true"} if with_subtask_errors else {}
         answer = self._send(self._quick, "GET", f"tasks/{segment(job)}", params=params)
         if answer.status == 404:
             if _json_object(answer).get("type") == "error":
                 return None
-            # Somebody else's 404 (a proxy, a wrong address) must not make a running task count as lost.
-            raise Unavailable(SYSTEM, answer.operation, "answered 404, but not in Drydock's words")
+            # A 404 from a proxy or a wrong address must not make a running task count as lost.
+            raise Unavailable(SYSTEM, answer.operation, "answered 404, but not in Drydock's format")
         return _expected(answer).object()
 
     def tasks(self, marker: Marker) -> tuple[list[JsonObject], datetime | None]:
-        """Return everything Drydock ever ran, in no order, and the time on Drydock's clock (None: not told)."""
-        answer = self._send(self._patient, "GET", "tasks", marker=marker)
+        """Return all tasks Drydock ever ran, in no order, and the time on Drydock's clock (None: not sent)."""
+        answer = self._send(self._slow, "GET", "tasks", marker=marker)
         return _expected(answer).objects(), _date(answer)
 
     def filter_nodes(self, design: str, node_filter: JsonObject | None) -> frozenset[str]:
         """Return the names that a filter selects; empty also if Drydock cannot read the design."""
         body = {"design_ref": design, "node_filter": node_filter}
-        answer = self._send(self._patient, "POST", "nodefilter", body=body)
+        answer = self._send(self._slow, "POST", "nodefilter", body=body)
         for _ in range(self._filter_retries):
             if answer.status != 500:
                 break
             self._sleep(self._retry_pause)
-            answer = self._send(self._patient, "POST", "nodefilter", body=body)
+            answer = self._send(self._slow, "POST", "nodefilter", body=body)
         names = _expected(answer).json()
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise answer.unexpected()
@@ -131,26 +131,26 @@ class DrydockClient:
         return {name: str(one.get("status_name")) for name, one in self.nodes().items()}
 
     def nodes(self) -> dict[str, JsonObject]:
-        """Return what Drydock shows of every machine of MAAS, by host name. Slow on large sites."""
-        listed = _expected(self._send(self._patient, "GET", "nodes")).objects()
+        """Return Drydock's view of every machine of MAAS, by host name. Slow on large sites."""
+        listed = _expected(self._send(self._slow, "GET", "nodes")).objects()
         return {str(one["hostname"]): one for one in listed if one.get("hostname")}
 
     def validate_design(self, design: str) -> JsonObject:
         """Return Drydock's Status object about a design. Raises Refused if Drydock could not fetch the design."""
         body = {"rel": "design", "href": design, "type": "application/x-yaml"}
-        answer = self._send(self._patient, "POST", "validatedesign", body=body)
+        answer = self._send(self._slow, "POST", "validatedesign", body=body)
         if answer.status == 400 and _json_object(answer).get("kind") == "Status":
             return _json_object(answer)
         if answer.status == 500 and "attribute" in str(_json_object(answer).get("message")):
-            # It goes on with nothing in hand and trips over that (contract drydock, section 10).
-            detail = f"Drydock could not fetch the design {self.scrubber(design)} ({_said(answer)})"
+            # It continues without a design and fails on that (contract drydock, section 10).
+            detail = f"Drydock could not fetch the design {self.scrubber(design)} ({_reason(answer)})"
             raise Refused(SYSTEM, answer.operation, detail)
         return _expected(answer).object()
 
     def close(self) -> None:
         """Close all connections."""
         self._quick.close()
-        self._patient.close()
+        self._slow.close()
 
     def _send(
         self,
@@ -162,7 +162,7 @@ class DrydockClient:
         body: JsonObject | None = None,
         marker: str = "",
     ) -> Response:
-        """Return the answer to a request, sent a second time only if the first was turned away for its token."""
+        """Return the answer to a request; it is sent again once if Drydock rejects the token."""
         headers = request_context.headers()
         if logged := context_marker(marker or headers.pop("X-Context-Marker", "")):
             headers["X-Context-Marker"] = logged
@@ -180,16 +180,16 @@ def _expected(answer: Response) -> Response:
 
 
 def _fault(answer: Response, marker: str = "") -> PeerError:
-    """Return what an answer that is no success means: below 500 repeating is useless, from 500 on nobody knows."""
+    """Return the error for an unsuccessful answer: below 500 a retry is useless, from 500 on the outcome is unknown."""
     if answer.status == 429:
         pause = retry_after(answer.headers, now=datetime.now(UTC))
-        return Busy(SYSTEM, answer.operation, _said(answer), marker=marker, retry_after=pause)
+        return Busy(SYSTEM, answer.operation, _reason(answer), marker=marker, retry_after=pause)
     kind = Refused if answer.status < 500 and answer.status != 408 else Unavailable
-    return kind(SYSTEM, answer.operation, _said(answer), marker=marker)
+    return kind(SYSTEM, answer.operation, _reason(answer), marker=marker)
 
 
-def _said(answer: Response) -> str:
-    """Return status and reason in one line, from any of Drydock's three error bodies."""
+def _reason(answer: Response) -> str:
+    """Return status and reason in one line, from any of Drydock's three error formats."""
     body = _json_object(answer)
     text = str(body.get("message") or body.get("title") or "")
     line = answer.scrubber.line(text, LONGEST_DETAIL)
@@ -206,7 +206,7 @@ def _json_object(answer: Response) -> Mapping[str, Any]:
 
 def _date(answer: Response) -> datetime | None:
     try:
-        told = parsedate_to_datetime(answer.headers.get("date", ""))
+        date = parsedate_to_datetime(answer.headers.get("date", ""))
     except ValueError:
         return None
-    return told.replace(tzinfo=UTC) if told.tzinfo is None else told.astimezone(UTC)
+    return date.replace(tzinfo=UTC) if date.tzinfo is None else date.astimezone(UTC)

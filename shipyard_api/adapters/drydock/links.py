@@ -1,4 +1,4 @@
-"""What Drydock keeps about a task or a machine, as it says it."""
+"""Fetches Drydock's own texts about a task or a machine."""
 
 from collections.abc import Callable
 from urllib.parse import unquote, urlsplit
@@ -13,9 +13,9 @@ LARGEST = 32 * 1024 * 1024  # bytes: the logs of one machine are some hundred ki
 
 
 class DrydockLinks:
-    """Fetches what is below ``base_url``. Seconds: ``connect_timeout``; ``read_timeout``, for the whole answer, too.
+    """Fetches addresses below ``base_url``. In seconds: ``connect_timeout``; ``read_timeout``, also for a whole answer.
 
-    ``design_url``: where Drydock gets designs; tasks hold it, with the password that is in it.
+    ``design_url``: the address of designs; tasks quote it with its password.
     """
 
     def __init__(
@@ -40,10 +40,10 @@ class DrydockLinks:
         self._http.scrubber.hide_address(design_url)
 
     def fetch(self, address: str) -> str:
-        """Return the text, which is JSON: a page of some proxy in between is not what was asked for."""
+        """Return the text, which must be JSON, to exclude a proxy's page."""
         base = f"{self._http.base_url}/"
         if not address.startswith(base) or {".", ".."} & set(unquote(urlsplit(address).path).split("/")):
-            raise Refused(SYSTEM, "link", "the address is not one of Drydock's own")
+            raise Refused(SYSTEM, "link", "the address is not Drydock's")
         answer = self._http.get(address.removeprefix(base), headers=request_context.headers())
         if not answer.ok:
             kind = Refused if answer.status < 500 else Unavailable

@@ -35,25 +35,25 @@ def _utc_now() -> datetime:
 class DrydockProvisioner:
     """Drydock as the provisioner of a site.
 
-    **Exactly once, and what is missing.** Drydock keeps no key of ours with a task, so ``find`` recognises the task of
-    an intent by what it does: action, design, exact set of nodes, requested rather than a subtask, created (on
-    Drydock's clock) no earlier than the intent was written. Two gaps remain:
+    **Exactly once, with two gaps.** Drydock stores no key of ours with a task, so ``find`` matches a task to an intent
+    by its action, design and exact set of nodes, that it is no subtask, and that it was created (on Drydock's clock)
+    no earlier than the intent. Two gaps remain:
 
-    - A request still on its way while ``find`` looks: the task appears afterwards. The engine waits for a while
-      before it asks (``settle``), longer than a request takes to arrive or to die. What is left is a worker that is
-      frozen for that long between its last look at the clock and the request itself.
-    - The same task made by somebody else or by hand, within the inaccuracy of the clocks (2 s; 60 s if Drydock's answer
-      has no ``Date``): it is taken for ours. Its outcome is then that of the same operation on the same nodes from the
-      same design. Tasks of our own earlier actions are ``known`` and passed over, and our engine sends a node at most
-      once per phase of an action.
+    - A request in flight during ``find``: the task appears afterwards. The engine waits before it calls ``find``
+      (``settle``), longer than a request takes to arrive or to fail. The rest is a worker that freezes for that long
+      just before its request.
+    - The same task created by another client within the tolerance of the clocks (2 s; 60 s if Drydock's answer has no
+      ``Date``): it is taken for ours. Its outcome is that of the same operation on the same nodes from the same
+      design. Tasks of our own earlier actions are ``known`` and skipped, and the engine submits a node at most once
+      per phase of an action.
 
-    And should a twin appear all the same: Drydock runs one task at a time, oldest first, so that the later one meets
-    nodes that are already prepared or deployed, which it leaves alone and calls successes. ``submit`` never posts
-    twice, except after a 401, which is decided before a task exists.
+    A duplicate task does no harm: Drydock runs one task at a time, oldest first, so the later one finds nodes that are
+    already prepared or deployed, skips them and reports success. ``submit`` posts once; only a 401, which precedes
+    the creation of a task, is retried.
 
-    ``design_url``: where Drydock gets a design, with ``{revision}`` in it; raises ValueError if Drydock could not
-    follow or store it. ``threads``: how many selections are asked at once. ``verify_after_prepare``: ask MAAS, through
-    Drydock, whether nodes reported as prepared really are; without it failed commissioning passes as success.
+    ``design_url``: the address from which Drydock fetches a design, with ``{revision}`` in it; raises ValueError if
+    Drydock could not follow or store it. ``threads``: concurrent selections. ``verify_after_prepare``: check with MAAS,
+    through Drydock, that prepared nodes really are; without it, failed commissioning counts as success.
     """
 
     name = translate.SYSTEM
@@ -70,7 +70,7 @@ class DrydockProvisioner:
     ) -> None:
         translate.check_design_template(design_url)
         self._client = client
-        # Drydock is told the address, with the password that is in it, and may quote either.
+        # Drydock receives the address with its password, and may quote either.
         client.scrubber.hide_address(design_url)
         self._scrubber = client.scrubber
         self._design_url = design_url
@@ -79,7 +79,7 @@ class DrydockProvisioner:
         self._now = now
 
     def check_health(self) -> None:
-        """Return if Drydock answers that it is healthy: that its database answers, nothing is said of MAAS."""
+        """Return if Drydock is healthy, which covers its database but not MAAS."""
         self._client.check_health()
 
     def design_reference(self, revision: int) -> str:
@@ -87,13 +87,13 @@ class DrydockProvisioner:
         return translate.design_reference(self._design_url, revision)
 
     def validate_design(self, design: str) -> tuple[Finding, ...]:
-        """Return Drydock's findings, of which a valid design has some 18 (Info). May take minutes."""
+        """Return Drydock's findings; a valid design has about 18 (Info). May take minutes."""
         return translate.findings(self._client.validate_design(design), self._scrubber)
 
     def select_nodes(self, design: str, groups: Sequence[tuple[Selector, ...]]) -> tuple[frozenset[NodeName], ...]:
-        """Return the nodes of each tuple of selectors, each distinct question asked once. May take minutes.
+        """Return the nodes of each tuple of selectors, with one request per distinct filter. May take minutes.
 
-        Drydock answers an empty list for a design it cannot read, so all nodes are asked for first.
+        Drydock answers an empty list for a design it cannot read, so the first request is for all nodes.
         """
         everyone = self._names(design, None)
         if not everyone:
@@ -102,41 +102,41 @@ class DrydockProvisioner:
         filters = [translate.node_filter(selectors) for selectors in groups]
         distinct = {repr(one): one for one in filters if one is not None}
 
-        def ask(one: dict[str, Any]) -> frozenset[NodeName]:
+        def names(one: dict[str, Any]) -> frozenset[NodeName]:
             return self._names(design, one)
 
         with ThreadPoolExecutor(max_workers=self._threads, thread_name_prefix="drydock-nodefilter") as pool:
-            answers = pool.map(propagated(ask), distinct.values())
+            answers = pool.map(propagated(names), distinct.values())
             found = dict(zip(distinct, answers, strict=True))
         return tuple(everyone if one is None else found[repr(one)] for one in filters)
 
     def conditions(self) -> Sequence[NodeCondition]:
         """Return the machines of MAAS as Drydock shows them. Slow on large sites."""
 
-        def told(one: Mapping[str, Any], key: str) -> str:
+        def text(one: Mapping[str, Any], key: str) -> str:
             return self._scrubber(str(one.get(key) or "unknown"))
 
         return [
-            NodeCondition(name, told(one, "status_name"), told(one, "power_state"))
+            NodeCondition(name, text(one, "status_name"), text(one, "power_state"))
             for name, one in sorted(self._client.nodes().items())
         ]
 
     def submit(self, marker: Marker, work: Work) -> JobId:
-        """Create the task; the marker goes into Drydock's log if it is a UUID of version 4.
+        """Create the task; Drydock logs the marker if it is a UUID of version 4.
 
-        Raises Refused without sending anything for work that Drydock would misread: no nodes where it needs some,
-        names longer than 32 characters, a design address longer than 128.
+        Raises Refused without a request for work that Drydock would misread: no nodes where it needs some, names
+        longer than 32 characters, a design address longer than 128.
         """
         return self._client.create_task(marker, translate.task_body(marker, work))
 
     def find(self, marker: Marker, work: Work, *, intended_at: datetime, known: Collection[JobId] = ()) -> JobId | None:
-        """Return the oldest task of this work that was created since the intent; the class says how sure that is."""
+        """Return the oldest task of this work created since the intent; see the class for its certainty."""
         tasks, theirs = self._client.tasks(marker)
         since = translate.earliest_creation(intended_at, ours=self._now(), theirs=theirs)
         return translate.find_job(tasks, work, since=since, known=known)
 
     def report(self, job: JobId, work: Work) -> JobReport:
-        """Return how the task stands; a prepare has ended only when MAAS, too, is done with the nodes."""
+        """Return the report on the task; a prepare ends only when MAAS, too, is done with the nodes."""
         task = self._client.task(job)
         if task is None:
             return JobReport(job, JobState.LOST, ok=False, message=f"Drydock no longer knows task {job}")
@@ -148,29 +148,29 @@ class DrydockProvisioner:
         return self._scrubber.report(report)
 
     def reports(self, jobs: Mapping[JobId, Work]) -> Reports:
-        """Return how the tasks stand, each asked for on its own."""
+        """Return the reports on the tasks, with one request each."""
         return each_report(jobs, self.report)
 
     def abort(self, job: JobId, work: Work) -> None:
-        """Refuse: Drydock knows no way to stop a task."""
-        raise Refused(self.name, f"abort {job}", "Drydock cannot stop a task; it goes on until it ends")
+        """Refuse: Drydock cannot stop a task."""
+        raise Refused(self.name, f"abort {job}", "Drydock cannot stop a task; it runs until it ends")
 
     def _names(self, design: str, node_filter: dict[str, Any] | None) -> frozenset[NodeName]:
         return frozenset(NodeName(name) for name in self._client.filter_nodes(design, node_filter))
 
     def _verified(self, report: JobReport) -> JobReport:
-        """Return the report with what MAAS says; when that cannot be learned, Drydock's word counts, and says so."""
+        """Return the report corrected by MAAS; if MAAS cannot be read, Drydock's report counts, with a note."""
         try:
             return results.settle(report, self._client.machines())
         except PeerError as error:
             if report.state is not JobState.ENDED:
                 return replace(report, succeeded=frozenset())
-            return results.noted(report, f"not confirmed by MAAS: {error}")
+            return results.with_note(report, f"not confirmed by MAAS: {error}")
 
     def _explained(self, report: JobReport) -> JobReport:
-        """Return the report with the reasons, which Drydock keeps in the subtasks; without them it still counts."""
+        """Return the report with the reasons from the subtasks, or with a note if they cannot be fetched."""
         try:
             task = self._client.task(report.job, with_subtask_errors=True)
         except PeerError as error:
-            return results.noted(report, f"the reasons could not be fetched: {error}")
+            return results.with_note(report, f"the reasons could not be fetched: {error}")
         return results.explain(report, task) if task is not None else report

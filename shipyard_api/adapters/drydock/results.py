@@ -1,4 +1,4 @@
-"""What a Drydock task says about its nodes, and what MAAS has to add; pure (contract drydock, sections 5 to 7)."""
+"""Reports from Drydock's tasks, corrected by MAAS; pure (contract drydock, sections 5 to 7)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -6,13 +6,14 @@ from dataclasses import replace
 from enum import Enum
 from typing import Any
 
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Unavailable
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Work
 
-from .translate import SYSTEM, JsonObject
+from .translate import SYSTEM
 
-MOST_MESSAGES = 5  # per node and per job: attempts repeat themselves
+MOST_MESSAGES = 5  # per node and per job: attempts repeat the same messages
 
 _STATES = {
     "requested": JobState.QUEUED,
@@ -25,7 +26,7 @@ _STATES = {
 
 
 class Machine(Enum):
-    """What MAAS's status of a machine means for a node that Drydock calls prepared."""
+    """What MAAS's status of a machine means for a node that Drydock reports as prepared."""
 
     FIT = "fit"
     SETTLING = "settling"
@@ -34,15 +35,15 @@ class Machine(Enum):
 
 
 def read_report(job: JobId, work: Work, task: JsonObject) -> JobReport:
-    """Return what the task says: succeeded = sent ∩ successes − failures, and when it has ended all others failed.
+    """Return the task's report: succeeded = sent ∩ successes − failures; when it has ended, all others failed.
 
-    Before that only what its lists already say is certain. Work without nodes is ok on ``success`` alone: a site of
-    which a part could not be prepared is ``partial_success``. Raises Unavailable for what is no task object.
+    Until then, only the nodes in its lists are certain. Work without nodes is ok on ``success`` alone; a site prepared
+    in part is ``partial_success``. Raises Unavailable for an invalid task object.
     """
     state = _STATES.get(str(task.get("status")))
     result = task.get("result")
     if state is None or not isinstance(result, Mapping):
-        detail = f"task {job} is not described in a way we understand"
+        detail = f"task {job} lacks a valid status or result"
         raise Unavailable(SYSTEM, "report", detail)
     ended = state is JobState.ENDED
     notes = [str(result[key]) for key in ("message", "reason") if result.get(key)]
@@ -70,10 +71,10 @@ def read_report(job: JobId, work: Work, task: JsonObject) -> JobReport:
 
 
 def explain(report: JobReport, task: JsonObject) -> JobReport:
-    """Return the report with the reasons found in the task's own messages and in its ``subtask_errors``.
+    """Return the report with reasons from the task's messages and its ``subtask_errors``.
 
-    Errors about a failed node explain the node, those about a node that got over them are left out, and all others
-    explain the job.
+    Errors about a failed node become its reason, errors about a node that succeeded later are dropped, and all others
+    go into the job's message.
     """
     own = task.get("result")
     subtasks = task.get("subtask_errors")
@@ -94,13 +95,13 @@ def explain(report: JobReport, task: JsonObject) -> JobReport:
     )
 
 
-def noted(report: JobReport, note: str) -> JobReport:
-    """Return the report with one more remark about the job."""
+def with_note(report: JobReport, note: str) -> JobReport:
+    """Return the report with a note appended to its message."""
     return replace(report, message=f"{report.message}; {note}" if report.message else note)
 
 
 def machine(status_name: str) -> Machine:
-    """Return what MAAS's label of a machine's status means after prepare (contract drydock, 7, trap 5)."""
+    """Return what MAAS's status label means after a prepare (contract drydock, 7, trap 5)."""
     word = status_name.lower()
     if word in {"ready", "allocated", "deploying", "deployed"}:
         return Machine.FIT
@@ -112,11 +113,11 @@ def machine(status_name: str) -> Machine:
 
 
 def settle(report: JobReport, machines: Mapping[str, str]) -> JobReport:
-    """Return the report of a prepare, corrected by what MAAS says of the machines (host name to status label).
+    """Return the report of a prepare, corrected by the status labels of the machines in MAAS, by host name.
 
-    Drydock counts a node as prepared although it is still being commissioned, or failed that: the first keeps the job
-    running, the second fails the node. Nodes that MAAS lists under no such name, or with a status that says neither,
-    keep Drydock's word. While Drydock still runs, only nodes that MAAS calls fit are certain.
+    Drydock reports a node as prepared while its commissioning runs or has failed: the first keeps the job running, the
+    second fails the node. For nodes that MAAS does not list, or with an unclear status, Drydock's report counts. While
+    the task runs, only nodes that are fit in MAAS are certain.
     """
     seen = {node: machine(machines[node]) if node in machines else Machine.UNCLEAR for node in report.succeeded}
     fit = frozenset(node for node, what in seen.items() if what is Machine.FIT)
@@ -128,11 +129,11 @@ def settle(report: JobReport, machines: Mapping[str, str]) -> JobReport:
     unfit = {node: machines[node] for node, what in seen.items() if what is Machine.UNFIT}
     reasons = {node: f"Drydock reports success, but in MAAS it is {status}" for node, status in unfit.items()}
     if settling:
-        told = ", ".join(f"{node} ({machines[node]})" for node in settling)
-        notes.append(f"Drydock's task has ended, MAAS is not done with {told}")
+        waiting = ", ".join(f"{node} ({machines[node]})" for node in settling)
+        notes.append(f"Drydock's task has ended, MAAS is not done with {waiting}")
     if unclear:
-        told = ", ".join(f"{node} ({machines.get(node, 'not listed')})" for node in unclear)
-        notes.append(f"taken on Drydock's word, MAAS confirms nothing: {told}")
+        unconfirmed = ", ".join(f"{node} ({machines.get(node, 'not listed')})" for node in unclear)
+        notes.append(f"reported by Drydock, not confirmed by MAAS: {unconfirmed}")
     failed = report.failed.union(unfit)
     return replace(
         report,
@@ -150,7 +151,7 @@ def _names(listed: object) -> frozenset[NodeName]:
 
 
 def _errors(results: Iterable[Any]) -> Iterable[JsonObject]:
-    """Yield the messages of these result objects that report an error."""
+    """Yield the error messages in these result objects."""
     for result in results:
         details = result.get("details") if isinstance(result, Mapping) else None
         messages = details.get("messageList") if isinstance(details, Mapping) else None

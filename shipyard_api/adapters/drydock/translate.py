@@ -1,4 +1,4 @@
-"""Our words into Drydock's requests, and its tasks and findings back; pure (contract drydock, sections 4, 7, 8, 10)."""
+"""Translation to Drydock's requests and from its tasks and findings; pure (contract drydock, sections 4, 7, 8, 10)."""
 
 import json
 import uuid
@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.selectors import Selector, selects_every_node
 from shipyard_api.ports.errors import Refused
@@ -15,17 +16,15 @@ from shipyard_api.scrubbing import Scrubber, without_users
 
 SYSTEM = "Drydock"
 LONGEST_DESIGN_REFERENCE = 128  # characters; a longer one makes the creation of a task fail with 500
-_LONGEST_ANSWER = 2000  # characters of an answer that is shown as it is
-LONGEST_NODE_NAME = 32  # characters; longer names are cut in a task's results, so success could not be told
+_LONGEST_ANSWER = 2000  # characters of an answer that is shown unparsed
+LONGEST_NODE_NAME = 32  # characters; a task's results cut longer names, which would hide success
 LARGEST_REVISION = 2**31 - 1
 READABLE_SCHEMES = frozenset({"deckhand+http", "promenade+http", "http", "https", "file"})
 
 CLOCK_SLACK = timedelta(seconds=2)  # the Date header has whole seconds and is older than its arrival
-UNKNOWN_CLOCK_SLACK = timedelta(seconds=60)  # how far two clocks may differ when the peer does not tell its time
+UNKNOWN_CLOCK_SLACK = timedelta(seconds=60)  # how far two clocks may differ if the peer sends no Date
 
 NODE_OPERATIONS = frozenset({Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES})
-
-JsonObject = Mapping[str, Any]
 
 
 def check_design_template(template: str) -> None:
@@ -36,7 +35,7 @@ def check_design_template(template: str) -> None:
         allowed = ", ".join(sorted(READABLE_SCHEMES))
         raise ValueError(f"Drydock cannot follow the design address {shown!r}; its scheme must be one of {allowed}")
     if "{revision}" not in template:
-        raise ValueError(f"the design address {shown!r} has no place for the revision: write {{revision}} into it")
+        raise ValueError(f"the design address {shown!r} lacks the revision: write {{revision}} in it")
     longest = len(design_reference(template, LARGEST_REVISION))
     if longest > LONGEST_DESIGN_REFERENCE:
         raise ValueError(
@@ -50,12 +49,12 @@ def design_reference(template: str, revision: int) -> str:
 
 
 def node_filter(selectors: Sequence[Selector]) -> dict[str, Any] | None:
-    """Return the filter that selects what the selectors do; None, Drydock's word for every node, if they mean ALL.
+    """Return the node filter for the selectors; None, which means every node to Drydock, if they select all.
 
-    A union of intersections, in the selectors' order, values sorted, so that equal selectors give equal filters. A
-    selector with several labels becomes one filter per label: any of them is to match, two with one key do not fit
-    into one mapping, and Drydock's page (all must match) and program (any) disagree on what a larger mapping means.
-    No filter is ever without criteria: Drydock answers those with 500, and a task that holds one never ends.
+    A union of intersections, in the selectors' order with sorted values, so that equal selectors give equal filters. A
+    selector with several labels becomes one filter per label: any label may match, two with one key do not fit into
+    one mapping, and Drydock's documentation (all must match) and code (any) disagree on larger mappings. No filter is
+    without criteria: Drydock answers those with 500, and a task with one never ends.
     """
     if selects_every_node(selectors):
         return None
@@ -73,7 +72,7 @@ def node_filter(selectors: Sequence[Selector]) -> dict[str, Any] | None:
 
 
 def names_filter(names: Iterable[NodeName]) -> dict[str, Any]:
-    """Return the filter that selects exactly the named nodes, of which there is at least one."""
+    """Return the node filter for exactly these nodes, at least one."""
     return {
         "filter_set_type": "union",
         "filter_set": [{"filter_type": "union", "node_names": sorted(set(names))}],
@@ -81,10 +80,10 @@ def names_filter(names: Iterable[NodeName]) -> dict[str, Any]:
 
 
 def task_body(marker: Marker, work: Work) -> dict[str, Any]:
-    """Return the body that asks for the work.
+    """Return the request body for the work.
 
-    Raises Refused for what Drydock would answer with 500, do to the wrong nodes, or never end: no design address or
-    one that is too long, nodes missing where they are needed, names too long to be recognised in the results.
+    Raises Refused for work that Drydock would answer with 500, apply to wrong nodes, or never end: a missing or too
+    long design address, no nodes where they are required, names too long for the results.
     """
 
     def refuse(why: str) -> Refused:
@@ -94,20 +93,20 @@ def task_body(marker: Marker, work: Work) -> dict[str, Any]:
         raise refuse(f"the design address has {len(work.design)} characters, allowed are 1 to 128")
     body: dict[str, Any] = {"action": work.operation.value, "design_ref": work.design, "node_filter": None}
     if work.wipe is not Wipe.ALL:
-        raise refuse("Drydock erases all disks of a machine and cannot leave some of them alone")
+        raise refuse("Drydock erases all disks of a machine and cannot keep any")
     if work.operation not in NODE_OPERATIONS:
         if work.nodes is not None:
             raise refuse("the operation is about the whole site and takes no nodes")
         return body
     if not work.nodes:
-        raise refuse("no node is named; Drydock would take that for every node, or for none and report success")
+        raise refuse("no node is named; Drydock would select every node, or none and report success")
     if long := sorted(name for name in set(work.nodes) if len(name) > LONGEST_NODE_NAME):
         raise refuse(f"Drydock reports names of at most {LONGEST_NODE_NAME} characters; longer: {', '.join(long)}")
     return body | {"node_filter": names_filter(work.nodes)}
 
 
 def context_marker(marker: str) -> str | None:
-    """Return the marker in the only form Drydock logs, a UUID of version 4, or None if it is not one."""
+    """Return the marker as the only form Drydock logs, a UUID of version 4, or None if it is not one."""
     try:
         value = uuid.UUID(marker)
     except ValueError:
@@ -116,9 +115,9 @@ def context_marker(marker: str) -> str | None:
 
 
 def earliest_creation(intended_at: datetime, *, ours: datetime, theirs: datetime | None) -> datetime:
-    """Return, on Drydock's clock, the earliest time at which work intended at ``intended_at`` can have been created.
+    """Return the earliest creation time, on Drydock's clock, of work intended at ``intended_at``.
 
-    ``theirs`` is the ``Date`` of an answer (None: not told), ``ours`` the time at which that answer arrived here.
+    ``theirs`` is the ``Date`` of an answer (None: not sent), ``ours`` our time at its arrival.
     """
     if theirs is None:
         return intended_at - UNKNOWN_CLOCK_SLACK
@@ -128,10 +127,10 @@ def earliest_creation(intended_at: datetime, *, ours: datetime, theirs: datetime
 def find_job(
     tasks: Iterable[JsonObject], work: Work, *, since: datetime, known: Collection[JobId] = ()
 ) -> JobId | None:
-    """Return the oldest requested task of this very work, created at or after ``since``, that is not ``known``.
+    """Return the oldest requested task of this work, created at or after ``since``, that is not ``known``.
 
-    The oldest: it is the one Drydock starts first, every later twin meets nodes that are already done; and the choice
-    stays the same however many twins appear afterwards.
+    Drydock starts the oldest first, later duplicates find nodes already done; and the choice stays the same if more
+    duplicates appear.
     """
     matching = [
         (created, str(task.get("task_id")))
@@ -155,7 +154,7 @@ def is_of(task: JsonObject, work: Work) -> bool:
 
 
 def created_at(task: JsonObject) -> datetime | None:
-    """Return when the task was created; Drydock leaves the offset out except in the answer to POST, and means UTC."""
+    """Return when the task was created; Drydock omits the offset, which is UTC, except in the answer to POST."""
     try:
         created = datetime.fromisoformat(str(task.get("created")))
     except ValueError:
@@ -164,9 +163,9 @@ def created_at(task: JsonObject) -> datetime | None:
 
 
 def findings(status: JsonObject, scrubber: Scrubber) -> tuple[Finding, ...]:
-    """Return what a Status object says of a design; a failure without a failing message gets one from its summary.
+    """Return the findings in a Status object; a failure without an error message gets one from its summary.
 
-    Without any details it is no validation, and all that it says is one error (contract: shipyard-rest, 5.5).
+    Without details it is no validation result, and the whole becomes one error (contract: shipyard-rest, 5.5).
     """
     details = status.get("details")
     if not isinstance(details, Mapping):
@@ -204,7 +203,7 @@ _NO_NAMES: frozenset[NodeName] = frozenset()
 
 
 def _named(node_filter: object) -> frozenset[NodeName] | None:
-    """Return the names in a filter as ``names_filter`` makes it, None for no filter, no name for any other form."""
+    """Return the names in a filter made by ``names_filter``, None for no filter, no names for any other form."""
     if node_filter is None:
         return None
     match node_filter:

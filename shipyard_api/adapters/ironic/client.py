@@ -3,12 +3,13 @@
 import base64
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Unpack
+from typing import Unpack
 from urllib.parse import parse_qsl, urlsplit
 
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.http import Headers, HttpClient, Params, RequestOptions, Response, retry_after, segment
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.scrubbing import Scrubber
@@ -18,8 +19,6 @@ NEWEST = 115  # N of the newest version 1.N that this adapter is tested with
 OLDEST = 69  # the first version that accepts deploy steps with a deployment
 LARGEST_PAGE = 1000
 LONGEST_TEXT = 4000  # characters of one of Ironic's texts; patches.py shortens further
-
-JsonObject = Mapping[str, Any]
 
 _VERSION = "x-openstack-ironic-api-version"
 _UNKNOWN_OUTCOME = frozenset({408, 500, 502, 504})

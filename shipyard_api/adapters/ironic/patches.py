@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import Wipe
 
-from .client import JsonObject
 from .decisions import Job, Verb
 from .translate import LONGEST_REASON, Mark, Node, claim, masked, secrets, set_mark, tried
 

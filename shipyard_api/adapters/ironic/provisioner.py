@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from shipyard_api.domain.findings import Finding
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.selectors import Selector, select
 from shipyard_api.ports.documents import UnreadableDesign
@@ -29,7 +30,7 @@ from shipyard_api.ports.provisioner import (
 from shipyard_api.request_context import propagated
 
 from . import site, translate
-from .client import SYSTEM, IronicClient, JsonObject
+from .client import SYSTEM, IronicClient
 from .decisions import Decision, Do, Done, Failed, Job, NodePolicy, Waiting, decide, interruption
 from .patches import Payload
 from .transitions import Outcome, Transitions

@@ -4,11 +4,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Unavailable
 
 from . import patches
-from .client import IronicClient, JsonObject, Reply
+from .client import IronicClient, Reply
 from .decisions import Decision, Do, Failed, Job, Verb, Waiting, decide
 from .patches import Payload
 from .translate import FIELDS, INTERNAL, Node, Reaction, is_locked, reaction, refusal, set_mark, steps_left_out

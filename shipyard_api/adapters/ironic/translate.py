@@ -8,10 +8,11 @@ from enum import Enum
 from typing import Any
 
 from shipyard_api.domain.findings import Finding, Level
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import NodeCondition, Operation
 
-from .client import SYSTEM, JsonObject, Reply
+from .client import SYSTEM, Reply
 
 FIELDS = (
     *("uuid", "name", "provision_state", "provision_updated_at", "last_error", "maintenance", "maintenance_reason"),

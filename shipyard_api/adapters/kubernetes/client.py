@@ -12,7 +12,8 @@ import httpx2
 from lightkube.core.exceptions import ConfigError
 
 from shipyard_api.adapters.kubernetes.access import Access, connection
-from shipyard_api.adapters.kubernetes.translate import JsonObject, one_line
+from shipyard_api.adapters.kubernetes.translate import one_line
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.http import retry_after
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.scrubbing import Scrubber

@@ -1,15 +1,13 @@
 """What Kubernetes says of its nodes, in terms of the port. Pure."""
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable
 
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.cluster import NodeReadiness
 from shipyard_api.scrubbing import Scrubber
 
 LONGEST_WHY = 500  # characters
-
-JsonObject = Mapping[str, Any]
 
 _HOSTNAME = "kubernetes.io/hostname"
 

@@ -3,9 +3,9 @@
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 from urllib.parse import urlencode
 
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.http import HttpClient, Params, Response, retry_after, segment
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.scrubbing import Scrubber
@@ -17,8 +17,6 @@ LARGEST_LISTING = 256 * 1024 * 1024  # bytes: a machine is some 30 KB, and there
 LONGEST_QUERY = 6000  # characters; proxies reject longer request lines
 MOST_LISTINGS = 3  # requests for one listing of named machines; beyond that, listing all machines is cheaper
 LONGEST_DETAIL = 400  # characters of MAAS's text in an error
-
-JsonObject = Mapping[str, Any]
 Fields = Sequence[tuple[str, str]]
 
 _FORM = {"Content-Type": "application/x-www-form-urlencoded"}

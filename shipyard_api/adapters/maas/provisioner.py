@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from shipyard_api.domain.findings import Finding
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.selectors import Selector, select
 from shipyard_api.ports.documents import UnreadableDesign
@@ -27,7 +28,7 @@ from shipyard_api.ports.provisioner import (
 from shipyard_api.request_context import propagated
 
 from . import job_tags, translate
-from .client import SYSTEM, JsonObject, MaasClient
+from .client import SYSTEM, MaasClient
 from .decisions import Kind, Owner, holds_nothing_to_release
 from .job_tags import Record
 from .reconcile import ERASES_ALWAYS, Observations, ReconcilePass, erases_always

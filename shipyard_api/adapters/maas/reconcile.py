@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, Operation, Wipe, Work
 from shipyard_api.request_context import propagated
 
-from .client import JsonObject, MaasClient
+from .client import MaasClient
 from .decisions import (
     ABORTABLE,
     WAIT,

@@ -9,11 +9,12 @@ from typing import Any
 
 from shipyard_api.domain.documents.machines import BAREMETAL_NODE
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.ports.errors import Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker, NodeCondition, Operation, Work
 
-from .client import SYSTEM, Fields, JsonObject
+from .client import SYSTEM, Fields
 from .decisions import Machine, Rules, Verb
 from .options import Erase
 

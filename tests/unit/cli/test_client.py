@@ -172,7 +172,7 @@ NEVER_SENT = {
     "no such port": ({"url": "http://127.0.0.1:99999"}, "a base URL must have a port of 0 to 65535, or none"),
     "no certificates": (
         {"url": "https://127.0.0.1:1", "REQUESTS_CA_BUNDLE": "/none.pem"},
-        "there is no /none.pem, where the certificates to trust should be",
+        "the file of trusted certificates /none.pem does not exist",
     ),
 }
 

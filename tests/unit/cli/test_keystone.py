@@ -238,7 +238,7 @@ UNREACHABLE = {
     ),
     "no certificates": (
         {"OS_AUTH_URL": "https://127.0.0.1:1/v3", "REQUESTS_CA_BUNDLE": "/none.pem"},
-        "there is no /none.pem, where the certificates to trust should be",
+        "the file of trusted certificates /none.pem does not exist",
     ),
 }
 

@@ -208,7 +208,7 @@ def test_only_drydocks_own_404_says_that_a_task_is_gone(peer: Peer) -> None:
     drydock = client(peer.url)
     assert drydock.task(JOB) is None
     for _ in range(2):
-        with pytest.raises(Unavailable, match="not in Drydock's words"):
+        with pytest.raises(Unavailable, match="not in Drydock's format"):
             drydock.task(JOB)
 
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from shipyard_api.adapters.drydock import links as module
+from shipyard_api.adapters.drydock.addresses import DrydockAddresses
 from shipyard_api.adapters.drydock.links import DrydockLinks
-from shipyard_api.adapters.drydock.places import DrydockPlaces
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from tests.peer import Answer, Peer
 
@@ -18,7 +18,7 @@ def links(peer: Peer) -> DrydockLinks:
 
 
 def place(peer: Peer) -> str:
-    return DrydockPlaces(peer.url).job("job-1")
+    return DrydockAddresses(peer.url).job("job-1")
 
 
 def test_text_comes_as_it_is_to_who_shows_our_token(peer: Peer) -> None:
@@ -32,7 +32,7 @@ def test_text_comes_as_it_is_to_who_shows_our_token(peer: Peer) -> None:
 
 
 def test_every_place_of_ours_can_be_fetched(peer: Peer) -> None:
-    places = DrydockPlaces(f"{peer.url}/")
+    places = DrydockAddresses(f"{peer.url}/")
     peer.on("GET /nodes/a%2F..%20c/builddata", Answer(200, []))
     peer.on("GET /tasks/..%2Fx", Answer(200, []))
 
@@ -60,7 +60,7 @@ ELSEWHERE = {
 def test_no_other_address_is_ever_asked(peer: Peer, address: str) -> None:
     host = peer.url.removesuffix("/api/v1.0")
 
-    with pytest.raises(Refused, match="not one of Drydock's own"):
+    with pytest.raises(Refused, match="the address is not Drydock's"):
         links(peer).fetch(address.format(host=host, base=peer.url))
     assert peer.requests == []
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shipyard_api.adapters.drydock.places import DrydockPlaces
+from shipyard_api.adapters.drydock.addresses import DrydockAddresses
 
 BASES = [
     "http://drydock:9000/api/v1.0",
@@ -14,11 +14,11 @@ BASES = [
 
 @pytest.mark.parametrize("base", BASES)
 def test_nobody_and_no_password_is_in_an_address(base: str) -> None:
-    places = DrydockPlaces(base)
+    places = DrydockAddresses(base)
 
     assert places.node("n1") == "http://drydock:9000/api/v1.0/nodes/n1/builddata?latest=true"
     assert places.job("8b1f") == "http://drydock:9000/api/v1.0/tasks/8b1f?subtaskerrors=true"
 
 
 def test_a_name_stays_one_segment() -> None:
-    assert DrydockPlaces("http://d").node("a/b c?") == "http://d/nodes/a%2Fb%20c%3F/builddata?latest=true"
+    assert DrydockAddresses("http://d").node("a/b c?") == "http://d/nodes/a%2Fb%20c%3F/builddata?latest=true"

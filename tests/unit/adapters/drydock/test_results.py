@@ -230,7 +230,7 @@ def test_a_node_that_failed_commissioning_has_failed() -> None:
 def test_a_node_that_maas_says_nothing_of_keeps_drydocks_word() -> None:
     report = results.settle(prepared("n1", "n2"), {"n2": "New"})
     assert (report.state, report.ok, report.succeeded) == (JobState.ENDED, True, {"n1", "n2"})
-    assert report.message == "taken on Drydock's word, MAAS confirms nothing: n1 (not listed), n2 (New)"
+    assert report.message == "reported by Drydock, not confirmed by MAAS: n1 (not listed), n2 (New)"
 
 
 def test_a_failed_node_stays_failed_whatever_maas_says() -> None:
