@@ -68,7 +68,7 @@ class Actions:
         resp.content_type = falcon.MEDIA_JSON
 
     def _entities(self, ids: Sequence[ActionId], verbosity: int) -> Iterator[tuple[ActionId, dict[str, Any]]]:
-        actions = self._actions.some(ids)
+        actions = self._actions.by_ids(ids)
         notes = self._notes.of_actions([one.action for one in actions], verbosity)
         return ((one.action.id, entity(one, notes[one.action.id])) for one in actions)
 

@@ -122,7 +122,7 @@ def _retry_inputs(tx: Transaction, old: ActionRecord) -> tuple[dict[str, Any], l
 def _refuse_stragglers(tx: Transaction, name: ActionName, kept: Sequence[NodeName], *, force: bool) -> None:
     """Raise Conflict while work of an earlier action goes on on a node that the retry would touch."""
     if not force and name in EXCLUSIVE:
-        refuse_stragglers(tx.stragglers.open(), None, apart_from=frozenset(kept))
+        refuse_stragglers(tx.stragglers.open(), None, except_nodes=frozenset(kept))
 
 
 def _check(action_id: str, control: Control, state: ActionState | None) -> None:

@@ -24,7 +24,7 @@ class ActionWithSteps:
 
 @dataclass(frozen=True, slots=True)
 class ActionRun:
-    """An action and its steps, in order, and how those were run that have begun."""
+    """An action, its steps in order, and the runs of steps that have started."""
 
     action: ActionRecord
     steps: Sequence[StepRecord]
@@ -33,7 +33,7 @@ class ActionRun:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Which part of a long list is asked for. Empty filters let everything through."""
+    """Filters and size of a page. Empty filters match everything."""
 
     status: Collection[str] = ()
     group: Collection[str] = ()
@@ -42,7 +42,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class DescribeAction:
-    """The use case; none of these changes anything. Raises NotFound for an unknown action or step."""
+    """The use case; changes nothing. Raises NotFound for an unknown action or step."""
 
     store: Store
 
@@ -52,7 +52,7 @@ class DescribeAction:
             tx.actions.running_site_action()
 
     def version(self, action: str) -> str:
-        """Return a text that changes with whatever is shown of the action."""
+        """Return an opaque version that changes whenever the representation of the action does."""
         found = self.store.read(lambda tx: tx.actions.version(ActionId(action)))
         if found is None:
             raise ActionNotFound(action)
@@ -78,7 +78,7 @@ class DescribeAction:
         return run, found[0] if found else None
 
     def created_at(self, name: ActionName, moment: datetime) -> ActionRun | None:
-        """Return the action of that name that was created at exactly that moment."""
+        """Return the action with this name and exact creation time."""
         with self.store.begin() as tx:
             record = tx.actions.created_at(name, moment)
             return _run(tx, record) if record else None
@@ -96,7 +96,7 @@ class DescribeAction:
             return tx.actions.nodes(record.id, status=page.status, group=page.group, after=after, limit=page.limit)
 
     def journal(self, action: str) -> Sequence[JournalEntry]:
-        """Return what happened to an action, in order."""
+        """Return the journal of an action, in order."""
         with self.store.begin() as tx:
             return tx.journal.entries(_action(tx, action).id)
 

@@ -1,4 +1,4 @@
-"""List actions, all of them or a filtered page of them, in order of creation."""
+"""List actions in order of creation, with filters and pages."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ _FIRST = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class ListQuery:
-    """Which actions are asked for. Empty filters let everything through.
+    """Filters and page of a list of actions. Empty filters match everything.
 
-    ``since``: a moment, or how long ago that is. ``after``: the id of the last one that was seen. ``limit``: the most
-    to return, None for all.
+    ``since``: a time, or a duration before now. ``after``: the id of the last action of the previous page. ``limit``:
+    maximum number of actions, None for all.
     """
 
     names: Collection[ActionName] = ()
@@ -31,31 +31,31 @@ class ListQuery:
 
 @dataclass(frozen=True, slots=True)
 class ListActions:
-    """The use case; changes nothing. Both lists come with whether there are more behind them."""
+    """The use case; changes nothing. Lists come with whether there are more actions."""
 
     store: Store
     clock: Clock
 
     def __call__(self, query: ListQuery) -> tuple[Sequence[ActionRecord], bool]:
-        """Return the actions alone."""
-        filters, limit = self._asked(query)
+        """Return the actions without their steps."""
+        filters, limit = self._filters(query)
         with self.store.begin() as tx:
             found = tx.actions.matching(filters, after=query.after, limit=limit)
         return found[: query.limit], query.limit is not None and len(found) > query.limit
 
     def versions(self, query: ListQuery) -> tuple[Sequence[tuple[ActionId, str]], bool]:
-        """Return the ids of the actions, each with a text that changes with whatever is shown of the action."""
-        filters, limit = self._asked(query)
+        """Return the ids of the actions, each with an opaque version that changes with its representation."""
+        filters, limit = self._filters(query)
         found = self.store.read(lambda tx: tx.actions.versions(filters, after=query.after, limit=limit))
         return found[: query.limit], query.limit is not None and len(found) > query.limit
 
-    def some(self, actions: Sequence[ActionId]) -> Sequence[ActionWithSteps]:
-        """Return these actions, each with its steps; one that is gone is left out."""
+    def by_ids(self, actions: Sequence[ActionId]) -> Sequence[ActionWithSteps]:
+        """Return these actions with their steps; unknown ids are skipped."""
         found, steps = self.store.read(lambda tx: (tx.actions.by_ids(actions), tx.actions.steps(actions)))
         return [ActionWithSteps(action, steps[action.id]) for action in found]
 
-    def _asked(self, query: ListQuery) -> tuple[ActionFilters, int | None]:
-        """Return which actions are looked for, and how many: one more than is shown tells whether there is more."""
+    def _filters(self, query: ListQuery) -> tuple[ActionFilters, int | None]:
+        """Return the filters and the limit of the query: one more than the page, to detect a next page."""
         filters = ActionFilters(query.names, query.states, query.users, self._since(query.since))
         return filters, None if query.limit is None else query.limit + 1
 

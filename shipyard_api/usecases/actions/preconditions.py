@@ -1,4 +1,4 @@
-"""What must not be in the way of a new action: another one on the site, or work of an earlier one that goes on."""
+"""Preconditions of a new action: no other site action runs, and no straggler holds its nodes."""
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,22 +13,22 @@ def refuse_stragglers(
     stragglers: Sequence[Straggler],
     nodes: Collection[NodeName] | None,
     *,
-    apart_from: Collection[NodeName] = frozenset(),
+    except_nodes: Collection[NodeName] = frozenset(),
 ) -> None:
-    """Raise Conflict if work goes on on one of these nodes (None: on any), or on the site as a whole."""
+    """Raise WorkUnderWay if a straggler holds one of these nodes (None: any node), or the whole site."""
     for straggler in stragglers:
-        held = straggler.work.nodes
-        wanted = None if held is None else [one for one in held if (nodes is None or one in nodes)]
-        wanted = None if wanted is None else [one for one in wanted if one not in apart_from]
-        if wanted == []:
+        work = straggler.work.nodes
+        held = None if work is None else [one for one in work if nodes is None or one in nodes]
+        held = None if held is None else [one for one in held if one not in except_nodes]
+        if held == []:
             continue
         operation = straggler.work.operation.value
-        raise WorkUnderWay(operation, wanted, straggler.job, straggler.action, straggler.why)
+        raise WorkUnderWay(operation, held, straggler.job, straggler.action, straggler.why)
 
 
 @contextmanager
 def site_is_busy() -> Iterator[None]:
-    """Turn the store's word that a site action runs into the caller's."""
+    """Turn SiteBusy of the store into SiteActionRunning."""
     try:
         yield
     except SiteBusy as busy:

@@ -1,13 +1,14 @@
-"""Who asks, and how the request is told apart from others."""
+"""The caller of a request."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The person or program behind a request. ``context_marker`` is theirs if they sent one, else the request's id.
+    """The person or program behind a request.
 
-    ``key``: tells callers apart who have the same name.
+    ``context_marker``: the caller's, or the request's id if none was sent. ``key``: unique to the caller, unlike
+    ``user``.
     """
 
     user: str

@@ -1,4 +1,4 @@
-"""Let nobody write more often than the site's operators allow, whichever process they ask."""
+"""Limit how often each caller may write, across all API processes."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,9 @@ from shipyard_api.ports.state.store import Store
 
 @dataclass(frozen=True, slots=True)
 class LimitWrites:
-    """The use case. A caller may write ``burst`` times at once, and ``per_minute`` times a minute in the long run; with
-    ``per_minute`` 0 as often as they like, and then nobody is counted.
+    """The use case. A caller may write ``burst`` times at once, and ``per_minute`` times a minute in the long run.
+
+    ``per_minute`` 0 means no limit.
     """
 
     store: Store
@@ -17,9 +18,9 @@ class LimitWrites:
     burst: int
 
     def __call__(self, caller: str) -> None:
-        """Count one write of a caller, by the unique key of their identity; raises TooManyRequests, counting nothing.
+        """Count one write of a caller, identified by its unique key; raises TooManyRequests without counting.
 
-        What is counted stays counted, whatever becomes of the request.
+        The write counts even if the request fails later.
         """
         if not self.per_minute:
             return

@@ -1,4 +1,4 @@
-"""Validate the buffer and put it into force (contract: shipyard-rest, 5.5)."""
+"""Validate and commit the buffer (contract: shipyard-rest, 5.5)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +18,7 @@ from shipyard_api.usecases.configdocs.versions import read_versions
 
 
 class CommitMode(Enum):
-    """Commit a sound design; commit whatever is found; only say what is found."""
+    """Commit a design without errors; commit despite errors; only report findings."""
 
     NORMAL = "normal"
     FORCE = "force"
@@ -27,7 +27,7 @@ class CommitMode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What came of it. ``committed`` is false after a dry run, and when errors stood in the way."""
+    """The outcome. ``committed`` is false after a dry run, and if errors blocked the commit."""
 
     revision: Revision
     findings: tuple[Finding, ...]
@@ -36,10 +36,10 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Validator:
-    """A peer that checks designs in its own way; ``ask`` gets a revision and may raise ports.errors."""
+    """A peer that validates designs. ``validate`` gets a revision and may raise ports.errors."""
 
     name: str
-    ask: Callable[[int], Sequence[Finding]]
+    validate: Callable[[int], Sequence[Finding]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,27 +53,27 @@ class CommitConfigdocs:
     validators: Sequence[Validator] = ()
 
     def __call__(self, mode: CommitMode) -> Committed:
-        """Check everything there is to check, then tag the revision if nothing forbids it.
+        """Run all checks, then tag the revision unless errors block it.
 
-        Raises Conflict when the buffer is empty, when another writer is at work, and when the buffer is no longer the
-        one that was checked; then nothing is committed.
+        Raises Conflict if the buffer is empty, if another writer holds the lock, and if the buffer changed during the
+        checks; then nothing is committed.
         """
-        with self._alone():
+        with self._locked():
             buffer = self._buffer()
-        # Without the lock: stores and peers may take minutes over a design, and nobody's load waits for that.
+        # Without the lock: stores and peers may take minutes to check a design, and loads must not wait for that.
         findings = self._findings(buffer)
         blocked = bool(errors(findings)) and mode is not CommitMode.FORCE
         committed = not blocked and mode is not CommitMode.DRYRUN
         if committed:
-            with self._alone():
-                if (now := self._buffer()) != buffer:
-                    raise BufferChanged(buffer, now)
+            with self._locked():
+                if (current := self._buffer()) != buffer:
+                    raise BufferChanged(buffer, current)
                 self.designs.tag(buffer, RevisionTag.COMMITTED.value, {})
         return Committed(buffer, findings, committed)
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Hold the lock for the length of the block; raises Blocked."""
+    def _locked(self) -> Iterator[None]:
+        """Hold the writer lock; raises Blocked."""
         try:
             with self.lock.held():
                 yield
@@ -81,14 +81,14 @@ class CommitConfigdocs:
             raise Blocked from None
 
     def _buffer(self) -> Revision:
-        """Return what there is to commit; raises Conflict if there is nothing."""
+        """Return the revision of the buffer; raises BufferEmpty."""
         buffer = read_versions(self.designs).buffer
         if buffer is None:
             raise BufferEmpty
         return buffer
 
     def _findings(self, revision: Revision) -> tuple[Finding, ...]:
-        """Return everything that is found; the peers are asked only about a design that can be rendered."""
+        """Return all findings; peers only validate a design that can be rendered."""
         reported = self.designs.findings(revision)
         try:
             rendering = self.rendered.of(revision)
@@ -97,25 +97,25 @@ class CommitConfigdocs:
         if errors(reported):
             return reported
         _, own = self.rules.read(revision, rendering)
-        return (*reported, *own, *self._said_by_peers(revision, rendering))
+        return (*reported, *own, *self._peer_findings(revision, rendering))
 
-    def _said_by_peers(self, revision: Revision, rendering: Rendering) -> tuple[Finding, ...]:
-        """Ask all peers at once, and wait for all of them; what they quote of secrets is taken out."""
+    def _peer_findings(self, revision: Revision, rendering: Rendering) -> tuple[Finding, ...]:
+        """Return the findings of all peers, called in parallel, with quoted secrets scrubbed."""
         if not self.validators:
             return ()
 
-        def ask(validator: Validator) -> Sequence[Finding]:
-            return _ask(validator, revision)
+        def validate(validator: Validator) -> Sequence[Finding]:
+            return _validate(validator, revision)
 
         with ThreadPoolExecutor(len(self.validators), thread_name_prefix="validate-design") as pool:
-            answers = pool.map(propagated(ask), self.validators)
-            found = [finding for answer in answers for finding in answer]
+            results = pool.map(propagated(validate), self.validators)
+            found = [finding for result in results for finding in result]
         return scrubbed(found, rendering.secrets)
 
 
-def _ask(validator: Validator, revision: Revision) -> Sequence[Finding]:
+def _validate(validator: Validator, revision: Revision) -> Sequence[Finding]:
     try:
-        return validator.ask(revision)
-    except PeerError as silent:
-        told = f"{validator.name} unable to validate configdocs or an invalid response has been returned"
-        return (replace(error("DesignValidationError", told, diagnostic=str(silent)), source=validator.name),)
+        return validator.validate(revision)
+    except PeerError as unavailable:
+        message = f"{validator.name} unable to validate configdocs or an invalid response has been returned"
+        return (replace(error("DesignValidationError", message, diagnostic=str(unavailable)), source=validator.name),)

@@ -42,7 +42,7 @@ from shipyard_api.usecases.configdocs.versions import Versions, read_versions
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What was put into the buffer, and what there is to say about it; it was stored all the same."""
+    """The new revision of the buffer, with findings that did not prevent it."""
 
     revision: Revision
     findings: tuple[Finding, ...]
@@ -50,7 +50,7 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class LoadConfigdocs:
-    """The use case. ``version``: what a load without a deployment version is told."""
+    """The use case. ``version``: the rule for loads without a deployment version."""
 
     designs: DesignStore
     lock: WriterLock
@@ -58,16 +58,16 @@ class LoadConfigdocs:
     version: VersionRule = field(default_factory=VersionRule)
 
     def __call__(self, collection: str, mode: BufferMode, entries: Sequence[object]) -> Loaded:
-        """Replace what the buffer holds of this collection; all or nothing.
+        """Replace this collection in the buffer, all or nothing.
 
-        ``entries`` are the documents of the YAML stream; none empties the collection. Raises Invalid with every fault
-        of every document, and Conflict when the mode, another collection or another writer is in the way.
+        ``entries``: the documents of the YAML stream; none empties the collection. Raises Invalid with every fault of
+        every document, and Conflict if the mode, another collection or another writer forbids the load.
         """
         name = _collection(collection)
         documents, findings = parse_documents(entries, self.compile_schema)
         if errors(findings):
             raise InvalidDocuments(findings)
-        told = self._version(documents)
+        version_findings = self._version_findings(documents)
         try:
             with self.lock.held():
                 versions = read_versions(self.designs)
@@ -77,25 +77,27 @@ class LoadConfigdocs:
             raise Blocked from None
         if revision is None:
             raise NothingLoaded(name)
-        return Loaded(revision, (*self.designs.findings(revision), *told))
+        return Loaded(revision, (*self.designs.findings(revision), *version_findings))
 
-    def _version(self, documents: Sequence[Document]) -> tuple[Finding, ...]:
-        """Return what there is to say of a load without a deployment version; raises Invalid where it must have one."""
+    def _version_findings(self, documents: Sequence[Document]) -> tuple[Finding, ...]:
+        """Return findings about a missing deployment version; raises DeploymentVersionMissing if one is required."""
         missing = self.version.check(documents) if documents else ()
         if not missing:
             return ()
         expected = f"schema: {self.version.schema} and name: {self.version.name}"
-        told = f"Deployment version document missing from collection. Expected document to be present with {expected}"
-        finding = Finding("DeploymentVersionMissing", missing[0].level, told)
+        message = (
+            f"Deployment version document missing from collection. Expected document to be present with {expected}"
+        )
+        finding = Finding("DeploymentVersionMissing", missing[0].level, message)
         if finding.level is Level.ERROR:
             raise DeploymentVersionMissing((finding,))
         return (finding,)
 
     def _base(self, versions: Versions, name: Collection, mode: BufferMode) -> Revision:
-        """Return the revision that the load builds on: the buffer, or what was committed."""
+        """Return the revision that the load builds on: the buffer, or the committed revision."""
         committed = versions.committed or Revision(0)
         if versions.buffer is None:
-            # Which holds what is committed, even if it was made after it.
+            # The head has the committed content, even if it is newer than the commit.
             return versions.head
         if mode is BufferMode.REPLACE:
             return committed

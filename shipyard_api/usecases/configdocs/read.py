@@ -1,4 +1,4 @@
-"""Read configdocs: compare versions, fetch a collection, fetch the design of a revision or a version."""
+"""Read configdocs: compare versions, return a collection, render the design of a revision or version."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ from shipyard_api.usecases.configdocs.versions import read_versions
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How the collections stand in two versions; ``documents`` only where they were asked for."""
+    """Changes between two versions, by collection; ``documents`` only if requested."""
 
     base: Version
     base_revision: Revision
@@ -38,33 +38,33 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class ReadConfigdocs:
-    """The use case; none of these changes anything. Secrets are shown only where ``clear`` says so."""
+    """The use case; changes nothing. Secrets are redacted unless ``clear``."""
 
     designs: DesignStore
     rendered: RenderedDesigns
 
     def compare(self, base: Version, new: Version) -> Comparison:
-        """Return how each collection stands; an absent buffer means what is committed."""
+        """Return the change of each collection; an empty buffer counts as the committed version."""
         versions = read_versions(self.designs)
-        revisions = versions.standing(base), versions.standing(new)
+        revisions = versions.comparable(base), versions.comparable(new)
         return Comparison(base, revisions[0], new, revisions[1], self.designs.differences(*revisions))
 
     def compare_documents(self, base: Version, new: Version, *, rendered: bool) -> Comparison:
-        """Return how each collection stands and which documents differ in what, as written or as rendered.
+        """Return the change of each collection and document, as written or as rendered.
 
-        Secrets are fingerprints, so that it shows that they differ. Raises NotRendered.
+        Secrets are fingerprints, so changed ones still differ. Raises NotRendered.
         """
         found = self.compare(base, new)
         before, after = (
-            self._rendered_side(revision) if rendered else self._written_side(revision)
+            self._rendered_documents(revision) if rendered else self._written(revision)
             for revision in (found.base_revision, found.new_revision)
         )
         return replace(found, documents=compare_documents(before, after))
 
     def collection(self, name: str, version: Version, *, clear: bool) -> tuple[StoredDocument, ...]:
-        """Return the documents of a collection as they were written.
+        """Return the documents of a collection as written.
 
-        Raises NotFound if there is no such revision, or if the buffer does not touch the collection.
+        Raises NotFound if the version does not exist, or if the buffer does not change the collection.
         """
         collection = Collection(name)
         versions = read_versions(self.designs)
@@ -75,8 +75,8 @@ class ReadConfigdocs:
                 raise NotInBuffer(name)
         if revision is None:
             raise CollectionNotFound(name, version)
-        held = self.designs.documents(revision, collection)
-        return held if clear else tuple(replace(one, document=self._shown(one.document)) for one in held)
+        stored = self.designs.documents(revision, collection)
+        return stored if clear else tuple(replace(one, document=self._redacted(one.document)) for one in stored)
 
     def version(self, version: Version) -> Revision:
         """Return the revision of a version; raises NotFound."""
@@ -87,13 +87,14 @@ class ReadConfigdocs:
         return revision
 
     def shown(self, design: Rendering, query: Query, *, clear: bool) -> tuple[RenderedDocument, ...]:
-        """Return those documents of a design that are asked for."""
-        # Hidden first: to sort by what is hidden would tell it, one comparison after the other.
-        return choose(design.documents if clear else [self._redacted(one) for one in design.documents], query)
+        """Return the documents of a design that match the query."""
+        # Redact first: sorting by a secret would reveal it, one comparison at a time.
+        return choose(design.documents if clear else [self._redacted_if_secret(one) for one in design.documents], query)
 
     def design(self, revision: Revision) -> Rendering:
-        """Return the whole design of a revision, secrets in clear, the same object every time; raises NotFound and
-        NotRendered.
+        """Return the design of a revision, secrets in clear; raises RevisionNotFound and NotRendered.
+
+        Repeated calls return the same object.
         """
         try:
             return self.rendered.of(revision)
@@ -102,18 +103,18 @@ class ReadConfigdocs:
         except RenderingFailed as failed:
             raise NotRendered(failed.findings) from failed
 
-    def _written_side(self, revision: Revision) -> list[tuple[Collection, Document]]:
-        return [(one.collection, self._shown(one.document)) for one in self.designs.documents(revision)]
+    def _written(self, revision: Revision) -> list[tuple[Collection, Document]]:
+        return [(one.collection, self._redacted(one.document)) for one in self.designs.documents(revision)]
 
-    def _rendered_side(self, revision: Revision) -> list[tuple[Collection, Document]]:
+    def _rendered_documents(self, revision: Revision) -> list[tuple[Collection, Document]]:
         if revision == 0:
             return []
-        return [(one.collection, self._redacted(one).document) for one in self.design(revision).documents]
+        return [(one.collection, self._redacted_if_secret(one).document) for one in self.design(revision).documents]
 
-    def _shown(self, document: Document) -> Document:
+    def _redacted(self, document: Document) -> Document:
         return redacted(document, self.designs.fingerprint) if document.is_encrypted else document
 
-    def _redacted(self, one: RenderedDocument) -> RenderedDocument:
+    def _redacted_if_secret(self, one: RenderedDocument) -> RenderedDocument:
         if not one.secret:
             return one
         return replace(one, document=redacted(one.document, self.designs.fingerprint))

@@ -1,4 +1,4 @@
-"""Which revision each version of the configdocs is (contract: shipyard-rest, 5.0)."""
+"""The revisions of the named versions of configdocs (contract: shipyard-rest, 5.0)."""
 
 from dataclasses import dataclass
 
@@ -12,9 +12,9 @@ SITE_ACTIONS = (RevisionTag.SITE_ACTION_SUCCESS, RevisionTag.SITE_ACTION_FAILURE
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The revision of each version; None where there is none. The buffer is there only if it differs.
+    """The revision of each version, or None. The buffer exists only if it differs from the committed version.
 
-    ``head`` is the newest revision of all.
+    ``head``: the newest revision.
     """
 
     head: Revision
@@ -32,10 +32,10 @@ class Versions:
             Version.SUCCESSFUL_SITE_ACTION: self.successful_site_action,
         }[version]
 
-    def standing(self, version: Version) -> Revision:
-        """Return the revision to compare: an absent buffer is what is committed, and that is 0 before the first.
+    def comparable(self, version: Version) -> Revision:
+        """Return the revision to compare. An empty buffer is the committed revision, and 0 before the first commit.
 
-        Raises NotFound for a site action that has not been.
+        Raises NothingToCompare if there was no such site action.
         """
         revision = self.of(version)
         if revision is not None:
@@ -46,12 +46,12 @@ class Versions:
 
 
 def committed_revision(heads: Heads) -> Revision | None:
-    """Return the revision in force."""
+    """Return the committed revision."""
     return heads.with_any(*COMMITS)
 
 
 def read_versions(designs: DesignStore, heads: Heads | None = None) -> Versions:
-    """Return the revisions of all versions as they stand; the heads are read if they are not given."""
+    """Return the current revisions of all versions; reads the heads unless given."""
     heads = heads or designs.heads()
     committed = committed_revision(heads)
     changed = heads.head > (committed or 0) and any(

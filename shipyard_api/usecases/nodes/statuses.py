@@ -1,4 +1,4 @@
-"""Show how the provisioner sees the machines of the site at this moment."""
+"""Return the provisioner's current view of the machines."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from shipyard_api.ports.provisioner import NodeCondition, Provisioner
 
 
 class StatusKind(Enum):
-    """What can be asked of a machine; the values are the words of the parameter (contract: shipyard-rest, 10)."""
+    """Kinds of machine status; the values are the words of the parameter (contract: shipyard-rest, 10)."""
 
     PROVISIONING = "nodes-provision-status"
     POWER = "machines-power-state"
@@ -16,15 +16,15 @@ class StatusKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SiteStatuses:
-    """The use case; changes nothing. Raises what the provisioner raises. May take minutes on a large site."""
+    """The use case; changes nothing. Raises the provisioner's errors. May take minutes on a large site."""
 
     provisioner: Provisioner
 
     def __call__(self, kinds: Collection[StatusKind]) -> Mapping[StatusKind, Sequence[tuple[str, str]]]:
-        """Return the status of every machine by name, for each kind; the provisioner is asked once for all of them."""
+        """Return the status of every machine by name, for each kind, with a single call to the provisioner."""
         found = sorted(self.provisioner.conditions(), key=lambda one: one.name)
-        return {kind: [(one.name, _word(one, kind)) for one in found] for kind in StatusKind if kind in kinds}
+        return {kind: [(one.name, _status(one, kind)) for one in found] for kind in StatusKind if kind in kinds}
 
 
-def _word(condition: NodeCondition, kind: StatusKind) -> str:
+def _status(condition: NodeCondition, kind: StatusKind) -> str:
     return condition.status if kind is StatusKind.PROVISIONING else condition.power

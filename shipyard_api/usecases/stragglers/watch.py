@@ -1,6 +1,6 @@
-"""Watch work that goes on although nobody waits for it, until it ends.
+"""Poll stragglers until they end.
 
-A timeout or a stop ends our waiting, not the work (seed 000, Notes; product, section 3).
+A timeout or a stop ends our waiting, not the job (seed 000, Notes; product, section 3).
 """
 
 import logging
@@ -18,7 +18,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WatchStragglers:
-    """The use case. ``pause``: seconds between two looks at the same work."""
+    """The use case. ``pause``: seconds between two polls of a job."""
 
     store: Store
     provisioner: Provisioner
@@ -27,24 +27,24 @@ class WatchStragglers:
     worker: str
 
     def __call__(self) -> int:
-        """Look at all that is due, and return how many ended. What can be stopped is asked to stop first."""
+        """Poll all stragglers that are due, after aborting those that can be; return how many ended."""
         now = self.now()
         with self.store.begin() as tx:
             due = tx.stragglers.due(now=now, pause=self.pause)
-        return sum(self._look(straggler) for straggler in due)
+        return sum(self._poll(straggler) for straggler in due)
 
-    def _look(self, straggler: Straggler) -> bool:
-        told = {"action": straggler.action, "job": straggler.job}
+    def _poll(self, straggler: Straggler) -> bool:
+        fields = {"action": straggler.action, "job": straggler.job}
         try:
             if self.provisioner.capabilities.aborts:
                 self.provisioner.abort(straggler.job, straggler.work)
             report = self.provisioner.report(straggler.job, straggler.work)
         except PeerError as error:
-            LOG.warning("peer in trouble", extra={**told, "trouble": str(error)})
+            LOG.warning("peer in trouble", extra={**fields, "trouble": str(error)})
             return False
         if report.state not in (JobState.ENDED, JobState.LOST):
             return False
         with self.store.begin() as tx:
             tx.stragglers.end(straggler, report, now=self.now(), worker=self.worker)
-        LOG.warning("late work ended", extra={**told, "succeeded": sorted(report.succeeded)})
+        LOG.warning("late work ended", extra={**fields, "succeeded": sorted(report.succeeded)})
         return True

@@ -14,12 +14,12 @@ from shipyard_api.ports.state.tokens import TokenRecord
 
 LOG = logging.getLogger(__name__)
 
-# Whatever rules a policy file has, a role is a word: it stands in lists, in logs and in that file's own language.
+# A role is a single word in lists, logs and policy files.
 _ROLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}")
-_MOST_ROLES = 32
-# How exactly the last use of a token is known.
+_ROLE_LIMIT = 32
+# Precision of the last use of a token.
 _MINUTE = timedelta(minutes=1)
-# A token shows what it is, so that scanners for leaked secrets can know it.
+# The prefix lets scanners for leaked secrets recognize a token.
 _PREFIX = "shipyard_"
 
 
@@ -34,15 +34,15 @@ class ApiTokens:
     store: Store
 
     def create(self, name: str, *roles: str, lifetime: timedelta | None = None) -> tuple[TokenRecord, str]:
-        """Return a new token and its secret, which nobody can ever read again.
+        """Return a new token and its secret, which cannot be read again.
 
-        What a role is good for is the policy's to say; one that no rule names is good for nothing.
+        The policy defines what a role allows; a role that no rule names allows nothing.
         """
         for role in roles:
             if not _ROLE.fullmatch(role):
                 raise TokenFault(f"Invalid role: A role has 1 to 64 letters, digits and . _ @ -, unlike {role!r}")
-        if not 0 < len(roles) <= _MOST_ROLES:
-            raise TokenFault(f"Invalid role: A token has 1 to {_MOST_ROLES} roles")
+        if not 0 < len(roles) <= _ROLE_LIMIT:
+            raise TokenFault(f"Invalid role: A token has 1 to {_ROLE_LIMIT} roles")
         if not 0 < len(name) <= 128 or not name.isprintable():
             raise TokenFault("Invalid name: The name of a token has 1 to 128 printable characters")
         # Short enough to be the password in a design address of at most 128 characters.
@@ -54,14 +54,14 @@ class ApiTokens:
     def authenticate(self, secret: str) -> TokenRecord:
         """Return the token of a secret; raises Unauthenticated if it is unknown, expired or revoked.
 
-        The look-up is by digest, so how long it takes tells nothing about the secret. It is no transaction: strangers
-        cause as many as they like, and those who write have connections of their own.
+        The lookup is by digest, so its timing reveals nothing about the secret. It is a read, not a transaction:
+        strangers can cause any number of lookups, and must not use up the connections of writers.
         """
-        sought = digest(secret)
-        token = self.store.read(lambda tx: tx.tokens.by_digest(sought))
+        secret_digest = digest(secret)
+        token = self.store.read(lambda tx: tx.tokens.by_digest(secret_digest))
         if token is None:
             raise Unauthenticated
-        self._note_use(token)
+        self._record_use(token)
         return token
 
     def all(self) -> Sequence[TokenRecord]:
@@ -70,18 +70,18 @@ class ApiTokens:
             return tx.tokens.every()
 
     def revoke(self, token: str) -> None:
-        """Make a token worthless at once."""
+        """Revoke a token at once; raises TokenFault if no valid token has the id."""
         with self.store.begin() as tx:
             if not tx.tokens.revoke(token):
                 raise TokenFault(f"Token not found: No valid token has the id {token}")
 
-    def _note_use(self, token: TokenRecord) -> None:
-        """Write down the use, to the minute. It is not worth a request: what goes wrong is logged and forgotten."""
+    def _record_use(self, token: TokenRecord) -> None:
+        """Record the use, to the minute. A failure is logged and does not fail the request."""
         last = token.last_used_at
         if last and abs(datetime.now(UTC) - last) < _MINUTE:
             return
         try:
             with self.store.begin() as tx:
                 tx.tokens.used(token.id)
-        except Exception as error:  # noqa: BLE001  # a full disk, a database that only reads: none is the caller's fault
-            LOG.warning("use of a token not written down", extra={"key": token.id, "trouble": str(error)})
+        except Exception as error:  # noqa: BLE001  # a full disk or read-only database is not the caller's fault
+            LOG.warning("token use not recorded", extra={"key": token.id, "trouble": str(error)})
