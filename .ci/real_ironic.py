@@ -1,7 +1,6 @@
-"""The step "real Ironic" of .ci/run: a real Ironic from the recipe beside this checkout, and our tests before it.
+"""The step "real Ironic" of .ci/run: a real Ironic from the recipe beside this checkout, and our tests against it.
 
-Ironic gets a Postgres as Shipyard embeds it, so nothing is installed on the machine, and everything is stopped at the
-end, whatever that is.
+Ironic uses the embedded Postgres, so nothing is installed on the machine. Everything is stopped at the end.
 """
 
 import os
@@ -19,13 +18,13 @@ TESTS = [
     *("tests/contract/test_provisioner_port.py", "tests/integration/test_real_ironic.py"),
     *("tests/acceptance/test_real_ironic_sites.py", "-k", "real-ironic or real_ironic"),
 ]
-# A server for tests: its data may be lost, and Ironic opens a connection for each of its many threads.
+# A test server: its data may be lost. Ironic opens a connection for each of its many threads.
 POSTGRES = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_connections": "200"}
 
 
 @contextmanager
 def ironic() -> Iterator[Environment]:
-    """Give what the tests are told of an Ironic that runs as long as the block. Raises LeftOut if none can be had."""
+    """Run an Ironic and yield its environment for the tests. Raises LeftOut if it is not available."""
     made = recipe("run_ironic.sh")
     with ExitStack() as undo:
         directory = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="shipyard-real-ironic-")))
@@ -33,14 +32,14 @@ def ironic() -> Iterator[Environment]:
             postgres = undo.enter_context(temporary(POSTGRES))
         except PostgresError as error:
             raise LeftOut(f"no Postgres for it: {error}") from error
-        # The recipe makes it the leader of a group of its own.
+        # The recipe makes it the leader of its own process group.
         undo.callback(stop, [str(made), "--stop", str(directory)], {}, directory / "ironic.pid", os.killpg)
         settings = {
             "IRONIC_DB_URL": postgres.url.replace("postgresql", "postgresql+psycopg2", 1),
             "IRONIC_AUTH": "noauth",
             "IRONIC_DEMO": "1",
             "IRONIC_CLI": "0",
-            # The Python that has venv, whatever else is on PATH; and an index that does not answer is soon given up.
+            # A Python with venv first on PATH. One retry, so an unreachable index fails soon.
             "PATH": f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}",
             "PIP_RETRIES": "1",
         }

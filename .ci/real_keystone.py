@@ -1,6 +1,6 @@
-"""The step "real Keystone" of .ci/run: a real Keystone from the recipe beside this checkout, and our tests before it.
+"""The step "real Keystone" of .ci/run: a real Keystone from the recipe beside this checkout, and our tests against it.
 
-It gets a directory of its own, tokens that end soon, and a free port, and is stopped at the end, whatever that is.
+It has its own directory, short-lived tokens and a free port, and is stopped at the end.
 """
 
 import os
@@ -13,14 +13,14 @@ from pathlib import Path
 
 from real_peer import ROOT, Environment, recipe, started, step, stop
 
-# One after another: one of them halts Keystone for a moment.
+# In sequence, because one test suspends Keystone for a moment.
 TESTS = ["-n", "0", "tests/integration/test_keystone_identity.py"]
-TOKENS_LAST = 15  # seconds; a test waits for the end of one
+TOKENS_LAST = 15  # seconds; a test waits until one expires
 
 
 @contextmanager
 def keystone() -> Iterator[Environment]:
-    """Give what the tests are told of a Keystone that runs as long as the block. Raises LeftOut if none can be had."""
+    """Run a Keystone and yield its environment for the tests. Raises LeftOut if it is not available."""
     made = recipe("run_keystone.sh")
     with ExitStack() as undo:
         directory = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="shipyard-real-keystone-")))
@@ -30,7 +30,7 @@ def keystone() -> Iterator[Environment]:
             "KEYSTONE_PORT": str(_free_port()),
             "KEYSTONE_TOKEN_TTL": str(TOKENS_LAST),
             "PYTHON": str(ROOT / ".venv" / "bin" / "python"),
-            # An index that does not answer is soon given up.
+            # One retry, so an unreachable index fails soon.
             "PIP_RETRIES": "1",
         }
         undo.callback(stop, [str(made), "stop"], settings, pid_file, os.kill)

@@ -1,6 +1,6 @@
-"""What the steps of .ci/run with a real peer share: it is started by a recipe, tests run before it, it is stopped.
+"""Shared by the steps of .ci/run with a real peer: start it with a recipe, run tests against it, stop it.
 
-A step exits as its tests do; where its peer cannot be had it exits with 77 and says why in its last line.
+A step exits with the code of its tests. If its peer is missing, it exits 77 and its last line says why.
 """
 
 import os
@@ -20,15 +20,15 @@ Environment = dict[str, str]
 
 
 class LeftOut(Exception):
-    """The peer cannot be had here."""
+    """The peer is not available here."""
 
 
 def step(peer: Callable[[], AbstractContextManager[Environment]], tests: list[str]) -> int:
-    """Start the peer, run the tests with what it tells them, stop it; return the exit code."""
+    """Start the peer, run the tests with its environment, stop it; return the exit code."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
-        with peer() as told:
-            return run(["./dev", "test", *tests], told)
+        with peer() as environment:
+            return run(["./dev", "test", *tests], environment)
     except LeftOut as reason:
         sys.stdout.write(f"left out: {reason}\n")
         return LEFT_OUT
@@ -37,15 +37,15 @@ def step(peer: Callable[[], AbstractContextManager[Environment]], tests: list[st
 
 
 def recipe(name: str) -> Path:
-    """Return a recipe; raises LeftOut if it is not beside this checkout."""
+    """Return the path of a recipe; raises LeftOut if it is not beside this checkout."""
     found = RECIPES / name
     if not found.is_file():
-        raise LeftOut(f"there is no ../shared/recipes/{name} beside this checkout")
+        raise LeftOut(f"../shared/recipes/{name} is missing beside this checkout")
     return found
 
 
 def started(command: list[str], settings: Environment, log: Path, word: str) -> str:
-    """Run a recipe to its end and return what it says behind ``word``; raises LeftOut, after all that it said."""
+    """Run a recipe to its end and return its output after ``word``; prints the output and raises LeftOut if it fails."""
     with log.open("w") as output:
         code = run(command, settings, output=output, seconds=LONGEST_START)
     lines = log.read_text(errors="replace").splitlines()
@@ -54,11 +54,11 @@ def started(command: list[str], settings: Environment, log: Path, word: str) -> 
             return line.removeprefix(word)
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     errors = [line for line in lines if line.startswith("ERROR")] or lines
-    raise LeftOut(f"the recipe ended with {code}: {errors[-1] if errors else 'it said nothing'}")
+    raise LeftOut(f"the recipe ended with {code}: {errors[-1] if errors else 'no output'}")
 
 
 def stop(command: list[str], settings: Environment, pid_file: Path, kill: Callable[[int, int], None]) -> None:
-    """Let the recipe stop what it started, if it did; else ``kill`` it. Ctrl-C does not keep us from it."""
+    """Let the recipe stop the peer, or ``kill`` it if that fails. Ctrl-C does not interrupt this."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     if not pid_file.is_file():
@@ -70,7 +70,7 @@ def stop(command: list[str], settings: Environment, pid_file: Path, kill: Callab
 
 
 def run(command: list[str], environment: Environment, *, output: object = None, seconds: float | None = None) -> int:
-    """Run to the end, as a group of its own that is ended with us, or when the time (seconds) is over."""
+    """Run a command in its own process group, which ends with this process or after ``seconds``."""
     process = subprocess.Popen(
         command,
         cwd=ROOT,
@@ -89,7 +89,7 @@ def run(command: list[str], environment: Environment, *, output: object = None, 
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process and what it started, as Ctrl-C would; then as nobody can refuse."""
+    """End a process group: first like Ctrl-C, in the end by force."""
     for number, patience in ((signal.SIGINT, 30.0), (signal.SIGTERM, 10.0), (signal.SIGKILL, None)):
         if process.poll() is not None:
             return
