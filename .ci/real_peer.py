@@ -45,7 +45,7 @@ def recipe(name: str) -> Path:
 
 
 def started(command: list[str], settings: Environment, log: Path, word: str) -> str:
-    """Run a recipe to its end and return its output after ``word``; prints the output and raises LeftOut if it fails."""
+    """Run a recipe and return its output line after ``word``. Raises LeftOut if it fails, and prints the output."""
     with log.open("w") as output:
         code = run(command, settings, output=output, seconds=LONGEST_START)
     lines = log.read_text(errors="replace").splitlines()
