@@ -1,1 +1,1 @@
-"""Peers as programs of their own; they share no code with the adapters they test."""
+"""Simulated peers as programs. They share no code with the adapters that they test."""

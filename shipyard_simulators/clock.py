@@ -1,6 +1,6 @@
-"""The simulator's time: it runs at the pace of the wall clock, and nominal durations are scaled down to it.
+"""The time of a simulator: wall-clock time, with nominal durations scaled down.
 
-Whatever waits does so through the clock, so that a clock of another pace can take the place of this one.
+Everything that waits uses the clock, so a test can pass in another one.
 """
 
 import threading
@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 
 class Clock:
-    """Seconds since the epoch that never go back, and the scale of nominal durations."""
+    """A clock that never goes back, and the scale of nominal durations."""
 
     def __init__(self, time_scale: float) -> None:
         self._scale = time_scale
@@ -20,15 +20,15 @@ class Clock:
         return self._wall + (time.monotonic() - self._monotonic)
 
     def scaled(self, nominal: float) -> float:
-        """Return how many seconds a nominal duration takes here."""
+        """Return the real duration of a nominal one, in seconds."""
         return nominal * self._scale
 
     def sleep(self, seconds: float) -> None:
-        """Let that much of this time pass."""
+        """Sleep for this many seconds."""
         time.sleep(seconds)
 
     def wait(self, changed: threading.Condition, seconds: float | None) -> None:
-        """Wait for word that something changed, for at most that much of this time; None: without an end."""
+        """Wait until the condition is notified, for at most ``seconds`` (None: no limit)."""
         changed.wait(seconds)
 
 

@@ -1,4 +1,4 @@
-"""``/simulator``, as far as all simulators have it: what tests may see and change, and no real peer has."""
+"""The routes below ``/simulator`` that every simulator has. They are for tests; no real peer has them."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,18 +13,18 @@ from shipyard_simulators.scenario import Scenario, ScenarioInvalid, parse_scenar
 
 
 class Requests:
-    """The requests so far."""
+    """The log of requests."""
 
     def __init__(self, log: EventLog) -> None:
         self._log = log
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer all of them in the order of their ends."""
+        """Return all requests, in the order in which they ended."""
         resp.media = [each for each in self._log.events() if each["event"] == request_log.EVENT]
 
 
 class CurrentScenario:
-    """The scenario being played. ``current`` returns it, ``play`` is told of another."""
+    """The current scenario: ``current`` returns it, ``play`` replaces it."""
 
     def __init__(
         self, current: Callable[[], Scenario], play: Callable[[Scenario], None], service: FaultyService
@@ -32,12 +32,12 @@ class CurrentScenario:
         self._current, self._play, self._service = current, play, service
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer which one it is."""
+        """Return its name."""
         scenario = self._current()
         resp.media = {"name": scenario.name, "description": scenario.description}
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Play the scenario of the body from now on; what is under way goes on as it was."""
+        """Replace the scenario by the one in the body. Running work keeps its plan."""
         try:
             scenario = parse_scenario(req.bounded_stream.read().decode("utf-8", "replace"))
         except ScenarioInvalid as cause:
@@ -49,13 +49,13 @@ class CurrentScenario:
 
 
 class Faults:
-    """The requests that go wrong."""
+    """The faults of the service."""
 
     def __init__(self, service: FaultyService) -> None:
         self._service = service
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Play the faults of the body from now on, instead of those before."""
+        """Replace all faults by those in the body."""
         faults: list[ServiceFault] = []
         try:
             faults, wrong = read_faults(yaml.safe_load(req.bounded_stream.read()))
@@ -68,12 +68,12 @@ class Faults:
         resp.media = {"count": len(faults)}
 
     def on_delete(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Play no faults any more."""
+        """Remove all faults."""
         self._service.play([])
         resp.status = falcon.HTTP_204
 
 
 def refuse(resp: falcon.Response, faults: Sequence[str]) -> None:
-    """Answer what is wrong with a body."""
+    """Reject a body with 400 and the list of its faults."""
     resp.status = falcon.HTTP_400
     resp.media = {"faults": list(faults)}

@@ -1,4 +1,4 @@
-"""A service's own misbehaviour: requests that fail, hang, are cut off, half answered or slow to store."""
+"""Faults of a service: requests that fail, hang, are cut off, are half answered, or take effect late."""
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -23,17 +23,17 @@ class ConnectionCut(ConnectionAbortedError):
 
 
 def read_faults(content: object) -> tuple[list[ServiceFault], list[str]]:
-    """Return the faults that a list of mappings asks for, and everything that is wrong with it."""
+    """Return the faults that a list of mappings describes, and a list of everything wrong with it."""
     root, actions = Reader({"faults": content}), {action.value: action for action in FaultAction}
     faults = [read_service_fault(each, read_fault_action(each, actions)) for each in root.items("faults")]
     return faults, root.faults
 
 
 class FaultyService:
-    """A WSGI application around the real one. Requests to the simulator itself are never touched.
+    """A WSGI application that wraps the real one and plays faults. It never touches ``/simulator``.
 
-    ``api``: the prefix that the paths of faults may leave out. ``error`` answers a path and a status in the words of
-    the service. ``struck`` is told of every request that is mistreated, before it is.
+    ``api``: the prefix that the paths of faults may omit. ``error`` answers a path and a status in the service's own
+    format. ``struck`` is called with every failed request, before it fails.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class FaultyService:
         self._chances: list[_Chance] = []
 
     def play(self, faults: Sequence[ServiceFault], *, seed: int = 0) -> None:
-        """Mistreat requests in these ways from now on, and in no other."""
+        """Replace all faults."""
         chances = [
             _Chance(fault, Random(f"{seed}/{index}"))  # noqa: S311  (repeatable, not secret)
             for index, fault in enumerate(faults)
@@ -63,7 +63,7 @@ class FaultyService:
             self._chances = chances
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
-        """Answer a request, or mistreat it."""
+        """Answer a request, or play a fault on it."""
         method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "")
         fault = self._fault(method, path, environ.get("QUERY_STRING", ""))
         if fault is None:
@@ -85,7 +85,7 @@ class FaultyService:
         raise ConnectionCut(fault.action.value)
 
     def _perform(self, environ: dict[str, Any]) -> None:
-        """Let the request have its effect and throw the answer away."""
+        """Execute the request and discard the answer."""
         answer = self._application(environ, lambda *_args: None)
         for _chunk in answer:
             pass
@@ -95,14 +95,14 @@ class FaultyService:
             return None
         paths = [path, path.removeprefix(self._api)]
         if query:
-            # Some services name the operation there.
+            # Some services name the operation in the query.
             paths += [f"{each}?{query}" for each in paths]
         with self._lock:
             return next((chance.fault for chance in self._chances if chance.strikes(method, paths)), None)
 
 
 class _Chance:
-    """One fault with its own luck, so that faults do not disturb each other's sequence."""
+    """A fault with its own random numbers, so that faults do not affect each other's sequence."""
 
     def __init__(self, fault: ServiceFault, random: Random) -> None:
         self.fault = fault

@@ -1,4 +1,4 @@
-"""The words of a scenario: what becomes of nodes, of tasks, of requests, and how it all should end."""
+"""The vocabulary of a scenario: outcomes of nodes and tasks, faults of the service, and the expected result."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class NodeOutcomeKind(Enum):
-    """What becomes of a node in one phase."""
+    """How a phase of a node can end."""
 
     OK = "ok"
     FAIL = "fail"
@@ -21,7 +21,7 @@ class NodeOutcomeKind(Enum):
 
 
 class TaskOutcomeKind(Enum):
-    """What becomes of a task as a whole."""
+    """How a whole task can end."""
 
     OK = "ok"
     FAIL = "fail"
@@ -31,7 +31,7 @@ class TaskOutcomeKind(Enum):
 
 
 class FaultAction(Enum):
-    """How the service mistreats a request."""
+    """What the service does to a request."""
 
     ERROR = "error"
     HANG = "hang"
@@ -45,9 +45,10 @@ class FaultAction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class NodeOutcome:
-    """What becomes of one node in one phase, why, and after how many seconds (None: the usual time).
+    """The planned outcome of one phase of a node.
 
-    ``times``: only so many attempts go this way, later ones are fine (None: all of them).
+    ``seconds``: its duration (None: the usual one). ``times``: the number of attempts that it applies to; later
+    attempts succeed (None: all attempts).
     """
 
     kind: NodeOutcomeKind
@@ -58,7 +59,7 @@ class NodeOutcome:
 
 @dataclass(frozen=True, slots=True)
 class NodeRule:
-    """The outcomes, by phase, of the nodes whose name matches a shell pattern."""
+    """The outcomes, by phase, of nodes whose names match a shell pattern."""
 
     pattern: str
     outcomes: Mapping[str, NodeOutcome]
@@ -66,7 +67,7 @@ class NodeRule:
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcome:
-    """What becomes of every task of one action."""
+    """The planned outcome of every task of one action."""
 
     kind: TaskOutcomeKind
     reason: str = ""
@@ -75,9 +76,10 @@ class TaskOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ServiceFault:
-    """Requests that the service mistreats; method and path are shell patterns, the path may leave out the API prefix.
+    """Requests that the service fails on purpose.
 
-    ``first``: only so many matching requests are at risk (None: all); ``probability`` applies to each of them.
+    ``method`` and ``path`` are shell patterns; the path may omit the API prefix. ``probability`` applies to each
+    matching request. ``first``: the number of matching requests at risk (None: all).
     """
 
     method: str
@@ -91,10 +93,10 @@ class ServiceFault:
 
 @dataclass(frozen=True, slots=True)
 class RegionTraits:
-    """How the region controller of MAAS differs from one that has room for all and nothing set.
+    """How a MAAS region differs from an idle one with default settings.
 
-    ``deployments_at_once``: those begun while so many are under way fail (None: no limit). ``erase_on_release``: the
-    setting of the whole site that no call overrides. ``filters_of_old_releases``: some filters are ignored.
+    ``deployments_at_once``: deployments beyond this number fail (None: no limit). ``erase_on_release``: a site setting
+    that no call overrides. ``filters_of_old_releases``: some filters are ignored.
     """
 
     requests_at_once: int = 16
@@ -105,7 +107,7 @@ class RegionTraits:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedGroup:
-    """How a deployment group should end."""
+    """The expected end of a deployment group."""
 
     status: str
     reason: str | None = None
@@ -113,7 +115,7 @@ class ExpectedGroup:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """How an action over this scenario should end; simulators only carry it for whoever plays the scenario."""
+    """The expected end of an action under this scenario. Simulators do not use it; the demo does."""
 
     verdict: str
     groups: Mapping[str, ExpectedGroup] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""A simulator as a program: the options that all have, their faults, the ready file, signals, and serving."""
+"""A simulator as a program: common options and their checks, the ready file, signals, and serving."""
 
 import argparse
 import json
@@ -23,10 +23,11 @@ def _no_faults(_options: argparse.Namespace) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """What one simulator says of itself. ``port``: where it listens unless told otherwise.
+    """The description of one simulator.
 
-    ``scenario_note`` and ``log_note`` go into the help of the options. ``add_options`` adds the simulator's own,
-    ``--token`` among them; ``faults`` names what is wrong with their values. ``start`` may raise OSError.
+    ``port``: the default port. ``scenario_note`` and ``log_note`` are added to the help of the options. ``add_options``
+    adds the simulator's own options, ``--token`` among them; ``faults`` returns what is wrong with their values.
+    ``start`` may raise OSError.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Program:
     faults: Callable[[argparse.Namespace], Iterable[str]] = _no_faults
 
     def run(self, arguments: Sequence[str] | None = None) -> int:
-        """Serve until a signal comes; return 2 for arguments that cannot be used, after naming every fault."""
+        """Serve until a signal arrives. Return 2 for invalid options, after reporting every fault."""
         _exit_on_signals()
         parser = self._parser()
         options = parser.parse_args(arguments)
@@ -108,7 +109,7 @@ class Program:
 
 
 def add_token(parser: argparse.ArgumentParser, *, without: str) -> None:
-    """Add ``--token``; ``without`` says who is let in when there is none."""
+    """Add the option ``--token``; ``without`` describes in the help what happens without it."""
     parser.add_argument(
         "--token",
         default=os.environ.get("SIMULATOR_TOKEN") or None,
@@ -117,14 +118,14 @@ def add_token(parser: argparse.ArgumentParser, *, without: str) -> None:
 
 
 def _announce(ready_file: Path, url: str) -> None:
-    """Write where this process listens; whoever waits for the file never sees half of it."""
+    """Write the URL and the process id to the ready file, atomically."""
     written = ready_file.with_name(f"{ready_file.name}.{os.getpid()}")
     written.write_text(json.dumps({"url": url, "pid": os.getpid()}) + "\n", encoding="utf-8")
     written.replace(ready_file)
 
 
 def _exit_on_signals() -> None:
-    """Let SIGTERM and SIGINT end the process at once, successfully."""
+    """Exit with 0 on SIGTERM and SIGINT."""
 
     def leave(_signum: int, _frame: FrameType | None) -> None:
         raise SystemExit(0)
@@ -134,7 +135,7 @@ def _exit_on_signals() -> None:
 
 
 def _exit_with_parent() -> None:
-    """End this process when the one that started it ends, however that happens."""
+    """Exit when the parent process ends, however it ends."""
     parent = os.pidfd_open(os.getppid())
 
     def wait() -> None:

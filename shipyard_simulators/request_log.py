@@ -1,4 +1,4 @@
-"""The log of requests: one event each, when its answer is ready or it has gone wrong."""
+"""The request log: one event per request, written when it has been answered or has failed."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ _FAULT = "simulator.fault"
 
 
 def note_fault(environ: dict[str, Any], action: FaultAction) -> None:
-    """Leave a word for the log in the request that it is mistreated."""
+    """Record in the request that a fault was played on it."""
     environ[_FAULT] = action.value
 
 
@@ -23,9 +23,9 @@ def _nothing(_environ: Mapping[str, Any]) -> Mapping[str, object]:
 
 
 class RequestLog:
-    """A WSGI application around the whole service. Requests to the simulator itself are not logged.
+    """A WSGI application that wraps the whole service and logs its requests, except those to ``/simulator``.
 
-    ``also``: what else is to be written down of a request that has been served.
+    ``also``: returns further fields for a request that has been served.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class RequestLog:
         self._clock, self._log, self._also = clock, log, also
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        """Pass the request on, and write down what became of it."""
+        """Pass the request on and log the result."""
         path = environ.get("PATH_INFO", "")
         if path.startswith("/simulator"):
             return self._application(environ, start_response)

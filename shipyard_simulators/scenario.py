@@ -1,7 +1,7 @@
-"""A scenario: how long things take, which node fails where, and when the service itself misbehaves.
+"""A scenario: durations, outcomes of nodes, and faults of the service.
 
-One file serves every simulator of a stack; each reads what concerns it. A scenario is taken as a whole or refused
-with every fault at once. ``seconds`` are nominal: a simulator multiplies them by its time scale.
+One file serves all simulators of a stack; each reads its own part. A scenario is accepted as a whole, or rejected with
+all of its faults. ``seconds`` are nominal: a simulator multiplies them by its time scale.
 """
 
 from collections.abc import Mapping
@@ -31,17 +31,17 @@ SCENARIOS = Path(__file__).parent / "scenarios"
 
 MACHINE_DURATIONS: Mapping[str, float] = MappingProxyType(
     {
-        # Steps of a machine in MAAS that no task of Drydock is named for.
+        # Phases of a machine that only MAAS has.
         "power": 2,
         "test_machines": 15,
         "quick_erase": 25,
         "full_erase": 1000,
         "release_machines": 5,
-        # MAAS's own limits, as it has them.
+        # MAAS's own time limits.
         "node_timeout": 1800,
         "deploy_timeout": 3600,
         "release_timeout": 300,
-        # In Kubernetes: until a machine is a node, and from then on until it is ready.
+        # In Kubernetes: from the start until the node exists, and from then until it is ready.
         "join_nodes": 30,
         "ready_nodes": 10,
     }
@@ -57,7 +57,7 @@ DURATIONS: Mapping[str, float] = MappingProxyType(
         "deploy_nodes": 90,
         "destroy_nodes": 30,
         "relabel_nodes": 5,
-        # A real Drydock looks at its queue every 10 s; two keep a demonstration brisk.
+        # A real Drydock polls its queue every 10 s; 2 s keep a demonstration brisk.
         "poll_interval": 2,
         **MACHINE_DURATIONS,
     }
@@ -65,11 +65,11 @@ DURATIONS: Mapping[str, float] = MappingProxyType(
 
 QUIRKS: Mapping[str, bool] = MappingProxyType(
     {
-        # What every real Drydock does, whatever the site: on unless a scenario says otherwise.
+        # Quirks of every real Drydock: on unless the scenario turns them off.
         "success_of_nothing": True,
         "stuck_in_running": True,
         "empty_answer_for_unreadable_design": True,
-        # What it makes of a node that fails: off, so that a failing node is plainly one.
+        # Quirks in how it reports a failed node: off, so that a failed node is reported as failed.
         "both_lists": False,
         "neither_list": False,
         "failed_commissioning_is_success": False,
@@ -98,7 +98,7 @@ MACHINE_STATUSES = (
 
 
 class ScenarioInvalid(ValueError):
-    """A scenario that cannot be played; ``faults`` names everything that is wrong with it."""
+    """An invalid scenario; ``faults`` lists everything that is wrong with it."""
 
     def __init__(self, faults: list[str]) -> None:
         super().__init__("; ".join(faults))
@@ -118,7 +118,7 @@ PHASES: Mapping[str, tuple[NodeOutcomeKind, ...]] = MappingProxyType(
             NodeOutcomeKind.SLOW,
             NodeOutcomeKind.FALSE_SUCCESS,
         ),
-        # Only in MAAS: what becomes of a machine in its single steps.
+        # Only in MAAS: the single steps of a machine.
         "test": _ENDS,
         "erase": _ENDS,
         "release": (*_ENDS, NodeOutcomeKind.REFUSE),
@@ -129,18 +129,18 @@ PHASES: Mapping[str, tuple[NodeOutcomeKind, ...]] = MappingProxyType(
         "inspect": _ENDS,
         "clean": (*_ENDS, NodeOutcomeKind.HOLD),
         "agent": (*_ENDS, NodeOutcomeKind.HOLD),
-        # Only in Kubernetes: whether a machine becomes a node, and whether that is ready.
+        # Only in Kubernetes: whether the machine becomes a node, and whether the node becomes ready.
         "join": (NodeOutcomeKind.OK, NodeOutcomeKind.NEVER, NodeOutcomeKind.SLOW),
         "ready": (NodeOutcomeKind.OK, NodeOutcomeKind.NEVER, NodeOutcomeKind.SLOW, NodeOutcomeKind.FLAPS),
     }
 )
 
-# The other two are only for those who speak to the simulator while it runs.
+# The other two are played only through the control routes.
 _FAULT_ACTIONS: Mapping[str, FaultAction] = MappingProxyType(
     {action.value: action for action in FaultAction if action not in (FaultAction.TRUNCATE, FaultAction.PAUSE)}
 )
 
-# A node may carry its outcome in its name, so that a test or a demonstration needs no scenario at all.
+# The name of a node may hold its outcome, so a test or a demonstration needs no scenario file.
 _NAMED_OUTCOMES: tuple[tuple[str, str, NodeOutcomeKind], ...] = tuple(
     (f"{word}-{phase}", phase, kind)
     for phase in (
@@ -172,7 +172,7 @@ _NAMED_OUTCOMES: tuple[tuple[str, str, NodeOutcomeKind], ...] = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Everything that can go wrong, and when; the default is a site where nothing does."""
+    """Everything that goes wrong, and when. The default is a site where nothing does."""
 
     name: str = "calm"
     description: str = ""
@@ -187,7 +187,9 @@ class Scenario:
     expect: Expectation | None = None
 
     def node_outcome(self, node: str, phase: str) -> NodeOutcome:
-        """Return what becomes of the node in the phase: the first rule that speaks of it, else the node's name."""
+        """Return the outcome of a phase of the node: from the first rule that names the phase, else from the node's
+        name.
+        """
         for rule in self.nodes:
             if phase in rule.outcomes and fnmatchcase(node, rule.pattern):
                 return rule.outcomes[phase]
@@ -197,12 +199,12 @@ class Scenario:
         return NodeOutcome(NodeOutcomeKind.OK)
 
     def task_outcome(self, action: str) -> TaskOutcome:
-        """Return what becomes of the tasks of the action."""
+        """Return the outcome of the tasks of the action."""
         return self.tasks.get(action, TaskOutcome(TaskOutcomeKind.OK))
 
 
 def load_scenario(name_or_file: str) -> Scenario:
-    """Read a scenario that ships with Shipyard, by its name, or any other, by its file; raise ScenarioInvalid."""
+    """Return a packaged scenario by its name, or any other by its file name. Raises ScenarioInvalid."""
     path = SCENARIOS / f"{name_or_file}.yaml"
     if "/" in name_or_file or name_or_file.endswith((".yaml", ".yml")):
         path = Path(name_or_file)
@@ -217,12 +219,12 @@ def load_scenario(name_or_file: str) -> Scenario:
 
 
 def scenario_names() -> list[str]:
-    """Return the names of the scenarios that ship with Shipyard, sorted."""
+    """Return the sorted names of the packaged scenarios."""
     return sorted(path.stem for path in SCENARIOS.glob("*.yaml"))
 
 
 def parse_scenario(text: str, *, default_name: str = "unnamed") -> Scenario:
-    """Return the scenario of a YAML text, or raise ScenarioInvalid with every fault."""
+    """Return the scenario of a YAML text. Raises ScenarioInvalid with every fault."""
     try:
         content: Any = yaml.load(text, Loader=UniqueKeyLoader)  # noqa: S506  (it is a SafeLoader)
     except (yaml.YAMLError, RecursionError, ValueError) as cause:
@@ -276,7 +278,7 @@ def _read_rule(pattern: str, rule: Reader) -> NodeRule:
 def _read_task(tasks: Reader, action: str) -> TaskOutcome:
     kinds = {kind.value: kind for kind in TaskOutcomeKind}
     if action != "prepare_site":
-        del kinds["partial"]  # only prepare_site has steps that can fail without the others
+        del kinds["partial"]  # only prepare_site has steps that fail independently
     if not tasks.is_mapping(action):
         return TaskOutcome(tasks.choice(action, kinds) or TaskOutcomeKind.OK)
     task = tasks.child(action)
@@ -306,13 +308,13 @@ def _read_fault(fault: Reader) -> ServiceFault:
 
 
 def read_fault_action(fault: Reader, actions: Mapping[str, FaultAction]) -> FaultAction:
-    """Return the action of a service fault, one of those given by their words, and note keys that are not known."""
+    """Return the action of a service fault, chosen from ``actions``. Unknown keys are reported as faults."""
     fault.only("method", "path", "status", "action", "probability", "seconds", "first")
     return fault.choice("action", actions) or FaultAction.ERROR
 
 
 def read_service_fault(fault: Reader, action: FaultAction) -> ServiceFault:
-    """Return a service fault with the action that was read before."""
+    """Return the service fault with the given action."""
     seconds = fault.number("seconds", least=0)
     probability = fault.number("probability", least=0, most=1)
     return ServiceFault(

@@ -1,4 +1,4 @@
-"""Reads values out of parsed YAML and gathers every fault, each with its place, instead of stopping at the first."""
+"""A reader of parsed YAML that collects every fault with its place, instead of stopping at the first."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
@@ -7,15 +7,15 @@ import yaml
 
 T = TypeVar("T")
 
-# Far beyond any duration or count, and near enough that a float holds it exactly. NaN is outside of it too.
+# Larger than any duration or count, and exact as a float. NaN is outside of it, too.
 _HUGE = 10**12
 
 
 class UniqueKeyLoader(yaml.SafeLoader):
-    """The safe loader, but a key that is written twice is a fault and not a silent overwrite."""
+    """A safe loader that rejects duplicate keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Return the mapping of the node."""
+        """Return the mapping of the node. Raises ConstructorError for a duplicate key."""
         seen = set()
         for key_node, _ in node.value:
             key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
@@ -28,7 +28,7 @@ class UniqueKeyLoader(yaml.SafeLoader):
 
 
 class Reader:
-    """One mapping of the file with its place, iterated by key; all readers of a file share one list of faults."""
+    """One mapping of the file with its place. All readers of a file share one list of faults."""
 
     def __init__(self, content: object, place: str = "", faults: list[str] | None = None) -> None:
         self.faults: list[str] = [] if faults is None else faults
@@ -44,7 +44,7 @@ class Reader:
                     self.fault(f"has the key {key!r}, which is not text; write it in quotes")
 
     def fault(self, message: str, key: str = "") -> None:
-        """Note a fault of this mapping, or of one of its keys."""
+        """Report a fault of this mapping, or of one of its keys."""
         place = ".".join(part for part in (self._place, key) if part)
         self.faults.append(f"{place or 'the scenario'} {message}")
 
@@ -55,7 +55,7 @@ class Reader:
         return key in self._content
 
     def only(self, *known: str) -> None:
-        """Note a fault for every key that is not known."""
+        """Report a fault for every unknown key."""
         for key in self._content:
             if key not in known:
                 self.fault(f"is not known; known are {', '.join(known)}", key)
@@ -65,7 +65,7 @@ class Reader:
         return isinstance(self._content.get(key), dict)
 
     def child(self, key: str) -> "Reader":
-        """Return the mapping under a key; an absent or empty one reads as a mapping without keys."""
+        """Return a reader of the mapping under a key; a missing or empty one reads as an empty mapping."""
         content = self._content.get(key)
         return Reader({} if content is None else content, self._at(key), self.faults)
 
@@ -86,7 +86,7 @@ class Reader:
             yield Reader(item, f"{self._at(key)}[{index}]", self.faults)
 
     def text(self, key: str) -> str:
-        """Return the text under a key, or an empty one."""
+        """Return the text under a key; "" if it is missing."""
         value = self._content.get(key, "")
         if not isinstance(value, str):
             self.fault(f"should be text, not {_kind(value)}", key)
@@ -94,7 +94,7 @@ class Reader:
         return value
 
     def flag(self, key: str) -> bool:
-        """Return the truth value under a key."""
+        """Return the boolean under a key."""
         value = self._content.get(key)
         if not isinstance(value, bool):
             self.fault(f"should be true or false, not {_kind(value)}", key)
@@ -102,7 +102,7 @@ class Reader:
         return value
 
     def number(self, key: str, *, least: float | None, most: float | None = None) -> float | None:
-        """Return the finite number under a key, or None if it is absent."""
+        """Return the finite number under a key, or None if it is missing."""
         if key not in self._content:
             return None
         value = self._content[key]
@@ -116,7 +116,7 @@ class Reader:
         return float(value)
 
     def whole(self, key: str, *, least: int | None, most: int | None = None) -> int | None:
-        """Return the whole number under a key, or None if it is absent."""
+        """Return the integer under a key, or None if it is missing."""
         value = self.number(key, least=least, most=most)
         if value is None:
             return None
@@ -126,7 +126,7 @@ class Reader:
         return int(value)
 
     def choice(self, key: str, words: Mapping[str, T], *, required: bool = False) -> T | None:
-        """Return what the word under a key stands for, or None if it is absent and may be."""
+        """Return the value that the word under a key selects, or None if the key is missing and optional."""
         if key not in self._content and not required:
             return None
         value = self._content.get(key)

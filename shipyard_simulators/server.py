@@ -1,4 +1,4 @@
-"""A small threaded HTTP server for a simulator: one thread a connection, silent, on this machine only."""
+"""A small threaded HTTP server on 127.0.0.1: one thread per connection, no log output."""
 
 import io
 import sys
@@ -18,9 +18,9 @@ HOST = "127.0.0.1"
 
 
 class Server(ThreadingMixIn, WSGIServer):
-    """Listens on a port of this machine; port 0 takes a free one.
+    """An HTTP server on a port of 127.0.0.1; port 0 selects a free one.
 
-    ``untyped``: what a body without a Content-Type is taken for; the default is that of wsgiref.
+    ``untyped``: the media type of a body without a Content-Type; the default is wsgiref's.
     """
 
     daemon_threads = True
@@ -34,26 +34,25 @@ class Server(ThreadingMixIn, WSGIServer):
 
     @property
     def url(self) -> str:
-        """Where the server listens."""
+        """The base URL."""
         return f"http://{HOST}:{self.server_port}"
 
     def server_bind(self) -> None:
-        """Bind without asking DNS for the name of this machine, which can take seconds."""
+        """Bind without a DNS lookup of this machine's name, which can take seconds."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = HOST, self.server_address[1]
         self.setup_environ()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of clients that went away; everything else is a fault of ours and is shown."""
+        """Ignore disconnected clients; print everything else, because it is our bug."""
         if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
 
 class Simulated:
-    """A peer that listens on a port of this machine from the start, answers while it serves, and keeps a log.
+    """A peer with a port and an event log. It listens from the start and answers while ``serve`` runs.
 
-    A peer of which something goes on by itself begins that in ``_begin``, ends it in ``_end``, and lets go of what it
-    holds in ``_close``.
+    Subclasses with background work start it in ``_begin``, stop it in ``_end``, and release resources in ``_close``.
     """
 
     def __init__(self, application: Application, port: int, log: EventLog, *, untyped: str = "text/plain") -> None:
@@ -62,17 +61,17 @@ class Simulated:
 
     @property
     def url(self) -> str:
-        """Where it listens, without the path of the API."""
+        """The base URL, without the path of the API."""
         return self._server.url
 
     def serve(self) -> None:
         """Answer requests until ``stop`` is called from another thread."""
         self._begin()
-        # The interval only says how soon stop is noticed.
+        # How soon stop is noticed.
         self._server.serve_forever(poll_interval=0.05)
 
     def stop(self) -> None:
-        """End ``serve``; to be called once, from another thread."""
+        """End ``serve``. Call it once, from another thread."""
         self._server.shutdown()
         self._end()
 
@@ -87,13 +86,13 @@ class Simulated:
         self._log.close()
 
     def _begin(self) -> None:
-        """Begin what goes on by itself."""
+        """Start background work."""
 
     def _end(self) -> None:
-        """End it."""
+        """Stop background work."""
 
     def _close(self) -> None:
-        """Let go of what is held, also of a peer that was never served or never stopped."""
+        """Release resources, also if the peer was never served or never stopped."""
 
 
 Served = TypeVar("Served", bound=Simulated)
@@ -101,7 +100,7 @@ Served = TypeVar("Served", bound=Simulated)
 
 @contextmanager
 def in_thread(simulator: Served) -> Iterator[Served]:
-    """Run a simulator in a thread of this process while the block lasts."""
+    """Run a simulator in a thread of this process inside a ``with`` block."""
     with simulator:
         thread = threading.Thread(target=simulator.serve, name="simulator")
         thread.start()
@@ -114,7 +113,7 @@ def in_thread(simulator: Served) -> Iterator[Served]:
 
 class _RequestHandler(WSGIRequestHandler):
     server: Server
-    timeout = 60  # a connection that never sends its request does not hold a thread for ever
+    timeout = 60  # seconds; a connection that never sends its request must not hold a thread for ever
 
     def handle(self) -> None:
         self.raw_requestline = self.rfile.readline(65_537)
@@ -124,7 +123,7 @@ class _RequestHandler(WSGIRequestHandler):
             return
         if not self.parse_request():
             return
-        # The whole body is read first: an answer sent before it would be lost with the reset of the connection.
+        # Read the whole body first: an answer sent earlier would be lost when the connection is reset.
         length = self.headers.get("Content-Length", "0")
         body = self.rfile.read(int(length)) if length.isdecimal() else b""
         handler = ServerHandler(
@@ -141,4 +140,4 @@ class _RequestHandler(WSGIRequestHandler):
         return environ
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Stay silent: what matters is in the event log."""
+        """Log nothing: the event log holds what matters."""

@@ -1,1 +1,1 @@
-"""A Drydock that speaks the real wire protocol over a simulated site."""
+"""A simulated Drydock: the real API over a simulated site."""

@@ -1,4 +1,4 @@
-"""``python -m shipyard_simulators.drydock``: a Drydock over a simulated site."""
+"""``python -m shipyard_simulators.drydock``: the simulated Drydock as a program."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""The route table of the Drydock simulator."""
+"""The routes of the Drydock simulator."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ from shipyard_simulators.server import Application
 def create_app(
     orchestrator: Orchestrator, designs: Designs, clock: Clock, log: EventLog, *, token: str | None = None
 ) -> Application:
-    """Return the WSGI application; ``token``: what clients have to send, None lets everybody in."""
+    """Return the WSGI application; ``token``: the token that clients must send (None: any client is accepted)."""
     app = falcon.App()
     app.add_middleware(wire.RequestIds())
     app.add_middleware(wire.Dates(clock))

@@ -1,6 +1,6 @@
-"""deploy_nodes: node network, storage, platform, the installation itself, and waiting for boot actions.
+"""The plan of deploy_nodes: network, storage, platform, installation, and waiting for boot actions.
 
-Every step waits for its slowest node before the next one begins.
+Every step waits for its slowest node before the next one starts.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from shipyard_simulators.drydock.plan import ATTEMPTS, Plan, records_of, side_by
 from shipyard_simulators.drydock.tasks import Task
 from shipyard_simulators.outcomes import NodeOutcome, NodeOutcomeKind
 
-# Shares of a node's time that each step takes, in their order.
+# The share of a node's time that each step takes, in order.
 _SHARES = {
     "apply_node_networking": 0.05,
     "apply_node_storage": 0.05,
@@ -19,9 +19,9 @@ _SHARES = {
     "deploy_node": 0.8,
     "bootaction_report": 0.05,
 }
-# Storage runs, but nobody links its tasks to the tree.
+# Storage runs, but Drydock does not link its tasks to the tree.
 _UNLINKED = "apply_node_storage"
-# Where a node with an outcome stops; all others pass every step.
+# The step at which a node with this outcome stops; other nodes pass every step.
 _STOPS = {
     NodeOutcomeKind.FAIL: "deploy_node",
     NodeOutcomeKind.NEVER: "deploy_node",
@@ -56,7 +56,7 @@ class _Deployment:
 
 
 def plan_deploy(plan: Plan, nodes: Sequence[str]) -> None:
-    """Lay out the deployment of the nodes."""
+    """Plan the deployment of the nodes."""
     left = [_work(plan, node) for node in nodes]
     moment, last, failures = plan.start, list[str](), list[str]()
     for work in left:
@@ -64,7 +64,7 @@ def plan_deploy(plan: Plan, nodes: Sequence[str]) -> None:
             plan.log(plan.start, "node_started", phase="deploy", node=work.node)
     for action in _SHARES:
         if not left:
-            break  # a step that no node reaches is missing from the tree
+            break  # a step that no node reaches is not in the tree
         step = _plan_step(plan, action, left, moment)
         if action != _UNLINKED:
             plan.root.children.append(step)
@@ -88,7 +88,7 @@ def _work(plan: Plan, node: str) -> _Deployment:
         refused = f"MAAS says {status}" if status else "MAAS does not know the node"
         plan.log(plan.start, "node_failed", phase="deploy", node=node, reason=refused)
         if status == "Failed deployment":
-            # It is released, but not yet Ready when Drydock looks: only the next task can go on with it.
+            # It is released, but not yet Ready when Drydock looks: only the next task can continue with it.
             plan.change(node, (plan.start, "Releasing"), (plan.start + plan.duration() / 20, "Ready"))
         return _Deployment(node, ok, 0, refused=refused)
     outcome = plan.outcome(node, "deploy")
@@ -98,7 +98,7 @@ def _work(plan: Plan, node: str) -> _Deployment:
 
 
 def _plan_step(plan: Plan, action: str, works: Sequence[_Deployment], start: float) -> Task:
-    """Return a step over the nodes that got this far, not yet linked to the root."""
+    """Return a step over the nodes that reached it, not yet linked to the root."""
     durations = [
         inf if work.outcome.kind is NodeOutcomeKind.NEVER and work.stops_at(action) else work.duration * _SHARES[action]
         for work in works
@@ -115,7 +115,7 @@ def _plan_step(plan: Plan, action: str, works: Sequence[_Deployment], start: flo
     successes, failures = list[str](), list[str]()
     for work, span in zip(works, spans, strict=True):
         if span[0] == inf:
-            continue  # no room for it: those before it never end
+            continue  # no slot is free: the nodes before it never end
         failed = work.stops_at(action) or (bool(work.refused) and action == "apply_node_networking")
         silent = action == "bootaction_report" and failed
         if failed and action != _UNLINKED:

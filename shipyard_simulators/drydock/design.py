@@ -1,4 +1,4 @@
-"""A site design as Drydock reads it: its nodes, merged with the profiles they are based on, and what is wrong."""
+"""A site design as Drydock reads it: nodes merged with their profiles, and the problems of the documents."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ REGION_SCHEMA = "drydock/Region/v1"
 
 @dataclass(frozen=True, slots=True)
 class DesignNode:
-    """A node of the design with what filters look at."""
+    """A node of the design, with the fields that filters use."""
 
     name: str
     tags: frozenset[str]
@@ -23,7 +23,7 @@ class DesignNode:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that a check of the design has to say about a document."""
+    """A message of a design check about one document."""
 
     code: str
     level: str
@@ -36,7 +36,7 @@ class Problem:
 class Design:
     """The nodes of a site and the problems of its documents.
 
-    ``malformed``: documents that break their schema, and a design that does so can be neither checked nor deployed.
+    ``malformed``: documents that break their schema. A design with one can be neither validated nor deployed.
     """
 
     nodes: tuple[DesignNode, ...]
@@ -45,7 +45,7 @@ class Design:
 
 
 def read_design(documents: Sequence[object]) -> Design:
-    """Return the design that the documents describe; documents of other programs are left alone."""
+    """Return the design of the documents. Documents of other programs are ignored."""
     named: dict[str, dict[str, Document]] = {NODE_SCHEMA: {}, PROFILE_SCHEMA: {}, REGION_SCHEMA: {}}
     malformed: list[Problem] = []
     for document in documents:
@@ -75,7 +75,7 @@ def _problems(named: Mapping[str, Mapping[str, Document]]) -> list[Problem]:
         for name, data in named[schema].items():
             profile = data.get("host_profile")
             if profile is not None and profile not in named[PROFILE_SCHEMA]:
-                # Only a warning: profiles of an unrendered design may come from a layer that is not here.
+                # Only a warning: in an unrendered design, the profile may be on a layer that is missing here.
                 problems.append(
                     Problem(
                         "DD1003",
@@ -99,7 +99,7 @@ def _merged(name: str, data: Document, profiles: Mapping[str, Document]) -> Desi
     tags: set[str] = set()
     rack: str | None = None
     labels: dict[str, Any] = {}
-    for level in reversed(chain):  # the most general profile first, so that nearer ones win
+    for level in reversed(chain):  # the most general profile first, so that more specific ones override it
         metadata = _mapping(level.get("metadata"))
         own_tags = metadata.get("tags")
         for tag in own_tags if isinstance(own_tags, list) else ():

@@ -1,4 +1,4 @@
-"""``/nodefilter`` and ``/validatedesign``: questions about a design."""
+"""``/nodefilter`` and ``/validatedesign``."""
 
 from typing import Any
 from zlib import crc32
@@ -23,14 +23,14 @@ _PASSED = (
 
 
 class NodeFilter:
-    """Which nodes of a design a filter selects."""
+    """The nodes of a design that a filter selects."""
 
     def __init__(self, orchestrator: Orchestrator, designs: Designs) -> None:
         self._orchestrator = orchestrator
         self._designs = designs
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer names in no particular order; a design that cannot be read has none."""
+        """Return their names in no particular order; a design that cannot be read has none."""
         try:
             body = json_object(req, refuse_with=500)
         except BodyRefused:
@@ -50,12 +50,12 @@ class NodeFilter:
             else:
                 send_broken(resp)
         else:
-            # Neither sorted nor as in the design, and yet the same every time.
+            # Neither sorted nor in the order of the design, but the same in every run.
             resp.media = sorted(names, key=lambda name: crc32(name.encode()))
 
 
 class ValidateDesign:
-    """Whether a design is fit to be deployed."""
+    """The validation of a design."""
 
     def __init__(self, orchestrator: Orchestrator, designs: Designs, clock: Clock) -> None:
         self._orchestrator = orchestrator
@@ -63,7 +63,7 @@ class ValidateDesign:
         self._clock = clock
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer a Status object with every message."""
+        """Return a Status object with every message."""
         href = json_object(req, refuse_with=400).get("href")
         if not isinstance(href, str):
             raise BodyRefused(400, "href is missing")
@@ -77,7 +77,7 @@ class ValidateDesign:
 
     def _status(self, design: Design) -> dict[str, Any]:
         problems = list(design.malformed)
-        if not problems:  # a document that breaks its schema ends the validation before any rule is tried
+        if not problems:  # a document that breaks its schema ends the validation before any rule runs
             outcome = self._orchestrator.scenario.task_outcome("validate_design")
             problems += design.problems
             if outcome.kind is TaskOutcomeKind.FAIL:

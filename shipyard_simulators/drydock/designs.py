@@ -1,4 +1,4 @@
-"""Where designs come from: a reference is followed once and its content kept, by the exact string."""
+"""The designs: each reference is fetched once, and its content is cached under the exact string."""
 
 import threading
 from pathlib import Path
@@ -9,18 +9,18 @@ import yaml
 
 from shipyard_simulators.drydock.design import Design, read_design
 
-# Drydock's own account opens these; everything else goes out without a token.
+# Drydock sends its own token to these; to all others it sends none.
 _WITH_TOKEN = ("deckhand+http", "promenade+http")
 _CONNECT_AND_READ_SECONDS = (5, 60)
 _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class UnreadableDesign(Exception):
-    """A reference that cannot be followed, or whose content is no stream of YAML documents."""
+    """A reference that cannot be fetched, or content that is not a YAML stream."""
 
 
 class Designs:
-    """The designs that this Drydock has read so far. Safe to use from several threads."""
+    """The designs that this Drydock has read. Thread-safe."""
 
     def __init__(self, token: str | None) -> None:
         self._token = token
@@ -28,7 +28,7 @@ class Designs:
         self._lock = threading.Lock()
 
     def read(self, design_ref: str) -> Design:
-        """Return the design behind the reference, as it was when first read; raise UnreadableDesign."""
+        """Return the design of the reference, as first fetched. Raises UnreadableDesign."""
         with self._lock:
             kept = self._kept.get(design_ref)
         if kept is not None:
@@ -46,14 +46,14 @@ class Designs:
         if scheme == "file":
             return Path(unquote(urlsplit(design_ref).path)).read_bytes()
         if scheme not in (*_WITH_TOKEN, "http", "https"):
-            # deckhand+https among them: upstream has no handler for it.
+            # deckhand+https is among them: upstream has no handler for it.
             raise UnreadableDesign(f"no handler for the scheme of {design_ref}")
         headers = {}
         if scheme in _WITH_TOKEN:
             design_ref = design_ref.partition("+")[2]
             headers = {"X-Auth-Token": self._token} if self._token else {}
         with requests.Session() as session:
-            # Neither proxies nor a netrc of the person at the keyboard belong to this site.
+            # Ignore the proxies and the netrc file of the user.
             session.trust_env = False
             answer = session.get(design_ref, headers=headers, timeout=_CONNECT_AND_READ_SECONDS)
         answer.raise_for_status()

@@ -1,6 +1,6 @@
-"""Node filters, evaluated the way Drydock does it, oddities included (contract: Node filters).
+"""Node filters, evaluated as Drydock does, quirks included (contract: Node filters).
 
-A client that is right against the page but wrong against the program must notice it here and not in a data centre.
+A client that follows the documentation but not the program must fail here, not in a data centre.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,11 +12,11 @@ Matches = set[str]
 
 
 class NotEvaluable(Exception):
-    """A filter on which Drydock breaks."""
+    """A filter that breaks Drydock."""
 
 
 def select(nodes: Sequence[DesignNode], node_filter: object) -> Matches:
-    """Return the names of the nodes that the filter selects; None selects all; raise NotEvaluable."""
+    """Return the names of the nodes that the filter selects; None selects all. Raises NotEvaluable."""
     if node_filter is None:
         return {node.name for node in nodes}
     if not isinstance(node_filter, dict):
@@ -32,7 +32,7 @@ def select(nodes: Sequence[DesignNode], node_filter: object) -> Matches:
 
 
 def _apply(nodes: Sequence[DesignNode], one_filter: object) -> Matches | None:
-    """Return what one filter of the set selects; None is a blank intersection, which has no answer of its own."""
+    """Return what one filter of the set selects; None for a blank intersection, which has no result of its own."""
     if not isinstance(one_filter, dict):
         raise NotEvaluable("a filter of the set is not an object")
     filter_type = one_filter.get("filter_type")
@@ -43,7 +43,7 @@ def _apply(nodes: Sequence[DesignNode], one_filter: object) -> Matches | None:
         if one_filter.get(criterion)
         for matches in (read(one_filter[criterion]),)
     ]
-    # A blank union is the union of nothing and so empty; a blank intersection stays open.
+    # A blank union is empty; a blank intersection is undecided.
     if not hits:
         return set() if filter_type == "union" else None
     return join([*hits])
@@ -91,7 +91,7 @@ def _by_label(values: object) -> Callable[[DesignNode], bool]:
     if not isinstance(values, dict):
         raise NotEvaluable("node_labels is not an object")
     labels: Iterable[tuple[Any, Any]] = tuple(values.items())
-    # Each pair is tried alone and the hits are joined, even where the filter says intersection.
+    # Each pair is evaluated alone and the hits are united, even if the filter says intersection.
     return lambda node: any(key in node.labels and node.labels[key] == value for key, value in labels)
 
 
@@ -100,7 +100,7 @@ def _by_rack(values: object) -> Callable[[DesignNode], bool]:
     return lambda node: node.rack in racks
 
 
-# rack_labels is missing on purpose: Drydock accepts it and looks away.
+# rack_labels is missing on purpose: Drydock accepts and ignores it.
 _CRITERIA: Mapping[str, Callable[[object], Callable[[DesignNode], bool]]] = {
     "node_names": _by_name,
     "node_tags": _by_tag,

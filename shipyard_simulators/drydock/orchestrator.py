@@ -1,7 +1,7 @@
-"""The task queue of one Drydock: requested tasks one at a time, oldest first, a pause between them.
+"""The task queue of Drydock: one requested task at a time, oldest first, with a pause between two.
 
-One thread starts tasks and notes events when they fall due; it sleeps until the next moment at which something happens.
-Everything else is computed from the plans when somebody asks.
+One thread starts tasks and logs events when they are due; it sleeps until the next one. Everything else is computed
+from the plans on request.
 """
 
 import threading
@@ -50,29 +50,29 @@ class Orchestrator:
 
     @property
     def scenario(self) -> Scenario:
-        """The scenario in force."""
+        """The current scenario."""
         return self._scenario
 
     def start(self) -> None:
-        """Begin to take tasks from the queue."""
+        """Start taking tasks from the queue."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Take no further task; return when the thread has ended."""
+        """Stop taking tasks; return when the thread has ended."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
         self._thread.join()
 
     def play(self, scenario: Scenario) -> None:
-        """Replace the scenario; tasks that have started go on as they were laid out."""
+        """Replace the scenario. Tasks that have started keep their plan."""
         with self._changed:
             self._scenario = scenario
             self._site.place(scenario.machines)
             self._changed.notify_all()
 
     def create(self, action: str, design_ref: str, node_filter: Any, *, render: Callable[[Task, float], T]) -> T:
-        """Queue a task and return how it looked at that very moment."""
+        """Queue a task and return its state at this moment."""
         with self._changed:
             now = self._clock.now()
             task = Task(action, now, design_ref, node_filter, created_by=USER)
@@ -96,21 +96,21 @@ class Orchestrator:
             return render(task, now)
 
     def probe(self) -> None:
-        """Leave the finished task that every look at the health leaves behind."""
+        """Add the finished task that each health check leaves behind."""
         with self._changed:
             now = self._clock.now()
             task = Task("noop", now, created_by=USER, started=now, ended=now)
             self._tasks[task.task_id] = task
 
     def look(self, read: Callable[[dict[str, Task], Site, float], T]) -> T:
-        """Return what the function makes of all tasks, by id, and of the site, at this moment."""
+        """Call the function with all tasks, by id, and the site at this moment; return its result."""
         with self._changed:
             now = self._clock.now()
             self._write_due(now)
             return read(self._tasks, self._site, now)
 
     def purge(self, days: int) -> None:
-        """Forget every task created more than so many days ago, queued and running ones too."""
+        """Delete every task older than this many days, including queued and running ones."""
         with self._changed:
             horizon = self._clock.now() - days * 86_400
             old = [task for task in self._tasks.values() if task.parent is None and task.created < horizon]
@@ -138,7 +138,7 @@ class Orchestrator:
             self._begin(task)
 
     def _next_look(self, task: Task, now: float) -> float:
-        """Return when the queue is looked at first with this task in it: every poll interval, never while one runs."""
+        """Return when the queue is next polled with this task in it: every poll interval, never while a task runs."""
         if now < self._busy_until:
             return self._busy_until
         interval = self._clock.scaled(self._scenario.durations["poll_interval"])
@@ -148,7 +148,7 @@ class Orchestrator:
         return since + interval * max(1, ceil((task.created - since) / interval))
 
     def _begin(self, task: Task) -> None:
-        """Read the design outside the lock (it may come from the very client that is asking), then lay out the task."""
+        """Read the design without the lock (the calling client may serve it), then plan the task."""
         nodes: list[str] = []
         fault = ""
         try:
@@ -165,7 +165,7 @@ class Orchestrator:
                 if nothing and not self._scenario.quirks["success_of_nothing"]:
                     plan_failure(plan, "the filter selects no node")
             elif self._scenario.quirks["stuck_in_running"]:
-                # Nobody will ever end this task, but the queue goes on without it.
+                # This task never ends, but the queue continues without it.
                 plan.log(task.started, "task_stuck", **names, reason=fault)
             else:
                 plan_failure(plan, fault)
@@ -204,5 +204,5 @@ class Orchestrator:
 
 
 def requested(tasks: Iterable[Task]) -> list[Task]:
-    """Return the tasks that clients asked for, in the order of asking."""
+    """Return the tasks that clients requested, oldest first."""
     return [task for task in tasks if task.parent is None and task.action != "noop"]

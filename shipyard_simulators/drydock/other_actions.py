@@ -1,4 +1,4 @@
-"""The actions beside preparing and deploying: checks, the site's own steps, destroying and labelling nodes."""
+"""The plans of all other actions: checks, site steps, destroying and relabelling nodes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
@@ -20,12 +20,12 @@ _TO_RELEASE = {
 
 
 def plan_action(plan: Plan, nodes: Sequence[str]) -> None:
-    """Lay out the future of the plan's task; ``nodes`` are those its filter selected."""
+    """Plan the task; ``nodes`` are those that its filter selected."""
     _PLANNERS[plan.root.action](plan, nodes)
 
 
 def plan_failure(plan: Plan, text: str) -> None:
-    """Let the task fail at once, as a whole."""
+    """Make the whole task fail at once."""
     plan.root.failed = True
     plan.root.messages.append(Message(plan.start, text, True, "NA", "NA"))
     plan.finish(plan.start, (), ())
@@ -33,7 +33,7 @@ def plan_failure(plan: Plan, text: str) -> None:
 
 def _plan_validate_design(plan: Plan, _nodes: Sequence[str]) -> None:
     plan.finish(plan.start + plan.duration(), (), ())
-    # Upstream's own defect: whatever the design is like, this task fails.
+    # An upstream defect: this task fails for any design.
     plan.root.failed = True
 
 
@@ -60,7 +60,7 @@ def _plan_site_step(actions: Sequence[str]) -> Callable[[Plan, Sequence[str]], N
 
 
 def _plan_verify_nodes(plan: Plan, nodes: Sequence[str]) -> None:
-    # The node results stay one level down: the root's lists are empty even so.
+    # Node results stay one level down: the lists of the root are empty.
     step = _plan_over_nodes(plan, "interrogate_oob", nodes)
     plan.finish(step.ended if step else plan.start, (), ())
     plan.root.failed = bool(step and step.failures)
@@ -75,7 +75,7 @@ def _plan_relabel_nodes(plan: Plan, nodes: Sequence[str]) -> None:
 
 
 def _plan_over_nodes(plan: Plan, action: str, nodes: Sequence[str]) -> Task | None:
-    """Put one step over all nodes below the root; it succeeds or fails as the scenario says of the whole task."""
+    """Add one step over all nodes below the root; the outcome of the whole task decides its result."""
     if not nodes:
         return None
     outcome = plan.whole_outcome()
@@ -121,7 +121,7 @@ def _plan_destroy_nodes(plan: Plan, nodes: Sequence[str]) -> None:
         if outcome.kind is NodeOutcomeKind.FALSE_SUCCESS or (
             outcome.kind is NodeOutcomeKind.FAIL and plan.scenario.quirks["failed_erase_is_success"]
         ):
-            # The machine is deleted although it was not erased; the second attempt finds none, which is success.
+            # The machine is deleted although it was not erased. The second attempt finds none, which is success.
             plan.add_attempts(step, node, span, [error, ""])
             successes.append(node)
             plan.change(node, releasing, (span[1], None))

@@ -1,4 +1,4 @@
-"""What the planning of every action shares: the tree under construction, outcomes, and room for 64 nodes at once."""
+"""What all plans share: the tree of tasks, outcomes, and the limit of 64 nodes at once."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ Span = tuple[float, float]
 
 @dataclass(slots=True)
 class Happening:
-    """An event that will be logged when its moment comes."""
+    """An event that is logged when its time comes."""
 
     moment: float
     event: str
@@ -30,7 +30,7 @@ class Happening:
 
 @dataclass(slots=True)
 class Plan:
-    """The future of one requested task: its tree, what the machines go through, what the log will say."""
+    """The planned future of one requested task: its tree, the status changes of machines, and log events."""
 
     root: Task
     scenario: Scenario
@@ -40,18 +40,18 @@ class Plan:
 
     @property
     def start(self) -> float:
-        """When the task started."""
+        """The start of the task."""
         return self.root.started
 
     def whole_outcome(self) -> NodeOutcome:
-        """Return what becomes of the task as a whole, which goes before the outcomes of its nodes."""
+        """Return the outcome of the whole task; it takes precedence over the outcomes of nodes."""
         whole = self.scenario.task_outcome(self.root.action)
-        # A site step that fails in part takes the usual time; its planner knows the rest.
+        # A partial failure of a site step takes the usual time; its planner handles the rest.
         word = TaskOutcomeKind.OK if whole.kind is TaskOutcomeKind.PARTIAL else whole.kind
         return NodeOutcome(NodeOutcomeKind(word.value), whole.reason, whole.seconds)
 
     def outcome(self, node: str, phase: str) -> NodeOutcome:
-        """Return what becomes of the node this time; counts an attempt."""
+        """Return the outcome of this attempt at the node, and count the attempt."""
         attempt = self.site.attempt(node, phase)
         whole = self.whole_outcome()
         if whole.kind is not NodeOutcomeKind.OK:
@@ -62,7 +62,7 @@ class Plan:
         return outcome
 
     def duration(self, outcome: NodeOutcome | None = None) -> float:
-        """Return how long the action takes here, for a node with this outcome."""
+        """Return the duration of the action in real seconds, for a node with this outcome."""
         nominal = self.scenario.durations[self.root.action]
         if outcome is not None and outcome.seconds is not None:
             nominal = outcome.seconds
@@ -75,11 +75,11 @@ class Plan:
         return self.site.status(node, self.start)
 
     def change(self, node: str, *changes: Change) -> None:
-        """Let the machine of the node go through changes, as far as they ever come about."""
+        """Plan status changes of the node's machine; changes at infinity are dropped."""
         self.site.change(node, [change for change in changes if change[0] < inf])
 
     def log(self, moment: float, event: str, **fields: object) -> None:
-        """Have something logged when its moment comes, if it ever does."""
+        """Plan a log event; one at infinity is dropped."""
         if moment < inf:
             self.happenings.append(Happening(moment, event, {**fields, "task_id": self.root.task_id}))
 
@@ -94,7 +94,7 @@ class Plan:
         failures: Sequence[str] = (),
         retry: int = 0,
     ) -> Task:
-        """Put a task below another one."""
+        """Add a task below another one."""
         task = Task(
             action=action,
             created=span[0],
@@ -111,7 +111,7 @@ class Plan:
         return task
 
     def add_node(self, parent: Task, node: str, span: Span, *, error: str = "", retry: int = 0) -> Task:
-        """Put the task of one node below a step; with an error, it is one that fails."""
+        """Add the task of one node below a step; with an error, the task fails."""
         lists = {"failures": [node]} if error else {"successes": [node]}
         task = self.add(parent, parent.action, span, nodes=[node], retry=retry, **lists)
         text = f"Node {node}: {error}" if error else f"Node {node}: {parent.action} done"
@@ -120,7 +120,7 @@ class Plan:
         return task
 
     def add_attempts(self, parent: Task, node: str, span: Span, errors: Sequence[str]) -> Task:
-        """Put one task for each attempt at a node below a step; an empty error is a success. Return the last one."""
+        """Add one task per attempt at a node below a step, and return the last. An empty error is a success."""
         start, end = span
         share = (end - start) / len(errors) if end < inf else inf
         attempts = []
@@ -134,7 +134,7 @@ class Plan:
         return attempts[-1]
 
     def finish(self, ended: float, successes: Iterable[str], failures: Iterable[str]) -> None:
-        """Say how the requested task itself will end."""
+        """Plan the end of the requested task."""
         self.root.ended = ended
         self.root.successes = tuple(dict.fromkeys(successes))
         self.root.failures = tuple(dict.fromkeys(failures))
@@ -143,7 +143,7 @@ class Plan:
 
 
 def names_filter(nodes: Sequence[str]) -> dict[str, Any]:
-    """Return the filter that Drydock writes into the subtasks it makes for some nodes."""
+    """Return the filter that Drydock writes into the subtasks of single nodes."""
     return {
         "filter_set_type": "union",
         "filter_set": [{"filter_type": "union", "node_names": list(nodes)}],
@@ -151,7 +151,7 @@ def names_filter(nodes: Sequence[str]) -> dict[str, Any]:
 
 
 def names_in(node_filter: Any) -> list[str] | None:
-    """Return the names that a filter gives, or None where only the design can tell which nodes are meant."""
+    """Return the names in a filter, or None if only the design can tell which nodes it selects."""
     filters = node_filter.get("filter_set") if isinstance(node_filter, dict) else None
     if not isinstance(filters, list) or not all(isinstance(each, dict) and each.get("node_names") for each in filters):
         return None
@@ -160,7 +160,7 @@ def names_in(node_filter: Any) -> list[str] | None:
 
 
 def side_by_side(durations: Sequence[float], start: float) -> list[Span]:
-    """Return when each piece of work runs if at most 64 do at any time, taken in order."""
+    """Return the span of each piece of work if at most 64 run at any time, in order."""
     lanes = [start] * min(NODES_AT_ONCE, max(len(durations), 1))
     heapify(lanes)
     spans = []
@@ -172,7 +172,7 @@ def side_by_side(durations: Sequence[float], start: float) -> list[Span]:
 
 
 def records_of(node: str, moment: float, *generators: str) -> list[Record]:
-    """Return small stand-ins for what the generators collect from a node."""
+    """Return small substitutes for the data that the generators collect from a node."""
     return [
         Record(moment, node, each, "text/plain", f"{each} of {node}\n")
         if ":" in each

@@ -1,4 +1,4 @@
-"""prepare_nodes: power on what MAAS does not know yet, wait until it appears, commission it."""
+"""The plan of prepare_nodes: power on machines that MAAS does not know, wait for them, commission them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _ALREADY = {"Ready", "Allocated", "Deploying", "Deployed"}
 _UNDER_WAY = {"Commissioning", "Testing"}
 _TO_COMMISSION = {"New", "Broken", "Failed commissioning", "Failed testing"}
 
-# Shares of a node's time up to the end of each step; the rest is commissioning.
+# The share of a node's time up to the end of each step; commissioning takes the rest.
 _BOOT_SET, _POWERED, _IDENTIFIED = 0.05, 0.1, 0.4
 
 _REASONS = {
@@ -24,7 +24,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class _Preparation:
-    """What one node is in for: its status before, its outcome, and the time it takes."""
+    """The work on one node: its status before, its outcome, and its duration."""
 
     node: str
     status: str | None
@@ -37,14 +37,14 @@ class _Preparation:
 
 
 def plan_prepare(plan: Plan, nodes: Sequence[str]) -> None:
-    """Lay out the preparation of the nodes."""
+    """Plan the preparation of the nodes."""
     works = [_work(plan, node) for node in nodes]
     spans = side_by_side([work.duration for work in works], plan.start)
     successes, failures = list[str](), list[str]()
     for work, span in zip(works, spans, strict=True):
         if span[0] == inf:
-            continue  # no room for it: those before it never end
-        # One node has its steps right below the root, several have a task of their own each.
+            continue  # no slot is free: the nodes before it never end
+        # A single node has its steps right below the root; several have a task of their own each.
         alone = len(works) == 1
         above = plan.root if alone else plan.add(plan.root, "prepare_nodes", span, nodes=[work.node])
         _plan_node(plan, above, work, span)
@@ -63,7 +63,7 @@ def _work(plan: Plan, node: str) -> _Preparation:
 
 
 def _gathered(steps: Sequence[Task], work: _Preparation) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the lists that a parent ends with for one node: it takes both from every step below."""
+    """Return the success and failure lists of a parent for one node, gathered from all steps below."""
     if work.outcome.kind is NodeOutcomeKind.NEITHER_LIST:
         return (), ()
     return (
@@ -82,7 +82,7 @@ def _plan_node(plan: Plan, parent: Task, work: _Preparation, span: Span) -> None
         if failed:
             _log_failure(plan, work, span, failed)
             return
-        # A node that never gets ready still appears in MAAS; the usual time says when.
+        # A node that never becomes ready still appears in MAAS, after the usual time.
         usual = span[0] + plan.duration() if span[1] == inf else span[1]
         known = _point(span[0], usual, _IDENTIFIED)
     else:
@@ -92,7 +92,7 @@ def _plan_node(plan: Plan, parent: Task, work: _Preparation, span: Span) -> None
 
 
 def _plan_known(plan: Plan, parent: Task, work: _Preparation, span: Span) -> None:
-    """A machine that MAAS knows is not touched: taken as prepared, unless its status allows nothing."""
+    """Leave a machine that MAAS knows as it is: it counts as prepared, unless its status forbids that."""
     _step(plan, parent, "identify_node", work, span, [""])
     if work.status in _ALREADY | _UNDER_WAY:
         _step(plan, parent, "configure_hardware", work, span, [""])
@@ -104,7 +104,7 @@ def _plan_known(plan: Plan, parent: Task, work: _Preparation, span: Span) -> Non
 
 
 def _plan_enlistment(plan: Plan, parent: Task, work: _Preparation, span: Span) -> str:
-    """Lay out all that happens before MAAS knows the node; return the error if it never does."""
+    """Plan everything before MAAS knows the node; return the error if it never does."""
     kind = work.outcome.kind
     if kind is NodeOutcomeKind.FAIL and not plan.scenario.quirks["both_lists"] and not _falsely(plan, work):
         error = work.outcome.reason or _REASONS["set_node_boot"]
@@ -130,7 +130,7 @@ def _plan_commissioning(plan: Plan, parent: Task, work: _Preparation, span: Span
     kind = work.outcome.kind
     error = work.outcome.reason or _REASONS["configure_hardware"]
     if _falsely(plan, work):
-        # The second attempt reads an old status; the third finds Commissioning and takes it for done.
+        # The second attempt reads an old status; the third finds Commissioning and takes it as done.
         _step(plan, parent, "configure_hardware", work, span, [error, error, ""])
         aftermath = span[1] + (whole[1] - whole[0]) / 4
         plan.change(work.node, (span[0], "Commissioning"), (aftermath, "Failed commissioning"))
@@ -147,14 +147,14 @@ def _plan_commissioning(plan: Plan, parent: Task, work: _Preparation, span: Span
 
 
 def _falsely(plan: Plan, work: _Preparation) -> bool:
-    """Return whether Drydock calls the failed commissioning of this node a success."""
+    """Return whether Drydock reports the failed commissioning of this node as success."""
     return work.outcome.kind is NodeOutcomeKind.FALSE_SUCCESS or (
         work.outcome.kind is NodeOutcomeKind.FAIL and plan.scenario.quirks["failed_commissioning_is_success"]
     )
 
 
 def _step(plan: Plan, parent: Task, action: str, work: _Preparation, span: Span, errors: Sequence[str]) -> Task:
-    """Put a step of attempts at one node below the parent; the last attempt decides."""
+    """Add a step with attempts at one node below the parent; the last attempt decides."""
     step = plan.add(parent, action, span, nodes=[work.node])
     if errors[-1]:
         step.failures = (work.node,)

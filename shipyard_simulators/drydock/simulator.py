@@ -1,4 +1,4 @@
-"""The whole simulator: its parts put together, and a port to reach them by."""
+"""The whole Drydock simulator and its port."""
 
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,10 @@ from shipyard_simulators.server import Simulated
 
 
 class DrydockSimulator(Simulated):
-    """A Drydock over a simulated site, listening on this machine from the start; ``serve`` answers.
+    """A simulated Drydock. It listens on 127.0.0.1 from the start and answers while ``serve`` runs.
 
-    ``time_scale``: seconds that a nominal second takes; ``clock`` replaces it, and its time. ``design_token``: sent
-    when a design is fetched from Deckhand. ``token``: what clients have to send; None lets everybody in.
+    ``time_scale``: real seconds per nominal second; ``clock`` replaces it. ``design_token``: sent when a design is
+    fetched from Deckhand. ``token``: the token that clients must send (None: any client is accepted).
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class DrydockSimulator(Simulated):
         super().__init__(create_app(self._orchestrator, designs, clock, log, token=token), port, log)
 
     def events(self) -> list[dict[str, Any]]:
-        """Return the log so far."""
+        """Return the event log so far."""
         return self._orchestrator.look(lambda _tasks, _site, _now: self._log.events())
 
     def _begin(self) -> None:

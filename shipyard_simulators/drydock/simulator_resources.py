@@ -1,4 +1,4 @@
-"""``/simulator``: what tests and demonstrations may see and change, and a real Drydock does not have."""
+"""The routes below ``/simulator``, for tests and demonstrations. A real Drydock has none of them."""
 
 from typing import Any
 
@@ -13,26 +13,26 @@ from shipyard_simulators.events import EventLog
 
 
 class Log:
-    """The events so far."""
+    """The event log."""
 
     def __init__(self, orchestrator: Orchestrator, log: EventLog) -> None:
         self._orchestrator = orchestrator
         self._log = log
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer all events in their order."""
-        # Looking writes what has fallen due, also when the orchestrator has not woken up for it yet.
+        """Return all events in order."""
+        # Reading logs what is due, even if the orchestrator has not woken up for it yet.
         resp.media = self._orchestrator.look(lambda _tasks, _site, _now: self._log.events())
 
 
 class RequestedTasks:
-    """The tasks that clients asked for, without everything below them."""
+    """The tasks that clients requested, without their subtasks."""
 
     def __init__(self, orchestrator: Orchestrator) -> None:
         self._orchestrator = orchestrator
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer them, oldest first."""
+        """Return them, oldest first."""
 
         def read(tasks: dict[str, Task], _site: Site, now: float) -> list[dict[str, Any]]:
             return [_summary(task, now) for task in requested(tasks.values())]

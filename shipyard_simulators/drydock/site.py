@@ -1,4 +1,4 @@
-"""The machines of the site as MAAS would know them, each with the changes of status that lie ahead of it."""
+"""The machines of the site as MAAS knows them, each with its planned status changes."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ _POWERED = {"Commissioning", "Testing", "Deploying", "Deployed", "Failed deploym
 
 
 class Site:
-    """Every machine's status as a function of time. Not thread-safe: the orchestrator's lock guards it."""
+    """The status of every machine as a function of time. Not thread-safe: the orchestrator's lock guards it."""
 
     def __init__(self, machines: Mapping[str, str]) -> None:
         self._changes: dict[str, list[Change]] = {}
@@ -20,12 +20,12 @@ class Site:
         self.place(machines)
 
     def place(self, machines: Mapping[str, str]) -> None:
-        """Put machines into a status at once and forget all earlier attempts at any node."""
+        """Set the status of machines at once and forget earlier attempts at all nodes."""
         self._changes |= {node: [(0.0, status)] for node, status in machines.items()}
         self._attempts.clear()
 
     def status(self, node: str, moment: float) -> str | None:
-        """Return the status of the machine at the moment, or None if MAAS does not know it."""
+        """Return the status of the machine at this moment, or None if MAAS does not know it."""
         found: str | None = None
         for since, status in self._changes.get(node, ()):
             if since > moment:
@@ -34,7 +34,7 @@ class Site:
         return found
 
     def change(self, node: str, changes: Iterable[Change]) -> None:
-        """Let the machine go through the changes, in order of time; whatever lay ahead from there on is off."""
+        """Add the changes, in order of time; earlier plans from their first moment on are dropped."""
         ahead = sorted(changes, key=lambda change: change[0])
         if ahead:
             kept = [change for change in self._changes.get(node, ()) if change[0] < ahead[0][0]]
@@ -46,7 +46,7 @@ class Site:
         return self._attempts[node, phase]
 
     def machines(self, moment: float) -> list[dict[str, Any]]:
-        """Return the machines that MAAS knows at the moment, as ``GET /nodes`` shows them."""
+        """Return the machines that MAAS knows at this moment, as ``GET /nodes`` shows them."""
         shown = []
         for node in self._changes:
             status = self.status(node, moment)

@@ -1,4 +1,4 @@
-"""``/nodes``, ``/health`` and ``/versions``: the site and the service as they are now."""
+"""``/nodes``, ``/health`` and ``/versions``."""
 
 from typing import Any
 
@@ -18,18 +18,18 @@ class Nodes:
         self._orchestrator = orchestrator
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer every machine with its status."""
+        """Return every machine with its status."""
         resp.media = self._orchestrator.look(lambda _tasks, site, now: site.machines(now))
 
 
 class NodeBuildData:
-    """What was collected from one node by any task."""
+    """The data that tasks collected from one node."""
 
     def __init__(self, orchestrator: Orchestrator) -> None:
         self._orchestrator = orchestrator
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, hostname: str) -> None:
-        """Answer all records, or the newest of each generator."""
+        """Return all records, or the newest of each generator."""
         try:
             latest = req.get_param_as_bool("latest", default=False)
         except falcon.HTTPBadRequest:
@@ -56,18 +56,18 @@ class NodeBuildData:
 
 
 class Health:
-    """Whether the service answers, which says nothing of MAAS."""
+    """The health of the service. It says nothing about MAAS."""
 
     def __init__(self, orchestrator: Orchestrator) -> None:
         self._orchestrator = orchestrator
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer without a body; the look itself leaves a task behind."""
+        """Return 204; the check leaves a task behind."""
         self._orchestrator.probe()
         resp.status = falcon.HTTP_204
 
     def on_get_extended(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer with a Status object; this look leaves a task behind too."""
+        """Return a Status object; this check leaves a task behind, too."""
         self._orchestrator.probe()
         resp.media = {
             "kind": "Status",
@@ -82,8 +82,8 @@ class Health:
 
 
 class Versions:
-    """Which versions of the API there are."""
+    """The versions of the API."""
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer the one there is."""
+        """Return the only one."""
         resp.media = {"v1.0": {"path": "/api/v1.0", "status": "stable"}}

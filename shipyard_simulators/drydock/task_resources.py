@@ -1,4 +1,4 @@
-"""``/tasks``: creating, reading and purging."""
+"""``/tasks``: create, read and purge tasks."""
 
 from typing import Any
 from uuid import UUID
@@ -21,7 +21,7 @@ class Tasks:
         self._orchestrator = orchestrator
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer everything ever run: subtasks and health probes too, in no order and without pages."""
+        """Return all tasks ever run, subtasks and health checks included, unordered and without pages."""
 
         def read(tasks: dict[str, Task], _site: Site, now: float) -> list[dict[str, Any]]:
             return [task_view(task, now) for task in tasks.values() if task.parent is None or task.started <= now]
@@ -29,7 +29,7 @@ class Tasks:
         resp.media = self._orchestrator.look(read)
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Queue a task; only the action is looked at, everything else that is wrong comes out as 500."""
+        """Queue a task. Only the action is validated; any other mistake ends in a 500."""
         body = json_object(req, refuse_with=500)
         action, design_ref = body.get("action"), body.get("design_ref")
         if action not in ACTIONS:
@@ -66,7 +66,7 @@ class OneTask:
         self._orchestrator = orchestrator
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, task_id: str) -> None:
-        """Answer the task, with what the query asks for."""
+        """Return the task, with the parts that the query asks for."""
         try:
             with_records = req.get_param_as_bool("builddata", default=False)
             with_errors = req.get_param_as_bool("subtaskerrors", default=False)
@@ -96,13 +96,13 @@ class OneTask:
 
 
 class TaskBuildData:
-    """What one task collected."""
+    """The data that one task collected."""
 
     def __init__(self, orchestrator: Orchestrator) -> None:
         self._orchestrator = orchestrator
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response, task_id: str) -> None:
-        """Answer the records of that very task."""
+        """Return the records of this task only."""
         try:
             UUID(task_id)
         except ValueError:
@@ -128,7 +128,7 @@ def _existing(tasks: dict[str, Task], task_id: str, now: float) -> Task | None:
 
 
 def _depth(layers: str | None) -> int:
-    """Return how many levels were asked for; 0 where Drydock would not give a map at all."""
+    """Return the number of levels that the query asks for; 0 where Drydock returns no map."""
     try:
         depth = int(layers or 0)
     except ValueError:

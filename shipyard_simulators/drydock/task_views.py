@@ -1,4 +1,4 @@
-"""Tasks as JSON, at a moment: what has not happened by then does not show."""
+"""Tasks as JSON at a given moment: later events are not shown."""
 
 import json
 from math import isfinite
@@ -8,12 +8,12 @@ from shipyard_simulators.clock import stamp
 from shipyard_simulators.drydock.tasks import Message, Record, Task
 
 API = "/api/v1.0"
-_NAME_LIMIT = 32  # the width of a column: longer names come back cut
+_NAME_LIMIT = 32  # the width of a database column: longer names are cut
 _MESSAGE_LIMIT = 128
 
 
 def task_view(task: Task, moment: float, *, offset: str = "") -> dict[str, Any]:
-    """Return the task object; ``offset`` is what Drydock writes behind times in the answer to POST only."""
+    """Return the task object; ``offset`` is what Drydock appends to times only in the answer to POST."""
     changes = [task.created, *(each for each in (task.started, task.ended) if isfinite(each) and each <= moment)]
     return {
         "kind": "Task",
@@ -62,8 +62,8 @@ def result_view(task: Task, moment: float) -> dict[str, Any]:
 def collected(task: Task, moment: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the nodes that a running task already counts.
 
-    Only a preparation of several nodes has them: each node is a task of its own there. Elsewhere a node that has
-    passed one step still has others ahead, and naming it would be a lie.
+    Only a preparation of several nodes has any: there, each node is a task of its own. In other tasks, a node that has
+    passed one step still has others ahead.
     """
     ended = [
         child for child in task.children if child.action == task.action == "prepare_nodes" and child.ended <= moment
@@ -75,7 +75,7 @@ def collected(task: Task, moment: float) -> tuple[tuple[str, ...], tuple[str, ..
 
 
 def error_views(task: Task, moment: float) -> dict[str, dict[str, Any]]:
-    """Return the results of all tasks below that tell of an error, by their id."""
+    """Return the results of all subtasks with an error, by id."""
     views = {}
     for below in task.below():
         if below.started <= moment:
@@ -86,7 +86,7 @@ def error_views(task: Task, moment: float) -> dict[str, dict[str, Any]]:
 
 
 def levels(task: Task, depth: int, moment: float) -> list[Task]:
-    """Return the task and those below it, so many levels from the root down; -1 is all of them."""
+    """Return the task and its subtasks down to this depth; -1 returns all of them."""
     found, level = [task], [task]
     while level and depth != 1:
         level = [child for each in level for child in each.started_children(moment)]
@@ -96,7 +96,7 @@ def levels(task: Task, depth: int, moment: float) -> list[Task]:
 
 
 def record_views(task: Task, moment: float) -> list[dict[str, Any]]:
-    """Return what this very task has collected by the moment."""
+    """Return what this task has collected up to this moment."""
     return [_record_view(task, record) for record in task.records if record.moment <= moment]
 
 
@@ -124,7 +124,7 @@ def _message_view(message: Message) -> dict[str, Any]:
 
 
 def _story(task: Task, moment: float) -> list[Message]:
-    """Return the task's own messages, and for a requested task that it started and collected others."""
+    """Return the task's messages; a requested task also reports its start and the collection of its subtasks."""
     story = list(task.messages)
     if task.parent is None:
         for child in task.started_children(moment):

@@ -1,6 +1,6 @@
-"""Tasks with their whole future: once started, a task knows how it will end, and shows only what has happened.
+"""Tasks with their planned future. A started task already holds its end, and shows only what has happened.
 
-Nothing ticks: what a client sees is computed from the record and the moment of the question.
+There is no timer: a view is computed from the plan and the moment of the request.
 """
 
 import uuid
@@ -29,7 +29,7 @@ def new_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One line of a task's own story."""
+    """One message of a task."""
 
     moment: float
     text: str
@@ -40,7 +40,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Something that a task collected from a node."""
+    """Data that a task collected from a node."""
 
     moment: float
     node: str
@@ -51,11 +51,10 @@ class Record:
 
 @dataclass(eq=False, slots=True)
 class Task:
-    """A requested task, or one below it.
+    """A requested task or a subtask.
 
-    ``ended`` is infinite while nothing is known to end the task. ``failed`` and ``partial`` speak for tasks
-    that have no nodes.
-    ``children`` are those linked to the task, in order of start.
+    ``ended`` is infinite while no end is planned. ``failed`` and ``partial`` apply to tasks without nodes.
+    ``children``: the linked subtasks, in order of start.
     """
 
     action: str
@@ -77,23 +76,23 @@ class Task:
     task_id: str = field(default_factory=new_id)
 
     def started_children(self, moment: float) -> list["Task"]:
-        """Return the linked tasks that exist at the moment."""
+        """Return the linked subtasks that exist at this moment."""
         return [child for child in self.children if child.started <= moment]
 
     def below(self) -> Iterator["Task"]:
-        """Yield every task of the tree under this one, past and future."""
+        """Yield every subtask of the tree, past and future."""
         for child in self.children:
             yield child
             yield from child.below()
 
     def status(self, moment: float) -> str:
-        """Return Drydock's word for how far the task is."""
+        """Return Drydock's status word at this moment."""
         if moment < self.started:
             return "queued"
         return "running" if moment < self.ended else "complete"
 
     def outcome(self) -> str:
-        """Return the word for the result that the task will end with."""
+        """Return Drydock's word for the result that the task will have."""
         if self.partial or (self.failures and self.successes):
             return "partial_success"
         return "failure" if self.failures or self.failed else "success"

@@ -1,4 +1,4 @@
-"""What every resource shares on the wire: reading bodies as strictly as Drydock, and its error bodies."""
+"""Reading bodies as strictly as Drydock does, and its error bodies."""
 
 import json
 import uuid
@@ -11,14 +11,14 @@ import falcon
 from shipyard_simulators.clock import Clock
 from shipyard_simulators.drydock.task_views import API
 
-# These two break while they report an error, so theirs comes from the web framework.
+# Drydock fails while it reports these two, so the web framework answers.
 _BREAK_REPORTING = (f"{API}/nodefilter", f"{API}/nodes")
 _TITLES = {400: "Bad Request", 404: "Not Found", 500: "Internal Server Error", 502: "Bad Gateway"}
 _WORDS = {401: "Unauthenticated", 403: "Forbidden", 500: "Unknown error"}
 
 
 class BodyRefused(Exception):
-    """A request body that Drydock does not read, and the status it answers with."""
+    """A request body that Drydock rejects, with the status of the answer."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -26,9 +26,9 @@ class BodyRefused(Exception):
 
 
 def json_object(req: falcon.Request, *, refuse_with: int) -> dict[str, Any]:
-    """Return the object in the body, or raise BodyRefused with the status."""
+    """Return the JSON object in the body. Raises BodyRefused."""
     if req.content_type != "application/json":
-        # Not even a charset may follow.
+        # Not even a charset parameter is accepted.
         raise BodyRefused(refuse_with, "the content type is not application/json")
     length = req.content_length or 0
     content = req.bounded_stream.read(length) if length else b""
@@ -50,7 +50,7 @@ def send_error(resp: falcon.Response, status: int, message: str) -> None:
 
 
 def send_broken(resp: falcon.Response) -> None:
-    """Answer the way the web framework does when a handler breaks."""
+    """Answer as the web framework does when a handler raises."""
     resp.status = falcon.HTTP_500
     resp.media = {"title": falcon.HTTP_500}
 
@@ -58,12 +58,12 @@ def send_broken(resp: falcon.Response) -> None:
 def refuse_body(
     _req: falcon.Request, resp: falcon.Response, exception: BodyRefused, _params: dict[str, object]
 ) -> None:
-    """Answer a body that was not read."""
+    """Answer a rejected body."""
     send_error(resp, exception.status, "Unknown error" if exception.status == 500 else str(exception))
 
 
 def simulated_fault(path: str, status: int, start_response: Callable[..., Any]) -> list[bytes]:
-    """Answer a request that was told to fail, in the place of the service."""
+    """Answer a request that a fault of the scenario applies to."""
     title = f"{status} {_TITLES.get(status, 'Error')}"
     if path in _BREAK_REPORTING and status >= 500:
         body: dict[str, Any] = {"title": title}
@@ -82,7 +82,7 @@ def simulated_fault(path: str, status: int, start_response: Callable[..., Any]) 
 
 
 class RequestIds:
-    """Puts the id of the request on every answer."""
+    """Middleware that adds the request id to every answer."""
 
     def process_response(
         self, _req: falcon.Request, resp: falcon.Response, _resource: object, _req_succeeded: bool
@@ -92,7 +92,7 @@ class RequestIds:
 
 
 class Dates:
-    """Tells on every answer what time it is here, by which a client sees how far its own clock differs."""
+    """Middleware that adds the simulator's time to every answer; clients use it to detect clock skew."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -105,13 +105,13 @@ class Dates:
 
 
 class Tokens:
-    """Lets in whoever sends the token this Drydock was given; versions and health are open to all."""
+    """Middleware that requires the token; versions and health need none."""
 
     def __init__(self, token: str) -> None:
         self._token = token
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Refuse a request without the token."""
+        """Reject a request without the token."""
         open_to_all = req.path in ("/versions", "/api/v1.0/health") or req.path.startswith("/simulator")
         if req.get_header("X-Auth-Token") != self._token and not open_to_all:
             send_error(resp, 401, "Unauthenticated")
@@ -119,5 +119,5 @@ class Tokens:
 
 
 def framework_error(_req: falcon.Request, resp: falcon.Response, exception: falcon.HTTPError) -> None:
-    """Write the framework's own errors (unknown path, wrong method) with nothing but a title."""
+    """Answer an unknown path or a wrong method as the framework does, with a title only."""
     resp.media = {"title": exception.title or resp.status}
