@@ -1,25 +1,37 @@
-"""How hypothesis behaves here: enough examples to find what a table misses, few enough to be run at every commit.
+"""How hypothesis behaves here: at every commit the same few examples, on demand many that nobody has tried.
 
-More of them on demand: ``SHIPYARD_EXAMPLES=5000``. Nothing is kept between runs, so that runs may share a checkout;
-a failing example is printed with the decorator that repeats it.
+``SHIPYARD_EXAMPLES=5000`` tries that many, and others each time; ``./dev crash`` tries 1,000. Nothing is kept between
+runs, so that runs may share a checkout; a failing example is printed with the decorator that repeats it.
 """
 
 import os
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
+HERE = Path(__file__).parent
+EXAMPLES = os.environ.get("SHIPYARD_EXAMPLES")
+
 # What hypothesis caches belongs to what is built, not to the checkout.
-set_hypothesis_home_dir(Path(__file__).parents[2] / ".build" / "hypothesis")
+set_hypothesis_home_dir(HERE.parents[1] / ".build" / "hypothesis")
 
 settings.register_profile(
     "house",
-    settings.default,  # on CI hypothesis' own default repeats the same examples at every run
-    max_examples=int(os.environ.get("SHIPYARD_EXAMPLES", "100")),
+    max_examples=int(EXAMPLES or "60"),
+    derandomize=not EXAMPLES,
     deadline=None,
     database=None,
     print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow],
+    # Of random designs, one in six renders.
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 settings.load_profile("house")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what has more examples than are tried at every commit."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker("property")

@@ -5,7 +5,7 @@ import string
 from typing import Any
 
 import yaml
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shipyard_api.yaml_stream import Limits, YamlFault, read_documents, write_documents
@@ -60,26 +60,22 @@ def check(raw: bytes, limits: Limits) -> None:
     ["\n x", "\n", " \n", "a\n\n", "\ufeff", "\x85", "a\u2028b", "---", "1e5", "=", "<<", "0_", "1:2", "2024-01-01"]
 )
 @example([1e16, 1e-7, -0.0, 5e-324, 10**4299])
-@settings(max_examples=300, deadline=None)
 def test_what_is_written_is_read_back(documents: list[Any]) -> None:
     assert json.dumps(read_documents(write_documents(documents))) == json.dumps(documents)
 
 
 @given(st.binary(max_size=200))
-@settings(max_examples=300, deadline=None)
 def test_no_bytes_raise_anything_but_a_fault(raw: bytes) -> None:
     check(raw, Limits())
 
 
 @given(st.text(string.printable + "\x85\u2028\ufeff\x00\x1b", max_size=80))
-@settings(max_examples=300, deadline=None)
 def test_no_text_raises_anything_but_a_fault(text: str) -> None:
     check(text.encode(), small)
 
 
 @given(st.lists(pieces, max_size=30))
 @example(["- ", "&x ", "[", "1", "]", "\n", "- ", "{", "*x ", ": ", "1", "}"])
-@settings(max_examples=600, deadline=None)
 def test_no_pieces_of_yaml_raise_anything_but_a_fault(chosen: list[str]) -> None:
     check("".join(chosen).encode(), small)
 
@@ -95,7 +91,6 @@ plain_values = st.recursive(
 
 
 @given(st.lists(plain_values, max_size=4), st.booleans(), st.sampled_from([None, "'", '"', "|", ">"]))
-@settings(max_examples=300, deadline=None)
 def test_a_stream_without_oddities_means_what_it_means_to_pyyaml(
     documents: list[Any], flow: bool, style: str | None
 ) -> None:
@@ -108,7 +103,6 @@ def test_a_stream_without_oddities_means_what_it_means_to_pyyaml(
 
 @given(st.lists(pieces, max_size=20))
 @example(["\ufeff", "\ufeff", "---\n"])
-@settings(max_examples=300, deadline=None)
 def test_what_pyyaml_and_we_both_read_is_the_same(chosen: list[str]) -> None:
     raw = "".join(chosen).encode()
     try:

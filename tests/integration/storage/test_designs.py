@@ -732,7 +732,8 @@ changes = st.lists(
 
 
 @settings(
-    max_examples=int(os.environ.get("SHIPYARD_EXAMPLES", "60")),
+    max_examples=int(os.environ.get("SHIPYARD_EXAMPLES", "25")),
+    derandomize="SHIPYARD_EXAMPLES" not in os.environ,
     deadline=None,
     database=None,
     print_blob=True,
