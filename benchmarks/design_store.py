@@ -1,12 +1,11 @@
-"""What documents cost, and whether history makes them dearer: ``python benchmarks/design_store.py``.
+"""The cost of documents, and whether it grows with history: ``python benchmarks/design_store.py``.
 
-Real sites are loaded, rendered and listed through the use cases of the API on an embedded Postgres, with 1, 30 and 300
-revisions before. Seconds are processor time of this process, Python and libraries, of several rounds the median; the
-database's own work shows in the wall clock beside it. ``growth`` is the time at the most revisions divided by that at
-one, measured in turns. A generated design of 5,000 documents in 4 layers with 10,000 substitutions is rendered in a
-process of its own, whose peak memory is told.
+Loads, renders and lists real sites through the use cases of the API on an embedded Postgres, after 1, 30 and 300
+revisions. Seconds are CPU time of this process, the median of several rounds; wall time beside it includes the
+database. ``growth`` is the time at the most revisions divided by the time at one, measured alternately. A generated
+design of 5,000 documents in 4 layers with 10,000 substitutions is rendered in another process, with its peak memory.
 
-Deckhand, on the machine that the bounds were set on: load 1.37 s, render 0.88 s. Exits with 1 if a bound is exceeded.
+Deckhand on the reference machine: load 1.37 s, render 0.88 s. Exits 1 if a bound is exceeded.
 """
 
 import gc
@@ -57,7 +56,7 @@ LARGE_SECONDS, LARGE_MEGABYTES = 3.0, 400
 
 @dataclass
 class Times:
-    """Processor and wall seconds of one stage, one entry for each round."""
+    """CPU and wall seconds of one stage, one entry per round."""
 
     cpu: list[float] = field(default_factory=list)
     wall: list[float] = field(default_factory=list)
@@ -75,7 +74,7 @@ class Times:
 
 
 class Store:
-    """One site in a database of its own, with so many revisions before."""
+    """One site in its own database, with a given number of earlier revisions."""
 
     def __init__(self, url: str, raw: bytes, revisions: int) -> None:
         self.engine = connect(url, pool_size=2)
@@ -89,7 +88,7 @@ class Store:
         self._write(raw)
         documents, _ = parse_documents(read_documents(raw))
         for number in range(1, revisions):
-            # One document of many changes, as in the life of a site.
+            # One of many documents changes, as on a real site.
             chosen = number % len(documents)
             changed = [one if index != chosen else with_label(one, number) for index, one in enumerate(documents)]
             head = self.designs.heads().head
@@ -97,12 +96,12 @@ class Store:
         self.head = self.designs.heads().head
 
     def measure(self) -> None:
-        """Do everything once."""
+        """Run every stage once."""
         self.round += 1
         extra = f"\n---\n{NOTE.format(number=self.round)}".encode()
         self._time("load", lambda: self._write(self.raw + extra))
         head = self.designs.heads().head
-        # A process that has served before has compiled the schemas of the site.
+        # A running service has compiled the site's schemas already.
         rendered = RenderedDesigns(self.designs)
         read = ReadConfigdocs(self.designs, rendered)
         self._time("render cold", lambda: text_of(read, head))
@@ -139,7 +138,7 @@ def with_label(document: Any, number: int) -> Any:
 
 
 def text_of(read: ReadConfigdocs, revision: Revision) -> bytes:
-    """Render, and write down what a caller gets."""
+    """Render, and write the answer."""
     shown = read.shown(read.design(revision), Query(), clear=True)
     return write_documents(
         {"schema": one.document.schema, "metadata": one.document.metadata, "data": one.document.data} for one in shown
@@ -148,7 +147,7 @@ def text_of(read: ReadConfigdocs, revision: Revision) -> bytes:
 
 @contextmanager
 def databases(count: int) -> Iterator[list[str]]:
-    """Give the addresses of fresh databases on one server."""
+    """Yield the addresses of new databases on one server."""
     import psycopg2
 
     with server.temporary({"fsync": "off", "synchronous_commit": "off"}) as running:
@@ -163,7 +162,7 @@ def databases(count: int) -> Iterator[list[str]]:
 
 
 def sites() -> list[str]:
-    """Measure the real sites, and return which bounds were exceeded."""
+    """Measure the real sites, and return exceeded bounds."""
     exceeded = []
     for name in NAMES:
         file = SITES / f"{name}.yaml"
@@ -183,7 +182,7 @@ def sites() -> list[str]:
 
 
 def report(name: str, stores: list[Store]) -> list[str]:
-    """Print the table of one site, and return what exceeds its bound."""
+    """Print the table of one site, and return exceeded bounds."""
     heading = "".join(f"{f'{revisions} revisions':>18}" for revisions in HISTORIES)
     print(f"\n{name:<14}{heading}{'growth':>10}{'Deckhand / ours':>17}")
     exceeded = []
@@ -196,7 +195,7 @@ def report(name: str, stores: list[Store]) -> list[str]:
         print(f"  {stage:<14}{cells}{growth:9.2f}x{deckhand:>16}")
         if name == "airsloop" and stage in BOUNDS and max(typical) > BOUNDS[stage]:
             exceeded.append(f"{name}: {stage} took {max(typical):.3f} s, the bound is {BOUNDS[stage]} s")
-        # What takes less than a millisecond is measured no better than that.
+        # Below a millisecond, the measurement is too coarse.
         if growth > GROWTH and typical[-1] - typical[0] > 0.001:
             exceeded.append(f"{name}: {stage} grew {growth:.2f} times with history, the bound is {GROWTH}")
     print("  (milliseconds of processor time / wall clock)")
@@ -204,7 +203,7 @@ def report(name: str, stores: list[Store]) -> list[str]:
 
 
 def large() -> list[str]:
-    """Render the generated design in a fresh process, and return which bounds were exceeded."""
+    """Render the generated design in a fresh process, and return exceeded bounds."""
     said = subprocess.run(
         [sys.executable, __file__, "large"], check=True, capture_output=True, text=True, env=dict(os.environ)
     ).stdout

@@ -1,8 +1,8 @@
-"""How long a large design takes to render, and how much memory: ``python benchmarks/designs.py``.
+"""Time and memory to render a large design: ``python benchmarks/designs.py``.
 
-5,000 documents in 4 layers with 10,000 substitutions, always the same ones: families whose chain of parents goes
-through all layers, and which take texts, numbers and whole mappings from catalogues of each layer and from each other.
-Rendered in a fresh process, in memory, with a data schema. Exits with 1 beyond 3 s of processor time or 400 MB.
+The design is fixed: 5,000 documents in 4 layers with 10,000 substitutions. Chains of parents go through all layers, and
+documents substitute texts, numbers and mappings from catalogues of each layer and from each other. It is rendered in a
+new process, in memory, with a data schema. Exits 1 beyond 3 s of CPU time or 400 MB.
 """
 
 import random
@@ -31,7 +31,7 @@ def large_design(documents: int = 5_000, substitutions: int = 10_000) -> list[di
         entries.append(_catalogue(number, dice))
     charts = documents - len(entries)
     for number in range(charts):
-        # Of four in a row each is the parent of the next, one layer further in; the outermost is abstract.
+        # Four consecutive documents are a chain of parents, one layer each; the outermost is abstract.
         rank = number % 4
         takes = substitutions * (number + 1) // charts - substitutions * number // charts
         entries.append(_chart(number, rank, [_taking(number, one, catalogues, dice) for one in range(takes)]))

@@ -1,18 +1,17 @@
-"""What a large site costs all parts together: ``python benchmarks/large_site.py [NODES] [SPEED]``.
+"""The cost of a large site for the whole stack: ``python benchmarks/large_site.py [NODES] [SPEED]``.
 
-2,000 nodes in 40 groups are deployed by the whole stack (API, worker, Postgres, simulated provisioner, all processes)
-on each provisioner, some hundred times faster than real machines are. Told are, for each run:
+Deploys 2,000 nodes in 40 groups with API, worker, Postgres and each simulated provisioner as processes, several hundred
+times faster than real machines. Reports for each run:
 
-- how many requests one look at all that runs costs MAAS and Ironic, from the simulator's own log. A look is made once
-  an interval, so this is the number of requests per interval;
-- the worker's peak of memory;
-- how many rows of our own tables are written, from Postgres's own counters, and how many each look adds.
+- requests to MAAS and Ironic per poll of all running work, from the simulator's log. There is one poll per interval;
+- peak memory of the worker;
+- rows written to our tables, from Postgres's counters, and how many each poll adds.
 
-MAAS is played with two intervals: the rows of state must not become more with more looks, only those of the queue and
-the one row of the action may. Then with everything in flight at once, where a look must not cost more either.
+MAAS runs with two intervals: more polls must not write more rows of state, only rows of the queue and the row of the
+action. A third run has everything in flight at once, where a poll must not cost more either.
 
-Exits with 1 if a look costs MAAS or Ironic more than 3 requests, the worker passes 200 MB, or rows of state follow
-looks.
+Exits 1 if a poll costs MAAS or Ironic more than 3 requests, if the worker exceeds 200 MB, or if rows of state grow with
+polls.
 """
 
 from __future__ import annotations
@@ -39,14 +38,14 @@ MOST_REQUESTS, MOST_MEGABYTES = 3.0, 200.0
 LONGEST = 1_800.0  # seconds of wall clock for one run
 QUEUE = ("actions", "procrastinate_jobs", "procrastinate_events", "procrastinate_workers")
 STATE = ("steps", "deployment_groups", "group_phases", "action_nodes", "node_changes", "journal")
-# What a look at running work reads; the first of these begins it. (Verifying the site reads other things, once.)
+# The requests of a poll; the first of these begins it. (Verifying the site sends others, once.)
 LOOKS = {"maas": ("/MAAS/api/2.0/tags/", "/MAAS/api/2.0/machines/"), "ironic": ("/v1/nodes",)}
 IN_FLIGHT = {"max_parallel_groups": 8, "deploy_as_prepared": True}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A run: on what, how often it is looked at (seconds of the site), and with what else in the configuration."""
+    """A run: provisioner, polling interval (seconds of the site), and further configuration."""
 
     provisioner: str
     interval: int = 30
@@ -58,7 +57,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a run came to."""
+    """The result of a run."""
 
     seconds: float
     looks: int
@@ -71,7 +70,7 @@ class Cost:
 
 
 def design(nodes: int, plan: Plan) -> str:
-    """Return the documents of a site: racks of a site side by side, after a group of controllers."""
+    """Return the documents of a site: parallel groups of racks after a group of controllers."""
     groups = [
         {
             "name": f"group{group:02}",
@@ -90,23 +89,23 @@ def design(nodes: int, plan: Plan) -> str:
 
 
 def play(plan: Plan, nodes: int, speed: float) -> Cost:
-    """Deploy the site once and return what that cost."""
+    """Deploy the site once and return its cost."""
     text = design(nodes, plan)
     with tempfile.TemporaryDirectory() as folder:
         site = Path(folder, "site.yaml")
         site.write_text(text)
-        with stack.running(Path("calm"), speed, plan.provisioner, site) as told:
-            api = Api(told["url"], told["token"])
+        with stack.running(Path("calm"), speed, plan.provisioner, site) as access:
+            api = Api(access["url"], access["token"])
             api.send("POST", "configdocs/site?buffermode=replace", text.encode(), "application/x-yaml")
             api.send("POST", "commitconfigdocs", b"", "application/json")
-            before, began = rows(told["database_url"]), time.monotonic()
+            before, began = rows(access["database_url"]), time.monotonic()
             action = api.send("POST", "actions", json.dumps({"name": "deploy_site"}).encode(), "application/json")
             ended = api.until_it_ends(action["id"])
             seconds = time.monotonic() - began
             assert ended["action_lifecycle"] == "Complete", ended["action_lifecycle"]
-            after, changes = rows(told["database_url"]), journal_lines(told["database_url"])
-            events = served(told["simulators"][plan.provisioner]) if plan.provisioner in LOOKS else []
-            megabytes = worker_peak(told["pid"])
+            after, changes = rows(access["database_url"]), journal_lines(access["database_url"])
+            events = served(access["simulators"][plan.provisioner]) if plan.provisioner in LOOKS else []
+            megabytes = worker_peak(access["pid"])
     written = {table: after[table] - before.get(table, 0) for table in after}
     per_look = looks(plan.provisioner, events)
     return Cost(
@@ -123,7 +122,7 @@ def play(plan: Plan, nodes: int, speed: float) -> Cost:
 
 @dataclass(frozen=True)
 class Api:
-    """The service, as a script sees it."""
+    """A client of the API."""
 
     url: str
     token: str
@@ -151,7 +150,7 @@ def served(simulator: str) -> list[dict[str, Any]]:
 
 
 def looks(provisioner: str, events: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return the number of reading requests of each look at running work.
+    """Return the number of read requests of each poll.
 
     A look begins with the request that every look makes once (for Ironic: a first page), and what is read until the
     next one, or until something is changed, is its own.
@@ -171,8 +170,8 @@ def looks(provisioner: str, events: Sequence[Mapping[str, Any]]) -> list[int]:
 
 
 def rows(url: str) -> Counter[str]:
-    """Return how many rows of each table were inserted, updated or deleted so far."""
-    time.sleep(1.5)  # Postgres tells its counters once a second
+    """Return the rows of each table inserted, updated or deleted so far."""
+    time.sleep(1.5)  # Postgres publishes its counters once a second
     with psycopg2.connect(url) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT relname, n_tup_ins + n_tup_upd + n_tup_del FROM pg_stat_user_tables")
         return Counter(dict(cursor.fetchall()))
@@ -186,15 +185,15 @@ def journal_lines(url: str) -> int:
 
 
 def worker_peak(parent: int) -> float:
-    """Return the most memory that the worker among a program's children has held, in MB (Linux)."""
+    """Return the peak memory of the worker among a program's children, in MB (Linux)."""
     for status in Path("/proc").glob("[0-9]*/status"):
         try:
-            told = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
+            status_fields = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
             command = status.with_name("cmdline").read_bytes()
         except OSError:
             continue
-        if int(told["PPid"]) == parent and b"shipyard_api.worker" in command:
-            return int(told["VmHWM"].split()[0]) / 1024
+        if int(status_fields["PPid"]) == parent and b"shipyard_api.worker" in command:
+            return int(status_fields["VmHWM"].split()[0]) / 1024
     raise AssertionError(f"no worker among the children of {parent}")
 
 

@@ -1,16 +1,16 @@
-"""What our own loop costs, and what it wins: ``python benchmarks/loop.py``.
+"""The overhead and the makespan of a rollout: ``python benchmarks/loop.py``.
 
-Engine, storage and a durable embedded Postgres are the real ones; the provisioner is a table of durations.
+Engine, storage and a durable embedded Postgres are real; the provisioner is a table of durations.
 
-1. **Overhead.** With a provisioner that needs no time at all, all the time that a rollout takes is ours. What is
-   reported is milliseconds for one phase of one group: intent, submission, look, verdict, each committed.
-2. **Makespan**, in virtual time with the intervals that sites have by default: three shapes of a site are deployed one
-   group after another, and pipelined (groups side by side, nodes deployed as they are prepared). The bound is the
-   critical path, worked out here from the durations alone: no group before its parents have ended, no node deployed
-   before it is prepared and enough of its group are, that the criteria could not be missed any more.
+1. **Overhead.** With a provisioner that takes no time, the duration of a rollout is our overhead. Reported are
+   milliseconds per phase of a group: intent, submission, poll and verdict, each committed.
+2. **Makespan**, in virtual time with default intervals. Three shapes of a site are deployed one group after another,
+   and pipelined (groups in parallel, nodes deployed as they are prepared). The bound is the critical path, computed
+   here from the durations alone: no group starts before its parents have ended, and no node is deployed before it is
+   prepared and its group can no longer miss its criteria.
 
-Exits with 1 if a phase of a group of up to 50 nodes costs more than 25 ms, or a pipelined rollout takes more than 1.05
-times its bound. A thousand nodes in a group are a thousand rows to write in each phase; what that costs is only told.
+Exits 1 if a phase of a group of up to 50 nodes costs more than 25 ms, or a pipelined rollout takes more than 1.05 times
+its bound. A group of a thousand nodes writes a thousand rows per phase; that cost is reported without a bound.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Site:
-    """Groups, and how many seconds each node takes in each phase."""
+    """Groups, and the seconds of each node in each phase."""
 
     title: str
     groups: Sequence[Group]
@@ -105,7 +105,7 @@ class Site:
             group = by_name[name]
             began = max((ends[parent] for parent in group.parents), default=0.0)
             prepared = sorted(self.prepare[node] for node in group.nodes)
-            # Without criteria the first prepared node may go on; else all but those that may fail must be prepared.
+            # Without criteria the first prepared node is deployed at once, otherwise when enough nodes are prepared.
             needed = 1 if group.tolerates is None else max(len(prepared) - group.tolerates, 1)
             enough = prepared[needed - 1]
             ends[name] = began + max(max(self.prepare[one], enough) + self.deploy[one] for one in group.nodes)
@@ -114,7 +114,7 @@ class Site:
 
 @dataclass
 class VirtualClock:
-    """A clock that only the benchmark moves."""
+    """A virtual clock that the benchmark advances."""
 
     at: datetime = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
     seconds: float = 0.0
@@ -132,7 +132,7 @@ class VirtualClock:
 
 @dataclass
 class Table:
-    """A provisioner that takes as long as the site's table says, however many machines it has at once."""
+    """A provisioner with the durations of the site's table, whatever its load."""
 
     site: Site
     clock: Clock
@@ -191,7 +191,7 @@ class Table:
 
 @contextmanager
 def installation() -> Iterator[sa.Engine]:
-    """Give a migrated database whose commits are durable."""
+    """Yield a migrated database with durable commits."""
     with server.temporary({}) as postgres:
         engine = connect(postgres.url, pool_size=2)
         migrations.upgrade(engine, ROOT / "migrations")
@@ -248,7 +248,7 @@ class Run:
         return cls(database, provisioner, clock, action, engine)
 
     def to_the_end(self) -> None:
-        """Deliver turns, each when it is due; only a virtual clock can be waited for."""
+        """Run turns when they are due, advancing the virtual clock."""
         store = SqlStore(self.database, ProcrastinateWakeup())
         if isinstance(self.clock, VirtualClock):
             self._wake_at(self.clock.now())
@@ -264,7 +264,7 @@ class Run:
             self.clock.advance(max((self._wakes_at() - self.clock.now()).total_seconds(), 0.0))
 
     def rollout_seconds(self) -> float:
-        """Return how long the step took that rolls the site out, by the clock of the database."""
+        """Return the duration of the rollout step, by the database's clock."""
         with SqlStore(self.database, ProcrastinateWakeup()).begin() as tx:
             steps = tx.actions.steps([self.action])[self.action]
         (step,) = [step for step in steps if step.id == PREPARE_AND_DEPLOY_NODES]
@@ -284,7 +284,7 @@ class Run:
 
 
 def flat(groups: int, nodes: int) -> Site:
-    """Return groups in a row, each waiting for the one before."""
+    """Return a chain of groups, each depending on the previous one."""
     made = [
         Group(f"group{at:03}", [f"n{at:03}-{one:03}" for one in range(nodes)], [f"group{at - 1:03}"] if at else [])
         for at in range(groups)
@@ -293,7 +293,7 @@ def flat(groups: int, nodes: int) -> Site:
 
 
 def timed(title: str, groups: Sequence[Group], seed: int) -> Site:
-    """Return the site with times as real machines have them: prepared in 10 to 25 minutes, deployed in 20 to 45."""
+    """Return the site with realistic times: 10 to 25 minutes to prepare a node, 20 to 45 to deploy it."""
     dice = random.Random(seed)
     nodes = [node for group in groups for node in group.nodes]
     prepare = {node: dice.triangular(600, 1500, 800) for node in nodes}
@@ -344,7 +344,7 @@ def shapes() -> Iterator[Site]:
 
 
 def overhead(database: sa.Engine) -> Iterator[str]:
-    """Print what a phase costs; yield what is too slow."""
+    """Print the cost of a phase; yield exceeded bounds."""
     print(f"{'overhead, zero-latency provisioner':<44}{'phases':>8}{'seconds':>10}{'ms a phase':>12}")
     for groups, nodes, mode in ((40, 50, {}), (40, 50, PIPELINED), (200, 10, {}), (10, 1000, {})):
         site = flat(groups, nodes)
@@ -361,7 +361,7 @@ def overhead(database: sa.Engine) -> Iterator[str]:
 
 
 def makespan(database: sa.Engine) -> Iterator[str]:
-    """Print how long the shapes take; yield what is too slow."""
+    """Print the makespan of each shape; yield exceeded bounds."""
     print(f"\n{'makespan, virtual time':<46}{'bound':>9}{'serial':>10}{'pipelined':>11}{'/ bound':>9}{'serial /':>10}")
     for site in shapes():
         took = []

@@ -1,7 +1,7 @@
-"""What it costs to be told of nodes on a large site with a past: ``python benchmarks/nodes.py``.
+"""The cost of listing nodes on a large site with a history: ``python benchmarks/nodes.py``.
 
-10,000 nodes in 100 groups, deployed by 100 actions, are asked for through the API on an embedded Postgres. Seconds of
-wall clock, the best of several rounds. Exits with 1 if a bound is exceeded.
+Lists 10,000 nodes in 100 groups, deployed by 100 actions, through the API on an embedded Postgres. Reports wall
+seconds, the best of several rounds. Exits 1 if a bound is exceeded.
 """
 
 import sys
@@ -24,7 +24,7 @@ from shipyard_simulators.embedded_postgres import server
 ROUNDS = 7
 LATEST = "01M7XV7VKPMDHXJVA7WM000100"
 V1 = "/api/v1.0"
-# Five times what they took where they were set, in seconds.
+# Five times the measured seconds of the reference machine.
 BOUNDS = {
     f"{V1}/nodes": 0.03,
     f"{V1}/nodes?limit=1000": 0.15,
@@ -85,7 +85,7 @@ def main() -> int:
 
 
 def _client(url: str) -> TestClient:
-    """Return a client of an API on a database with a past."""
+    """Return a client of an API on a database with a history."""
     engine = connect(url, pool_size=2)
     migrations.upgrade(engine, Path(__file__).resolve().parents[1] / "migrations")
     with engine.begin() as connection:

@@ -1,13 +1,13 @@
-"""How planning and running a strategy grows with the site: ``python benchmarks/rollout.py``.
+"""The growth of planning and running a strategy with the site: ``python benchmarks/rollout.py``.
 
-Four sites of one shape (1 group to 100 nodes, each node in about 2 groups, every group with up to 3 random parents,
-selectors by rack and tag, by label, and by name) are checked, selected and rolled out to the end, in memory. What
-counts is the time of a site divided by its size, against the smallest: 1.0 is linear. Then the shapes that break naive
-algorithms: a layered graph with 8^30 paths, a chain and a circle of 20,000 groups.
+Checks, selects and rolls out four sites of one shape in memory: 1 group per 100 nodes, each node in about 2 groups,
+every group with up to 3 random parents, selectors by rack and tag, by label, and by name. Reports the time per node
+relative to the smallest site: 1.0 is linear. Then come shapes that break naive algorithms: a layered graph with 8^30
+paths, and a chain and a cycle of 20,000 groups.
 
-Exits with 1 if a node of a larger site costs more than twice what a node of the smallest costs. A single stage may cost
-up to four times as much, since a large site outgrows the caches of the processor, which by itself has been seen to
-double the cost of a lookup; a quadratic stage would cost eight times as much at the largest size.
+Exits 1 if a node of a larger site costs more than twice a node of the smallest. A single stage may cost four times as
+much, because a large site outgrows the processor's caches, which alone can double the cost of a lookup. A quadratic
+stage would cost eight times as much at the largest size.
 """
 
 import gc

@@ -212,7 +212,7 @@ def api(settings: Settings) -> "falcon.App[Any, Any]":
             read_configdocs=ReadConfigdocs(designs, rendered),
             create_action=create,
             control_action=control,
-            plan_site=PlanAction(
+            plan_action=PlanAction(
                 store=store,
                 check=check,
                 control=control,

@@ -147,7 +147,7 @@ class SqlActions:
         ]
 
     def version(self, action: ActionId) -> str | None:
-        """Return what changes with an action: its row, and with whatever may have set the row back."""
+        """Return the version of an action: its server and the last transaction that wrote its row."""
         found = self._connection.execute(_VERSION_OF, {"action": action}).scalar_one_or_none()
         return None if found is None else f"{self._connection.info.get(SERVER, '')} {found}"
 

@@ -61,7 +61,7 @@ class Collaborators:
     read_configdocs: ReadConfigdocs
     create_action: CreateAction
     control_action: ControlAction
-    plan_site: PlanAction
+    plan_action: PlanAction
     describe_action: DescribeAction
     list_actions: ListActions
     report_action: ReportAction
@@ -102,7 +102,7 @@ def routes(own: Collaborators) -> dict[str, Any]:
         f"{v1}/actions/{{action_id}}/groups": action_nodes.Groups(describe),
         f"{v1}/actions/{{action_id}}/nodes": action_nodes.Nodes(describe),
         f"{v1}/actions/{{action_id}}/report": reports.Report(own.report_action),
-        f"{v1}/plans": plans.Plans(own.plan_site, own.schemas, own.json_bytes),
+        f"{v1}/plans": plans.Plans(own.plan_action, own.schemas, own.json_bytes),
         f"{v1}/notedetails/{{note_id}}": notes.NoteDetails(own.read_notes),
         f"{v1}/workflows": workflows.Workflows(own.list_actions),
         f"{v1}/workflows/{{workflow_id}}": workflows.Workflow(describe),

@@ -39,7 +39,7 @@ _DESTINATION = {"path": str, "pattern": str, "recurse": Mapping}
 _KINDS = {str: "text", int: "a whole number", bool: "true or false", Mapping: "a mapping"}
 
 Fault = tuple[str, str]
-"""JSON pointer into the document, and what is wrong there."""
+"""JSON pointer into the document, and the fault there."""
 
 
 def parse_documents(

@@ -120,7 +120,7 @@ def _retry_inputs(tx: Transaction, old: ActionRecord) -> tuple[dict[str, Any], l
 
 
 def _refuse_stragglers(tx: Transaction, name: ActionName, kept: Sequence[NodeName], *, force: bool) -> None:
-    """Raise Conflict while work of an earlier action goes on on a node that the retry would touch."""
+    """Raise Conflict while a straggler holds a node that the retry would touch."""
     if not force and name in EXCLUSIVE:
         refuse_stragglers(tx.stragglers.open(), None, except_nodes=frozenset(kept))
 
