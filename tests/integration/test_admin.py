@@ -209,7 +209,7 @@ def test_every_kind_of_identity_can_be_set(admin: Admin, caplog: pytest.LogCaptu
     ended = admin("config", "check", **{**KEYSTONE, "SHIPYARD_IDENTITY_KIND": kind})
 
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert [one.startswith("no identities: whoever reaches this port") for one in caplog.messages] == (
+    assert [one.startswith("no authentication: every caller of this port") for one in caplog.messages] == (
         [True] if kind == "none" else []
     )
 

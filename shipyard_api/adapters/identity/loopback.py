@@ -46,9 +46,7 @@ class LoopbackIdentities:
     challenge = 'Loopback realm="Shipyard"'
 
     def __init__(self) -> None:
-        LOG.warning(
-            "no identities: whoever reaches this port, also through a proxy on this machine, is an administrator"
-        )
+        LOG.warning("no authentication: every caller of this port, also through a local proxy, is an administrator")
 
     def of(self, request: Request) -> Identity:
         """Return the one identity that there is; raises Forbidden, which says why."""

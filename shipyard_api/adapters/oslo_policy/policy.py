@@ -85,7 +85,7 @@ class OsloPolicy:
                 except ValueError as error:
                     self._enforcer = None
                     LOG.error(  # noqa: TRY400  # the text says it all
-                        "policy file cannot be used, so nobody is let in", extra={"trouble": str(error)}
+                        "policy file unusable: all guarded requests are refused", extra={"trouble": str(error)}
                     )
                 self._decided.clear()
                 self._state = state

@@ -61,7 +61,7 @@ def line_of(kind: type[Exception]) -> tuple[str, str, bool]:
 def _ours(req: falcon.Request, resp: falcon.Response, error: ShipyardError, _params: Any) -> None:
     row, text = text_of(error)
     if isinstance(error, DetailsUnavailable):
-        LOG.error("what a note leads to is out of reach", extra={"trouble": str(error.__cause__)})
+        LOG.error("details of a note unavailable", extra={"trouble": str(error.__cause__)})
     if isinstance(error, TooManyRequests):
         resp.set_header("Retry-After", str(error.seconds))
     if isinstance(error, Unauthenticated):

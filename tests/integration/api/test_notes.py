@@ -429,7 +429,7 @@ def test_what_drydock_does_not_give(
         "Unable to retrieve URL information for note",
         f"Note {note} has additional information, but it cannot be accessed by Shipyard at this time",
     )
-    (logged,) = [one for one in caplog.records if one.message == "what a note leads to is out of reach"]
+    (logged,) = [one for one in caplog.records if one.message == "details of a note unavailable"]
     assert "Drydock GET /nodes/n2/builddata" in logged.trouble  # type: ignore[attr-defined]  # a field of ours
 
 
