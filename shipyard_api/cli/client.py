@@ -24,7 +24,7 @@ ANSWER_TIMEOUT = 600.0  # seconds: a commit asks every peer to validate the desi
 LEAST_TOTAL_TIMEOUT = 60.0  # seconds for an answer that has begun
 PAGE_SIZE = 1000
 _YAML = {"Content-Type": "application/x-yaml"}
-_PERHAPS = "It may have been done all the same: look before you ask for it again."
+_PERHAPS = "The server may have done it: check before you send it again."
 _TLS = "if it speaks TLS, its address begins with https://"
 
 Query = Sequence[tuple[str, str]]
@@ -88,7 +88,7 @@ class Api:
         began = time.monotonic()
         url = _from_keystone(login.address)
         if self._options.debug:
-            click.echo(f"Shipyard is at {url}, says Keystone, {time.monotonic() - began:.3f} s", err=True)
+            click.echo(f"Keystone's catalog has Shipyard at {url}, {time.monotonic() - began:.3f} s", err=True)
         return url
 
     def get(self, path: str, query: Query = ()) -> Answer:

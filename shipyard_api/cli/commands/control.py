@@ -114,7 +114,7 @@ def retry(options: GlobalOptions, /, action_id: str, force: bool) -> None:
             nodes = list(api.pages(f"actions/{action}/nodes", "nodes"))
             kept = sum(node.get("status") == "success" for node in nodes)
             deployed = f"{kept} deployed node{'s' * (kept != 1)}"
-            line = f"Keeps {deployed} of action {action}, and tries {len(nodes) - kept} again."
+            line = f"Keeps {deployed} of action {action} and retries {len(nodes) - kept}."
             click.echo(line, err=options.form != "cli")
     except ApiError as error:
         # In the other forms the answer to the retry itself describes the error, in that form. A temporary error ends

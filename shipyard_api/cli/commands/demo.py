@@ -216,9 +216,9 @@ def report(progress: TextIO, result: Mapping[str, Any], last: Snapshot, faults: 
         f"{len(result['provisioner_tasks'])} provisioner tasks; {result['seconds']:.1f} s in all.",
     )
     for fault in faults:
-        say(progress, f"NOT as the scenario {result['scenario']} says: {fault}")
+        say(progress, f"UNEXPECTED in the scenario {result['scenario']}: {fault}")
     if not faults:
-        say(progress, f"This is how the scenario {result['scenario']} must end.")
+        say(progress, f"The scenario {result['scenario']} ended as expected.")
 
 
 def say(progress: TextIO, line: str) -> None:

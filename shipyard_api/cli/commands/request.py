@@ -60,7 +60,7 @@ def fail(options: GlobalOptions, error: ApiError) -> NoReturn:
 def path_segment(text: str) -> str:
     """Return the text as one segment of a path. One that would lead to another path is a usage error."""
     if text in ("", ".", ".."):
-        raise click.UsageError(f"'{text}' names nothing that a server could have.")
+        raise click.UsageError(f"'{text}' cannot be a name on the server: give another one.")
     from shipyard_api.http import segment
 
     return segment(text)

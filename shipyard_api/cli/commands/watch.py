@@ -86,7 +86,7 @@ def follow(api: "Api", action_id: str, view: ShowSnapshot, *, interval: float, p
         except ApiError as error:
             if last is None or not error.temporary or time.monotonic() - answered > OUTAGE_LIMIT:
                 raise
-            note = f"no answer for {time.monotonic() - answered:.0f} s, asking again"
+            note = f"no answer for {time.monotonic() - answered:.0f} s, retrying"
         until = time.monotonic() + (0 if last.ended else interval)
         view(last, note)
         if last.ended:

@@ -113,7 +113,7 @@ PROXIES = {
     "503, JSON of its own": Reply(503, {"error": "no upstream"}),
     "504": Reply(504, b"", "text/html"),
 }
-PERHAPS = "\nIt may have been done all the same: look before you ask for it again.\n"
+PERHAPS = "\nThe server may have done it: check before you send it again.\n"
 
 
 @pytest.mark.parametrize("proxy", PROXIES.values(), ids=PROXIES.keys())
@@ -164,7 +164,7 @@ def test_a_server_that_knows_no_keys_is_not_asked_twice(api, run, description):
     api.replies |= {"POST /actions": [LOST, CREATED], "GET /openapi.json": description}
     result = run("create", "action", "deploy_site")
     assert (result.exit_code, len(keys(api))) == (1, 1)
-    assert result.stdout.endswith("\nIt may have been done all the same: look before you ask for it again.\n")
+    assert result.stdout.endswith("\nThe server may have done it: check before you send it again.\n")
 
 
 NEVER_SENT = {

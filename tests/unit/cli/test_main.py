@@ -263,7 +263,7 @@ def test_ctrl_c_ends_with_130_and_says_what_may_have_been_done(api):
         _, told = running.communicate(timeout=20)
     left.set()
     assert running.returncode == 130
-    assert told == b"It may have been done all the same: look before you ask for it again.\nInterrupted.\n"
+    assert told == b"The server may have done it: check before you send it again.\nInterrupted.\n"
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), ValueError("x")], ids=["KeyError", "ValueError"])

@@ -84,7 +84,7 @@ def test_retry_says_what_it_will_do_before_it_does_it(api, run):
 
     assert result.exit_code == 0
     first, _, rest = result.stdout.partition("\n")
-    assert first == f"Keeps 3 deployed nodes of action {ID}, and tries 2 again."
+    assert first == f"Keeps 3 deployed nodes of action {ID} and retries 2."
     assert f"action/{'2' * 26}" in rest
     assert api.requests[-1].query == [("force", "true"), ("verbosity", "1")]
 
@@ -97,7 +97,7 @@ def test_programs_get_the_new_action_and_people_beside_them_are_told(api, run, f
     result = run(f"--output-format={form}", "retry", ID)
 
     assert json.loads(result.stdout) == {"id": "2" * 26}
-    assert result.stderr == f"Keeps 1 deployed node of action {ID}, and tries 2 again.\n"
+    assert result.stderr == f"Keeps 1 deployed node of action {ID} and retries 2.\n"
     assert [request.method for request in api.requests] == ["GET", "GET", "POST"]
 
 

@@ -94,7 +94,7 @@ def test_demo_for_people_ends_with_the_report(play):
     assert result.stderr == ""
     assert "control-nodes: success\nntp-node: failed (prepare)\n" in result.stdout
     assert "deploy_site: success. 1 of 2 nodes deployed by 3 provisioner tasks; " in result.stdout
-    assert result.stdout.rstrip().endswith("must end.")
+    assert result.stdout.rstrip().endswith("ended as expected.")
 
 
 RESULT = {

@@ -67,7 +67,7 @@ def test_groups_of_another_shape_end_the_watch(api, run):
 def test_a_name_that_leads_elsewhere_is_a_wrong_command_line(api, run, words):
     result = run(*words)
     assert (result.exit_code, api.requests) == (2, [])
-    assert "names nothing that a server could have." in result.stderr
+    assert "cannot be a name on the server: give another one." in result.stderr
 
 
 PAGE = b"<html>Sign in</html>"

@@ -83,7 +83,7 @@ def test_a_server_that_is_away_for_a_moment_is_asked_again(site):
     site.replies[one] = [pending, away, away, away, processing, complete]
     assert follow(site) == [
         ("Pending", ""),
-        ("Pending", "no answer for 1 s, asking again"),
+        ("Pending", "no answer for 1 s, retrying"),
         ("Processing", ""),
         ("Complete", ""),
     ]
@@ -112,7 +112,7 @@ def test_a_server_that_hangs_is_asked_again_and_said_to_hang(site, run, monkeypa
     site.replies[one] = hanging_once
     result = run("watch", ID, "--interval=0.1")
     left.set()
-    assert (result.exit_code, "no answer for 0 s, asking again" in result.stdout) == (0, True)
+    assert (result.exit_code, "no answer for 0 s, retrying" in result.stdout) == (0, True)
 
 
 EVIL = Reply(404, {"message": "\x1b[2Jno", "reason": "none"})

@@ -167,8 +167,8 @@ def test_causes_come_before_what_followed_from_them():
 
 
 def test_a_note_of_the_watcher_is_the_last_line():
-    view = WatchView(Snapshot(samples.action()), NOW, 5, "no answer for 3 s, asking again")
-    assert drawn(view, 80)[-1] == "no answer for 3 s, asking again"
+    view = WatchView(Snapshot(samples.action()), NOW, 5, "no answer for 3 s, retrying")
+    assert drawn(view, 80)[-1] == "no answer for 3 s, retrying"
 
 
 SHARES = {
