@@ -1,1 +1,1 @@
-"""A simulated Ironic: its bare metal API over nodes that exist in memory only."""
+"""A simulated Ironic: its bare metal API over nodes in memory."""

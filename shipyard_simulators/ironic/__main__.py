@@ -1,4 +1,4 @@
-"""``python -m shipyard_simulators.ironic``: an Ironic whose nodes exist in memory only."""
+"""``python -m shipyard_simulators.ironic``: the simulated Ironic as a program."""
 
 import argparse
 import os

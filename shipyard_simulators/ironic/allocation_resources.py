@@ -25,7 +25,7 @@ class Allocations:
         self._conductor = conductor
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer all of them."""
+        """Return all of them."""
         need(req, _SINCE)
         query = queries.parameters(req, ("node", "resource_class", "state", "owner", "fields", "limit", "marker"))
         names = [name for name in ("resource_class", "state", "owner") if name in query]
@@ -40,7 +40,7 @@ class Allocations:
         resp.media = {"allocations": self._conductor.look(read)}
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Ask for a node; which one, or that there is none, comes later."""
+        """Request a node. The result, a node or an error, follows later."""
         need(req, _SINCE)
         body = object_of(req)
         check_members(body, (), _OPTIONAL, "allocation")
@@ -77,12 +77,12 @@ class Allocations:
         resp.set_header("Location", f"{req.prefix}/v1/allocations/{allocation['uuid']}")
 
     def on_get_one(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
-        """Answer one."""
+        """Return one."""
         need(req, _SINCE)
         resp.media = self._conductor.look(lambda registry: _view(_find(registry, ident), req.prefix))
 
     def on_delete_one(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
-        """Give the node back, unless something runs on it."""
+        """Release the node, unless an instance is deployed on it."""
         need(req, _SINCE)
 
         def delete(registry: Registry) -> None:

@@ -1,4 +1,4 @@
-"""The route table of the Ironic simulator."""
+"""The routes of the Ironic simulator."""
 
 from functools import partial
 
@@ -37,7 +37,7 @@ def create_app(
     basic: tuple[str, str] | None = None,
     token: str | None = None,
 ) -> Application:
-    """Return the WSGI application; ``basic``: user and password, ``token``: the one let in; None: everybody."""
+    """Return the WSGI application. ``basic``: user and password; ``token``: the accepted token; None: any client."""
     app = falcon.App()
     app.req_options.strip_url_path_trailing_slash = True
     app.req_options.keep_blank_qs_values = True

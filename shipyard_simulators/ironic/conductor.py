@@ -35,7 +35,7 @@ _SLOW_FACTOR = 10
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much may be in the operations at the same time before a verb is refused with a 503."""
+    """How many operations may run at the same time before a verb is rejected with a 503."""
 
     deploying: int = 250
     cleaning: int = 50
@@ -61,11 +61,11 @@ class Conductor:
         self._thread = threading.Thread(target=self._run, name="conductor", daemon=True)
 
     def start(self) -> None:
-        """Begin to continue operations when they fall due."""
+        """Start continuing operations when they are due."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Continue no further operation; return when the thread has ended."""
+        """Stop continuing operations; return when the thread has ended."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
@@ -73,7 +73,7 @@ class Conductor:
             self._thread.join()
 
     def look(self, act: Callable[[Registry], T]) -> T:
-        """Return what the function makes of everything, at this moment; it may also change what has no lock."""
+        """Call the function at this moment and return its result. It may change only what has no lock."""
         with self._changed:
             self._catch_up()
             try:
@@ -99,29 +99,29 @@ class Conductor:
             self._clock.sleep(self._clock.scaled(_LOCK_PAUSE))
         raise AssertionError("the last attempt returns or raises")
 
-    # What operations do with their node
+    # For operations
 
     def begin(self, node: Node, operation: Operation, kind: str = "state") -> None:
-        """Let an operation run at the node from now on; an earlier one of the same kind is over."""
+        """Start an operation on the node; it replaces an earlier one of the same kind."""
         key = (node.uuid, kind)
         self._operations[key] = operation
         self._advance(key, operation)
 
     def begin_apart(self, name: str, operation: Operation) -> None:
-        """Let an operation run that belongs to no node."""
+        """Start an operation that belongs to no node."""
         self._operations[name, ""] = operation
         self._advance((name, ""), operation)
 
     def end(self, node: Node, kind: str = "state") -> None:
-        """Let the operation of this kind at the node never go on."""
+        """Cancel the node's operation of this kind."""
         self._operations.pop((node.uuid, kind), None)
 
     def busy(self, node: Node, kind: str = "state") -> bool:
-        """Return whether an operation of this kind is under way at the node."""
+        """Return whether an operation of this kind runs on the node."""
         return (node.uuid, kind) in self._operations
 
     def move(self, node: Node, state: str, cause: str, *, target: str | None = None) -> None:
-        """Take the node to a state; its lock is held exactly in those in which somebody operations on it."""
+        """Move the node to a state. It is locked exactly in the states in which a conductor works on it."""
         before, values = node.state, node.values
         values["provision_state"] = state
         values["target_provision_state"] = None if state in STABLE else target or values["target_provision_state"]
@@ -131,7 +131,7 @@ class Conductor:
         self.note("node_state", node, before=before, state=state, cause=cause)
 
     def fail(self, node: Node, text: str, cause: str = "") -> None:
-        """Take the node to the failed state of the one it is in, with the text as its last error."""
+        """Move the node to the failed state of its current one, with the text as its last error."""
         before = node.state
         self.move(node, FAILED_STATE[before], cause or text)
         node.values["last_error"] = text
@@ -142,25 +142,25 @@ class Conductor:
         self.record(node, "ERROR", text)
 
     def record(self, node: Node, severity: str, text: str) -> None:
-        """Write into the history of the node."""
+        """Add an entry to the node's history."""
         node.history.append(
             {"uuid": str(uuid4()), "created_at": self.stamp(), "severity": severity, "event": text[:255]}
         )
 
     def note(self, event: str, node: Node, **fields: object) -> None:
-        """Write an event of a node into the log."""
+        """Log an event of a node."""
         self._log.write(self.now, event, node=node.name, uuid=node.uuid, **fields)
 
     def touch(self, node: Node) -> None:
-        """Note that the node has changed."""
+        """Set the time of the node's last change."""
         node.values["updated_at"] = self.stamp()
 
     def stamp(self) -> str:
-        """Return the moment in Ironic's writing."""
+        """Return this moment in Ironic's format."""
         return f"{datetime.fromtimestamp(self.now, UTC):%Y-%m-%dT%H:%M:%S.%f}+00:00"
 
     def outcome(self, node: Node, *phases: str) -> NodeOutcome:
-        """Return what becomes of the node this time, by the first phase that has something to say; counts attempts."""
+        """Return the outcome of this attempt: that of the first phase with one. Counts the attempt."""
         for phase in phases:
             outcome = self.scenario.node_outcome(node.name, phase)
             if outcome.kind is NodeOutcomeKind.OK and outcome.seconds is None:
@@ -171,15 +171,15 @@ class Conductor:
         return NodeOutcome(NodeOutcomeKind.OK)
 
     def seconds(self, nominal: float, outcome: NodeOutcome) -> float:
-        """Return how many nominal seconds something takes with that outcome."""
+        """Return the duration in nominal seconds under this outcome."""
         if outcome.seconds is not None:
             return outcome.seconds
         return nominal * (_SLOW_FACTOR if outcome.kind is NodeOutcomeKind.SLOW else 1)
 
-    # From outside of the API
+    # For the control routes
 
     def play(self, scenario: Scenario) -> None:
-        """Replace the scenario; operations under way go on as they were laid out."""
+        """Replace the scenario. Running operations keep their plan."""
         with self._changed:
             self._catch_up()
             self.scenario = scenario
@@ -187,7 +187,7 @@ class Conductor:
             self._changed.notify_all()
 
     def restart(self) -> list[str]:
-        """Die in the middle of everything and come back: busy nodes fail, locks are free. Return their names."""
+        """Crash and start again: busy nodes fail, locks are free. Return the names of those nodes."""
         with self._changed:
             self._catch_up()
             broken = []
@@ -207,7 +207,7 @@ class Conductor:
             return broken
 
     def events(self) -> list[dict[str, Any]]:
-        """Return the log, up to this moment."""
+        """Return the event log up to this moment."""
         return self.look(lambda _registry: self._log.events())
 
     def _run(self) -> None:
@@ -218,7 +218,7 @@ class Conductor:
                 self._clock.wait(self._changed, pause)
 
     def _catch_up(self) -> None:
-        """Continue everything that is due, each at its own moment, then let it be the present."""
+        """Continue every operation that is due, each at its own moment, up to now."""
         present = self._clock.now()
         while self._due and self._due[0][0] <= present:
             moment, _, key, operation = heappop(self._due)
@@ -238,7 +238,7 @@ class Conductor:
 
 
 def forget_deployment(node: Node) -> None:
-    """Clear what the conductor noted of a deployment; the list of steps stays as a key without value."""
+    """Clear the conductor's notes about a deployment. The key of the step list stays, without a value."""
     node.internal["deploy_steps"] = None
     node.internal.pop("deploy_step_index", None)
     node.internal.pop("user_deploy_steps", None)

@@ -1,4 +1,4 @@
-"""Deployment: its steps one after another, with the agent being waited for in between on real hardware."""
+"""Deployment: run the steps in order and, on real hardware, wait for the agent in between."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -12,12 +12,12 @@ from shipyard_simulators.ironic.node import Node
 from shipyard_simulators.ironic.operations import FAILING
 from shipyard_simulators.outcomes import NodeOutcome, NodeOutcomeKind
 
-# Shares of the time: preparing, waiting for the agent; the rest is that of the steps.
+# The shares of preparing and of waiting for the agent; the steps take the rest.
 _PREPARE, _WAIT = 0.1, 0.4
 
 
 def deploy(conductor: Conductor, node: Node, requested: Sequence[dict[str, Any]], configdrive: Any) -> Operation:
-    """active: prepare, run the steps that need no agent, wait for it, run the others."""
+    """Verb active: prepare, run the steps that need no agent, wait for the agent, run the others."""
     outcome = conductor.outcome(node, "deploy")
     total = conductor.seconds(conductor.scenario.durations["deploy_nodes"], outcome)
     conductor.move(node, "deploying", "active", target="active")
@@ -38,7 +38,7 @@ def deploy(conductor: Conductor, node: Node, requested: Sequence[dict[str, Any]]
     if outcome.kind is NodeOutcomeKind.NEVER:
         yield inf
     if node.has_agent:
-        # deploy.deploy boots the agent; what has a higher priority is done by the management controller before.
+        # deploy.deploy boots the agent; the management controller runs steps of a higher priority before it.
         first = next((place for place, step in enumerate(steps) if _dotted(step) == "deploy.deploy"), -1) + 1
         yield from _run(conductor, node, steps[:first], 0.0, at=0)
         yield from _wait(conductor, node, total, outcome)
@@ -47,7 +47,7 @@ def deploy(conductor: Conductor, node: Node, requested: Sequence[dict[str, Any]]
 
 
 def resume(conductor: Conductor, node: Node) -> Operation:
-    """Go on with a deployment that waits for its agent: after a restart, or because a person let it."""
+    """Continue a deployment that waits for its agent, after a restart or on request of an operator."""
     outcome = conductor.outcome(node, "deploy")
     yield from _wait(conductor, node, conductor.seconds(conductor.scenario.durations["deploy_nodes"], outcome), outcome)
 
@@ -83,7 +83,7 @@ def _finish(conductor: Conductor, node: Node, outcome: NodeOutcome, seconds: flo
     steps = node.internal["deploy_steps"][start:]
     fails = outcome.kind in FAILING
     if fails:
-        # Whatever is in the middle breaks, so that steps before and after it can be told apart.
+        # The middle step fails, so that the steps before and after it can be told apart.
         good, bad = steps[: len(steps) // 2], steps[len(steps) // 2 :]
         yield from _run(conductor, node, good, seconds / 2, at=start)
         if bad:

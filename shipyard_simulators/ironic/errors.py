@@ -1,11 +1,11 @@
-"""What Ironic refuses, and the two shapes in which it says so: a string of JSON inside of JSON."""
+"""Ironic's errors, in its two formats. Each format is a JSON string inside of JSON."""
 
 import json
 from typing import Any
 
 
 class IronicError(Exception):
-    """A request that is refused: a status and a text for the caller."""
+    """A rejected request: a status and a text for the caller."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -13,26 +13,26 @@ class IronicError(Exception):
         self.text = text
 
     def body(self) -> dict[str, Any]:
-        """Return the error as handlers report it."""
+        """Return the body of an error from a handler."""
         return handler_error(self.status, self.text)
 
 
 class VersionRefused(IronicError):
-    """A version that is not spoken here; reported as routing reports."""
+    """An unsupported API version. Its body has the format of routing errors."""
 
     def body(self) -> dict[str, Any]:
-        """Return the error as routing and version checks report it."""
+        """Return the body of an error from routing or from the version check."""
         return routing_error(self.status, "Not Acceptable", self.text)
 
 
 def handler_error(status: int, text: str) -> dict[str, Any]:
-    """Return the body of an error that came out of a handler."""
+    """Return the body of an error from a handler."""
     side = "Client" if status < 500 else "Server"
     return {"error_message": json.dumps({"faultcode": side, "faultstring": text, "debuginfo": None})}
 
 
 def routing_error(status: int, title: str, text: str) -> dict[str, Any]:
-    """Return the body of an error that came up before a handler was found."""
+    """Return the body of an error that occurred before a handler was found."""
     return {"error_message": json.dumps({"code": status, "title": title, "description": text})}
 
 
@@ -42,36 +42,36 @@ def invalid(text: str) -> IronicError:
 
 
 def node_not_found(ident: str) -> IronicError:
-    """Return the 404 of a node."""
+    """Return the 404 of an unknown node."""
     return IronicError(404, f"Node {ident} could not be found.")
 
 
 def node_locked(node: str, host: str) -> IronicError:
-    """Return the 409 of a node that a conductor operations on."""
+    """Return the 409 of a node that a conductor has locked."""
     return IronicError(
         409, f"Node {node} is locked by host {host}, please retry after the current operation is completed."
     )
 
 
 def in_transition(node: str) -> IronicError:
-    """Return the 409 of a change to a node that is between two states."""
+    """Return the 409 of a change to a node in transition."""
     return IronicError(409, f"Node {node} can not be updated while a state transition is in progress.")
 
 
 def not_in_this_state(verb: str, node: str, state: str) -> IronicError:
-    """Return the 400 of a verb that the state does not have."""
+    """Return the 400 of a verb that is not allowed in the node's state."""
     return invalid(
         f'The requested action "{verb}" can not be performed on node "{node}" while it is in state "{state}".'
     )
 
 
 def no_free_workers() -> IronicError:
-    """Return the 503 of a conductor whose threads are all busy."""
+    """Return the 503 of a conductor without a free thread."""
     return IronicError(503, "Requested action cannot be performed due to lack of free conductor workers.")
 
 
 def too_many_at_once(kind: str) -> IronicError:
-    """Return the 503 of a conductor that has as many nodes in the operations as it may."""
+    """Return the 503 of a conductor that runs the maximum number of operations."""
     return IronicError(
         503,
         f"Unable to process request at this time. The concurrent action limit for {kind} has been reached. "
@@ -80,20 +80,20 @@ def too_many_at_once(kind: str) -> IronicError:
 
 
 def above_version() -> IronicError:
-    """Return the 406 of a field, a verb or an address that came with a later version."""
+    """Return the 406 of a field, verb or path that a later version introduced."""
     return IronicError(406, "Request not acceptable.")
 
 
 def unexpected_arguments(names: list[str]) -> IronicError:
-    """Return the 400 of parameters or members that nobody asked for."""
+    """Return the 400 of unknown parameters or members."""
     return invalid(f"Unexpected arguments: {', '.join(names)}")
 
 
 def in_maintenance(node: str) -> IronicError:
-    """Return the 400 of a deployment of a node in maintenance."""
+    """Return the 400 of deploying a node in maintenance."""
     return invalid(f"The provisioning operation can't be performed on node {node} because it's in maintenance mode.")
 
 
 def protected(node: str) -> IronicError:
-    """Return the 403 of a node that may not be undeployed."""
+    """Return the 403 of undeploying a protected node."""
     return IronicError(403, f"Node {node} is protected and cannot be undeployed, rebuilt or deleted")

@@ -1,4 +1,4 @@
-"""The fields of a node: since which version they exist, who may set them, what they are at first and how they look."""
+"""The fields of a node: their first version, who may set them, their defaults and their format."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ Check = Callable[[str, Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field. ``check``: how a caller's value is read; None: no caller may set it. ``patch``: later too."""
+    """One field. ``check``: reads a caller's value (None: read-only). ``patch``: may also be changed later."""
 
     version: int = 1
     first: Any = None
@@ -30,7 +30,7 @@ class Field:
 
 
 def read_flag(name: str, value: object) -> bool:
-    """Return the truth value of a word as Ironic understands it."""
+    """Return the boolean of a word, as Ironic reads it."""
     word = str(value).lower()
     if word not in _TRUE | _FALSE:
         allowed = ", ".join(f"'{each}'" for each in sorted(_TRUE | _FALSE))
@@ -39,14 +39,14 @@ def read_flag(name: str, value: object) -> bool:
 
 
 def read_uuid(name: str, value: object) -> str:
-    """Return a UUID in its usual spelling."""
+    """Return a UUID in canonical form."""
     if not is_uuid(value):
         raise invalid(f"Expected UUID for {name}: {value}")
     return str(UUID(str(value)))
 
 
 def is_uuid(value: object) -> bool:
-    """Return whether the value is a UUID in any spelling."""
+    """Return whether the value is a UUID in any form."""
     try:
         UUID(str(value))
     except ValueError:
@@ -55,7 +55,7 @@ def is_uuid(value: object) -> bool:
 
 
 def is_name(value: object) -> bool:
-    """Return whether a node may have that name."""
+    """Return whether the text is a valid node name."""
     return isinstance(value, str) and _NAME.fullmatch(value) is not None and not is_uuid(value)
 
 
@@ -158,12 +158,12 @@ PATCHABLE = tuple(name for name, field in FIELDS.items() if field.check and fiel
 
 
 def first_values() -> dict[str, Any]:
-    """Return the fields of a node of which nothing is known yet."""
+    """Return the default fields of a new node."""
     return {name: deepcopy(field.first) for name, field in FIELDS.items()}
 
 
 def read_fields(body: Mapping[str, Any], version: int) -> dict[str, Any]:
-    """Return the fields that a caller sets, checked; fields that are not for callers are refused."""
+    """Return the validated fields that a caller sets. Read-only fields are rejected."""
     for name in body:
         field = FIELDS.get(name)
         if field is None or field.check is None:
@@ -173,13 +173,13 @@ def read_fields(body: Mapping[str, Any], version: int) -> dict[str, Any]:
 
 
 def need_field(name: str, version: int) -> None:
-    """Refuse a field that the version does not have yet."""
+    """Reject a field that the version does not have."""
     if FIELDS[name].version > version:
         raise above_version()
 
 
 def shown(values: Mapping[str, Any], names: tuple[str, ...] | None, version: int, base: str) -> dict[str, Any]:
-    """Return a node as it is answered: these fields (None: all), as far as the version has them, and links."""
+    """Return the representation of a node: the given fields (None: all) that the version has, and links."""
     wanted = FIELDS if names is None else names
     view = {name: _masked(name, values[name]) for name in wanted if FIELDS[name].version <= version}
     path = f"nodes/{values['uuid']}"
@@ -189,7 +189,7 @@ def shown(values: Mapping[str, Any], names: tuple[str, ...] | None, version: int
 
 
 def links(base: str, path: str) -> list[dict[str, str]]:
-    """Return the two addresses of a thing."""
+    """Return the two links of a resource."""
     return [{"href": f"{base}/v1/{path}", "rel": "self"}, {"href": f"{base}/{path}", "rel": "bookmark"}]
 
 
@@ -198,12 +198,12 @@ def _masked(name: str, value: Any) -> Any:
         return mask_secrets(value)
     if name == "instance_info" and "configdrive" in value:
         return {**deepcopy(value), "configdrive": _MASK}
-    # A copy, because it is written to the wire after the lock of the conductor is let go.
+    # A copy: it is serialised after the conductor's lock is released.
     return deepcopy(value) if isinstance(value, dict | list) else value
 
 
 def mask_secrets(value: Any) -> Any:
-    """Return the same with everything hidden that a key calls secret, at any depth."""
+    """Return a copy with the values of all secret keys masked, at any depth."""
     if isinstance(value, dict):
         return {
             key: _MASK if _SECRET.search(str(key)) and not isinstance(each, dict | list) else mask_secrets(each)

@@ -1,4 +1,4 @@
-"""JSON Patch the way Ironic takes it: add, replace and remove, all of them or none."""
+"""JSON Patch as Ironic accepts it: add, replace and remove; all or nothing."""
 
 import re
 from copy import deepcopy
@@ -12,7 +12,7 @@ _MISSING = object()
 
 
 def check_patch(patch: object) -> list[dict[str, Any]]:
-    """Return the patch if it has the right shape."""
+    """Return the patch if it is well-formed; otherwise raise IronicError."""
     if not isinstance(patch, list):
         raise invalid(f"Schema error for patch: {patch!r} is not of type 'array'")
     for change in patch:
@@ -30,12 +30,12 @@ def check_patch(patch: object) -> list[dict[str, Any]]:
 
 
 def root_of(change: dict[str, Any]) -> str:
-    """Return the first segment of the path of a change."""
+    """Return the first segment of the path of an operation."""
     return str(change["path"].split("/")[1])
 
 
 def apply_patch(document: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the document with all changes made; the one given stays as it is."""
+    """Return a changed copy of the document."""
     result = deepcopy(document)
     for change in patch:
         if change["op"] != "remove" and "value" not in change:

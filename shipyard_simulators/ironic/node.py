@@ -1,4 +1,4 @@
-"""A node: its fields, and what belongs to it without being a field."""
+"""A node: its fields, and the data around them."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +11,7 @@ DRIVERS = ("fake-hardware", "ipmi", "redfish")
 
 @dataclass(slots=True)
 class Node:
-    """One machine. ``number``: its place in the order of creation. ``inventory``: None before an inspection."""
+    """One node. ``number``: its position in order of creation. ``inventory``: None before an inspection."""
 
     number: int
     values: dict[str, Any]
@@ -20,33 +20,33 @@ class Node:
 
     @property
     def uuid(self) -> str:
-        """What never changes."""
+        """The node's UUID, which never changes."""
         return str(self.values["uuid"])
 
     @property
     def name(self) -> str:
-        """What scenarios and the log call it: its name, or its uuid if it has none."""
+        """The name in scenarios and in the log: the node's name, or its UUID if it has none."""
         return str(self.values["name"] or self.uuid)
 
     @property
     def state(self) -> str:
-        """Its provision state."""
+        """The provision state."""
         return str(self.values["provision_state"])
 
     @property
     def has_agent(self) -> bool:
-        """Whether an agent is booted on it; fake hardware has none, and nothing to wait for."""
+        """Whether an agent boots on it. Fake hardware has none, so nothing waits for it."""
         return bool(self.values["driver"] != "fake-hardware")
 
     @property
     def internal(self) -> dict[str, Any]:
-        """What the conductor notes for itself."""
+        """The conductor's own notes."""
         noted: dict[str, Any] = self.values["driver_internal_info"]
         return noted
 
 
 def interfaces_of(driver: str) -> dict[str, str]:
-    """Return the interfaces that a node of the driver has unless told otherwise."""
+    """Return the default interfaces of the driver."""
     own = {"fake-hardware": "fake", "ipmi": "ipmitool", "redfish": "redfish"}[driver]
     chosen = {f"{interface}_interface": own for interface in INTERFACES}
     if driver == "fake-hardware":

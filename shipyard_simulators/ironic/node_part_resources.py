@@ -1,4 +1,4 @@
-"""What hangs on one node: its validation, its maintenance, its inventory and its history."""
+"""Validation, maintenance, inventory and history of a node."""
 
 from typing import Any
 
@@ -16,13 +16,13 @@ from shipyard_simulators.ironic.wire import accepted, object_of
 
 
 class Validate:
-    """Whether the interfaces of a node have what they need."""
+    """Whether the node's interfaces have all the settings they need."""
 
     def __init__(self, conductor: Conductor) -> None:
         self._conductor = conductor
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
-        """Answer per interface; that of deployment covers instance traits and the templates they name."""
+        """Return the result per interface; that of deploy covers instance traits and their templates."""
         queries.parameters(req, ())
         resp.media = self._conductor.look(lambda registry: _validation(registry, registry.node(ident_of(req, ident))))
 
@@ -43,13 +43,13 @@ def _validation(registry: Registry, node: Node) -> dict[str, dict[str, Any]]:
 
 
 class Maintenance:
-    """Whether a node is out of service."""
+    """The maintenance flag of a node."""
 
     def __init__(self, conductor: Conductor) -> None:
         self._conductor = conductor
 
     def on_put(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
-        """Take it out of service; the one who asks is a person, so there is no fault."""
+        """Set it. A person asked for it, so no fault is recorded."""
         body = object_of(req)
         unknown = [name for name in body if name != "reason"]
         if unknown:
@@ -58,7 +58,7 @@ class Maintenance:
         accepted(req, resp)
 
     def on_delete(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
-        """Put it back into service."""
+        """Clear it."""
         self._set(req, ident, {"maintenance": False, "maintenance_reason": None, "fault": None})
         accepted(req, resp)
 
@@ -72,13 +72,13 @@ class Maintenance:
 
 
 class Inventory:
-    """What an inspection found."""
+    """The inventory of a node, from its inspection."""
 
     def __init__(self, conductor: Conductor) -> None:
         self._conductor = conductor
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
-        """Answer it."""
+        """Return it."""
         need(req, 81)
         node = self._conductor.look(lambda registry: registry.node(ident_of(req, ident)))
         if node.inventory is None:
@@ -87,13 +87,13 @@ class Inventory:
 
 
 class History:
-    """What happened to a node."""
+    """The history of a node."""
 
     def __init__(self, conductor: Conductor) -> None:
         self._conductor = conductor
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
-        """Answer everything, oldest first."""
+        """Return all entries, oldest first."""
         need(req, 78)
         queries.parameters(req, ("detail", "limit", "marker"))
 

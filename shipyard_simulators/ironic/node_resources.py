@@ -1,4 +1,4 @@
-"""Nodes: creating, reading, changing and deleting them."""
+"""Nodes: create, read, change and delete them."""
 
 from copy import deepcopy
 from typing import Any
@@ -36,14 +36,14 @@ _NAMES_SINCE = 5
 
 
 def ident_of(req: falcon.Request, ident: str) -> str:
-    """Return what the address calls the node; nodes had no names in the first versions."""
+    """Return the name or UUID in the path. The first versions had no names."""
     if version_of(req) < _NAMES_SINCE and not is_uuid(ident):
         raise node_not_found(ident)
     return ident
 
 
 def create_node(conductor: Conductor, given: dict[str, Any]) -> Node:
-    """Add a node with these fields, checked before; the others are what they are at first."""
+    """Add a node with these validated fields; all others have their defaults."""
     values = first_values()
     values |= {"uuid": str(uuid4()), "conductor": HOST, "created_at": conductor.stamp()}
     driver = given.get("driver")
@@ -70,11 +70,11 @@ class Nodes:
         self._conductor = conductor
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer a page of those that the query asks for."""
+        """Return a page of the nodes that the query selects."""
         self._list(req, resp, "/v1/nodes", detail=False)
 
     def on_get_detail(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer the same with all fields."""
+        """Return the same with all fields."""
         self._list(req, resp, "/v1/nodes/detail", detail=True)
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
@@ -118,7 +118,7 @@ class OneNode:
         self._conductor = conductor
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
-        """Answer it."""
+        """Return it."""
         query, version = queries.parameters(req, ("fields",)), version_of(req)
         names = queries.field_names(query, version)
         ident = ident_of(req, ident)
@@ -127,7 +127,7 @@ class OneNode:
         )
 
     def on_patch(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
-        """Change its fields: all of the patch or nothing."""
+        """Change its fields: the whole patch or nothing."""
         queries.parameters(req, ("reset_interfaces",))
         patch, version = check_patch(body_of(req)), version_of(req)
         for change in patch:
@@ -147,7 +147,7 @@ class OneNode:
         resp.media = self._conductor.locked(ident, change_node)
 
     def on_delete(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
-        """Forget it, if its state allows that."""
+        """Delete it, if its state allows that."""
         queries.parameters(req, ())
 
         def delete(node: Node) -> None:
@@ -176,7 +176,7 @@ class OneNode:
         if "driver" not in after:
             raise invalid("Schema error for patch: 'driver' is a required property")
         for name in PATCHABLE:
-            # What was removed is what it was at first.
+            # A removed field gets its default.
             value = after.get(name, deepcopy(FIELDS[name].first))
             check = FIELDS[name].check
             after[name] = check(name, value) if check and value != before[name] else value

@@ -1,4 +1,4 @@
-"""What happens to a node after a verb was accepted, except deployment: each operation is a generator of pauses."""
+"""All operations on a node except deployment. Each is a generator that yields pauses."""
 
 from math import inf
 from typing import Any
@@ -24,12 +24,12 @@ _KNOWN_CLEAN_STEPS = {
     ("raid", "delete_configuration"),
     ("firmware", "update"),
 }
-# Shares of the time: until the agent is booted, then waiting for it; the rest is the conductor's again.
+# The shares of booting the agent and of waiting for it; the conductor takes the rest.
 _BOOT, _WAIT = 0.1, 0.6
 
 
 def verify(conductor: Conductor, node: Node) -> Operation:
-    """manage of a new node: see whether its management controller answers."""
+    """Verb manage on a new node: check that its management controller answers."""
     outcome = conductor.outcome(node, "verify")
     conductor.move(node, "verifying", "manage", target="manageable")
     yield pause_of(conductor, "verify_nodes", outcome)
@@ -45,7 +45,7 @@ def verify(conductor: Conductor, node: Node) -> Operation:
 
 
 def inspect(conductor: Conductor, node: Node) -> Operation:
-    """inspect: find out what the node is made of."""
+    """Verb inspect: collect the inventory."""
     outcome = conductor.outcome(node, "inspect", "prepare")
     conductor.move(node, "inspecting", "inspect", target="manageable")
     node.values["inspection_started_at"] = conductor.stamp()
@@ -58,7 +58,7 @@ def inspect(conductor: Conductor, node: Node) -> Operation:
 
 
 def inspect_again(conductor: Conductor, node: Node) -> Operation:
-    """Go on with an inspection that waits for its agent, after a restart."""
+    """Continue an inspection that waits for its agent, after a restart."""
     yield conductor.scenario.durations["prepare_nodes"] / 2
     _inspected(conductor, node)
 
@@ -73,12 +73,12 @@ def _inspected(conductor: Conductor, node: Node) -> None:
 
 
 def provide(conductor: Conductor, node: Node) -> Operation:
-    """provide: clean the node and make it available."""
+    """Verb provide: clean the node and make it available."""
     yield from clean(conductor, node, "provide", "available", phases=("clean", "prepare"))
 
 
 def clean(conductor: Conductor, node: Node, cause: str, target: str, *, phases: tuple[str, ...]) -> Operation:
-    """Clean the node by what the operator wants cleaned; a failure takes it out of service."""
+    """Run automated cleaning; a failure puts the node into maintenance."""
     conductor.move(node, "cleaning", cause, target=target)
     if node.values["automated_clean"] is False:
         yield from _cleaned(conductor, node, "cleaning is switched off")
@@ -112,7 +112,7 @@ def _cleaned(conductor: Conductor, node: Node, cause: str) -> Operation:
 
 
 def clean_by_hand(conductor: Conductor, node: Node, steps: list[dict[str, Any]]) -> Operation:
-    """clean: run the steps of the request; a wrong one fails without taking the node out of service."""
+    """Verb clean: run the requested steps; a failure does not put the node into maintenance."""
     outcome = conductor.outcome(node, "clean", "prepare")
     conductor.move(node, "cleaning", "clean", target="manageable")
     for step in steps:
@@ -136,7 +136,7 @@ def clean_by_hand(conductor: Conductor, node: Node, steps: list[dict[str, Any]])
 
 
 def undeploy(conductor: Conductor, node: Node) -> Operation:
-    """deleted: take the instance away, then clean."""
+    """Verb deleted: remove the instance, then clean."""
     outcome = conductor.outcome(node, "destroy")
     conductor.move(node, "deleting", "deleted", target="available")
     nominal = conductor.scenario.durations["destroy_nodes"] / 2
@@ -147,19 +147,19 @@ def undeploy(conductor: Conductor, node: Node) -> Operation:
     node.values |= {"instance_uuid": None, "instance_info": {}, "instance_name": None, "power_state": "power off"}
     conductor.registry.allocations.pop(node.values["allocation_uuid"], None)
     node.values["allocation_uuid"] = None
-    # Automated cleaning here is what destroying a node lasts, so the words for destroy have had their say already.
+    # Automated cleaning is part of destroying a node here, whose outcome has been applied already.
     yield from clean(conductor, node, "torn down", "available", phases=("clean", "erase"))
 
 
 def adopt(conductor: Conductor, node: Node) -> Operation:
-    """adopt: take the node as deployed without touching its disk."""
+    """Verb adopt: take the node as deployed without touching its disk."""
     conductor.move(node, "adopting", "adopt", target="active")
     yield conductor.scenario.durations["verify_nodes"]
     conductor.move(node, "active", "adopted")
 
 
 def there_and_back(conductor: Conductor, node: Node, verb: str) -> Operation:
-    """rescue, unrescue and service: a busy state, then the one they lead to."""
+    """Verbs rescue, unrescue and service: a busy state, then its target."""
     busy, end = {
         "rescue": ("rescuing", "rescue"),
         "unrescue": ("unrescuing", "active"),
@@ -171,7 +171,7 @@ def there_and_back(conductor: Conductor, node: Node, verb: str) -> Operation:
 
 
 def unhold(conductor: Conductor, node: Node) -> Operation:
-    """unhold: go on waiting for the agent, which then goes through with it."""
+    """Verb unhold: wait for the agent again, which then continues."""
     conductor.move(node, "clean wait", "unhold")
     yield conductor.scenario.durations["verify_nodes"]
     conductor.move(node, "cleaning", "the agent called back")
@@ -184,7 +184,7 @@ def unhold(conductor: Conductor, node: Node) -> Operation:
 
 
 def switch_power(conductor: Conductor, node: Node, verb: str, end: str) -> Operation:
-    """Switch the node; its lock is held meanwhile."""
+    """Switch the node's power; the node is locked meanwhile."""
     values = node.values
     values |= {"reservation": HOST, "target_power_state": end, "last_error": None}
     bmc = bmc_of(conductor, node)
@@ -202,24 +202,24 @@ def switch_power(conductor: Conductor, node: Node, verb: str, end: str) -> Opera
 
 
 def hold_lock(node: Node, host: str, seconds: float) -> Operation:
-    """Hold the lock of a node as background operation does."""
+    """Hold the lock of a node, as a background operation does."""
     node.values["reservation"] = host
     yield seconds
     release(node)
 
 
 def release(node: Node) -> None:
-    """Let go of the lock of a node, unless somebody operations on it meanwhile."""
+    """Release the lock of a node, unless an operation runs on it."""
     node.values["reservation"] = HOST if node.state in LOCKED else None
 
 
 def bmc_of(conductor: Conductor, node: Node) -> NodeOutcome:
-    """Return what becomes of the node's management controller."""
+    """Return the outcome of the node's management controller."""
     return conductor.scenario.node_outcome(node.name, "bmc")
 
 
 def pause_of(conductor: Conductor, duration: str, outcome: NodeOutcome) -> float:
-    """Return for how long an operation of that kind is busy with this outcome; for ever if it never ends."""
+    """Return the duration of an operation under this outcome; infinite if it never ends."""
     if outcome.kind is NodeOutcomeKind.NEVER:
         return inf
     return conductor.seconds(conductor.scenario.durations[duration], outcome)
@@ -228,9 +228,10 @@ def pause_of(conductor: Conductor, duration: str, outcome: NodeOutcome) -> float
 def with_agent(
     conductor: Conductor, node: Node, outcome: NodeOutcome, total: float, busy: str, waiting: str, *, hold: str = ""
 ) -> Operation:
-    """Let the time of an operation pass: on real hardware the agent boots and is waited for in between.
+    """Let the time of an operation pass. On real hardware, the agent boots and is waited for in between.
 
-    A node that never gets done stays in the waiting state, where it can be aborted; one without agent where it is.
+    A node that never finishes stays in the waiting state, where it can be aborted; one without an agent stays in its
+    current state.
     """
     if outcome.kind is NodeOutcomeKind.HOLD and hold:
         yield total * _BOOT
@@ -248,7 +249,7 @@ def with_agent(
 
 
 def inventory_of(node: Node) -> dict[str, Any]:
-    """Return what an inspection finds."""
+    """Return the inventory that an inspection finds."""
     mark = node.uuid.replace("-", "")
     mac = ":".join(("52", "54", mark[0:2], mark[2:4], mark[4:6], mark[6:8]))
     return {

@@ -35,7 +35,7 @@ class Ports:
         self._conductor = conductor
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer those of a node, or with an address, or all."""
+        """Return the ports of a node, those with an address, or all."""
         query = queries.parameters(req, ("node", "node_uuid", "address", "detail", "fields", "limit", "marker"))
         detail = "detail" in query and read_flag("detail", query["detail"])
 
@@ -75,11 +75,11 @@ class Ports:
         resp.media = _view(port, req.prefix, detail=True)
 
     def on_get_one(self, req: falcon.Request, resp: falcon.Response, uuid: str) -> None:
-        """Answer one."""
+        """Return one."""
         resp.media = _view(self._conductor.look(lambda registry: _port(registry, uuid)), req.prefix, detail=True)
 
     def on_delete_one(self, _req: falcon.Request, resp: falcon.Response, uuid: str) -> None:
-        """Forget one."""
+        """Delete one."""
         self._conductor.look(lambda registry: registry.ports.pop(_port(registry, uuid)["uuid"]))
         resp.status = falcon.HTTP_204
 

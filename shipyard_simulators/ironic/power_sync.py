@@ -1,4 +1,4 @@
-"""The conductor's look at the power of its nodes: one that does not answer any more is taken out of service."""
+"""The conductor's power sync: a node whose management controller does not answer goes into maintenance."""
 
 from math import inf
 
@@ -40,7 +40,7 @@ def _sync(conductor: Conductor, node: Node) -> Operation:
 
 
 def _lost(conductor: Conductor, node: Node) -> bool:
-    """Put the node into maintenance, unless somebody operations on it or a person has put it there; return whether."""
+    """Put the node into maintenance, unless it is locked or already in maintenance; return whether it did."""
     values = node.values
     if values["reservation"] or values["maintenance"] or node.state in _NEVER_LOOKED_AT:
         return False

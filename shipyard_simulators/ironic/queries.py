@@ -1,4 +1,4 @@
-"""Lists: which nodes a query asks for, in which order, which page of them, and which fields."""
+"""Lists: selection, order, pages and fields."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -36,7 +36,7 @@ Parameters = Mapping[str, str]
 
 
 def parameters(req: falcon.Request, known: Iterable[str]) -> dict[str, str]:
-    """Return the query, refusing parameters that are not known; a repeated one is joined by commas."""
+    """Return the query; repeated parameters are joined by commas. Unknown ones are rejected."""
     unknown = [name for name in req.params if name not in set(known)]
     if unknown:
         raise unexpected_arguments(unknown)
@@ -44,12 +44,12 @@ def parameters(req: falcon.Request, known: Iterable[str]) -> dict[str, str]:
 
 
 def list_parameters(req: falcon.Request) -> dict[str, str]:
-    """Return the query of a list of nodes."""
+    """Return the query of a node list."""
     return parameters(req, (*_PAGING, *_NODE_FILTERS))
 
 
 def filters_of(query: Parameters, version: int) -> list[Callable[[Node], bool]]:
-    """Return the tests that a node has to pass to be listed."""
+    """Return the predicates that a listed node must satisfy."""
     tests: list[Callable[[Node], bool]] = []
     for name, value in query.items():
         if name in FIELDS and name in _NODE_FILTERS:
@@ -88,7 +88,7 @@ def _test(name: str, value: str) -> Callable[[Node], bool] | None:
 
 
 def field_names(query: Parameters, version: int, *, every: bool = False) -> tuple[str, ...] | None:
-    """Return the fields that are asked for; None: all. ``every``: of all nodes, where a wrong one breaks worse."""
+    """Return the requested fields; None: all. ``every``: for a list, where a wrong field fails differently."""
     if "fields" not in query:
         return None
     names = tuple(name for each in query["fields"].split(",") if (name := each.strip().lower()))
@@ -121,10 +121,10 @@ def list_fields(req: falcon.Request, query: Parameters, *, detail: bool = False)
 def page(
     rows: Sequence[tuple[str, Mapping[str, Any]]], query: Parameters, base: str, path: str, fields: str = ""
 ) -> tuple[list[str], str | None]:
-    """Return the uuids of a page, and the address of the next one if this one is full.
+    """Return the UUIDs of a page, and the URL of the next one if this one is full.
 
-    ``rows``: uuid and fields, in the order of creation. ``base``: the address of the service. ``fields``: the names as
-    the next address should repeat them.
+    ``rows``: UUID and fields, in order of creation. ``base``: the base URL. ``fields``: the names to repeat in the next
+    URL.
     """
     uuids = [uuid for uuid, _ in _sorted(rows, query)]
     limit = _limit(query)

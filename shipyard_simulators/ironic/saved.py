@@ -1,4 +1,4 @@
-"""The nodes in a file, so that they are still there when the program starts again."""
+"""A file with all nodes, so that they survive a restart of the program."""
 
 import json
 import os
@@ -11,11 +11,11 @@ from shipyard_simulators.ironic.registry import Registry
 
 
 class StateUnreadable(ValueError):
-    """A file that no simulator has written."""
+    """A file that no simulator wrote."""
 
 
 def save(conductor: Conductor, path: Path) -> None:
-    """Write everything into the file; whoever reads it never sees half of it."""
+    """Write everything into the file, atomically."""
 
     def written(registry: Registry) -> str:
         nodes = [
@@ -38,7 +38,7 @@ def save(conductor: Conductor, path: Path) -> None:
 
 
 def load(conductor: Conductor, path: Path) -> bool:
-    """Read the file back as a conductor that starts again does; return whether there was one."""
+    """Read the file as a restarting conductor does; return whether there was one."""
     if not path.exists():
         return False
     try:
@@ -64,7 +64,7 @@ def load(conductor: Conductor, path: Path) -> bool:
 
 
 def _waiting(conductor: Conductor, node: Node) -> Operation | None:
-    """Return how it goes on with a node whose agent was being waited for; a restart does not stop that."""
+    """Return how the operation of a node that waits for its agent continues. A restart does not stop it."""
     if node.state == "wait call-back":
         return deploy.resume(conductor, node)
     if node.state == "clean wait":

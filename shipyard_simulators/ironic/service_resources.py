@@ -1,4 +1,4 @@
-"""The service itself: its versions, its conductors and its drivers."""
+"""The service: its versions, conductors and drivers."""
 
 import falcon
 
@@ -10,13 +10,13 @@ _COLLECTIONS = ("allocations", "conductors", "deploy_templates", "drivers", "nod
 
 
 class Root:
-    """The versions of the API; ``highest``: the minor number of the latest."""
+    """The versions of the API; ``highest``: the latest minor version."""
 
     def __init__(self, highest: int) -> None:
         self._highest = highest
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer the one there is."""
+        """Return the only major version."""
         version = {
             "id": "v1",
             "links": [{"href": f"{req.prefix}/v1/", "rel": "self"}],
@@ -32,7 +32,7 @@ class Root:
         }
 
     def on_get_v1(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer what there is below the version."""
+        """Return the resources below it."""
         resp.media = {
             "id": "v1",
             "links": [{"href": f"{req.prefix}/v1/", "rel": "self"}],
@@ -48,20 +48,20 @@ class Root:
 
 
 class Conductors:
-    """The conductors; there is one."""
+    """The conductors: a single one."""
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer it."""
+        """Return it."""
         need(req, 49)
         conductor = {"hostname": HOST, "conductor_group": "", "alive": True}
         resp.media = {"conductors": [conductor | {"links": links(req.prefix, f"conductors/{HOST}")}]}
 
 
 class Drivers:
-    """The drivers that the conductor has."""
+    """The drivers of the conductor."""
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer them."""
+        """Return them."""
         resp.media = {
             "drivers": [
                 {"name": name, "hosts": [HOST], "type": "dynamic", "links": links(req.prefix, f"drivers/{name}")}

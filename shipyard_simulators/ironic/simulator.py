@@ -1,4 +1,4 @@
-"""The whole simulator: its parts put together, and a port to reach them by."""
+"""The whole Ironic simulator and its port."""
 
 import threading
 from collections.abc import Iterable
@@ -20,12 +20,12 @@ _SAVE_EVERY = 0.2
 
 
 class IronicSimulator(Simulated):
-    """An Ironic over nodes in memory, listening on this machine from the start; ``serve`` answers.
+    """A simulated Ironic. It listens on 127.0.0.1 from the start and answers while ``serve`` runs.
 
-    ``time_scale``: seconds that a nominal second takes; ``clock`` replaces it, and its time. ``site``: nodes to begin
-    with, all of ``driver`` and in ``site_state``. ``basic``: user and password of http_basic; ``token``: what clients
-    have to send as X-Auth-Token; without both everybody is let in. ``highest``: the minor number of the latest version
-    offered. ``state_file``: where nodes are kept over a restart; if it is there the site is not read.
+    ``time_scale``: real seconds per nominal second; ``clock`` replaces it. ``site``: the first nodes, all of ``driver``
+    and in ``site_state``. ``basic``: user and password of http_basic; ``token``: the X-Auth-Token that clients must
+    send; without both, any client is accepted. ``highest``: the latest minor version. ``state_file``: keeps nodes over
+    a restart; if it exists, the site is not read.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class IronicSimulator(Simulated):
         self._saving = threading.Thread(target=self._save, name="saving", daemon=True)
 
     def events(self) -> list[dict[str, Any]]:
-        """Return the log so far."""
+        """Return the event log so far."""
         return self._conductor.events()
 
     def restart(self) -> list[str]:
@@ -65,7 +65,7 @@ class IronicSimulator(Simulated):
         return self._conductor.restart()
 
     def put(self, node: str, **values: Any) -> None:
-        """Give a node fields as if it had always had them; its operation is over."""
+        """Set fields of a node directly, and cancel its operation."""
         self._conductor.look(lambda _registry: put(self._conductor, node, values))
 
     def _begin(self) -> None:
@@ -82,7 +82,7 @@ class IronicSimulator(Simulated):
             self._saving.join()
 
     def _save(self) -> None:
-        """Keep the file fresh, so that it is of use after an end without warning too; once more at the end."""
+        """Save the nodes regularly, so that a killed program loses little, and once more at the end."""
         while self._state_file is not None:
             ended = self._ended.wait(_SAVE_EVERY)
             saved.save(self._conductor, self._state_file)

@@ -1,4 +1,4 @@
-"""``/simulator``: what tests may see and change, and a real Ironic does not have."""
+"""The routes below ``/simulator``, for tests. A real Ironic has none of them."""
 
 import json
 from typing import Any
@@ -16,22 +16,22 @@ from shipyard_simulators.scenario import Scenario
 
 
 class Log:
-    """What happened so far."""
+    """The event log."""
 
     def __init__(self, conductor: Conductor) -> None:
         self._conductor = conductor
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer all events, or those of the node that the query names."""
+        """Return all events, or those of one node."""
         events, node = self._conductor.events(), req.get_param("node")
         resp.media = [event for event in events if node is None or event.get("node") == node]
 
     def on_get_requests(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer the requests alone."""
+        """Return the requests only."""
         resp.media = [event for event in self._conductor.events() if event["event"] == "request"]
 
     def on_get_transitions(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer every change of state of every node, with its time and its cause."""
+        """Return every state transition of every node, with its time and cause."""
         found: dict[str, list[dict[str, Any]]] = {}
         for event in self._conductor.events():
             if event["event"] == "node_state":
@@ -41,13 +41,13 @@ class Log:
 
 
 class NodeControl:
-    """A node, beyond what the API lets anybody do to it."""
+    """Changes to a node that the API does not offer."""
 
     def __init__(self, conductor: Conductor) -> None:
         self._conductor = conductor
 
     def on_put(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
-        """Give it the fields of the body as if it had always had them."""
+        """Set the fields of the body directly."""
         try:
             body = json.loads(req.bounded_stream.read() or b"{}")
         except ValueError:
@@ -60,7 +60,7 @@ class NodeControl:
         resp.status = falcon.HTTP_204
 
     def on_post_lock(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
-        """Hold its lock for so many nominal seconds, as background operation does."""
+        """Lock the node for this many nominal seconds, as a background operation does."""
         seconds = req.get_param_as_float("seconds", default=1e9)
         host = req.get_param("host", default=HOST)
 
@@ -72,7 +72,7 @@ class NodeControl:
         resp.status = falcon.HTTP_204
 
     def on_delete_lock(self, _req: falcon.Request, resp: falcon.Response, ident: str) -> None:
-        """Let go of its lock."""
+        """Release its lock."""
 
         def unlock(registry: Registry) -> None:
             node = registry.node(ident)
@@ -84,18 +84,18 @@ class NodeControl:
 
 
 class Restart:
-    """The death of the conductor."""
+    """A crash of the conductor."""
 
     def __init__(self, conductor: Conductor) -> None:
         self._conductor = conductor
 
     def on_post(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Let it die in the middle of everything and come back; answer the nodes whose operation broke off."""
+        """Crash and start again; return the nodes whose operation was interrupted."""
         resp.media = {"failed": self._conductor.restart()}
 
 
 def play(conductor: Conductor, scenario: Scenario) -> None:
-    """Play another scenario from now on; management controllers follow it at once."""
+    """Replace the scenario; management controllers follow it at once."""
     conductor.play(scenario)
 
     def watch(registry: Registry) -> None:

@@ -1,4 +1,4 @@
-"""A site design as a stream of documents: its nodes as somebody would have enrolled them in an Ironic."""
+"""The nodes of a site design, as an operator would enrol them in Ironic."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -39,7 +39,7 @@ _TAKEN = {"Allocated", "Deploying", "Deployed", "Failed deployment", "Releasing"
 
 
 class SiteUnreadable(ValueError):
-    """A file that is no stream of documents."""
+    """A file that is not a YAML stream."""
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class SiteNode:
 
 
 def read_site(path: Path) -> list[SiteNode]:
-    """Return the nodes of the design in the file, by name; raise SiteUnreadable."""
+    """Return the nodes of the design in the file, by name. Raises SiteUnreadable."""
     try:
         documents = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as cause:
@@ -67,7 +67,7 @@ def read_site(path: Path) -> list[SiteNode]:
 
 
 def enrol(conductor: Conductor, nodes: Iterable[SiteNode], *, driver: str, state: str) -> None:
-    """Add the nodes in that state, except those for which the scenario says another one."""
+    """Add the nodes in this state, except where the scenario sets another one."""
     for each in nodes:
         tags = sorted(each.tags)
         extra: dict[str, Any] = {"tags": tags, "labels": each.labels}
@@ -76,7 +76,7 @@ def enrol(conductor: Conductor, nodes: Iterable[SiteNode], *, driver: str, state
         node = create_node(
             conductor,
             {
-                # The same node has the same uuid in every run.
+                # A node has the same UUID in every run.
                 "uuid": str(uuid5(NAMESPACE_URL, f"node:{each.name}")),
                 "name": each.name,
                 "driver": driver,
@@ -92,7 +92,7 @@ def enrol(conductor: Conductor, nodes: Iterable[SiteNode], *, driver: str, state
 
 
 def put(conductor: Conductor, ident: str, values: Mapping[str, Any]) -> None:
-    """Give a node values that no request could give it, as if they had always been so; its operation is over."""
+    """Set fields of a node that no request could set, and cancel its operation."""
     node = conductor.registry.node(ident)
     for kind in ("state", "power", "lock"):
         conductor.end(node, kind)
@@ -125,7 +125,7 @@ def _merged(name: str, data: Mapping[str, Any], profiles: Mapping[str, Mapping[s
         chain.append(profiles[profile])
         profile = profiles[profile].get("host_profile")
     node = SiteNode(name)
-    for level in reversed(chain):  # the most general profile first, so that nearer ones win
+    for level in reversed(chain):  # the most general profile first, so that more specific ones override it
         metadata = _mapping(level.get("metadata"))
         node.tags |= {str(tag) for tag in metadata.get("tags") or () if isinstance(tag, str)}
         node.rack = metadata["rack"] if isinstance(metadata.get("rack"), str) else node.rack

@@ -1,4 +1,4 @@
-"""The states of a node: what they are, asking for a verb, and its power."""
+"""The states of a node: read them, request a verb, switch its power."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ class States:
         self._conductor = conductor
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
-        """Answer them."""
+        """Return them."""
         queries.parameters(req, ())
         version = version_of(req)
 
@@ -55,7 +55,7 @@ class Provision:
         self._conductor = conductor
 
     def on_put(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
-        """Accept a verb."""
+        """Request a verb."""
         verbs.request(self._conductor, ident_of(req, ident), object_of(req), version_of(req))
         accepted(req, resp, f"/v1/nodes/{ident}/states")
 
@@ -67,7 +67,7 @@ class Power:
         self._conductor = conductor
 
     def on_put(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
-        """Accept that it is switched."""
+        """Request a power change."""
         body = object_of(req)
         unknown = [name for name in body if name not in ("target", "timeout")]
         if unknown:

@@ -1,4 +1,4 @@
-"""Deploy steps: what the hardware offers, what is wrong with a request, and which steps run in which order."""
+"""Deploy steps: those that the hardware offers, the validation of a request, and their order."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ Requested = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A step of the hardware. ``args``: which arguments it has, each with whether it is required."""
+    """A step that the hardware offers. ``args``: its arguments, each with whether it is required."""
 
     interface: str
     step: str
@@ -33,11 +33,11 @@ class Offered:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What makes it the same step as another one."""
+        """The identity of the step."""
         return self.interface, self.step
 
     def view(self) -> dict[str, Any]:
-        """Return the step as the conductor notes it when nobody asked for anything else."""
+        """Return the step with its defaults, as the conductor stores it."""
         argsinfo = {name: {"required": required} for name, required in self.args.items()} or None
         return {"interface": self.interface, "step": self.step, "priority": self.priority, "argsinfo": argsinfo}
 
@@ -80,7 +80,7 @@ _BY_DRIVER: Mapping[str, tuple[Offered, ...]] = MappingProxyType(
 
 
 def check_shape(steps: object, what: str = "deploy_steps") -> list[dict[str, Any]]:
-    """Return the steps of a request, or raise the first thing wrong with their shape; None is no steps."""
+    """Return the steps of a request; None is no steps. Raises the first error in their structure."""
     if steps is None:
         return []
     if not isinstance(steps, list):
@@ -120,10 +120,10 @@ def check_request(
 ) -> None:
     """Raise everything that is wrong with the steps of a deployment, in one text.
 
-    ``agent``: all steps are known, so one that nobody offers is an error; before, it is only left out.
+    ``agent``: all steps are known, so an unknown one is an error. Without it, unknown steps are ignored.
     """
     if any(isinstance(step["priority"], str) for step in requested):
-        # A real one compares the text with a number and breaks.
+        # A real Ironic compares the text with a number and fails.
         raise IronicError(500, "'>' not supported between instances of 'str' and 'int'")
     for step in requested:
         if key_of(step) in _DISALLOWED:
@@ -147,14 +147,14 @@ def check_request(
 def merge(
     node: Node, requested: Sequence[Requested], templates: Sequence[Mapping[str, Any]], *, agent: bool
 ) -> list[dict[str, Any]]:
-    """Return the steps that run, first to last; steps that nobody offers (yet) are silently left out."""
+    """Return the steps to run, in order; steps that are not offered (yet) are skipped."""
     offered = {step.key: step for step in _BY_DRIVER[node.values["driver"]] if agent or not step.in_band}
     chosen: dict[tuple[str, str], tuple[int, dict[str, Any]]] = {key: (0, step.view()) for key, step in offered.items()}
     for rank, steps in ((2, _steps_of(templates)), (1, requested)):
         for step in steps:
             if key_of(step) in offered:
                 chosen[key_of(step)] = (rank, {**step, "priority": int(step["priority"])})
-    # Python's sort keeps what is equal in its order: the driver's, then as written.
+    # The sort is stable: equal steps keep the order of the driver, then of the request.
     ordered = sorted(
         (each for each in chosen.values() if each[1]["priority"] > 0 and key_of(each[1]) not in _DISALLOWED),
         key=lambda each: (-each[1]["priority"], INTERFACES.index(each[1]["interface"]), each[0]),
@@ -163,7 +163,7 @@ def merge(
 
 
 def check_instance_traits(node: Node) -> list[str]:
-    """Return the traits that the instance asks for, or raise what is wrong with them."""
+    """Return the traits of the instance, or raise what is wrong with them."""
     traits = node.values["instance_info"].get("traits")
     if not traits:
         return []
@@ -182,7 +182,7 @@ def check_instance_traits(node: Node) -> list[str]:
 
 
 def key_of(step: Requested) -> tuple[str, str]:
-    """Return what makes it the same step as another one."""
+    """Return the identity of a step."""
     return step["interface"], step["step"]
 
 

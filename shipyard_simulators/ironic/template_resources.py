@@ -1,4 +1,4 @@
-"""Deploy templates: steps that a deployment gets for a trait that its instance asks for."""
+"""Deploy templates: steps that a deployment gets for a trait of its instance."""
 
 from copy import deepcopy
 from typing import Any
@@ -28,7 +28,7 @@ class Templates:
         self._conductor = conductor
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer all of them."""
+        """Return all of them."""
         _need(req)
         query = queries.parameters(req, ("detail", "fields", "limit", "marker", "sort_key", "sort_dir"))
         detail = "detail" in query and read_flag("detail", query["detail"])
@@ -57,7 +57,7 @@ class Templates:
         resp.media = _view(template, req.prefix, None)
 
     def on_get_one(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
-        """Answer one."""
+        """Return one."""
         _need(req)
         query = queries.parameters(req, ("fields",))
         names = query["fields"].split(",") if "fields" in query else None
@@ -85,7 +85,7 @@ class Templates:
         resp.media = self._conductor.look(change_template)
 
     def on_delete_one(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
-        """Forget one."""
+        """Delete one."""
         _need(req)
         self._conductor.look(lambda registry: registry.templates.pop(_find(registry, ident)["uuid"]))
         resp.status = falcon.HTTP_204

@@ -15,12 +15,12 @@ from shipyard_simulators.ironic.wire import body_of, object_of
 
 _SINCE = 37
 _MOST = 50
-# A real one knows the names of all standard traits; their prefixes are enough here.
+# A real Ironic knows the names of all standard traits; their prefixes suffice here.
 _TRAIT = re.compile(r"(CUSTOM|HW|COMPUTE|STORAGE|MISC|OWNER)_[A-Z0-9_]{1,248}")
 
 
 def check_trait(name: object, what: str) -> str:
-    """Return the name of a trait, or refuse it."""
+    """Return the name of a trait, or raise IronicError."""
     if not isinstance(name, str) or not _TRAIT.fullmatch(name) or len(name) > 255:
         raise invalid(
             f"Schema error for {what}: {name!r} is not valid under any of the given schemas. Possible root cause: "
@@ -36,7 +36,7 @@ class Traits:
         self._conductor = conductor
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
-        """Answer them."""
+        """Return them."""
         need(req, _SINCE)
         queries.parameters(req, ())
         node = self._conductor.look(lambda registry: registry.node(ident_of(req, ident)))
@@ -55,13 +55,13 @@ class Traits:
         resp.status = falcon.HTTP_204
 
     def on_delete(self, req: falcon.Request, resp: falcon.Response, ident: str) -> None:
-        """Take all of them away."""
+        """Remove all of them."""
         need(req, _SINCE)
         self._change(req, ident, lambda _node: set[str]())
         resp.status = falcon.HTTP_204
 
     def on_put_one(self, req: falcon.Request, resp: falcon.Response, ident: str, trait: str) -> None:
-        """Add one; that it is there already is fine."""
+        """Add one; adding it twice is fine."""
         need(req, _SINCE)
         if body_of(req) is not None:
             raise invalid("One trait is added without a body.")
@@ -71,7 +71,7 @@ class Traits:
         resp.set_header("Location", f"{req.prefix}/v1/nodes/{ident}/traits/{trait}")
 
     def on_delete_one(self, req: falcon.Request, resp: falcon.Response, ident: str, trait: str) -> None:
-        """Take one away."""
+        """Remove one."""
         need(req, _SINCE)
 
         def without(node: Node) -> set[str]:

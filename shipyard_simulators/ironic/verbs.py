@@ -1,4 +1,4 @@
-"""Asking for a verb: whether the node's state has it, whether the conductor has room for it, and what it starts."""
+"""Requests for a verb: validate it, check the conductor's limits, and start its operation."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -40,7 +40,7 @@ _STEPS_SINCE, _OBJECT_CONFIGDRIVE_SINCE = 69, 56
 
 
 def request(conductor: Conductor, ident: str, body: Mapping[str, Any], version: int) -> None:
-    """Accept a verb for a node, or raise why not; what it does comes later."""
+    """Accept a verb for a node, or raise the reason. Its effect follows later."""
     unknown = [name for name in body if name not in _MEMBERS]
     if unknown:
         raise unexpected_arguments(unknown)
@@ -60,7 +60,7 @@ def request(conductor: Conductor, ident: str, body: Mapping[str, Any], version: 
 
 
 def _check(node: Node, verb: str, asked: str) -> None:
-    """What the API sees by itself, before it asks the conductor."""
+    """The checks of the API, before it calls the conductor."""
     if verb in ("active", "rebuild") and node.values["maintenance"]:
         raise in_maintenance(node.uuid)
     if verb not in VERBS[node.state]:

@@ -1,4 +1,4 @@
-"""Microversions: which one a request speaks, and the headers that every answer carries."""
+"""Microversions: the version of a request, and the headers of every answer."""
 
 import re
 from typing import Any
@@ -16,13 +16,13 @@ _NUMBER = re.compile(r"(\d+)\.(\d+)")
 
 
 class Versions:
-    """The middleware that reads the version of each request; ``highest``: the minor number of the latest offered."""
+    """Middleware that reads the version of each request; ``highest``: the latest minor version."""
 
     def __init__(self, highest: int = LATEST) -> None:
         self.highest = highest
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Note the version of the request, or refuse it."""
+        """Store the version of the request, or reject it."""
         if req.path.startswith("/simulator"):
             return
         asked = _asked(req).strip()
@@ -46,19 +46,19 @@ class Versions:
 
 
 def version_of(req: falcon.Request) -> int:
-    """Return the minor number of the version that the request speaks."""
+    """Return the minor version of the request."""
     version: Any = req.context.version
     return int(version)
 
 
 def need(req: falcon.Request, version: int) -> None:
-    """Refuse the request with a 406 if it speaks an earlier version."""
+    """Reject the request with a 406 if its version is older."""
     if version_of(req) < version:
         raise above_version()
 
 
 def _asked(req: falcon.Request) -> str:
-    """Return the version that the headers name; the header that all services share goes first."""
+    """Return the version in the headers; the header common to all services takes precedence."""
     for entry in (req.get_header(_COMMON_HEADER) or "").split(","):
         service, _, version = entry.strip().partition(" ")
         if service == _SERVICE and version:

@@ -1,4 +1,4 @@
-"""What every resource shares on the wire: bodies, answers, errors, and who is let in."""
+"""Bodies, answers, errors and authentication, shared by all resources."""
 
 import base64
 import binascii
@@ -19,7 +19,7 @@ _OPEN = ("/", "/v1")
 
 
 class RequestIds:
-    """The middleware that gives every answer an id."""
+    """Middleware that adds a request id to every answer."""
 
     def process_response(self, _req: falcon.Request, resp: falcon.Response, _resource: object, _ok: bool) -> None:
         """Add the id."""
@@ -27,13 +27,13 @@ class RequestIds:
 
 
 class Basic:
-    """The middleware of http_basic. Its refusals are not wrapped in an error message."""
+    """Middleware for http_basic. Its rejections are not wrapped in an error message."""
 
     def __init__(self, user: str, password: str) -> None:
         self._expected = (user, password)
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Let the request in if it has the right user and password."""
+        """Reject the request unless it has the right user and password."""
         if _open(req):
             return
         header = req.get_header("Authorization")
@@ -51,13 +51,13 @@ class Basic:
 
 
 class Tokens:
-    """The middleware that lets in one token only, as behind a Keystone."""
+    """Middleware that accepts a single token, as behind Keystone."""
 
     def __init__(self, token: str) -> None:
         self._token = token
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Let the request in if it has the token."""
+        """Reject the request unless it has the token."""
         if not _open(req) and req.get_header("X-Auth-Token") != self._token:
             resp.set_header("WWW-Authenticate", f'Keystone uri="{req.prefix}/identity"')
             message = "The request you have made requires authentication."
@@ -80,7 +80,7 @@ def _stop(resp: falcon.Response, status: int, body: Any) -> None:
 
 
 def untyped_when_empty(application: Application) -> Application:
-    """Return the application without a type on answers that have no body: there are clients that stumble over it."""
+    """Return the application without a Content-Type on empty answers, which some clients cannot handle."""
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         def started(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
@@ -94,7 +94,7 @@ def untyped_when_empty(application: Application) -> Application:
 
 
 def body_of(req: falcon.Request) -> Any:
-    """Return the JSON of the body whatever its type is said to be, or None if it is empty."""
+    """Return the JSON of the body whatever its Content-Type, or None if it is empty."""
     content = req.bounded_stream.read()
     if len(content) > LARGEST_BODY and not req.path.endswith("/states/provision"):
         raise IronicError(413, "Request body too large")
@@ -107,7 +107,7 @@ def body_of(req: falcon.Request) -> Any:
 
 
 def object_of(req: falcon.Request) -> dict[str, Any]:
-    """Return the object in the body; an empty body is an empty object."""
+    """Return the object in the body; {} for an empty body."""
     body = body_of(req)
     if body is None:
         return {}
@@ -117,7 +117,7 @@ def object_of(req: falcon.Request) -> dict[str, Any]:
 
 
 def check_members(body: dict[str, Any], required: Iterable[str], optional: Iterable[str], what: str) -> None:
-    """Refuse a body with too much or too little in it."""
+    """Reject a body with missing or unknown members."""
     for name in required:
         if name not in body:
             raise invalid(f"Schema error for {what}: '{name}' is a required property")
@@ -126,14 +126,14 @@ def check_members(body: dict[str, Any], required: Iterable[str], optional: Itera
 
 
 def accepted(req: falcon.Request, resp: falcon.Response, location: str = "") -> None:
-    """Answer that the operation will be done: 202, without a body."""
+    """Answer 202 without a body: the operation will run."""
     resp.status = falcon.HTTP_202
     if location:
         resp.set_header("Location", f"{req.prefix}{location}")
 
 
 def refuse(_req: falcon.Request, resp: falcon.Response, exception: IronicError, _params: dict[str, object]) -> None:
-    """Answer what a handler refused."""
+    """Answer a rejected request."""
     resp.status = falcon.code_to_http_status(exception.status)
     resp.media = exception.body()
 
@@ -141,7 +141,7 @@ def refuse(_req: falcon.Request, resp: falcon.Response, exception: IronicError, 
 def refuse_as_framework(
     _req: falcon.Request, resp: falcon.Response, exception: falcon.HTTPError, _params: dict[str, object]
 ) -> None:
-    """Answer what no handler saw: an unknown path, a method that the path does not have."""
+    """Answer an unknown path or a wrong method."""
     status = int(str(exception.status)[:3])
     resp.status = falcon.code_to_http_status(status)
     for name, value in (exception.headers or {}).items() if isinstance(exception.headers, dict) else ():
@@ -157,7 +157,7 @@ _FAULTS = {
 
 
 def simulated_fault(path: str, status: int, start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """Answer a request that the scenario wants to go wrong, in the words of what usually goes wrong with the status."""
+    """Answer a request that a fault of the scenario applies to, with the usual text of the status."""
     text = _FAULTS.get(status, "Simulated fault")
     if status == 409:
         segments = path.split("/")
