@@ -1,1 +1,1 @@
-"""A Deckhand that speaks the real wire protocol, with its documents in memory."""
+"""A simulated Deckhand: the real API over documents in memory."""

@@ -1,4 +1,4 @@
-"""``python -m shipyard_simulators.deckhand``: a Deckhand with its documents in memory."""
+"""``python -m shipyard_simulators.deckhand``: the simulated Deckhand as a program."""
 
 import argparse
 import sys

@@ -1,4 +1,4 @@
-"""The route table of the Deckhand simulator."""
+"""The routes of the Deckhand simulator."""
 
 import falcon
 
@@ -28,15 +28,15 @@ class Versions:
     """The versions of the API."""
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer the one there is."""
+        """Return the only one."""
         wire.send(resp, {"v1.0": {"path": wire.API, "status": "stable"}})
 
 
 class Health:
-    """Whether Deckhand is alive."""
+    """The health of the service."""
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer that it is."""
+        """Return 204."""
         resp.status = falcon.HTTP_204
 
 
@@ -49,12 +49,12 @@ def create_app(
     token: str | None = None,
     denied: frozenset[str] = frozenset(),
 ) -> Application:
-    """Return the WSGI application; ``token``: the one that is let in, None lets in any. ``denied``: rights."""
+    """Return the WSGI application; ``token``: the accepted token (None: any). ``denied``: rights that no one has."""
     app = falcon.App()
     app.add_middleware(wire.Headers())
     app.add_middleware(wire.Tokens(token))
     app.add_middleware(wire.BodyTypes())
-    # The last one added is asked first.
+    # Falcon tries the handler added last first.
     app.add_error_handler(Exception, wire.refuse_breakage)
     app.add_error_handler(falcon.HTTPError, wire.refuse_as_framework)
     app.add_error_handler(DeckhandError, wire.refuse)

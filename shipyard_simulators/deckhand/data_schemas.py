@@ -1,4 +1,4 @@
-"""Data schemas: what the data of a rendered document has to look like."""
+"""Data schemas: JSON schemas for the data of rendered documents."""
 
 import copy
 from collections.abc import Iterable, Mapping
@@ -28,10 +28,10 @@ _BUILT_IN: Schemas = {
 
 
 def check(documents: Iterable[Rendered], data_schemas: Iterable[Row]) -> None:
-    """Raise DeckhandError with every fault of the documents' data. All of them are checked as draft 4."""
+    """Validate the documents' data as draft 4. Raises DeckhandError with every fault."""
     known: dict[str, Mapping[str, Any]] = {}
     for row in data_schemas:
-        # One that is no schema is reported as a document of its own; nothing can be held to it.
+        # An invalid schema is reported as a document of its own; nothing is validated against it.
         if isinstance(row.clear, dict) and jsonschema.Draft4Validator(_BUILT_IN[f"{DATA_SCHEMA}/v1"]).is_valid(
             row.clear
         ):
@@ -62,7 +62,7 @@ def _finding(document: Rendered, fault: jsonschema.ValidationError, schema: Mapp
         try:
             section = section[key]
         except (KeyError, IndexError, TypeError):
-            # What was wrong lies inside something that is hidden now.
+            # The fault lies inside a value that is hidden now.
             break
     message = fault.message if not substituted and not row.encrypted else _HIDDEN
     return {

@@ -1,4 +1,4 @@
-"""What differs between two revisions: bucket by bucket, and document by document."""
+"""The differences between two revisions, by bucket and by document."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +10,7 @@ Changes = dict[str, Any]
 
 
 def bucket_changes(old: Revision, new: Revision) -> dict[str, str]:
-    """Return what became of every bucket that holds a document in one of the two."""
+    """Return the change of every bucket that holds a document in either revision."""
     before, after = old.contents(), new.contents()
     changes = {}
     for bucket in sorted(before.keys() | after.keys()):
@@ -46,7 +46,7 @@ def _data_changes(old: View, new: View) -> Changes:
 
 
 def value_changes(old: Any, new: Any) -> Changes:
-    """Return the changes by their kind; a change is named by its place, written as Python would reach it."""
+    """Return the changes by kind; each is named by its place, as a Python expression."""
     found: Changes = {}
     for kind, place, change in _walk(old, new, "root"):
         if kind.startswith("dictionary_item"):

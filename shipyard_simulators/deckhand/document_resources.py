@@ -1,4 +1,4 @@
-"""Buckets and documents: what is put, what is stored, and what it renders to."""
+"""Buckets and documents: write, read and render them."""
 
 import falcon
 
@@ -36,14 +36,14 @@ class Bucket:
 
 
 class Documents:
-    """The documents of a revision as they were written."""
+    """The documents of a revision as written."""
 
     def __init__(self, store: Store, rights: Rights) -> None:
         self._store = store
         self._rights = rights
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, revision_id: str) -> None:
-        """Answer those that the query asks for."""
+        """Return those that the query selects."""
         self._rights.need("list_cleartext_documents")
         clear = req.get_param_as_bool("cleartext-secrets", default=True)
         revision = _revision(self._store, revision_id)
@@ -61,7 +61,7 @@ class RenderedDocuments:
         self._rights = rights
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, revision_id: str) -> None:
-        """Answer those that the query asks for."""
+        """Return those that the query selects."""
         self._rights.need("list_cleartext_documents")
         clear = req.get_param_as_bool("cleartext-secrets", default=True)
         revision = _revision(self._store, revision_id)
@@ -74,7 +74,7 @@ def _revision(store: Store, text: str) -> Revision:
     try:
         return store.revision(number)
     except DeckhandError as cause:
-        # Lists of documents answer with the web framework's error, unlike everything else.
+        # Document lists answer with the web framework's error, unlike all other routes.
         raise DeckhandError(404, "HTTPNotFound", str(cause)) from cause
 
 

@@ -1,4 +1,4 @@
-"""The shape of a document: what a PUT refuses, and the defaults that are stored with it."""
+"""The shape of a document: what a PUT rejects, and the defaults that are stored."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _KINDS = {"metadata/Document/v1", "metadata/Control/v1"}
 
 
 def checked(documents: list[Any]) -> list[dict[str, Any]]:
-    """Return the documents with their defaults filled in, or raise DeckhandError for the first that is wrong."""
+    """Return the documents with defaults filled in. Raises DeckhandError for the first invalid one."""
     odd = [position for position, each in enumerate(documents, start=1) if not each or not isinstance(each, dict)]
     if odd:
         raise DeckhandError(
@@ -56,7 +56,7 @@ def _with_defaults(document: dict[str, Any]) -> dict[str, Any]:
     if metadata["storagePolicy"] == "encrypted" and (
         data is None or (isinstance(data, str | dict | list) and not data)
     ):
-        # The secret store takes nothing empty.
+        # The secret store rejects empty values.
         metadata["storagePolicy"] = "cleartext"
     return {"schema": document["schema"], "metadata": metadata, "data": data}
 

@@ -1,4 +1,4 @@
-"""What Deckhand refuses, with the status and the class of error that it names on the wire."""
+"""Deckhand's errors: a status and the class that it names on the wire."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from typing import Any
 class DeckhandError(Exception):
     """A request that ends in an error body.
 
-    ``entries``: the list of messages of the body; by default one, with the message. ``status`` is a number of HTTP.
+    ``status``: an HTTP status. ``entries``: the message list of the body; by default one entry with the message.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class DeckhandError(Exception):
 
 
 def invalid(name: str, findings: Sequence[dict[str, Any]]) -> DeckhandError:
-    """Return the error for documents that break a rule; each finding has message, document and diagnostic."""
+    """Return the error for invalid documents; each finding has message, document and diagnostic."""
     entries = [
         {
             "message": finding["message"],
@@ -46,5 +46,5 @@ def invalid(name: str, findings: Sequence[dict[str, Any]]) -> DeckhandError:
 
 
 def unknown_revision(revision: object) -> DeckhandError:
-    """Return the error for a revision that does not exist."""
+    """Return the error for an unknown revision."""
     return DeckhandError(404, "RevisionNotFound", f"The requested revision={revision} was not found.")

@@ -1,4 +1,4 @@
-"""Layering: who is whose parent, and what a child makes of its parent's data."""
+"""Layering: the parent of each document, and what a child makes of its parent's data."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from shipyard_simulators.deckhand.rows import Row, same
 
 
 def find_parents(rows: Sequence[Row], layers: Sequence[str]) -> dict[int, Row]:
-    """Return the parent of every row that has one, by the row's number; raise DeckhandError for a wrong design."""
+    """Return the parent of every row that has one, by the row's number. Raises DeckhandError."""
     for row in rows:
         if row.layer not in layers:
             raise DeckhandError(
@@ -57,7 +57,7 @@ def _has(labels: Mapping[str, Any], label: str, value: object) -> bool:
 
 
 def layered(row: Row, own: Any, parent: Any, *, delete_by_value: bool) -> Any:
-    """Return what the actions of the row make of the parent's data, given the row's own data."""
+    """Return the parent's data after the actions of the row."""
     data, own = copy.deepcopy(parent), copy.deepcopy(own)
     for action in row.metadata["layeringDefinition"].get("actions", ()):
         try:
@@ -73,7 +73,7 @@ def layered(row: Row, own: Any, parent: Any, *, delete_by_value: bool) -> Any:
 
 
 def _relative(path: str) -> str:
-    # Cut by letters, as the real one does: `.database` loses its beginning too.
+    # Cut by letters, as the real one does: `.database` loses its first letters, too.
     for head in (".data", "$.data"):
         if path.startswith(head):
             path = path[len(head) :]
@@ -82,7 +82,7 @@ def _relative(path: str) -> str:
 
 
 def _applied(method: str, path: paths.Path, data: Any, own: Any, *, delete_by_value: bool) -> Any:
-    """Return the data after one action; KeyError if a value it needs is missing or null."""
+    """Return the data after one action. Raises KeyError if a needed value is missing or null."""
     if method == "delete":
         return _without(data, path, by_value=delete_by_value)
     value = paths.read(own, path)
@@ -114,7 +114,7 @@ def _without(data: Any, path: paths.Path, *, by_value: bool) -> Any:
     if by_value:
         _delete_first_equal(data, places[0].value)
         return data
-    # From the end, so that the numbers of a list's other elements stay what they were.
+    # From the end, so that the indexes of the other elements stay valid.
     for place in reversed(places):
         del place.holder[place.key]
     return data

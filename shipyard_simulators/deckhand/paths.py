@@ -1,4 +1,4 @@
-"""The paths of actions, substitutions and queries: a subset of JSONPath, read, looked up and written to."""
+"""The paths of actions, substitutions and queries: a subset of JSONPath. Parse, find, read and write."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class PathUnreadable(ValueError):
-    """A text that is no path; ``error_type`` is what Deckhand calls the failure."""
+    """An invalid path; ``error_type`` is Deckhand's name of the failure."""
 
     def __init__(self, error_type: str, message: str) -> None:
         super().__init__(message)
@@ -16,21 +16,21 @@ class PathUnreadable(ValueError):
 
 
 class PathBlocked(ValueError):
-    """A path that leads through something that cannot hold its next part."""
+    """A path through a value that cannot hold its next part."""
 
     error_type = "AttributeError"
 
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Members of a mapping by name; None stands for all of them."""
+    """Members of a mapping by name; None: all."""
 
     names: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """Elements of a list: numbers or one range; None stands for all of them."""
+    """Elements of a list: indexes or one range; None: all."""
 
     numbers: tuple[int, ...] | None = None
     span: tuple[int | None, int | None, int | None] | None = None
@@ -38,7 +38,7 @@ class Elements:
 
 @dataclass(frozen=True, slots=True)
 class Anywhere:
-    """The next step, at any depth."""
+    """Apply the next step at any depth."""
 
     step: Keys | Elements
 
@@ -49,7 +49,7 @@ Path = tuple[Step, ...]
 
 @dataclass(frozen=True, slots=True)
 class PathTarget:
-    """One value that a path leads to, and what holds it; the root is held by nothing."""
+    """A value that a path selects, with its holder and key; the root has neither."""
 
     holder: Any
     key: Any
@@ -66,7 +66,7 @@ _TOKEN = re.compile(
 
 @lru_cache(maxsize=4096)
 def parse(text: str) -> Path:
-    """Return the steps of a path, none for the root, or raise PathUnreadable."""
+    """Return the steps of a path; none for the root. Raises PathUnreadable."""
     written = "$" if text == "." else "$" + text if text.startswith(".") else text
     return _Parser(list(_tokens(written)), text).path()
 
@@ -92,7 +92,7 @@ class _Parser:
 
     def path(self) -> Path:
         steps: list[Step] = []
-        # A path that begins with neither dot nor root is read as if it did.
+        # A path without a leading dot or root is read as if it had one.
         if not self._take("root") and self._peek() != "open":
             steps.append(self._step())
         while not self._take("end"):
@@ -164,7 +164,7 @@ class _Parser:
 
 
 def find(data: Any, path: Path) -> list[PathTarget]:
-    """Return everything that the path leads to, in the order of the data."""
+    """Return everything that the path selects, in order of the data."""
     places = [PathTarget(None, None, data)]
     for step in path:
         if isinstance(step, Anywhere):
@@ -175,15 +175,15 @@ def find(data: Any, path: Path) -> list[PathTarget]:
 
 
 def read(data: Any, path: Path) -> Any:
-    """Return the first value that the path leads to; None if there is none."""
+    """Return the first value that the path selects, or None."""
     places = find(data, path)
     return places[0].value if places else None
 
 
 def write(data: Any, path: Path, value: Any) -> Any:
-    """Put the value at every place of the path, making the place if there is none; return the data, changed.
+    """Write the value to every place of the path, creating a missing one. Return the changed data.
 
-    Raises PathBlocked if a place cannot be made.
+    Raises PathBlocked if a place cannot be created.
     """
     if not path:
         return value
@@ -215,7 +215,7 @@ def _anywhere(value: Any, step: Keys | Elements) -> Iterator[PathTarget]:
 
 
 def _make(data: Any, path: Path) -> PathTarget:
-    """Make what is missing on the way and return the place at the end."""
+    """Create what is missing on the way and return the place at the end."""
     current, place = data, PathTarget(None, None, data)
     for step, following in zip(path, [*path[1:], None], strict=True):
         empty: Any = [] if isinstance(following, Elements) else {}

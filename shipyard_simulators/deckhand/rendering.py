@@ -1,4 +1,4 @@
-"""Rendering: from the documents of a revision to what its readers get."""
+"""Rendering: from the documents of a revision to the documents that readers get."""
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ Name = tuple[str, str]
 
 @dataclass(slots=True)
 class Rendered:
-    """One document of a rendering. ``tainted``: a substitution brought it a secret, directly or through others."""
+    """A rendered document. ``tainted``: a substitution brought it a secret, directly or indirectly."""
 
     row: Row
     data: Any
@@ -24,9 +24,9 @@ class Rendered:
 
 
 def render(rows: Sequence[Row], policy: Row | None, behaviour: Behaviour) -> list[Rendered]:
-    """Return the rendered documents in the order of their rendering, or raise DeckhandError.
+    """Return the rendered documents in order of rendering. Raises DeckhandError.
 
-    ``rows``: every document of the revision but validation policies; ``policy``: the layering policy to use.
+    ``rows``: all documents of the revision but validation policies; ``policy``: the layering policy.
     """
     layers = _layers(policy)
     plain = [row for row in rows if not row.control]
@@ -49,7 +49,7 @@ def _layers(policy: Row | None) -> list[str]:
 
 
 def _check_names(rows: Iterable[Row], parents: Mapping[int, Row]) -> dict[int, Row]:
-    """Return what replaces a row, by the number of the row replaced; refuse what shares its name otherwise."""
+    """Return the replacement of each replaced row, by its number. Any other shared name is rejected."""
     replacements: dict[int, Row] = {}
     namesakes: dict[Name, list[Row]] = {}
     for row in rows:
@@ -76,10 +76,11 @@ def _bad_replacement(row: Row, why: str) -> DeckhandError:
 def _ordered(
     rows: Iterable[Row], parents: Mapping[int, Row], replacements: Mapping[int, Row], sources: Mapping[Name, Row]
 ) -> list[Row]:
-    """Return the rows so that each comes after what it needs.
+    """Return the rows, each after those that it needs.
 
-    Ties fall as in the real one, because with shared objects the outcome depends on them: what nobody needs comes
-    first in generations, then all is turned round; documents without any bond follow in their own order.
+    Ties are resolved as in the real Deckhand, because with shared objects the result depends on the order: first, in
+    generations, the documents that no other one needs; then the whole order is reversed; documents without any
+    dependency follow in their own order.
     """
     needs: dict[int, dict[int, None]] = {}
     by_number = {row.number: row for row in rows}

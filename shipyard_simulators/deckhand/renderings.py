@@ -1,4 +1,4 @@
-"""What was rendered before: a revision is rendered once, and its documents are kept."""
+"""A cache of renderings: each revision is rendered once."""
 
 import threading
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class _Kept:
 
 
 class Renderings:
-    """Rendered documents by revision; with one cache for both, the first reading decides what later ones show."""
+    """Rendered documents by revision. With a single cache, the first reading decides what later ones show."""
 
     def __init__(self, store: Store, behaviour: Behaviour) -> None:
         self._store = store
@@ -28,13 +28,13 @@ class Renderings:
         self._lock = threading.Lock()
 
     def documents(self, revision: Revision, *, clear: bool) -> list[View]:
-        """Return the rendered documents of the revision; raise DeckhandError if it does not render."""
+        """Return the rendered documents of the revision. Raises DeckhandError if rendering fails."""
         key = (self._store.generation, revision.number, clear or self._behaviour.one_cache)
         with self._lock:
             if key not in self._kept:
                 self._kept[key] = self._rendered(revision, clear=clear)
             kept = self._kept[key]
-        # A redacted reading redacts what is encrypted, whatever the cache holds; the rest it takes as it is.
+        # A redacted reading redacts encrypted documents whatever the cache holds; all others stay as cached.
         return [redacted(each.view) if not clear and each.readable_secret else each.view for each in kept]
 
     def _rendered(self, revision: Revision, *, clear: bool) -> list[_Kept]:

@@ -1,4 +1,4 @@
-"""Revisions: listed, shown, compared, rolled back to and deleted."""
+"""Revisions: list, show, compare, roll back and delete them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,7 +24,7 @@ class Revisions:
         self._rights = rights
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer those with one of the tags asked for; nothing else of the query but sorting by id has an effect."""
+        """Return those with one of the requested tags. Of all other query options, only sorting by id has an effect."""
         self._rights.need("list_revisions")
         tags = set(req.get_param_as_list("tag") or [])
         results = [
@@ -56,36 +56,36 @@ class OneRevision:
         self._rights = rights
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response, revision_id: str) -> None:
-        """Answer it."""
+        """Return it."""
         self._rights.need("show_revision")
         revision = self._store.revision(wire.revision_number(revision_id))
         wire.send(resp, shown(revision))
 
 
 class Rollback:
-    """The way back."""
+    """A rollback to a revision."""
 
     def __init__(self, store: Store, rights: Rights) -> None:
         self._store = store
         self._rights = rights
 
     def on_post(self, _req: falcon.Request, resp: falcon.Response, revision_id: str) -> None:
-        """Make a new revision out of an old one."""
+        """Create a new revision with the contents of an old one."""
         self._rights.need("create_cleartext_documents")
         revision = self._store.roll_back(wire.revision_number(revision_id))
-        # The real one answers before it has looked which buckets it wrote.
+        # The real Deckhand answers before it knows which buckets it wrote.
         wire.send(resp, {**shown(revision), "buckets": []}, 201)
 
 
 class Diff:
-    """What differs between the buckets of two revisions; their order does not matter."""
+    """The differences between the buckets of two revisions, in either order."""
 
     def __init__(self, store: Store, rights: Rights) -> None:
         self._store = store
         self._rights = rights
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response, revision_id: str, other: str) -> None:
-        """Answer what became of every bucket."""
+        """Return the change of every bucket."""
         self._rights.need("show_revision_diff")
         pair = _pair(self._store, revision_id, other)
         old, new = sorted(pair, key=lambda revision: (revision.number > 0, revision.created))
@@ -93,7 +93,7 @@ class Diff:
 
 
 class DeepDiff:
-    """What differs between the rendered documents of two revisions, from the first to the second."""
+    """The differences between the rendered documents of two revisions, from the first to the second."""
 
     def __init__(self, store: Store, renderings: Renderings, rights: Rights) -> None:
         self._store = store
@@ -101,7 +101,7 @@ class DeepDiff:
         self._rights = rights
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response, revision_id: str, other: str) -> None:
-        """Answer what became of every bucket, and the changes of those that were modified."""
+        """Return the change of every bucket, and the changes inside modified ones."""
         self._rights.need("show_revision_deepdiff")
         pair = _pair(self._store, revision_id, other)
         empty = [revision for revision in pair if revision.number == 0]
@@ -117,7 +117,7 @@ class DeepDiff:
 
 
 def shown(revision: Revision) -> Mapping[str, Any]:
-    """Return the revision as it is shown on its own."""
+    """Return the representation of a single revision."""
     address = f"{_URL}/{revision.number}"
     policies = revision.policies(VALIDATION_POLICY)
     state = "failed" if policies else "success"
@@ -143,6 +143,6 @@ def _pair(store: Store, *texts: str) -> list[Revision]:
     for text in texts:
         if not (text.isascii() and text.isdigit()):
             raise DeckhandError(400, "InvalidInputException", f"The revision {text!r} is not a number.")
-    # Revision 0 is never stored and always empty.
+    # Revision 0 is never stored; it is always empty.
     empty = Revision(0, store.newest().created, [], {}, {}, {})
     return [store.revision(int(text)) if int(text) else empty for text in texts]

@@ -1,4 +1,4 @@
-"""A revision: what it wrote, what all buckets together hold in it, and what was said about it since."""
+"""A revision: what it wrote, the contents of all buckets, and its tags and validations."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -10,9 +10,10 @@ from shipyard_simulators.deckhand.rows import POLICY, VALIDATION_POLICY, Identit
 
 @dataclass(slots=True)
 class Revision:
-    """A numbered state of all buckets. ``written`` and ``deleted`` are what it changed itself, ``rows`` is the whole.
+    """A numbered state of all buckets.
 
-    Tags and validation results may still be added; nothing else changes.
+    ``written`` and ``deleted``: its own changes; ``rows``: all documents. Tags and validation results may be added
+    later; nothing else changes.
     """
 
     number: int
@@ -26,7 +27,7 @@ class Revision:
 
     @property
     def created_at(self) -> str:
-        """The moment of its making, as Deckhand writes it: UTC, without a zone."""
+        """The time of creation in Deckhand's format: UTC, without a zone."""
         return self.created.isoformat(timespec="microseconds")
 
     def tag_data(self) -> dict[str, dict[str, Any]]:
@@ -34,15 +35,15 @@ class Revision:
         return dict(sorted(self.tags, key=lambda tag: tag[0]))
 
     def plain_rows(self) -> list[Row]:
-        """Return what readers may see: everything but validation policies, in the order of writing."""
+        """Return the documents that readers may see: all but validation policies, in order of writing."""
         return in_order(row for row in self.rows.values() if not is_kind(row.schema, VALIDATION_POLICY))
 
     def policies(self, kind: str = POLICY) -> list[Row]:
-        """Return the control documents of a kind, in the order of writing."""
+        """Return the control documents of a kind, in order of writing."""
         return in_order(row for row in self.rows.values() if is_kind(row.schema, kind))
 
     def contents(self) -> dict[str, frozenset[str]]:
-        """Return the contents of every bucket that holds a document here."""
+        """Return the contents of every bucket that holds a document in this revision."""
         found: dict[str, set[str]] = {}
         for row in self.rows.values():
             found.setdefault(row.bucket, set()).add(row.content())
@@ -50,5 +51,5 @@ class Revision:
 
 
 def in_order(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows in the order of their writing."""
+    """Return the rows in order of writing."""
     return sorted(rows, key=lambda row: row.number)

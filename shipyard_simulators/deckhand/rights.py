@@ -1,4 +1,4 @@
-"""What the caller may do: everything, but for the rights that this Deckhand was told to deny."""
+"""The caller's rights: all but those that this Deckhand denies."""
 
 from shipyard_simulators.deckhand.errors import DeckhandError
 
@@ -24,7 +24,7 @@ RIGHTS = (
 
 
 class Rights:
-    """The rights of every caller; names come without the service in front."""
+    """The rights of every caller; names have no service prefix."""
 
     def __init__(self, denied: frozenset[str] = frozenset()) -> None:
         self._denied = denied

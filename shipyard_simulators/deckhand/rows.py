@@ -1,4 +1,4 @@
-"""One stored document, and what it means that two values are the same."""
+"""A stored document, and the equality of values."""
 
 import json
 from dataclasses import dataclass
@@ -24,25 +24,26 @@ Identity = tuple[str, str, str]
 
 
 def is_kind(schema: str, kind: str) -> bool:
-    """Return whether the schema is of the kind, in whatever version."""
+    """Return whether the schema is of the kind, in any version."""
     return schema.rpartition("/")[0] == kind
 
 
 def canonical(value: object) -> str:
-    """Return the value as one text, equal for equal values of equal types."""
+    """Return the value as text: equal texts for equal values of equal types."""
     return json.dumps(value, sort_keys=True)
 
 
 def same(one: object, other: object) -> bool:
-    """Return whether two values are equal as JSON, where true is not 1 and 1 is not a text."""
+    """Return whether two values are equal as JSON: true is not 1, and 1 is not "1"."""
     return one == other and canonical(one) == canonical(other)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A document as one revision wrote it. ``clear`` is what ``data`` stands for if that is only a reference.
+    """A document as one revision wrote it.
 
-    ``since``: the revision in which this content first appeared. Nobody may change data or metadata in place.
+    ``clear``: the data, where ``data`` is only a reference. ``since``: the revision that introduced this content. Data
+    and metadata must not be changed in place.
     """
 
     number: int
@@ -66,17 +67,17 @@ class Row:
 
     @property
     def identity(self) -> Identity:
-        """What no two documents of a store share."""
+        """The key that is unique in the store."""
         return self.schema, self.layer, self.name
 
     @property
     def title(self) -> str:
-        """How messages name the document."""
+        """The document's name in messages."""
         return f"[{self.schema}, {self.layer}] {self.name}"
 
     @property
     def control(self) -> bool:
-        """Whether it steers Deckhand itself; such documents are neither layered nor substituted."""
+        """Whether it is a control document; those are neither layered nor substituted."""
         return bool(self.metadata["schema"] == "metadata/Control/v1")
 
     @property
@@ -86,7 +87,7 @@ class Row:
 
     @property
     def replaces(self) -> bool:
-        """Whether it stands in for its parent."""
+        """Whether it replaces its parent."""
         return bool(self.metadata.get("replacement"))
 
     @property
@@ -96,9 +97,9 @@ class Row:
 
     @property
     def substitutions(self) -> list[dict[str, Any]]:
-        """Its substitutions in their order."""
+        """Its substitutions, in order."""
         return list(self.metadata.get("substitutions") or ())
 
     def content(self) -> str:
-        """Return what two rows have in common if they hold the same document."""
+        """Return the key that two rows share if they hold the same document."""
         return canonical([self.clear, self.metadata])

@@ -1,4 +1,4 @@
-"""The whole simulator: its parts put together, and a port to reach them by."""
+"""The whole Deckhand simulator and its port."""
 
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -13,10 +13,10 @@ from shipyard_simulators.server import Simulated, in_thread
 
 
 class DeckhandSimulator(Simulated):
-    """A Deckhand with its documents in memory, listening on this machine from the start; ``serve`` answers.
+    """A simulated Deckhand. It listens on 127.0.0.1 from the start and answers while ``serve`` runs.
 
-    ``scenario``: only its service faults matter here. ``time_scale``: seconds that a nominal second takes.
-    ``token``: what clients have to send; None takes any. ``denied``: rights that no caller has.
+    ``scenario``: only its service faults are used. ``time_scale``: real seconds per nominal second. ``token``: the
+    token that clients must send (None: any token). ``denied``: rights that no caller has.
     """
 
     def __init__(
@@ -39,11 +39,11 @@ class DeckhandSimulator(Simulated):
             token=token,
             denied=denied,
         )
-        # Deckhand refuses a body without a type in another way than one of a wrong type.
+        # Deckhand rejects a body without a type in another way than one of a wrong type.
         super().__init__(app, port, log, untyped="")
 
     def requests(self) -> list[dict[str, Any]]:
-        """Return every request so far, as the log has it."""
+        """Return every request so far, as logged."""
         return self._log.events()
 
 

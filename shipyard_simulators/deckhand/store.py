@@ -1,4 +1,4 @@
-"""The store: revisions in memory, and the three calls that make or end them."""
+"""The store: revisions in memory, and the calls that create or delete them."""
 
 import json
 import threading
@@ -20,7 +20,7 @@ _SECRETS = "http://barbican/v1/secrets"
 
 
 class Store:
-    """All revisions of all buckets. Safe to use from several threads, as far as the behaviour wants it to be."""
+    """All revisions of all buckets. Thread-safe, as far as the behaviour asks for it."""
 
     def __init__(self, behaviour: Behaviour) -> None:
         self._behaviour = behaviour
@@ -38,19 +38,19 @@ class Store:
             return list(self._revisions.values())
 
     def revision(self, number: int) -> Revision:
-        """Return the revision, or raise DeckhandError."""
+        """Return the revision. Raises DeckhandError."""
         with self._lock:
             if number not in self._revisions:
                 raise unknown_revision(number)
             return self._revisions[number]
 
     def newest(self) -> Revision:
-        """Return the newest revision; before the first, an empty one that has the number 0."""
+        """Return the newest revision; before the first, an empty one with the number 0."""
         with self._lock:
             return next(reversed(self._revisions.values()), None) or Revision(0, _now(), [], {}, {}, {})
 
     def policy(self, revision: Revision) -> Row | None:
-        """Return the layering policy for a revision: its own, or else the newest that was ever written."""
+        """Return the layering policy of a revision: its own, else the newest ever written."""
         own = revision.policies()
         if own:
             return own[0]
@@ -58,9 +58,9 @@ class Store:
         return max(ever, key=lambda row: row.number, default=None)
 
     def put(self, bucket: str, documents: list[dict[str, Any]], *, pause: float = 0) -> tuple[int, list[Row]]:
-        """Make the documents the whole content of the bucket; return the revision made, or 0, and what was written.
+        """Replace the content of the bucket. Return the new revision, or 0, and what was written.
 
-        ``pause``: seconds between looking for conflicts and storing, for tests of writers that race.
+        ``pause``: seconds between the conflict check and the write, for tests of racing writers.
         """
         with self._writers:
             with self._lock:
@@ -69,7 +69,7 @@ class Store:
                     self._refuse_conflicts(bucket, documents)
                     self._refuse_long_words(bucket, documents)
                 except DeckhandError:
-                    # The number was taken from the sequence before the transaction was undone.
+                    # The number was taken from the sequence before the transaction was rolled back.
                     self._next_revision += 1
                     raise
             time.sleep(pause)
@@ -91,7 +91,7 @@ class Store:
         return self._make([bucket], kept, written, gone).number, written
 
     def _row(self, bucket: str, document: dict[str, Any], before: Row | None) -> Row:
-        # The database keeps JSON: whatever is no text as a key becomes one.
+        # The database stores JSON: keys that are not text become text.
         metadata, clear = json.loads(json.dumps([document["metadata"], document["data"]], default=str))
         data = clear
         row = Row(0, bucket, 0, 0, document["schema"], metadata, data, clear)
@@ -103,7 +103,7 @@ class Store:
     def _make(
         self, buckets: list[str], kept: dict[Identity, Row], new: list[Row], gone: dict[Identity, Row]
     ) -> Revision:
-        """Add a revision with the kept rows and new ones, which get their numbers here."""
+        """Add a revision with the kept rows and the new ones, which are numbered here."""
         number, self._next_revision = self._next_revision, self._next_revision + 1
         for position, row in enumerate(new):
             new[position] = replace(row, number=self._next_row, revision=number, since=row.since or number)
@@ -114,7 +114,7 @@ class Store:
         return revision
 
     def roll_back(self, target: int) -> Revision:
-        """Make a new revision with what the target held, or what the real one takes for it."""
+        """Create a revision with the contents of the target, or with those that the real Deckhand takes for them."""
         with self._writers, self._lock:
             rows = self.newest().rows
             wanted = self._remembered(self.revision(target)) if target else {}
@@ -140,7 +140,7 @@ class Store:
         return found
 
     def delete_all(self) -> None:
-        """Forget everything and number from 1 again."""
+        """Delete everything and number from 1 again."""
         with self._writers, self._lock:
             self._revisions, self._buckets = {}, set()
             self._next_revision = self._next_row = 1

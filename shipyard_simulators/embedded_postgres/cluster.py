@@ -1,4 +1,4 @@
-"""What lies on disk: the data directory and, beside it, the few files that must not be inside."""
+"""The files of a server: its data directory, and the few files beside it that must not be inside."""
 
 import contextlib
 import fcntl
@@ -26,10 +26,10 @@ _LOG_LIMIT = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class OwnerRecord:
-    """What one run leaves for the next: who owns the server, on which port, and the word that marks it as ours.
+    """What one run leaves for the next: the owner, the port, and the word that marks the server as ours.
 
-    The word is on the server's command line and stays the same from run to run, so it is known before a server is
-    started: there is no moment at which a killed owner leaves a server that nobody can claim.
+    The word is on the server's command line and stays the same from run to run, so it is known before a server starts.
+    A killed owner therefore never leaves a server that the next one does not recognise.
     """
 
     word: str
@@ -39,16 +39,16 @@ class OwnerRecord:
     version: str | None = None
 
     def owner_lives(self) -> bool:
-        """Whether the process that started the server is still there; a reused pid is not it."""
+        """Whether the process that started the server still runs; a reused pid does not count."""
         return self.owner is not None and processes.identity(self.owner) == self.owner_identity
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A data directory, by its real path, and the account whose data it is or will be.
+    """A data directory, by its real path, and the account that owns it or will own it.
 
     Its siblings are ``<data>.password``, ``.log``, ``.lock``, ``.owner``, ``.binaries`` and, while the data is being
-    made, ``.unfinished-*``.
+    created, ``.unfinished-*``.
     """
 
     data: Path
@@ -56,29 +56,29 @@ class Cluster:
 
     @classmethod
     def at(cls, data_directory: Path) -> Self:
-        """The cluster of a directory that may not exist yet; two names of one directory give one cluster."""
+        """Return the cluster of a directory that may not exist yet; two names of one directory give one cluster."""
         data = data_directory.resolve()
         return cls(data, accounts.choose(data))
 
     def beside(self, kind: str) -> Path:
-        """The sibling of that kind."""
+        """Return the sibling of that kind."""
         return self.data.with_name(f"{self.data.name}.{kind}")
 
     def make_parents(self) -> None:
-        """Make the missing directories above the data, open for passing through.
+        """Create the missing parent directories, open for passing through.
 
-        Raises PostgresError if the account cannot pass the ones that are there.
+        Raises PostgresError if the account cannot pass the existing ones.
         """
         missing = [parent for parent in self.data.parents if not parent.exists()]
         self.account.require_entry(missing[-1].parent if missing else self.data.parent)
         for parent in reversed(missing):
             parent.mkdir(mode=0o755, exist_ok=True)
-            parent.chmod(0o755)  # whatever the umask
+            parent.chmod(0o755)  # independent of the umask
 
     def lock(self) -> int:
-        """Take the data directory for this process; the lock lasts until the descriptor is closed, or we are killed.
+        """Lock the data directory for this process; the lock lasts until the descriptor is closed, or the process ends.
 
-        Raises PostgresError, naming the owner, if it is taken.
+        Raises PostgresError, naming the owner, if it is locked.
         """
         descriptor = os.open(self.beside("lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -86,7 +86,7 @@ class Cluster:
         except BlockingIOError:
             taken = True
         else:
-            # A second question, for file systems whose locks do not hold.
+            # A second check, for file systems whose locks do not hold.
             record = self.record()
             taken = record.owner != os.getpid() and record.owner_lives()
         if taken:
@@ -102,7 +102,7 @@ class Cluster:
         )
 
     def record(self) -> OwnerRecord:
-        """What the last run left; a fresh record if it left nothing that can be read."""
+        """Return the record of the last run; a fresh one if it left none that can be read."""
         try:
             return OwnerRecord(**json.loads(self.beside("owner").read_text()))
         except (FileNotFoundError, ValueError, TypeError):
@@ -113,7 +113,7 @@ class Cluster:
         _write(self.beside("owner"), json.dumps(asdict(record)) + "\n")
 
     def password(self) -> str:
-        """The password of the role ``shipyard``. Raises PostgresError if its file is gone."""
+        """Return the password of the role ``shipyard``. Raises PostgresError if its file is missing."""
         try:
             return self.beside("password").read_text().strip()
         except FileNotFoundError:
@@ -123,7 +123,7 @@ class Cluster:
             ) from None
 
     def major(self) -> int | None:
-        """The major version that made the data; None if there is no data yet.
+        """Return the major version of the data; None if there is none yet.
 
         Raises PostgresError if the directory holds something else.
         """
@@ -137,9 +137,9 @@ class Cluster:
         return None
 
     def remove_unfinished(self) -> None:
-        """Remove data that a killed owner did not finish making; takes up to 5 s, as its initdb may still be at it.
+        """Remove data that a killed owner did not finish creating. Takes up to 5 s, as its initdb may still run.
 
-        What is left even then is removed next time. The caller holds the lock.
+        Anything left after that is removed next time. The caller holds the lock.
         """
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while time.monotonic() < deadline:
@@ -151,9 +151,9 @@ class Cluster:
             time.sleep(0.01)
 
     def initialise(self, binaries: Binaries, *, options: tuple[str, ...] = ()) -> None:
-        """Make the data: aside, renamed when complete, so a crash leaves nothing half-made where the data goes.
+        """Create the data under another name and rename it when complete, so a crash leaves no half-made data.
 
-        ``options`` are more of initdb's own.
+        ``options``: further options of initdb.
         """
         if not self.beside("password").exists():
             _write(self.beside("password"), secrets.token_urlsafe(24) + "\n")
@@ -191,7 +191,7 @@ class Cluster:
             os.close(parent)
 
     def open_log(self) -> int:
-        """A descriptor to append to the server's log; a log of more than 16 MiB is moved to ``.log.1`` first."""
+        """Return a descriptor to append to the server's log; a log of more than 16 MiB is moved to ``.log.1`` first."""
         log = self.beside("log")
         if log.exists() and log.stat().st_size > _LOG_LIMIT:
             log.replace(self.beside("log.1"))
@@ -203,7 +203,7 @@ def _locale() -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Replace a file of ours, readable for nobody else, at once and lastingly; the caller is alone with it."""
+    """Replace a file atomically and durably, readable for its owner only. No other process may write it."""
     unfinished = path.with_name(f"{path.name}.unfinished")
     unfinished.unlink(missing_ok=True)
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

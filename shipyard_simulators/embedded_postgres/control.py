@@ -1,4 +1,4 @@
-"""Starting and stopping the server of a cluster, once it is ours to do so: pg_ctl, and what pg_ctl does not see."""
+"""Start and stop the server of a locked cluster: pg_ctl, and the cases that pg_ctl misses."""
 
 import os
 import shlex
@@ -37,7 +37,7 @@ _SIGNS = (
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A start that failed, and what the server wrote to its log meanwhile."""
+    """A failed start, with the server's log of it."""
 
     log: str
 
@@ -49,14 +49,14 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """The switch of one cluster's server; ``word`` marks the servers that we start."""
+    """Starts and stops the server of one cluster; ``word`` marks the servers that we start."""
 
     cluster: Cluster
     binaries: Binaries
     word: str
 
     def server(self) -> int | None:
-        """The pid of the server that runs on the data now; None if none does, whatever ``postmaster.pid`` says."""
+        """Return the pid of the server that runs on the data; None if none does, whatever ``postmaster.pid`` says."""
         pid = self._noted_pid()
         words = processes.command(pid) if pid else []
         if not pid or not words or Path(words[0]).name not in ("postgres", "postmaster"):
@@ -65,14 +65,14 @@ class Control:
         return pid if str(data) in words or pid in processes.working_in(data, self.cluster.account) else None
 
     def start(self, port: int, settings: Mapping[str, str], *, seconds: float) -> Failure | None:
-        """Start a server on 127.0.0.1 and wait until it accepts connections: None when it does.
+        """Start a server on 127.0.0.1 and wait until it accepts connections. Return None, or the failure.
 
         Stops a server that an earlier owner left. Raises PostgresError if one runs that is not ours.
         """
         self.stop()
         self._forget_dead_server()
         words = ["-D", str(self.cluster.data), "-h", "127.0.0.1", "-p", str(port)]
-        # No Unix socket: nothing on disk to be found stale, and no limit on the length of a path.
+        # No Unix socket: no stale file on disk, and no limit on the length of a path.
         words += ["-k", "", "-c", f"shipyard.word={self.word}"]
         for name, value in settings.items():
             words += ["-c", f"{name}={value}"]
@@ -89,12 +89,12 @@ class Control:
             return Failure(written.read().decode(errors="replace"))
 
     def stop(self) -> None:
-        """Stop the server if one runs: in order within 20 s, else at once; either way committed work is kept.
+        """Stop the server if one runs: gracefully within 20 s, else at once. Committed work is kept either way.
 
-        Raises PostgresError if it is not ours, or will not go.
+        Raises PostgresError if the server is not ours, or does not stop.
         """
         for mode, seconds in (("fast", _FAST_SECONDS), ("immediate", _IMMEDIATE_SECONDS)):
-            # Asked each time: pg_ctl would signal whatever process has the noted pid by now.
+            # Checked each time: pg_ctl would signal whatever process has the recorded pid now.
             server = self.server()
             if server is None:
                 return
@@ -103,7 +103,7 @@ class Control:
             self.cluster.account.run(
                 [self.binaries.program("pg_ctl"), "stop", "-s", "-W", "-m", mode], environment=self._where()
             )
-            # Not left to pg_ctl, to which a dead server that nobody has reaped looks alive.
+            # Not done by pg_ctl, which takes a zombie for a live server.
             deadline = time.monotonic() + seconds
             while born is not None and processes.identity(server) == born and time.monotonic() < deadline:
                 time.sleep(_PAUSE)
@@ -115,7 +115,7 @@ class Control:
             )
 
     def explain(self, failure: Failure, port: int) -> str:
-        """The failure in an operator's words, with the end of the log."""
+        """Return the failure in an operator's words, with the end of the log."""
         text = f"PostgreSQL does not start on {self.cluster.data}."
         match failure.cause:
             case FailureCause.STILL_IN_USE:
@@ -135,7 +135,7 @@ class Control:
 
     def _require_ours(self, server: int) -> None:
         words = processes.command(server)
-        # Without words it has ended since it was looked for: killed a moment ago, say.
+        # Without a log it has ended since the last check: killed a moment ago, for example.
         if not words or any(self.word in argument for argument in words):
             return
         raise PostgresError(
@@ -148,7 +148,7 @@ class Control:
             first = (self.cluster.data / "postmaster.pid").read_text(errors="replace").partition("\n")[0].strip()
         except FileNotFoundError:
             return None
-        digits = first.removeprefix("-")  # a single-user server notes its pid with a minus
+        digits = first.removeprefix("-")  # a single-user server writes its pid with a minus
         return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= _LONGEST_PID else None
 
     def _forget_dead_server(self) -> None:

@@ -1,5 +1,5 @@
-"""The one failure of this adapter."""
+"""The one error of this package."""
 
 
 class PostgresError(Exception):
-    """PostgreSQL cannot be started, stopped or found; the text says what, where and what to do about it."""
+    """PostgreSQL cannot be started, stopped or found. The text says what, where, and what to do."""

@@ -1,4 +1,4 @@
-"""Which process is which: a pid alone says nothing, because pids are used again, in containers at once."""
+"""The identity of processes: a pid alone is not enough, because pids are reused, in containers at once."""
 
 import os
 import subprocess
@@ -10,9 +10,9 @@ _PROC = Path("/proc")
 
 
 def identity(pid: int) -> str | None:
-    """A word for the very process that has this pid now, made of its start time; None if it has ended."""
+    """Return a word for the process that has this pid now, from its start time; None if it has ended."""
     try:
-        # The second field is the program's name in brackets and may hold anything; the rest has fixed places.
+        # The second field is the program's name in brackets and may hold anything; the rest has fixed positions.
         fields = (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -21,7 +21,7 @@ def identity(pid: int) -> str | None:
 
 
 def command(pid: int) -> list[str]:
-    """The command line of a live process; empty if it has ended (a zombie has ended)."""
+    """Return the command line of a live process; empty if it has ended (a zombie has ended)."""
     try:
         line = os.fsdecode((_PROC / str(pid) / "cmdline").read_bytes())
     except OSError:
@@ -30,7 +30,7 @@ def command(pid: int) -> list[str]:
 
 
 def exists(pid: int) -> bool:
-    """Whether the kernel still knows the pid, as PostgreSQL asks it: a zombie exists."""
+    """Return whether the kernel still has the pid, as PostgreSQL checks it: a zombie exists."""
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
@@ -41,9 +41,9 @@ def exists(pid: int) -> bool:
 
 
 def working_in(directory: Path, account: SystemAccount) -> list[int]:
-    """The pids of the account's processes that work in a directory; all processes of a server work in its data.
+    """Return the pids of the account's processes that work in a directory. A server's processes all work in its data.
 
-    The account itself is asked, because root in a container may not look. Empty where the system does not tell.
+    The check runs as the account, because root in a container may not read this. Empty if the system does not say.
     """
     script = 'for p in /proc/[0-9]*; do [ "$p/cwd" -ef "$0" ] && echo "${p#/proc/}"; done'
     return sorted(map(int, account.run(["/bin/sh", "-c", script, str(directory)]).stdout.split()))

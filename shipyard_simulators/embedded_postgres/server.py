@@ -1,10 +1,9 @@
 """A PostgreSQL server of our own for one data directory: durable, on 127.0.0.1 only, with one owner at a time.
 
-The server is a process of its own and outlives an owner that is killed; nothing is lost by that. The owner holds a
-lock on the data directory for as long as it lives, so whoever takes the directory next (``start``, ``stop_orphan``)
-knows that the owner is gone, stops the server that it left, and starts afresh. A supervisor therefore needs no
-watcher: it calls ``stop`` when it ends in order, and ``start`` does the rest. It must not fork without exec while it
-owns a server, because the lock would live on in the child.
+The server is a process of its own and survives an owner that is killed; no data is lost. The owner holds a lock on the
+data directory for its whole life. So the next owner (``start``, ``stop_orphan``) knows that the former one is gone,
+stops its server, and starts a new one. A supervisor needs no watcher: it calls ``stop`` at its own end, and ``start``
+does the rest. It must not fork without exec while it owns a server, because the child would keep the lock.
 """
 
 import contextlib
@@ -34,7 +33,7 @@ DEFAULTS: Mapping[str, str] = MappingProxyType(
         "synchronous_commit": "on",
         "shared_buffers": "32MB",
         "max_connections": "60",
-        # Bounds the time that recovery takes after a crash.
+        # Limits the duration of a recovery after a crash.
         "max_wal_size": "256MB",
     }
 )
@@ -44,9 +43,9 @@ _PAUSE = 0.1
 
 
 class RunningPostgres:
-    """A server that this process owns; leaving it as a context manager stops it. Not for use from several threads.
+    """A server that this process owns; as a context manager, it stops at the end. Not thread-safe.
 
-    ``url`` names the database ``shipyard``, holds the password, and stays the same over ``restart``. ``pid`` is that
+    ``url`` is that of the database ``shipyard``, with the password; it stays the same over ``restart``. ``pid`` is that
     of the server's first process.
     """
 
@@ -69,22 +68,22 @@ class RunningPostgres:
         self.stop()
 
     def is_running(self) -> bool:
-        """Whether the server's first process is there; it may still be refusing connections."""
+        """Return whether the server's first process runs; it may still reject connections."""
         return self._control.server() is not None
 
     def stop(self) -> None:
-        """Stop the server (clients are cut off, committed work is kept) and give the data directory free.
+        """Stop the server and release the data directory. Clients are disconnected, committed work is kept.
 
-        Takes up to 30 s; may be repeated. Raises PostgresError, and keeps the directory, if the server will not go.
+        Takes up to 30 s; may be repeated. Raises PostgresError, and keeps the directory, if the server does not stop.
         """
         if self._lock is not None:
             self._control.stop()
             self._give_up()
 
     def restart(self, *, timeout: float = 60.0) -> None:
-        """Stop the server, if it still runs, and start it on the same port; ``timeout`` in seconds is for the start.
+        """Stop the server, if it still runs, and start it on the same port; ``timeout``: seconds for the start.
 
-        Raises PostgresError after ``stop``, or if it does not come up again; then it may be tried again.
+        Raises PostgresError after ``stop``, or if it does not start; then it may be repeated.
         """
         if self._lock is None:
             raise PostgresError(f"PostgreSQL on {self._cluster.data} was stopped for good; start it anew.")
@@ -92,7 +91,7 @@ class RunningPostgres:
         self._launch(port, otherwise=lambda: port, timeout=timeout)
 
     def _begin(self, timeout: float) -> None:
-        """The first launch: any port will do, the last one first, and whatever fails gives the data directory free."""
+        """Start the first time: on the last port or on any free one. A failure releases the data directory."""
         try:
             self._launch(self._cluster.record().port or tcp_port.free(), otherwise=tcp_port.free, timeout=timeout)
         except BaseException:
@@ -165,12 +164,12 @@ class RunningPostgres:
 
 
 def start(data_directory: Path, *, settings: Mapping[str, str] = _NONE, timeout: float = 60.0) -> RunningPostgres:
-    """Run PostgreSQL on a directory, which is made if it is not there, and own it until ``stop`` or our own end.
+    """Run PostgreSQL on a directory, created if missing, and own it until ``stop`` or the end of this process.
 
     A server that a killed owner left is stopped first, and a crash of the server is recovered from. ``settings`` are
-    PostgreSQL's own, over ``DEFAULTS``; ``timeout`` is in seconds, for the start without the making of the data. The
-    port is that of the last run if it is still free. As root the server runs as another account (see ``account``).
-    Raises PostgresError: taken by a living owner, out of reach, of another version, or not starting.
+    PostgreSQL's own and override ``DEFAULTS``. ``timeout``: seconds for the start, without the creation of the data.
+    The port is that of the last run if it is still free. As root, the server runs as another account (see ``account``).
+    Raises PostgresError: owned by a live process, not reachable, of another version, or not starting.
     """
     for name in settings:
         if name.lower() in _OURS_TO_SAY:
@@ -194,7 +193,7 @@ def start(data_directory: Path, *, settings: Mapping[str, str] = _NONE, timeout:
 def stop_orphan(data_directory: Path) -> int | None:
     """Stop the server that a killed owner left, and return its pid; None if there is none.
 
-    Raises PostgresError if the owner lives, or if the server is not one of ours.
+    Raises PostgresError if the owner lives, or if the server is not ours.
     """
     if not (data_directory / "PG_VERSION").exists():
         return None
@@ -212,9 +211,9 @@ def stop_orphan(data_directory: Path) -> int | None:
 
 @contextlib.contextmanager
 def temporary(settings: Mapping[str, str] = _NONE) -> Iterator[RunningPostgres]:
-    """A server on a fresh directory below the system's temporary one; both are gone afterwards.
+    """Run a server on a fresh temporary directory; both are gone after the block.
 
-    Pass ``{"fsync": "off"}`` where a crash of the machine may lose everything. If this process is killed, the server
+    Use ``{"fsync": "off"}`` where the data may be lost in a crash of the machine. If this process is killed, the server
     and its directory stay. Raises PostgresError as ``start`` does.
     """
     directory = Path(tempfile.mkdtemp(prefix="shipyard-postgres-"))

@@ -1,4 +1,4 @@
-"""A port for the server to listen on."""
+"""A TCP port for the server."""
 
 import random
 import socket
@@ -11,9 +11,9 @@ _RANGE = range(20000, 30000)
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could listen on the port of 127.0.0.1 at this moment."""
+    """Return whether a server could listen on the port of 127.0.0.1 now."""
     with socket.socket() as probe:
-        # As PostgreSQL does it: connections of the last run that are still closing are not in the way.
+        # As PostgreSQL does: connections of the last run that are still closing do not block the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
@@ -23,7 +23,7 @@ def is_free(port: int) -> bool:
 
 
 def free() -> int:
-    """A port that is free at this moment; another program may take it before it is used."""
+    """Return a port that is free now; another program may take it before it is used."""
     for port in random.SystemRandom().sample(_RANGE, 100):
         if is_free(port):
             return port

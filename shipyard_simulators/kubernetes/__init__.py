@@ -1,1 +1,1 @@
-"""A Kubernetes API server with nodes and nothing else, in memory."""
+"""A simulated Kubernetes API server: nodes only, in memory."""

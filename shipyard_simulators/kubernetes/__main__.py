@@ -1,4 +1,4 @@
-"""``python -m shipyard_simulators.kubernetes``: an API server with nodes in memory."""
+"""``python -m shipyard_simulators.kubernetes``: the simulated Kubernetes API server as a program."""
 
 import argparse
 import sys
@@ -31,7 +31,7 @@ def _faults(options: argparse.Namespace) -> list[str]:
 
 
 def _nodes(options: argparse.Namespace) -> list[str]:
-    """Return the names of the nodes to expect, of the design first."""
+    """Return the names of the expected nodes, those of the design first."""
     documents = yaml.safe_load_all(options.site.read_text(encoding="utf-8")) if options.site else ()
     of_design = [
         str(each["metadata"].get("name"))

@@ -1,4 +1,4 @@
-"""The route table of the Kubernetes simulator."""
+"""The routes of the Kubernetes simulator."""
 
 import falcon
 
@@ -16,7 +16,7 @@ _MACHINE = "/simulator/nodes/{name}"
 
 
 def create_app(cluster: SimulatedCluster, clock: Clock, log: EventLog, *, token: str | None = None) -> Application:
-    """Return the WSGI application; ``token``: the one that is let in, None lets in everybody."""
+    """Return the WSGI application; ``token``: the accepted token (None: any client)."""
     app = falcon.App()
     if token:
         app.add_middleware(wire.Tokens(token))

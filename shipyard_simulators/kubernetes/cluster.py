@@ -1,6 +1,6 @@
-"""The nodes of the cluster, and the machines that are to become nodes: when each joins, and how it fares then.
+"""The nodes of the cluster, and the machines that will become nodes: when each joins, and how its state changes.
 
-Nothing runs between requests: what is due by the time somebody looks has happened at its own moment.
+Nothing runs between requests: whatever is due by the time of a request has happened at its own moment.
 """
 
 import threading
@@ -20,13 +20,13 @@ from shipyard_simulators.scenario import Scenario
 T = TypeVar("T")
 
 _SLOW_FACTOR = 10
-_SHORTEST_FLAP = 0.01  # seconds; a shorter one would keep whoever looks busy with the past
+_SHORTEST_FLAP = 0.01  # seconds; a shorter one would make a request replay the past for too long
 _KEPT_LISTS = 32
 
 
 @dataclass
 class ExpectedMachine:
-    """A machine whose kubelet registers a node; ``due``: when the next thing happens, which is ``then``."""
+    """A machine whose kubelet registers a node. ``due``: the time of its next change, ``then``."""
 
     name: str
     outcomes: Mapping[str, NodeOutcome]
@@ -35,7 +35,7 @@ class ExpectedMachine:
 
 
 class SimulatedCluster:
-    """All of the state, by one lock: every look and every change goes through ``look``."""
+    """The whole state under one lock: every read and every change goes through ``look``."""
 
     def __init__(self, scenario: Scenario, clock: Clock, log: EventLog) -> None:
         self.scenario, self._clock, self._log = scenario, clock, log
@@ -43,11 +43,11 @@ class SimulatedCluster:
         self._version = 1000
         self.nodes: dict[str, Object] = {}
         self.machines: dict[str, ExpectedMachine] = {}
-        # Lists that are being read page by page, by their version: nodes are replaced, never changed.
+        # Lists that clients read page by page, by version. Nodes are replaced, never changed.
         self.kept: dict[int, list[Object]] = {}
 
     def look(self, do: Callable[[], T]) -> T:
-        """Let happen what is due, then do something with nobody in between."""
+        """Apply what is due, then call the function; no other thread runs in between."""
         with self._lock:
             self._settle()
             return do()
@@ -57,27 +57,27 @@ class SimulatedCluster:
         """The resource version of the whole cluster."""
         return self._version
 
-    # What the API does.
+    # For the API
 
     def node(self, name: str) -> Object:
-        """Return a node, or raise ApiError; it is not to be changed."""
+        """Return a node, not to be changed. Raises ApiError."""
         if name not in self.nodes:
             raise not_found(name)
         return self.nodes[name]
 
     def add(self, node: Object) -> Object:
-        """Add a node that has no version yet; raise ApiError if there is one of its name."""
+        """Add a node without a version. Raises ApiError if its name is taken."""
         if node["metadata"]["name"] in self.nodes:
             raise already_exists(node["metadata"]["name"])
         self._note("node_added", node["metadata"]["name"])
         return self._put(node)
 
     def replace(self, name: str, node: Object) -> Object:
-        """Put a changed object in the place of a node, unless nothing was changed."""
+        """Replace a node by its changed object, unless nothing was changed."""
         return self.nodes[name] if node == self.nodes[name] else self._put(node)
 
     def remove(self, name: str) -> None:
-        """Let a node go. Its machine stays out of the cluster until it is told to join."""
+        """Remove a node. Its machine stays out of the cluster until ``join``."""
         self._version += 1
         self.nodes.pop(name, None)
         if name in self.machines:
@@ -85,16 +85,16 @@ class SimulatedCluster:
         self._note("node_removed", name)
 
     def keep(self, version: int, listed: list[Object]) -> None:
-        """Keep a list for whoever reads on, and let the oldest one go where there are many."""
+        """Keep a list for its next pages; drop the oldest if there are too many."""
         self.kept.pop(version, None)
         self.kept[version] = listed
         while len(self.kept) > _KEPT_LISTS:
             del self.kept[next(iter(self.kept))]
 
-    # What only tests and demonstrations do.
+    # For the control routes
 
     def expect(self, names: Iterable[str], outcomes: Mapping[str, NodeOutcome] | None = None) -> None:
-        """Expect machines to join, counted from now. ``outcomes``: by phase, in place of what the scenario says."""
+        """Expect machines to join, from now on. ``outcomes``: by phase, instead of those of the scenario."""
         for name in names:
             own = dict(outcomes or {})
             for phase in ("join", "ready"):
@@ -104,7 +104,7 @@ class SimulatedCluster:
             self._plan(machine, "ready" if name in self.nodes else "join", self._clock.now())
 
     def join(self, name: str) -> None:
-        """Let a machine join now, whatever its outcome was."""
+        """Let a machine join now, whatever its outcome."""
         machine = self.machines.setdefault(name, ExpectedMachine(name, {}, inf))
         if name not in self.nodes:
             machine.outcomes = {"ready": self.scenario.node_outcome(name, "ready"), **machine.outcomes}
@@ -112,13 +112,13 @@ class SimulatedCluster:
             self._settle()
 
     def say(self, name: str, ready: tuple[str, str, str]) -> None:
-        """Let a node say of itself what it is told to, from now on."""
+        """Set what a node reports about itself from now on."""
         self.join(name)
         self.machines[name].due = inf
         self._report(name, self._clock.now(), ready)
 
     def forget(self, name: str) -> None:
-        """Let a machine and its node never have been."""
+        """Delete a machine and its node without a trace."""
         if name in self.nodes:
             self.remove(name)
         self.machines.pop(name, None)
@@ -145,7 +145,7 @@ class SimulatedCluster:
             machine.due = inf
 
     def _plan(self, machine: ExpectedMachine, then: str, moment: float) -> None:
-        """Say what happens next, and when: as the outcome of the phase wants it."""
+        """Plan the next change, as the outcome of the phase asks."""
         phase = "join" if then == "join" else "ready"
         outcome = machine.outcomes.get(phase, NodeOutcome(NodeOutcomeKind.OK))
         if outcome.kind is NodeOutcomeKind.NEVER:

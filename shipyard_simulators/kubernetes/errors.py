@@ -1,11 +1,11 @@
-"""What the API server refuses: objects of kind Status, with the reasons and the words of a real one."""
+"""The errors of the API server: objects of kind Status, with the reasons and texts of a real one."""
 
 from collections.abc import Mapping
 from typing import Any
 
 
 class ApiError(Exception):
-    """A request that ends in a Status. ``code`` is a status of HTTP, ``reason`` Kubernetes' word for it."""
+    """A request that ends in a Status. ``code``: an HTTP status; ``reason``: Kubernetes' word for it."""
 
     def __init__(
         self,
@@ -28,12 +28,12 @@ class ApiError(Exception):
 
 
 def bad_request(message: str) -> ApiError:
-    """Return the error for a request that cannot be understood."""
+    """Return the error for a malformed request."""
     return ApiError(400, "BadRequest", message)
 
 
 def unauthorized() -> ApiError:
-    """Return the error for credentials that nobody knows."""
+    """Return the error for unknown credentials."""
     return ApiError(401, "Unauthorized", "Unauthorized")
 
 
@@ -43,14 +43,14 @@ def forbidden(user: str, verb: str, path: str) -> ApiError:
 
 
 def forbidden_nodes(user: str, verb: str, name: str) -> ApiError:
-    """Return the error for a user without this right on nodes; ``name`` is empty for all of them."""
+    """Return the error for a user without this right on nodes; an empty ``name`` means all of them."""
     what = f'nodes "{name}"' if name else "nodes"
     told = f'{what} is forbidden: User "{user}" cannot {verb} resource "nodes" in API group "" at the cluster scope'
     return ApiError(403, "Forbidden", told, details={"name": name, "kind": "nodes"} if name else {"kind": "nodes"})
 
 
 def not_found(name: str) -> ApiError:
-    """Return the error for a node that does not exist."""
+    """Return the error for an unknown node."""
     return ApiError(404, "NotFound", f'nodes "{name}" not found', details={"name": name, "kind": "nodes"})
 
 
@@ -60,19 +60,19 @@ def already_exists(name: str) -> ApiError:
 
 
 def conflict(name: str, cause: str) -> ApiError:
-    """Return the error for a change of what is another object by now."""
+    """Return the error for a change of an outdated object."""
     told = f'Operation cannot be fulfilled on nodes "{name}": {cause}'
     return ApiError(409, "Conflict", told, details={"name": name, "kind": "nodes"})
 
 
 def invalid(name: str, field: str, cause: str) -> ApiError:
-    """Return the error for a node with a field that no node may have."""
+    """Return the error for a node with an invalid field."""
     causes = [{"reason": "FieldValueInvalid", "message": cause, "field": field}]
     details = {"name": name, "kind": "Node", "causes": causes}
     return ApiError(422, "Invalid", f'Node "{name}" is invalid: {field}: {cause}', details=details)
 
 
 def expired(following: str) -> ApiError:
-    """Return the error for a list that is no longer kept; ``following`` reads on in the present one instead."""
+    """Return the error for a list that is no longer kept; ``following`` continues in the current one."""
     told = "The provided continue parameter is too old to display a consistent list result."
     return ApiError(410, "Expired", told, metadata={"continue": following})

@@ -1,4 +1,4 @@
-"""A list of nodes as the query wants it: selected by labels or name, and in pages that belong to one moment."""
+"""Node lists: selected by label or name, in pages of one version."""
 
 import base64
 import binascii
@@ -14,7 +14,7 @@ from shipyard_simulators.kubernetes.errors import ApiError, bad_request, expired
 from shipyard_simulators.kubernetes.node import Object
 
 _REQUIREMENT = re.compile(r"\s*(?P<not>!?)\s*(?P<key>[^=!,\s]+)\s*(?:(?P<how>==|=|!=)\s*(?P<value>[^=!,\s]*)\s*)?")
-_PRESENT = -1  # the moment of a continuation that takes the list as it is now
+_PRESENT = -1  # the version of a continuation that reads the current list
 _FIELDS: dict[str, Callable[[Object], str]] = {
     "metadata.name": lambda node: str(node["metadata"]["name"]),
     "spec.unschedulable": lambda node: str(bool(node["spec"].get("unschedulable"))).lower(),
@@ -22,7 +22,7 @@ _FIELDS: dict[str, Callable[[Object], str]] = {
 
 
 def list_nodes(cluster: SimulatedCluster, req: falcon.Request) -> dict[str, Any]:
-    """Return the NodeList that the query asks for, or raise ApiError."""
+    """Return the NodeList that the query asks for. Raises ApiError."""
     if req.get_param("watch") not in (None, "", "0", "false"):
         raise bad_request("this simulator does not stream: list the nodes again instead of watching them")
     limit = _number(req.get_param("limit"))
@@ -46,7 +46,7 @@ def list_nodes(cluster: SimulatedCluster, req: falcon.Request) -> dict[str, Any]
         metadata["continue"] = _encoded(moment, _name(page[-1]) + "\0")
         if not tests:
             metadata["remainingItemCount"] = len(found) - len(page)
-    # In a list no entry says what it is: the list does.
+    # In a list, entries have no kind: the list has it.
     items = [{key: value for key, value in node.items() if key not in ("kind", "apiVersion")} for node in page]
     return {"kind": "NodeList", "apiVersion": "v1", "metadata": metadata, "items": items}
 

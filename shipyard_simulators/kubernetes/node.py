@@ -1,4 +1,4 @@
-"""A Node object as a kubelet registers it, and the conditions it reports."""
+"""A Node object as a kubelet registers it, with the conditions it reports."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -27,7 +27,7 @@ LOST = ("Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
 
 
 def stamp(moment: float) -> str:
-    """Return the moment as Kubernetes writes it: UTC, whole seconds."""
+    """Return the moment in Kubernetes' format: UTC, whole seconds."""
     return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
@@ -55,7 +55,7 @@ def registered(name: str, moment: float) -> Object:
             "addresses": [{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": name}],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
             "nodeInfo": {
-                # The same machine has the same ids in every run.
+                # A machine has the same ids in every run.
                 "machineID": uuid5(NAMESPACE_URL, f"machine:{name}").hex,
                 "systemUUID": str(uuid5(NAMESPACE_URL, f"system:{name}")),
                 "bootID": str(uuid4()),
@@ -72,7 +72,7 @@ def registered(name: str, moment: float) -> Object:
 
 
 def report(node: Object, moment: float, ready: tuple[str, str, str]) -> None:
-    """Let the kubelet report itself, or the cluster notice that it is silent: then nothing it said holds any more."""
+    """Update the conditions: from the kubelet, or, if it is silent, all to Unknown."""
     told = {kind: LOST if ready[0] == "Unknown" else ("False", *words) for kind, words in _PRESSURES.items()}
     for kind, (status, reason, message) in {**told, "Ready": ready}.items():
         condition = _condition(node, kind)

@@ -1,4 +1,4 @@
-"""Nodes: listing, reading, registering, changing and deleting them."""
+"""Nodes: list, read, register, change and delete them."""
 
 import re
 from copy import deepcopy
@@ -25,7 +25,7 @@ class Nodes:
         self._cluster = cluster
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer a page of those that the query asks for."""
+        """Return a page of those that the query selects."""
         send(resp, self._cluster.look(lambda: list_nodes(self._cluster, req)))
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
@@ -51,21 +51,21 @@ class Nodes:
 
 
 class OneNode:
-    """One node, and its status, which is changed apart from the rest."""
+    """One node, and its status, which is changed separately."""
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         self._cluster = cluster
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response, name: str) -> None:
-        """Answer it."""
+        """Return it."""
         send(resp, self._cluster.look(lambda: self._cluster.node(name)))
 
     def on_patch(self, req: falcon.Request, resp: falcon.Response, name: str) -> None:
-        """Change all but its status."""
+        """Change everything but its status."""
         self._patch(req, resp, name, left_alone="status")
 
     def on_get_status(self, req: falcon.Request, resp: falcon.Response, name: str) -> None:
-        """Answer the whole node, as the real one does."""
+        """Return the whole node, as the real one does."""
         self.on_get(req, resp, name)
 
     def on_patch_status(self, req: falcon.Request, resp: falcon.Response, name: str) -> None:
@@ -73,7 +73,7 @@ class OneNode:
         self._patch(req, resp, name, left_alone="spec")
 
     def on_delete(self, req: falcon.Request, resp: falcon.Response, name: str) -> None:
-        """Delete it, or only mark it as long as a finalizer holds it."""
+        """Delete it, or only mark it while a finalizer holds it."""
         options = object_of(req)
         conditions = options.get("preconditions")
         wanted = conditions.get("uid") if isinstance(conditions, dict) else None
@@ -111,7 +111,7 @@ class OneNode:
 
 
 def _checked(name: str, before: Object, after: Object) -> Object:
-    """Return what a patch made of a node, if it is still that node; raise ApiError."""
+    """Return the patched node if it is still the same node. Raises ApiError."""
     for part in ("spec", "status"):
         after.setdefault(part, {})
     if not all(isinstance(after.get(part), dict) for part in ("metadata", "spec", "status")):
@@ -124,7 +124,7 @@ def _checked(name: str, before: Object, after: Object) -> Object:
         raise invalid(name, "metadata.uid", f'Invalid value: "{new.get("uid")}": field is immutable')
     if new.get("resourceVersion") not in (None, old["resourceVersion"]):
         raise conflict(name, _MODIFIED)
-    # What nobody but the API server decides; silently, as it does.
+    # Fields that only the API server sets; others' values are silently ignored, as in a real one.
     decided = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion")
     new |= {key: old[key] for key in decided if key in old}
     after["kind"], after["apiVersion"] = "Node", "v1"

@@ -1,4 +1,4 @@
-"""How a patch changes an object: merge patches, and strategic ones as far as nodes know them."""
+"""Merge patches, and strategic merge patches as far as nodes support them."""
 
 from copy import deepcopy
 from typing import Any
@@ -8,12 +8,12 @@ from shipyard_simulators.kubernetes.errors import ApiError
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 
-# The lists of a node whose entries are merged by a key; every other list is replaced as a whole.
+# The lists of a node that are merged by key; every other list is replaced.
 _KEYS = {"conditions": "type", "addresses": "type", "ownerReferences": "uid"}
 
 
 def patched(content: Any, patch: Any, kind: str | None) -> Any:
-    """Return what the patch of that media type makes of the content, which stays as it is; raise ApiError."""
+    """Return a patched copy of the content, by the patch's media type. Raises ApiError."""
     kind = (kind or "").partition(";")[0].strip()
     if kind not in (MERGE, STRATEGIC):
         told = f"the body of the request was in an unknown format - accepted media types include: {MERGE}, {STRATEGIC}"
@@ -29,7 +29,7 @@ def _merged(content: Any, patch: Any, *, strategic: bool) -> Any:
     merged = content if isinstance(content, dict) else {}
     for key, value in patch.items():
         if strategic and key.startswith("$"):
-            continue  # the order of entries, which means nothing here
+            continue  # the order of entries, which has no meaning here
         if value is None:
             merged.pop(key, None)
         elif strategic and key in _KEYS and isinstance(value, list):

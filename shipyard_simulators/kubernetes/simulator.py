@@ -1,4 +1,4 @@
-"""The whole simulator: its parts put together, and a port to reach them by."""
+"""The whole Kubernetes simulator and its port."""
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
@@ -14,10 +14,10 @@ from shipyard_simulators.server import Simulated, in_thread
 
 
 class KubernetesSimulator(Simulated):
-    """A cluster in memory, listening on this machine from the start; ``serve`` answers.
+    """A simulated cluster. It listens on 127.0.0.1 from the start and answers while ``serve`` runs.
 
-    ``time_scale``: seconds that a nominal second takes. ``nodes``: machines that are expected to join, counted from
-    the start. ``token``: what clients have to send; None lets in everybody.
+    ``time_scale``: real seconds per nominal second. ``nodes``: machines that are expected to join, from the start.
+    ``token``: the token that clients must send (None: any client is accepted).
     """
 
     def __init__(
@@ -37,11 +37,11 @@ class KubernetesSimulator(Simulated):
         super().__init__(create_app(self._cluster, clock, log, token=token), port, log)
 
     def events(self) -> list[dict[str, Any]]:
-        """Return the log so far."""
+        """Return the event log so far."""
         return self._cluster.look(self._log.events)
 
     def expect(self, *names: str) -> None:
-        """Expect machines to join, counted from now, as the scenario wants."""
+        """Expect machines to join, from now on, as the scenario says."""
         self._cluster.look(lambda: self._cluster.expect(name.lower() for name in names))
 
     def join(self, *names: str) -> None:
@@ -50,7 +50,7 @@ class KubernetesSimulator(Simulated):
             self._cluster.look(lambda name=name: self._cluster.join(name.lower()))  # type: ignore[misc]  # bound early
 
     def compact(self) -> None:
-        """Let every list that is being read page by page expire."""
+        """Expire every list that is being read page by page."""
         self._cluster.look(self._cluster.kept.clear)
 
 

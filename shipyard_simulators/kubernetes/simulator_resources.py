@@ -1,4 +1,4 @@
-"""``/simulator``: what tests and demonstrations may see and change, and a real cluster does not have."""
+"""The routes below ``/simulator``, for tests and demonstrations. A real cluster has none of them."""
 
 import json
 from collections.abc import Mapping
@@ -20,48 +20,48 @@ _STATUSES = {"True": READY, "False": STARTING, "Unknown": LOST}
 
 
 class Log:
-    """What happened so far."""
+    """The event log."""
 
     def __init__(self, cluster: SimulatedCluster, log: EventLog) -> None:
         self._cluster, self._log = cluster, log
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer all events, or those of the node that the query names."""
+        """Return all events, or those of one node."""
         events, node = self._cluster.look(self._log.events), req.get_param("node")
         resp.media = [event for event in events if node is None or event.get("node") == node]
 
 
 class Machines:
-    """The machines that are to become nodes."""
+    """The machines that will become nodes."""
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         self._cluster = cluster
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer each with its outcomes, and what happens to it next."""
+        """Return each with its outcomes and its next change."""
         resp.media = self._cluster.look(
             lambda: {name: self._shown(each) for name, each in sorted(self._cluster.machines.items())}
         )
 
     def on_put_one(self, req: falcon.Request, resp: falcon.Response, name: str) -> None:
-        """Expect it, from now on, with the outcomes of the body; without any, with those of the scenario."""
+        """Expect it from now on, with the outcomes of the body, else with those of the scenario."""
         outcomes = _outcomes(req, resp)
         if outcomes is not None:
             self._cluster.look(lambda: self._cluster.expect([name.lower()], outcomes))
             resp.status = falcon.HTTP_204
 
     def on_delete_one(self, _req: falcon.Request, resp: falcon.Response, name: str) -> None:
-        """Let it and its node never have been."""
+        """Delete it and its node without a trace."""
         self._cluster.look(lambda: self._cluster.forget(name.lower()))
         resp.status = falcon.HTTP_204
 
     def on_post_join(self, _req: falcon.Request, resp: falcon.Response, name: str) -> None:
-        """Let it join now, whatever its outcome was."""
+        """Let it join now, whatever its outcome."""
         self._cluster.look(lambda: self._cluster.join(name.lower()))
         resp.status = falcon.HTTP_204
 
     def on_put_ready(self, req: falcon.Request, resp: falcon.Response, name: str) -> None:
-        """Let it join, and say of itself what the body wants, until it is told otherwise."""
+        """Let it join and report the status of the body, until the next such request."""
         try:
             body = json.loads(req.bounded_stream.read() or b"{}")
             status, reason, message = _STATUSES[body.get("status", "True")]
@@ -79,19 +79,19 @@ class Machines:
 
 
 class Compaction:
-    """The end of lists that are being read page by page."""
+    """The expiry of lists that are being read page by page."""
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         self._cluster = cluster
 
     def on_post(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Forget them all: whoever reads on is told that the list has expired."""
+        """Expire all of them; clients that continue get the error for an expired list."""
         self._cluster.look(self._cluster.kept.clear)
         resp.status = falcon.HTTP_204
 
 
 def _outcomes(req: falcon.Request, resp: falcon.Response) -> Mapping[str, NodeOutcome] | None:
-    """Return the outcomes of a body, in the words of a scenario; None if it was refused."""
+    """Return the outcomes of a body, in the format of a scenario; None if it was rejected."""
     try:
         rule = yaml.safe_load(req.bounded_stream.read())
         [read] = parse_scenario(yaml.safe_dump({"nodes": {"node": rule}})).nodes if rule else [None]

@@ -1,4 +1,4 @@
-"""Which Kubernetes this one says it is, and what it offers."""
+"""The version of this Kubernetes and its API groups."""
 
 from typing import Any
 
@@ -13,21 +13,21 @@ _NODES = {"name": "nodes", "singularName": "node", "namespaced": False, "kind": 
 
 
 class Fixed:
-    """An answer that is always the same."""
+    """A constant answer."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
         self._answer = answer
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer it."""
+        """Return it."""
         send(resp, self._answer)
 
 
 class Health:
-    """Whether the API server is well, which it always is."""
+    """The health of the API server, which is always well."""
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer that it is."""
+        """Return "ok"."""
         resp.content_type = "text/plain; charset=utf-8"
         resp.text = "ok"
 

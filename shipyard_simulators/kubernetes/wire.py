@@ -1,4 +1,4 @@
-"""What every resource shares on the wire: JSON in and out, objects of kind Status, and who is let in."""
+"""JSON bodies, Status objects and authentication, shared by all resources."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -29,7 +29,7 @@ def send(resp: falcon.Response, content: object, code: int = 200) -> None:
 
 
 def object_of(req: falcon.Request) -> dict[str, Any]:
-    """Return the object in the body, or raise ApiError; without a body an empty one."""
+    """Return the object in the body; {} for an empty body. Raises ApiError."""
     try:
         content = json.loads(req.bounded_stream.read() or b"{}")
     except (ValueError, RecursionError) as cause:
@@ -40,12 +40,12 @@ def object_of(req: falcon.Request) -> dict[str, Any]:
 
 
 def refuse(_req: falcon.Request, resp: falcon.Response, error: ApiError, _params: object = None) -> None:
-    """Answer what was refused."""
+    """Answer a rejected request."""
     send(resp, error.body(), error.code)
 
 
 def refuse_as_framework(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, _params: object) -> None:
-    """Answer what no handler saw: an unknown path, a method that the path does not have."""
+    """Answer an unknown path or a wrong method."""
     code = falcon.http_status_to_code(error.status)
     if code == 404:
         resp.status = falcon.HTTP_404
@@ -60,10 +60,10 @@ def refuse_as_framework(req: falcon.Request, resp: falcon.Response, error: falco
 
 
 def simulated_fault(path: str, code: int, start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """Answer a request that the scenario wants to go wrong, in the words of what usually goes wrong with the code."""
+    """Answer a request that a fault of the scenario applies to, with the usual text of the code."""
     headers, kind = [], "application/json"
     if code in (502, 503, 504):
-        # What stands before API servers answers for them, in its own words.
+        # A proxy in front of the API server answers for it, in its own format.
         kind, content = "text/html", f"<html><body><h1>{falcon.code_to_http_status(code)}</h1></body></html>"
     elif code == 429:
         headers, kind = [("Retry-After", "1")], "text/plain; charset=utf-8"
@@ -87,13 +87,13 @@ def _fault(path: str, code: int) -> ApiError:
 
 
 class Tokens:
-    """Lets in who sends the bearer token; who sends none is somebody without rights, as where RBAC decides."""
+    """Middleware for the bearer token. A caller without one is a user without rights, as under RBAC."""
 
     def __init__(self, token: str) -> None:
         self._token = token
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Refuse a request before anything looks at it."""
+        """Reject a request before any resource sees it."""
         sent = req.get_header("Authorization")
         if req.path.startswith("/simulator") or (sent is None and req.path in _OPEN):
             return

@@ -1,1 +1,1 @@
-"""A MAAS region controller over simulated machines: its HTTP API 2.0, spoken without any code of our adapter."""
+"""A simulated MAAS region controller: its HTTP API 2.0 over simulated machines."""

@@ -1,4 +1,4 @@
-"""``python -m shipyard_simulators.maas``: a MAAS region controller over simulated machines."""
+"""``python -m shipyard_simulators.maas``: the simulated MAAS region controller as a program."""
 
 import argparse
 import os
@@ -68,7 +68,7 @@ def _from_environment() -> list[str]:
 
 
 def _keys(words: list[str]) -> list[tuple[str, str]]:
-    """Return users and keys; a key without a user stands for the one that machines belong to."""
+    """Return pairs of user and key; a key without a user belongs to the owner of the machines."""
     return [(user or OPEN_TO_ALL, key) for user, _, key in (word.rpartition("=") for word in words)]
 
 

@@ -1,4 +1,4 @@
-"""Who may come in: users with their API keys, and the OAuth header that each request has to carry anew."""
+"""Authentication: users with their API keys, and the OAuth header of each request."""
 
 import re
 import threading
@@ -23,7 +23,7 @@ _PAIR = re.compile(r'\s*([A-Za-z_]+)="([^"]*)"\s*')
 
 @dataclass(frozen=True, slots=True)
 class ApiUser:
-    """A user and the API key that stands for it."""
+    """A user and its API key."""
 
     name: str
     key: str
@@ -31,7 +31,7 @@ class ApiUser:
 
 
 class Accounts:
-    """The users there are. Without any, every key that is written like one stands for an administrator."""
+    """All users. Without any, every well-formed key belongs to an administrator."""
 
     def __init__(self, accounts: Sequence[ApiUser]) -> None:
         self._accounts = tuple(accounts)
@@ -40,11 +40,11 @@ class Accounts:
 
     @property
     def first(self) -> str:
-        """The user that machines belong to unless somebody else is named."""
+        """The default owner of machines."""
         return self._accounts[0].name if self._accounts else OPEN_TO_ALL
 
     def admit(self, header: str | None, now: float) -> ApiUser:
-        """Return who signed the request with this header, or raise MaasError."""
+        """Return the user who signed the request with this header. Raises MaasError."""
         if not header or not header.startswith("OAuth "):
             raise MaasError(401, "Authorization Required")
         values = dict(_pair(part) for part in header.removeprefix("OAuth ").split(","))

@@ -1,4 +1,4 @@
-"""The route table of the MAAS simulator."""
+"""The routes of the MAAS simulator."""
 
 import falcon
 
@@ -58,7 +58,7 @@ def create_app(region: Region, clock: Clock, log: EventLog) -> Application:
     """Return the WSGI application."""
     app = falcon.App()
     app.add_middleware(wire.Headers())
-    # The last one added is asked first.
+    # Falcon tries the handler added last first.
     app.add_error_handler(Exception, wire.refuse_breakage)
     app.add_error_handler(falcon.HTTPError, wire.refuse_path)
     app.add_error_handler(MaasError, wire.refuse)

@@ -1,4 +1,4 @@
-"""As much of BSON as the details of a machine need: a document of byte strings."""
+"""The part of BSON that the details of a machine need: a document of byte strings."""
 
 import struct
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""One request as an operation sees it, what it may answer, and the checks that most operations begin with."""
+"""A request as an operation sees it, its possible answers, and common checks."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from shipyard_simulators.maas.region import ChangeCause, Region
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer that is not simply JSON. ``wait``: seconds until it comes."""
+    """An answer that is more than JSON. ``wait``: its delay in seconds."""
 
     content: Any = None
     status: int = 200
@@ -23,7 +23,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A request: who, for what, with which fields, when. ``number`` is the one that the log of requests has."""
+    """A request: its user, path, fields and time. ``number``: its number in the request log."""
 
     region: Region
     account: ApiUser
@@ -36,27 +36,27 @@ class Call:
 
     @property
     def form(self) -> Fields:
-        """The fields of the body; MAAS breaks where there is none at all."""
+        """The fields of the body. MAAS fails if there is no body at all."""
         if self.body is None:
             raise MaasError(500, "'NoneType' object has no attribute 'get'")
         return self.body
 
     @property
     def cause(self) -> ChangeCause:
-        """The call as the cause of a change."""
+        """The call as the cause of changes."""
         return ChangeCause(self.operation, self.account.name, self.number)
 
     def must_administer(self) -> None:
-        """Raise MaasError unless the caller is an administrator."""
+        """Raise MaasError unless the user is an administrator."""
         if not self.account.administrator:
             raise MaasError(403, FORBIDDEN)
 
     def sees(self, machine: Machine) -> bool:
-        """Return whether the machine is there for the caller."""
+        """Return whether the user may see the machine."""
         return self.account.administrator or machine.owner in (None, self.account.name)
 
     def machine(self) -> Machine:
-        """Return the machine of the path, or raise MaasError."""
+        """Return the machine of the path. Raises MaasError."""
         machine = self.region.machines.get(self.path["system_id"])
         if machine is None:
             raise MaasError(404, NO_MACHINE)
@@ -65,14 +65,14 @@ class Call:
         return machine
 
     def editable(self) -> Machine:
-        """Return the machine of the path for a change of it, or raise MaasError."""
+        """Return the machine of the path for a change. Raises MaasError."""
         machine = self.machine()
         if machine.locked:
             raise MaasError(403, LOCKED)
         return machine
 
     def administered(self) -> Machine:
-        """Return the machine of the path for what only administrators may do; a lock does not matter."""
+        """Return the machine of the path for an administrator's operation; a lock does not matter."""
         machine = self.machine()
         self.must_administer()
         return machine

@@ -1,4 +1,4 @@
-"""What can be asked of the machines as a whole: listing, creating, allocating, releasing and accepting."""
+"""Operations on all machines: list, create, allocate, release and accept."""
 
 import json
 from typing import Any
@@ -15,29 +15,29 @@ from shipyard_simulators.maas.statuses import RELEASABLE, RELEASED_ALREADY, Stat
 _NAMES = ("swift", "brave", "calm", "eager", "noble", "quick", "sunny", "witty")
 _ANIMALS = ("ant", "bee", "crab", "dove", "eel", "fox", "gull", "hare", "ibis")
 
-# How allocate calls what the list calls otherwise.
+# The names of constraints that allocate spells differently from the list.
 _CONSTRAINTS = {"name": "hostname", "system_id": "id"}
 _NO_CONSTRAINTS = ("agent_name", "comment", "op")
 
 
 def visible(call: Call) -> list[Machine]:
-    """Return the machines that are there for the caller, in their order."""
+    """Return the machines that the user may see, in order."""
     return sorted(filter(call.sees, call.region.machines.values()), key=lambda machine: machine.number)
 
 
 def read(call: Call) -> list[Machine]:
-    """Answer the machines that all filters let through."""
+    """Return the machines that match all filters."""
     return select(call.region, visible(call), call.query)
 
 
 def list_allocated(call: Call) -> list[Machine]:
-    """Answer the machines that the caller has allocated and not begun anything with."""
+    """Return the machines that the user has allocated but not deployed."""
     mine = [each for each in visible(call) if each.owner == call.account.name and each.status is Status.ALLOCATED]
     return select(call.region, mine, Fields((key, value) for key, value in call.query.pairs() if key == "id"))
 
 
 def power_parameters(call: Call) -> dict[str, Any]:
-    """Answer how the power of each machine is reached, secrets included."""
+    """Return the power parameters of each machine, secrets included."""
     call.must_administer()
     wanted = call.query.all("id")
     return {
@@ -46,7 +46,7 @@ def power_parameters(call: Call) -> dict[str, Any]:
 
 
 def create(call: Call) -> Machine:
-    """Enlist a machine; an administrator's is commissioned at once unless that is not wanted."""
+    """Enlist a machine; an administrator's is commissioned at once unless the request says otherwise."""
     form, region = call.form, call.region
     if not form.get("architecture"):
         raise invalid("architecture", "This field is required.")
@@ -90,7 +90,7 @@ def _as_json(form: Fields) -> dict[str, Any]:
 
 
 def allocate(call: Call) -> Machine:
-    """Give the caller the first Ready machine that meets all constraints."""
+    """Allocate the first Ready machine that meets all constraints."""
     form = call.form
     constraints = [
         (_CONSTRAINTS.get(key, key), value) for key, value in form.pairs() if key not in _NO_CONSTRAINTS and value
@@ -108,7 +108,7 @@ def allocate(call: Call) -> Machine:
 
 
 def release(call: Call) -> list[str]:
-    """Release several machines, all or none, without erasing unless the whole site is set so."""
+    """Release several machines, all or none. Disks are erased only if the site's setting says so."""
     machines = _named(call)
     for machine in machines:
         if machine.locked:

@@ -1,4 +1,4 @@
-"""The description of the API, from which some clients build themselves."""
+"""The description of the API, from which some clients generate themselves."""
 
 import re
 from collections.abc import Mapping
@@ -15,21 +15,21 @@ _VERSION_OPERATIONS: Mapping[tuple[str, str | None], object] = {("GET", None): N
 
 
 class Version:
-    """Which release this is; no key is needed to know."""
+    """The MAAS release; needs no key."""
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer it."""
+        """Return it."""
         wire.send(resp, VERSION)
 
 
 class Description:
-    """The operations of all paths, by the names that MAAS gives them; no key is needed to know."""
+    """All paths and operations with their MAAS names; needs no key."""
 
     def __init__(self, routes: Mapping[str, tuple[str, Operations]]) -> None:
         self._routes = routes
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer them."""
+        """Return them."""
         resources = [_describe(req.prefix, name, path, operations) for name, (path, operations) in self._routes.items()]
         version = _describe(req.prefix, "Version", f"{wire.API}/version/", _VERSION_OPERATIONS)
         version["anon"] = version["auth"]

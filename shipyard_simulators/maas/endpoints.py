@@ -1,4 +1,4 @@
-"""How a request becomes a call of an operation, and what the operation returns becomes an answer."""
+"""Dispatch: from a request to the call of an operation, and from its result to an answer."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ _PLAIN = {"GET": "read", "POST": "create", "PUT": "update", "DELETE": "delete"}
 
 
 class Endpoint:
-    """One path with its operations; ``known``: what of the path is not in its variables."""
+    """One path with its operations; ``known``: fixed values of the path."""
 
     def __init__(self, region: Region, operations: Operations, known: dict[str, str] | None = None) -> None:
         self.operations = operations
@@ -26,7 +26,7 @@ class Endpoint:
         self._known = known or {}
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """Perform the operation that the request names."""
+        """Execute the operation that the request names."""
         account = self._region.accounts.admit(req.get_header("Authorization"), self._region.clock.now())
         query = read_query(req.query_string)
         body = read_form(req.content_type or "", req.bounded_stream.read())
@@ -47,7 +47,7 @@ class Endpoint:
                 path={**path, **self._known},
             )
             result = operation(call)
-            # What takes no time at all has happened before the answer is written.
+            # Changes that take no time have happened before the answer is written.
             self._region.settle(now)
             reply = result if isinstance(result, Reply) else Reply(self._shown(result))
         self._region.clock.sleep(reply.wait + req.env.get(PAUSE, 0))

@@ -1,10 +1,10 @@
-"""What MAAS refuses: a status, and a body that is plain text, or JSON where fields are named."""
+"""MAAS's errors: a status, and a body that is plain text, or JSON if it names fields."""
 
 from typing import Any
 
 
 class MaasError(Exception):
-    """An answer that is an error; ``retry_after``: seconds of the header, where there is one."""
+    """An error answer; ``retry_after``: the seconds of that header, if it has one."""
 
     def __init__(self, status: int, body: Any, *, retry_after: int | None = None) -> None:
         super().__init__(body)
@@ -14,17 +14,17 @@ class MaasError(Exception):
 
 
 def invalid(field: str, message: str) -> MaasError:
-    """Return the error of a field that does not hold."""
+    """Return the error for an invalid field."""
     return MaasError(400, {field: [message]})
 
 
 def unavailable(action: str) -> MaasError:
-    """Return the error of an action that the status of the machine excludes, where MAAS takes that for a field."""
+    """Return the error for an action that the machine's status forbids, where MAAS reports it as a field error."""
     return invalid("__all__", f"{action} is not available because of the current state of the node.")
 
 
 def conflict(message: str) -> MaasError:
-    """Return the error of an operation that the status of the machine excludes; repeating it does not help."""
+    """Return the error for an operation that the machine's status forbids; a retry does not help."""
     return MaasError(409, message)
 
 

@@ -1,4 +1,4 @@
-"""The fields of a request: of its query, or of a form, url-encoded or multipart."""
+"""The fields of a request, from its query or its form (url-encoded or multipart)."""
 
 import base64
 import binascii
@@ -14,7 +14,7 @@ _FALSE = {"false", "0", "no", "off", "f", "n", ""}
 
 
 class Fields:
-    """Named values in their order; a list is the same name several times."""
+    """Named values in order; a list repeats the name."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
         self._pairs = list(pairs)
@@ -27,7 +27,7 @@ class Fields:
         return list(dict.fromkeys(name for name, _ in self._pairs))
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Return everything."""
+        """Return all pairs."""
         return list(self._pairs)
 
     def all(self, name: str) -> list[str]:
@@ -40,7 +40,7 @@ class Fields:
         return values[-1] if values else default
 
     def flag(self, name: str, *, default: bool = False) -> bool:
-        """Return the truth value of the name, or raise MaasError."""
+        """Return the boolean of the name. Raises MaasError."""
         if name not in self:
             return default
         value = self.get(name).lower()
@@ -49,7 +49,7 @@ class Fields:
         return value in _TRUE
 
     def number(self, name: str, default: int) -> int:
-        """Return the whole number of the name, or raise MaasError."""
+        """Return the integer of the name. Raises MaasError."""
         value = self.get(name, str(default))
         if not value.isascii() or not value.isdigit():
             raise invalid(name, "Enter a whole number.")
@@ -62,7 +62,7 @@ def read_query(text: str) -> Fields:
 
 
 def read_form(content_type: str, content: bytes) -> Fields | None:
-    """Return the fields of a body, none for types that are no forms, and None where there is no type at all."""
+    """Return the fields of a body: none for other media types, None without a Content-Type."""
     if not content_type:
         return None
     kind = content_type.partition(";")[0].strip().lower()
@@ -84,7 +84,7 @@ def _parts(content_type: str, content: bytes) -> Iterable[tuple[str, str]]:
             continue
         content = value.encode("utf-8", "surrogateescape")
         if part.get("Content-Transfer-Encoding", "").lower() == "base64":
-            # Old clients wrap every field like this.
+            # Old clients wrap every field in a part of its own.
             try:
                 content = base64.b64decode(content, validate=False)
             except binascii.Error:

@@ -1,4 +1,4 @@
-"""The images that can be installed."""
+"""The images that can be deployed."""
 
 import re
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ DEFAULT_SERIES = "jammy"
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image: its system and series as ``SYSTEM/SERIES`` where it is one of MAAS's own."""
+    """An image: its system and series, as ``SYSTEM/SERIES`` for MAAS's own."""
 
     number: int
     system: str
@@ -17,7 +17,7 @@ class Image:
 
     @property
     def name(self) -> str:
-        """What lists show."""
+        """The name in lists."""
         return f"{self.system}/{self.series}"
 
 
@@ -31,10 +31,10 @@ _KERNEL = re.compile(r"(ga|hwe)-[0-9]{2}\.[0-9]{2}(-[a-z]+)*")
 
 
 def find_image(text: str) -> Image | None:
-    """Return the image that a client means, by its series, by system and series, or None."""
+    """Return the image by its series, or by system and series; None if there is none."""
     return next((image for image in IMAGES if text in (image.series, image.name)), None)
 
 
 def is_kernel(text: str) -> bool:
-    """Return whether a kernel may be called so."""
+    """Return whether the text is a valid kernel name."""
     return _KERNEL.fullmatch(text) is not None

@@ -1,4 +1,4 @@
-"""The operations that move a machine through its life: each answers at once, the end is seen by reading again."""
+"""The lifecycle operations of a machine. Each answers at once; clients poll for the result."""
 
 import base64
 import binascii
@@ -38,7 +38,7 @@ def commission(call: Call) -> Machine:
 
 
 def begin_commissioning(call: Call, machine: Machine, *, tests: bool = True, stays_on: bool = False) -> None:
-    """Let the commissioning of the machine begin."""
+    """Start commissioning the machine."""
     machine.previous = machine.status
     _begin(call, machine, Status.COMMISSIONING, scripts=0)
     machine.owner = call.account.name
@@ -61,7 +61,7 @@ def run_tests(call: Call) -> Machine:
 
 
 def deploy(call: Call) -> Machine:
-    """Deploy a machine; one that is Ready is allocated by the way."""
+    """Deploy a machine; a Ready one is allocated first."""
     machine, form = call.editable(), call.form
     if machine.status not in (Status.READY, Status.ALLOCATED):
         raise conflict(f"Can't deploy a machine that is in the '{machine.status.label}' state")
@@ -94,14 +94,14 @@ def deploy(call: Call) -> Machine:
 
 
 def allocate(call: Call, machine: Machine) -> None:
-    """Give the machine to the caller."""
+    """Allocate the machine to the user."""
     machine.owner = call.account.name
     machine.agent_name = call.form.get("agent_name")
     call.region.change(machine, Status.ALLOCATED, call.now, call.cause, call.form.get("comment"))
 
 
 def release(call: Call) -> Machine:
-    """Release a machine, after erasing its disks if that is wanted or set for the whole site."""
+    """Release a machine; erase its disks first if the request or the site's setting says so."""
     machine, form = call.editable(), call.form
     must_be_releasable(call, machine)
     if machine.status in RELEASED_ALREADY:
@@ -112,7 +112,7 @@ def release(call: Call) -> Machine:
 
 
 def begin_release(call: Call, machine: Machine, *, erase: bool = False, quickly: bool = False) -> None:
-    """Let the release of the machine begin, after erasing if that is wanted or set for the whole site."""
+    """Start releasing the machine; erase its disks first if the request or the site's setting says so."""
     if erase or erases_always(call):
         _begin(call, machine, Status.DISK_ERASING)
         plans.plan_erasing(call.region, machine, call.now, quickly=quickly)
@@ -133,13 +133,13 @@ def must_be_releasable(call: Call, machine: Machine) -> None:
 
 
 def erases_always(call: Call) -> bool:
-    """Return whether the site is set to erase with every release."""
+    """Return whether the site's setting erases disks with every release."""
     name = "enable_disk_erasing_on_release"
     return bool(call.region.settings.get(name, call.region.scenario.region.erase_on_release))
 
 
 def abort(call: Call) -> Machine:
-    """Abort what is under way, as far as that can be."""
+    """Abort the running operation, if its status allows that."""
     machine = call.editable()
     status = machine.previous if machine.status is Status.TESTING else _ABORTED.get(machine.status)
     if status is None:
@@ -153,7 +153,7 @@ def abort(call: Call) -> Machine:
 
 
 def mark_broken(call: Call) -> Machine:
-    """Take a machine out of use; it belongs to nobody then."""
+    """Mark a machine as broken; it loses its owner."""
     machine = call.editable()
     if machine.owner not in (None, call.account.name):
         raise MaasError(403, FORBIDDEN)
@@ -170,7 +170,7 @@ def mark_broken(call: Call) -> Machine:
 
 
 def mark_fixed(call: Call) -> Machine:
-    """Take a broken machine into use again."""
+    """Mark a broken machine as fixed."""
     machine = call.editable()
     call.must_administer()
     if machine.status is not Status.BROKEN:
@@ -180,7 +180,7 @@ def mark_fixed(call: Call) -> Machine:
 
 
 def override_failed_testing(call: Call) -> Machine:
-    """Ignore tests that failed."""
+    """Ignore failed tests."""
     machine = call.editable()
     call.must_administer()
     if machine.status is not Status.FAILED_TESTING:
@@ -191,7 +191,7 @@ def override_failed_testing(call: Call) -> Machine:
 
 
 def rescue_mode(call: Call) -> Machine:
-    """Let a machine boot for repair."""
+    """Boot a machine into rescue mode."""
     machine = call.administered()
     if machine.locked or machine.status not in RESCUABLE:
         raise conflict(f"Cannot enter rescue mode from the '{machine.status.label}' state.")
@@ -201,7 +201,7 @@ def rescue_mode(call: Call) -> Machine:
 
 
 def exit_rescue_mode(call: Call) -> Machine:
-    """Let a machine go back to what it was before its repair."""
+    """End rescue mode; the machine returns to its former status."""
     machine = call.administered()
     if machine.status is not Status.RESCUE_MODE:
         raise conflict(f"Cannot exit rescue mode from the '{machine.status.label}' state.")

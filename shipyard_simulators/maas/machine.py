@@ -1,4 +1,4 @@
-"""A machine as the region knows it, with the changes that lie ahead of it."""
+"""A machine as the region knows it, with its planned changes."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -8,7 +8,7 @@ from shipyard_simulators.maas.statuses import Status
 
 @dataclass(slots=True)
 class Change:
-    """Something that happens to a machine at a moment: a status, a state of its power, or both."""
+    """A change of a machine at a moment: of its status, its power state, or both."""
 
     moment: float
     cause: str
@@ -70,26 +70,26 @@ class Machine:
 
     @property
     def fqdn(self) -> str:
-        """The host name with its domain."""
+        """The host name with the domain."""
         return f"{self.hostname}.{self.domain}"
 
     def schedule(self, *changes: Change) -> None:
-        """Add what is to happen."""
+        """Add a planned change."""
         self.pending = sorted([*self.pending, *changes], key=lambda change: change.moment)
 
     def interrupt(self, moment: float) -> None:
-        """Forget what was to happen, and end the scripts that run."""
+        """Drop all planned changes, and end the running scripts."""
         self.pending = []
         self.end_scripts(moment, passed=False, output="aborted")
 
     def end_scripts(self, moment: float, *, passed: bool, output: str) -> None:
-        """End the scripts that run."""
+        """End the running scripts."""
         for scripts in self.scripts:
             if scripts.ended is None:
                 scripts.ended, scripts.passed, scripts.output = moment, passed, output
 
     def enter(self, status: Status) -> None:
-        """Take the status, with what always comes with it."""
+        """Enter the status, with everything that always comes with it."""
         before, self.status = self.status, status
         if status is Status.RELEASING or (status is Status.READY and before is not Status.READY):
             self.annotations, self.agent_name, self.user_data = {}, "", ""
@@ -101,12 +101,12 @@ class Machine:
             self.netboot = False
 
     def to_json(self) -> dict[str, Any]:
-        """Return the machine as the state file has it."""
+        """Return the machine for the state file."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> "Machine":
-        """Return the machine that the state file has."""
+        """Return the machine of the state file."""
         machine = cls(**content)
         machine.status, machine.previous = Status(machine.status), Status(machine.previous)
         machine.pending = [Change(**each) for each in content["pending"]]

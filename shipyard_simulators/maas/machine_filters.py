@@ -1,4 +1,4 @@
-"""The filters of the list of machines: values of one are alternatives (tags are not), different ones all hold."""
+"""The filters of the machine list. Values of one filter are alternatives (not for tags); all filters must match."""
 
 import re
 from collections.abc import Callable
@@ -39,9 +39,9 @@ _YOUNG = ("status", "simple_status", "power_state", "not_status", "not_power_sta
 
 
 def select(region: Region, machines: list[Machine], fields: Fields) -> list[Machine]:
-    """Return the machines for which all the filters hold; filters that are not known do not matter."""
+    """Return the machines that match all filters; unknown filters are ignored."""
     for name in fields.names():
-        # Releases that do not know a filter say nothing and send everything.
+        # Releases that do not know a filter ignore it and return everything.
         if name in _YOUNG and region.scenario.region.filters_of_old_releases:
             continue
         if name in _TESTS:
@@ -61,7 +61,7 @@ def _holds(machine: Machine, name: str, values: list[str]) -> bool:
 
 
 def _values(region: Region, field: str, name: str, fields: Fields) -> list[str]:
-    """Return the values of the filter, or raise MaasError for one that cannot be."""
+    """Return the values of the filter. Raises MaasError for an invalid one."""
     values = fields.all(field)
     if name == "tags":
         values = [tag for value in values for tag in re.split(r"[,\s]+", value) if tag]

@@ -1,4 +1,4 @@
-"""What can be asked of one machine besides its life: reading, changing, deleting, power, lock and annotations."""
+"""Operations on one machine outside of its lifecycle: read, change, delete, power, lock and annotations."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ _PARAMETER = "power_parameters_"
 
 
 def read(call: Call) -> Machine:
-    """Answer the machine."""
+    """Return the machine."""
     return call.machine()
 
 
 def update(call: Call) -> Machine:
-    """Change what a machine is called, where it is, and how its power is reached."""
+    """Change a machine's name, its place, or its power parameters."""
     machine, form, region = call.administered(), call.form, call.region
     if machine.locked:
         raise MaasError(403, FORBIDDEN)
@@ -39,7 +39,7 @@ def update(call: Call) -> Machine:
 
 
 def check_hostname(call: Call, hostname: str, domain: str, machine: Machine | None = None) -> None:
-    """Raise MaasError for a name that cannot be, or is somebody else's within the domain."""
+    """Raise MaasError for a name that is invalid or taken in the domain."""
     if not HOSTNAME.fullmatch(hostname):
         raise invalid("hostname", f"Name contains disallowed characters: '{hostname}'.")
     taken = {each.fqdn for each in call.region.machines.values() if each is not machine}
@@ -53,7 +53,7 @@ def power_parameters_of(call: Call) -> dict[str, str]:
 
 
 def delete(call: Call) -> Reply:
-    """Forget a machine, in whatever status it is; nothing happens to the hardware."""
+    """Delete a machine in any status; the hardware is not touched."""
     machine = call.administered()
     outcome = plans.outcome_of(call.region, machine, "delete")
     if outcome.kind is NodeOutcomeKind.REFUSE:
@@ -63,7 +63,7 @@ def delete(call: Call) -> Reply:
 
 
 def power_on(call: Call) -> Machine:
-    """Switch on a machine that belongs to somebody."""
+    """Switch on a machine that has an owner."""
     machine, _ = call.editable(), call.form
     if machine.owner is None:
         raise conflict(f"Cannot start a machine that is in the '{machine.status.label}' state: it is not allocated.")
@@ -72,7 +72,7 @@ def power_on(call: Call) -> Machine:
 
 
 def power_off(call: Call) -> Machine | None:
-    """Switch off a machine; whatever ran on it is heard no more."""
+    """Switch off a machine; whatever ran on it stops reporting."""
     machine, _ = call.editable(), call.form
     if machine.power_type in ("", "manual"):
         return None
@@ -82,7 +82,7 @@ def power_off(call: Call) -> Machine | None:
 
 
 def query_power_state(call: Call) -> Reply:
-    """Ask the BMC, which may take its time."""
+    """Query the BMC, which may be slow."""
     machine = call.machine()
     kind = call.region.scenario.node_outcome(machine.hostname, "bmc").kind
     patience = call.region.clock.scaled(_BMC_PATIENCE)
@@ -90,19 +90,19 @@ def query_power_state(call: Call) -> Reply:
         call.region.power(machine, "error", call.now, call.cause, "the BMC did not answer")
         return Reply({"state": "error"}, wait=patience if kind is NodeOutcomeKind.NEVER else 0)
     if machine.power_state == "error":
-        # Nobody kept what it was before: what the machine does tells.
+        # The former status was not kept; the machine's plans tell it.
         on = machine.status in (Status.DEPLOYED, Status.DEPLOYING, Status.COMMISSIONING, Status.TESTING)
         call.region.power(machine, "on" if on else "off", call.now, call.cause)
     return Reply({"state": machine.power_state}, wait=patience / 2 if kind is NodeOutcomeKind.SLOW else 0)
 
 
 def power_parameters(call: Call) -> dict[str, Any]:
-    """Answer how the power is reached, secrets included."""
+    """Return the power parameters, secrets included."""
     return dict(call.administered().power_parameters)
 
 
 def details(call: Call) -> Reply:
-    """Answer what is known of the hardware, as BSON."""
+    """Return the hardware details, as BSON."""
     machine = call.machine()
     inventory = f'<list><node id="{machine.hostname}" class="system"/></list>'.encode()
     return Reply(
@@ -111,7 +111,7 @@ def details(call: Call) -> Reply:
 
 
 def annotate(call: Call) -> Machine:
-    """Set annotations of a machine that belongs to the caller; an empty value removes one."""
+    """Set annotations of the user's own machine; an empty value removes one."""
     machine = call.editable()
     if machine.owner != call.account.name:
         raise conflict("Cannot set workload annotations: the machine is not owned by the caller.")
@@ -126,7 +126,7 @@ def annotate(call: Call) -> Machine:
 
 
 def lock(call: Call) -> Machine:
-    """Let nobody change the machine."""
+    """Lock the machine against changes."""
     machine = call.machine()
     machine.locked = True
     call.region.note(machine, call.now, "Locked", _comment(call), user=call.account.name)
@@ -134,7 +134,7 @@ def lock(call: Call) -> Machine:
 
 
 def unlock(call: Call) -> Machine:
-    """Let the machine be changed again."""
+    """Unlock the machine."""
     machine = call.machine()
     machine.locked = False
     call.region.note(machine, call.now, "Unlocked", _comment(call), user=call.account.name)
@@ -142,7 +142,7 @@ def unlock(call: Call) -> Machine:
 
 
 def configure(call: Call) -> Machine:
-    """Take a change of network or storage, which has no effect here, from an administrator of a Ready machine."""
+    """Accept a change of network or storage from an administrator while the machine is Ready; it has no effect here."""
     machine = call.editable()
     call.must_administer()
     if machine.status not in (Status.READY, Status.ALLOCATED):

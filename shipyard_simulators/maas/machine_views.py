@@ -1,4 +1,4 @@
-"""A machine as MAAS shows it."""
+"""The representations of machines, pools and zones."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ _ADDRESSED = {Status.DEPLOYING, Status.DEPLOYED, Status.FAILED_DEPLOYMENT, Statu
 
 
 def show_machine(region: Region, machine: Machine) -> dict[str, Any]:
-    """Return the object of a machine."""
+    """Return the representation of a machine."""
     addresses = [machine.ip_address] if machine.status in _ADDRESSED else []
     interfaces = [_interface(machine, number, mac, addresses) for number, mac in enumerate(machine.mac_addresses)]
     newest = {scripts.kind: scripts.number for scripts in machine.scripts}
@@ -89,13 +89,13 @@ def show_machine(region: Region, machine: Machine) -> dict[str, Any]:
 
 
 def show_pool(pool: Place) -> dict[str, Any]:
-    """Return the object of a pool."""
+    """Return the representation of a pool."""
     uri = f"{API}/resourcepool/{pool.number}/"
     return {"id": pool.number, "name": pool.name, "description": pool.description, "resource_uri": uri}
 
 
 def show_zone(zone: Place) -> dict[str, Any]:
-    """Return the object of a zone."""
+    """Return the representation of a zone."""
     uri = f"{API}/zones/{zone.name}/"
     return {"id": zone.number, "name": zone.name, "description": zone.description, "resource_uri": uri}
 

@@ -1,4 +1,4 @@
-"""Tags, pools and zones: what machines are sorted by."""
+"""Operations on tags, pools and zones."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +27,7 @@ def _tag(call: Call) -> Tag:
 
 
 def read_tags(call: Call) -> list[dict[str, Any]]:
-    """Answer all tags by name."""
+    """Return all tags by name."""
     return [_show_tag(tag) for _, tag in sorted(call.region.tags.items())]
 
 
@@ -45,12 +45,12 @@ def create_tag(call: Call) -> dict[str, Any]:
 
 
 def read_tag(call: Call) -> dict[str, Any]:
-    """Answer one tag."""
+    """Return one tag."""
     return _show_tag(_tag(call))
 
 
 def update_tag(call: Call) -> dict[str, Any]:
-    """Change what is said of a tag."""
+    """Change a tag."""
     tag = _tag(call)
     call.must_administer()
     for name in _TAG_FIELDS:
@@ -61,7 +61,7 @@ def update_tag(call: Call) -> dict[str, Any]:
 
 
 def delete_tag(call: Call) -> Reply:
-    """Remove a tag, from its machines too."""
+    """Delete a tag, and remove it from its machines."""
     tag = _tag(call)
     call.must_administer()
     for machine in call.region.machines.values():
@@ -72,19 +72,19 @@ def delete_tag(call: Call) -> Reply:
 
 
 def tagged(call: Call) -> list[Machine]:
-    """Answer the machines of a tag."""
+    """Return the machines of a tag."""
     name = _tag(call).name
     return [machine for machine in visible(call) if name in machine.tags]
 
 
 def nothing_tagged(call: Call) -> list[Any]:
-    """Answer the devices or controllers of a tag: none."""
+    """Return the devices or controllers of a tag: none."""
     _tag(call)
     return []
 
 
 def update_nodes(call: Call) -> dict[str, int]:
-    """Give a tag to machines and take it from others; ids that are not known do not matter."""
+    """Add a tag to machines and remove it from others; unknown ids are ignored."""
     tag, region = _tag(call), call.region
     call.must_administer()
     if tag.definition:
@@ -118,7 +118,7 @@ def _create(call: Call, places: dict[str, Place], show: Show) -> dict[str, Any]:
 
 
 def read_pools(call: Call) -> list[dict[str, Any]]:
-    """Answer all pools by name."""
+    """Return all pools by name."""
     return [show_pool(pool) for _, pool in sorted(call.region.pools.items())]
 
 
@@ -135,18 +135,18 @@ def _pool(call: Call) -> Place:
 
 
 def read_pool(call: Call) -> dict[str, Any]:
-    """Answer one pool."""
+    """Return one pool."""
     return show_pool(_pool(call))
 
 
 def delete_pool(call: Call) -> Reply:
-    """Remove a pool that nothing is in."""
+    """Delete an empty pool."""
     pool = _pool(call)
     return _delete(call, call.region.pools, pool, any(each.pool == pool.name for each in call.region.machines.values()))
 
 
 def read_zones(call: Call) -> list[dict[str, Any]]:
-    """Answer all zones by name."""
+    """Return all zones by name."""
     return [show_zone(zone) for _, zone in sorted(call.region.zones.items())]
 
 
@@ -163,12 +163,12 @@ def _zone(call: Call) -> Place:
 
 
 def read_zone(call: Call) -> dict[str, Any]:
-    """Answer one zone."""
+    """Return one zone."""
     return show_zone(_zone(call))
 
 
 def delete_zone(call: Call) -> Reply:
-    """Remove a zone that nothing is in."""
+    """Delete an empty zone."""
     zone = _zone(call)
     return _delete(call, call.region.zones, zone, any(each.zone == zone.name for each in call.region.machines.values()))
 

@@ -9,7 +9,7 @@ _PLACE_NAME = re.compile(r"\w[ \w-]{0,255}")
 
 @dataclass(slots=True)
 class Tag:
-    """A tag; with a definition, MAAS decides itself which machines have it."""
+    """A tag; if it has a definition, MAAS itself assigns it to machines."""
 
     name: str
     comment: str = ""
@@ -27,10 +27,10 @@ class Place:
 
 
 def is_tag_name(name: str) -> bool:
-    """Return whether a tag may be named so."""
+    """Return whether the text is a valid tag name."""
     return _TAG_NAME.fullmatch(name) is not None
 
 
 def is_place_name(name: str) -> bool:
-    """Return whether a pool or a zone may be named so."""
+    """Return whether the text is a valid name of a pool or a zone."""
     return _PLACE_NAME.fullmatch(name) is not None

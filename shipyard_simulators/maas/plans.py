@@ -12,7 +12,7 @@ _NO_BMC = "the BMC did not answer"
 
 
 def outcome_of(region: Region, machine: Machine, phase: str) -> NodeOutcome:
-    """Return what becomes of the machine in the phase this time; counts an attempt."""
+    """Return the outcome of this attempt at the phase, and count the attempt."""
     attempt = machine.attempts[phase] = machine.attempts.get(phase, 0) + 1
     region.touch()
     outcome = region.scenario.node_outcome(machine.hostname, phase)
@@ -20,7 +20,7 @@ def outcome_of(region: Region, machine: Machine, phase: str) -> NodeOutcome:
 
 
 def bmc_answers(region: Region, machine: Machine) -> bool:
-    """Return whether the BMC of the machine answers this time; a flapping one does every other time."""
+    """Return whether the BMC answers this time; a flapping one answers every other time."""
     kind = outcome_of(region, machine, "bmc").kind
     if kind is NodeOutcomeKind.FLAPS:
         return machine.attempts["bmc"] % 2 == 0
@@ -38,7 +38,7 @@ def switch(region: Region, machine: Machine, state: str, now: float) -> bool:
 
 
 def plan_commissioning(region: Region, machine: Machine, now: float, *, tests: bool, stays_on: bool) -> None:
-    """Lay out the commissioning of a machine, and its tests."""
+    """Plan the commissioning of a machine, with its tests."""
     outcome = outcome_of(region, machine, "prepare")
     if not switch(region, machine, "on", now):
         _fail_without_bmc(region, machine, now, Status.FAILED_COMMISSIONING)
@@ -58,7 +58,7 @@ def plan_commissioning(region: Region, machine: Machine, now: float, *, tests: b
 
 
 def plan_test_run(region: Region, machine: Machine, now: float, *, stays_on: bool) -> None:
-    """Lay out tests that are not part of a commissioning."""
+    """Plan tests outside of a commissioning."""
     if switch(region, machine, "on", now):
         end = machine.previous if machine.previous in KEPT_BY_TESTS else Status.READY
         _plan_tests(region, machine, now, end, stays_on=stays_on or end is Status.DEPLOYED)
@@ -80,7 +80,7 @@ def _plan_tests(region: Region, machine: Machine, start: float, end: Status, *, 
 
 
 def plan_deployment(region: Region, machine: Machine, now: float) -> None:
-    """Lay out the deployment of a machine."""
+    """Plan the deployment of a machine."""
     outcome = outcome_of(region, machine, "deploy")
     limit = now + seconds(region, "deploy_timeout")
     moment = now + _duration(region, outcome, "deploy_nodes")
@@ -102,7 +102,7 @@ def plan_deployment(region: Region, machine: Machine, now: float) -> None:
 
 
 def plan_erasing(region: Region, machine: Machine, now: float, *, quickly: bool) -> None:
-    """Lay out the erasing of the disks, and the release after it. It has no limit: it may never end."""
+    """Plan the erasing of the disks, and the release after it. It has no time limit: it may never end."""
     outcome = outcome_of(region, machine, "erase")
     if outcome.kind is NodeOutcomeKind.OK:
         outcome = outcome_of(region, machine, "destroy")
@@ -121,7 +121,7 @@ def plan_erasing(region: Region, machine: Machine, now: float, *, quickly: bool)
 
 
 def plan_release(region: Region, machine: Machine, now: float) -> None:
-    """Lay out the release of a machine without erasing."""
+    """Plan the release of a machine without erasing."""
     outcome = outcome_of(region, machine, "release")
     if outcome.kind is NodeOutcomeKind.OK:
         outcome = outcome_of(region, machine, "destroy")
@@ -149,7 +149,7 @@ def _plan_release(region: Region, machine: Machine, start: float, outcome: NodeO
 
 
 def silence(region: Region, machine: Machine, now: float) -> None:
-    """Let a machine be heard no more: whatever was under way ends by MAAS's limits, if it has one."""
+    """Stop all reports of a machine: running work ends at MAAS's time limits, if it has one."""
     limits = {
         Status.COMMISSIONING: ("node_timeout", Status.FAILED_COMMISSIONING),
         Status.TESTING: ("node_timeout", Status.FAILED_TESTING),
@@ -163,7 +163,7 @@ def silence(region: Region, machine: Machine, now: float) -> None:
 
 
 def seconds(region: Region, name: str) -> float:
-    """Return how long something takes here, usually."""
+    """Return the usual duration, in real seconds."""
     return region.clock.scaled(region.scenario.durations[name])
 
 

@@ -1,4 +1,4 @@
-"""What was recorded of machines: events, page by page, and the results of their scripts."""
+"""Records of machines: events in pages, and script results."""
 
 import base64
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ _KIND_WORDS = {"commissioning": 0, "installation": 1, "testing": 2} | {str(numbe
 
 
 def query_events(call: Call) -> dict[str, Any]:
-    """Answer a page of events, newest first."""
+    """Return a page of events, newest first."""
     query = call.query
     limit = query.number("limit", _LIMIT)
     if not 1 <= limit <= _MOST:
@@ -30,7 +30,7 @@ def query_events(call: Call) -> dict[str, Any]:
     wanted = [each for each in call.region.events if _fits(call, each, level)]
     if "after" in query:
         after = query.number("after", 0)
-        # The next ones in the order of time, so that whoever follows leaves none out.
+        # The next ones in order of time, so that a client that follows misses none.
         page = [each for each in wanted if each["id"] > after][:limit]
     else:
         before = query.number("before", len(call.region.events) + 1)
@@ -84,7 +84,7 @@ def _uri(call: Call, direction: str, number: int) -> str:
 
 
 def read_results(call: Call) -> list[dict[str, Any]]:
-    """Answer the results of one machine, of all kinds or one, oldest first."""
+    """Return the results of one machine, of all kinds or of one, oldest first."""
     machine, wanted = call.machine(), _kind(call, "type")
     output = call.query.flag("include_output")
     return [
@@ -123,7 +123,7 @@ def _show_script(machine: Machine, scripts: ScriptSet, *, output: bool) -> dict[
 
 
 def read_old_results(call: Call) -> list[dict[str, Any]]:
-    """Answer results the way older releases do."""
+    """Return results in the format of older releases."""
     wanted, ids = _kind(call, "result_type"), call.query.all("system_id")
     if call.path.get("kind") == "commissioning":
         wanted = 0

@@ -1,4 +1,4 @@
-"""Everything the region controller knows, and the one place where it changes: one transaction at a time."""
+"""The state of the region controller, changed in one transaction at a time."""
 
 import hashlib
 import threading
@@ -22,7 +22,7 @@ _ALPHABET = "abcdefghkmnpqrstwxy3478"
 
 @dataclass(frozen=True, slots=True)
 class ChangeCause:
-    """Why something changed: an operation of a user in a request, or, without those, time."""
+    """The cause of a change: an operation of a user in a request, or, without those, time."""
 
     name: str
     user: str | None = None
@@ -30,9 +30,9 @@ class ChangeCause:
 
 
 class Region(state_file.State):
-    """Machines, tags, pools, zones, events and settings. Whatever touches them does it in a transaction.
+    """Machines, tags, pools, zones, events and settings. Every access is inside a transaction.
 
-    ``restored``: whether they come from a file that a former run left.
+    ``restored``: whether they were read from the state file of an earlier run.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Region(state_file.State):
 
     @contextmanager
     def transaction(self) -> Iterator[float]:
-        """Yield the time, after everything that has fallen due; nobody else changes anything meanwhile."""
+        """Yield the time, after everything due has happened. No other thread changes anything meanwhile."""
         with self._lock:
             now = self.clock.now()
             self.settle(now)
@@ -59,11 +59,11 @@ class Region(state_file.State):
                 self._dirty = False
 
     def place_named(self, places: dict[str, Place], name: str) -> Place:
-        """Return the zone or pool of the name, which is made if there is none."""
+        """Return the zone or pool of the name; create it if there is none."""
         return places.setdefault(name, Place(max(each.number for each in places.values()) + 1, name, ""))
 
     def add(self, hostname: str) -> Machine:
-        """Add a machine with an id of its own."""
+        """Add a machine with a new id."""
         self.counter += 1
         number = self.counter
         digest = hashlib.sha256(f"{number} {hostname}".encode()).digest()
@@ -80,7 +80,7 @@ class Region(state_file.State):
     def change(
         self, machine: Machine, status: Status, moment: float, cause: ChangeCause, text: str = "", *, new: bool = False
     ) -> None:
-        """Let the machine enter the status; it becomes part of its history and an event."""
+        """Change the machine's status, with an entry in its history and an event."""
         before = None if new else machine.status
         machine.enter(status)
         level = "ERROR" if status.simple == "failed" or "failed" in status.label else "INFO"
@@ -88,7 +88,7 @@ class Region(state_file.State):
         self._record(machine, moment, "status", before, status, cause, text)
 
     def power(self, machine: Machine, state: str, moment: float, cause: ChangeCause, text: str = "") -> None:
-        """Let the power of the machine be in the state."""
+        """Set the machine's power state."""
         before, machine.power_state = machine.power_state, state
         if state == "error":
             self.note(machine, moment, "Power error", text, level="ERROR", user=cause.user)
@@ -98,7 +98,7 @@ class Region(state_file.State):
             self._record(machine, moment, "power", before, state, cause, text)
 
     def remove(self, machine: Machine, moment: float, cause: ChangeCause) -> None:
-        """Forget the machine; its history stays."""
+        """Delete the machine; its history stays."""
         del self.machines[machine.system_id]
         self._record(machine, moment, "status", machine.status, None, cause, "deleted")
 
@@ -112,7 +112,7 @@ class Region(state_file.State):
         level: str = "INFO",
         user: str | None = None,
     ) -> None:
-        """Add an event of the machine; the newest is also its message."""
+        """Add an event of the machine; the newest is also its status message."""
         machine.message = f"{kind} - {text}" if text else kind
         self._dirty = True
         self.events.append(
@@ -128,21 +128,21 @@ class Region(state_file.State):
         )
 
     def run_scripts(self, machine: Machine, kind: int, moment: float) -> None:
-        """Begin a set of scripts, whose results are kept."""
+        """Start a set of scripts, whose results are kept."""
         self.script_sets += 1
         machine.scripts.append(ScriptSet(self.script_sets, kind, moment))
 
     def touch(self) -> None:
-        """Note that something changed that is no event."""
+        """Note a change that is no event."""
         self._dirty = True
 
     def read(self, look: Callable[[], Any]) -> Any:
-        """Return what the look sees, at this moment."""
+        """Call the function at this moment and return its result."""
         with self.transaction():
             return look()
 
     def settle(self, now: float) -> None:
-        """Let everything happen that has fallen due; only within a transaction."""
+        """Apply everything that is due; only inside a transaction."""
         while True:
             due = [each for each in self.machines.values() if each.pending and each.pending[0].moment <= now]
             if not due:

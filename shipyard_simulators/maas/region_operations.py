@@ -1,4 +1,4 @@
-"""What can be asked of the region itself: version, users, settings, its rack controller and images."""
+"""Operations on the region: version, users, settings, the rack controller and images."""
 
 import json
 from typing import Any
@@ -29,7 +29,7 @@ _RACK_ID = "rackaa"
 
 
 def whoami(call: Call) -> dict[str, Any]:
-    """Answer whom the key stands for."""
+    """Return the user of the key."""
     name = call.account.name
     return {
         "username": name,
@@ -41,17 +41,17 @@ def whoami(call: Call) -> dict[str, Any]:
 
 
 def read_users(call: Call) -> list[dict[str, Any]]:
-    """Answer who is asking: the only user that a caller need know of."""
+    """Return the caller: the only user that it needs to know."""
     return [whoami(call)]
 
 
 def list_authorisation_tokens(call: Call) -> list[dict[str, Any]]:
-    """Answer the caller's keys."""
+    """Return the caller's keys."""
     return [{"name": "MAAS consumer", "token": call.account.key}]
 
 
 def get_config(call: Call) -> Any:
-    """Answer a setting of the whole site."""
+    """Return a setting of the site."""
     call.must_administer()
     name = call.query.get("name")
     known = {
@@ -68,7 +68,7 @@ def get_config(call: Call) -> Any:
 
 
 def set_config(call: Call) -> str:
-    """Change a setting of the whole site."""
+    """Change a setting of the site."""
     call.must_administer()
     value = call.form.get("value")
     try:
@@ -98,32 +98,32 @@ def _rack() -> dict[str, Any]:
 
 
 def read_racks(_call: Call) -> list[dict[str, Any]]:
-    """Answer the one rack controller."""
+    """Return the only rack controller."""
     return [_rack()]
 
 
 def read_rack(call: Call) -> dict[str, Any]:
-    """Answer the rack controller."""
+    """Return the rack controller."""
     if call.path["system_id"] != _RACK_ID:
         raise MaasError(404, "No RackController matches the given query.")
     return _rack()
 
 
 def racks_power_parameters(call: Call) -> dict[str, Any]:
-    """Answer how the power of the controllers is reached: not at all."""
+    """Return the power parameters of the controllers: none."""
     call.must_administer()
     return {_RACK_ID: {}}
 
 
 def rack_power_parameters(call: Call) -> dict[str, Any]:
-    """Answer how the power of the controller is reached: not at all."""
+    """Return the power parameters of the controller: none."""
     read_rack(call)
     call.must_administer()
     return {}
 
 
 def read_images(_call: Call) -> list[dict[str, Any]]:
-    """Answer the images there are."""
+    """Return all images."""
     return [
         {
             "id": image.number,
@@ -138,17 +138,17 @@ def read_images(_call: Call) -> list[dict[str, Any]]:
 
 
 def is_importing(_call: Call) -> bool:
-    """Answer that no image is being imported."""
+    """Return false: no image is being imported."""
     return False
 
 
 def nothing(_call: Call) -> list[Any]:
-    """Answer that there is none."""
+    """Return an empty list."""
     return []
 
 
 def nothing_of_machine(call: Call) -> list[Any]:
-    """Answer that the machine has none."""
+    """Return an empty list for the machine."""
     call.machine()
     return []
 

@@ -1,4 +1,4 @@
-"""Putting machines there that nobody enlisted: those of a site, of a scenario, or of whoever tests."""
+"""Machines that exist without enlistment: those of a site, of a scenario, or of a test."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ from shipyard_simulators.scenario import Scenario
 
 
 def seed_machines(region: Region, seeds: Iterable[MachineSeed]) -> None:
-    """Put the machines of a site there, and then those of the scenario, unless a former run left some."""
+    """Add the machines of a site, then those of the scenario, unless an earlier run left some."""
     with region.transaction() as now:
         if region.restored:
             return
@@ -22,7 +22,7 @@ def seed_machines(region: Region, seeds: Iterable[MachineSeed]) -> None:
 
 
 def play(region: Region, scenario: Scenario) -> None:
-    """Play another scenario from now on; what is under way goes on as it was."""
+    """Replace the scenario. Running work keeps its plan."""
     with region.transaction() as now:
         region.scenario = scenario
         for machine in region.machines.values():
@@ -36,7 +36,7 @@ def _place_scenario(region: Region, now: float) -> None:
 
 
 def place(region: Region, seed: MachineSeed, now: float, cause: ChangeCause) -> Machine:
-    """Put a machine there as the seed describes it, or change the one of that name."""
+    """Add a machine as the seed describes it, or change the one of that name."""
     found = next((each for each in region.machines.values() if each.hostname == seed.hostname), None)
     machine = found or region.add(seed.hostname)
     for tag in seed.tags:
@@ -70,7 +70,7 @@ def _put_into(region: Region, machine: Machine, status: Status, now: float, caus
 
 
 def _go_on(region: Region, machine: Machine, now: float) -> None:
-    """Let what a machine is said to be in the middle of take the time that all of it takes."""
+    """Give a machine that starts in a busy status the whole duration of that status."""
     status = machine.status
     if status is Status.COMMISSIONING:
         plans.plan_commissioning(region, machine, now, tests=True, stays_on=False)

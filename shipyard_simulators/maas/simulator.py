@@ -1,4 +1,4 @@
-"""The whole simulator: its parts put together, and a port to reach them by."""
+"""The whole MAAS simulator and its port."""
 
 import threading
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ _LOOK_EVERY = 0.1
 
 
 class MaasSimulator(Simulated):
-    """A MAAS over simulated machines, listening on this machine from the start; ``serve`` answers.
+    """A simulated MAAS. It listens on 127.0.0.1 from the start and answers while ``serve`` runs.
 
-    ``machines``: those of the site; the scenario may name more. ``accounts``: who may come in, the first of them
-    owns what belongs to somebody from the start; None lets in any key. ``time_scale``: seconds that a nominal second
-    takes; ``clock`` replaces it, and its time. ``state``: a file that the region is kept in over a restart.
+    ``machines``: those of the site; the scenario may add more. ``accounts``: the users; the first one owns machines
+    that have an owner from the start; None accepts any key. ``time_scale``: real seconds per nominal second; ``clock``
+    replaces it. ``state``: a file that keeps the region over a restart.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class MaasSimulator(Simulated):
         seed_machines(self._region, machines)
         self._stopped = threading.Event()
         self._time = threading.Thread(target=self._look, name="maas simulator, time", daemon=True)
-        # A body without a type is another thing than one of a type that is no form.
+        # A body without a Content-Type differs from one whose type is no form.
         super().__init__(create_app(self._region, clock, log), port, log, untyped="")
 
     def requests(self) -> list[dict[str, Any]]:
@@ -69,7 +69,7 @@ class MaasSimulator(Simulated):
         self._time.join()
 
     def _look(self) -> None:
-        """Let what falls due be logged and kept also while nobody asks."""
+        """Log and save what becomes due, also while no request arrives."""
         while not self._stopped.wait(_LOOK_EVERY):
             self._region.read(lambda: None)
 

@@ -1,4 +1,4 @@
-"""``/simulator``: what tests and demonstrations may see and change, and a real MAAS does not have."""
+"""The routes below ``/simulator``, for tests and demonstrations. A real MAAS has none of them."""
 
 from typing import Any
 
@@ -12,28 +12,28 @@ from shipyard_simulators.maas.site import SiteInvalid, parse_site
 
 
 class Log:
-    """Everything so far: requests, and changes of machines."""
+    """The event log: requests, and changes of machines."""
 
     def __init__(self, region: Region, log: EventLog) -> None:
         self._region, self._log = region, log
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer all events; those of machines bear the time at which they happened."""
+        """Return all events; a change of a machine has the time at which it happened."""
         resp.media = self._region.read(self._log.events)
 
 
 class Machines:
-    """The machines there are and were, each with all that ever happened to it."""
+    """All machines, past ones included, each with its whole history."""
 
     def __init__(self, region: Region) -> None:
         self._region = region
 
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer them in the order in which they came."""
+        """Return them in order of creation."""
         resp.media = self._region.read(self._histories)
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Put the machines of the body there, or change those of their names, as a site file would."""
+        """Add the machines of the body, or change those of the same name, as a site file does."""
         try:
             seeds = parse_site(req.bounded_stream.read().decode("utf-8", "replace"))
         except SiteInvalid as cause:

@@ -51,9 +51,9 @@ class SiteInvalid(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class MachineSeed:
-    """What is known of a machine beforehand; what is not said is left as it is, or usual.
+    """The initial values of a machine; missing ones stay as they are, or are the defaults.
 
-    ``values``: fields of the machine by their names.
+    ``values``: fields of the machine by name.
     """
 
     hostname: str
@@ -68,7 +68,7 @@ class MachineSeed:
 
 
 def read_site(path: Path) -> list[MachineSeed]:
-    """Return the machines of a file, or raise SiteInvalid."""
+    """Return the machines of a file. Raises SiteInvalid."""
     try:
         content = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as cause:
@@ -77,7 +77,7 @@ def read_site(path: Path) -> list[MachineSeed]:
 
 
 def parse_site(text: str) -> list[MachineSeed]:
-    """Return the machines of a text: one list of them, or a stream of documents. May raise SiteInvalid."""
+    """Return the machines of a text: a list of machines, or a stream of documents. Raises SiteInvalid."""
     try:
         documents = [each for each in yaml.safe_load_all(text) if each is not None]
     except (yaml.YAMLError, ValueError, RecursionError) as cause:
@@ -91,7 +91,7 @@ def parse_site(text: str) -> list[MachineSeed]:
 
 
 def read_machines(content: Sequence[object]) -> list[MachineSeed]:
-    """Return the machines of a list of mappings, or raise SiteInvalid with every fault."""
+    """Return the machines of a list of mappings. Raises SiteInvalid with every fault."""
     faults: list[str] = []
     seeds = [_seed(index, item, faults) for index, item in enumerate(content)]
     names = [seed.hostname for seed in seeds]
@@ -159,7 +159,7 @@ def _of_node(name: str, data: Mapping[str, Any], profiles: Mapping[str, Mapping[
         profile = profiles[profile].get("host_profile")
     tags: set[str] = set()
     rack, oob, labels = "", dict[str, Any](), dict[str, str]()
-    for level in reversed(chain):  # the most general profile first, so that nearer ones win
+    for level in reversed(chain):  # the most general profile first, so that more specific ones override it
         metadata = _mapping(level.get("metadata"))
         own = metadata.get("tags")
         for tag in own if isinstance(own, list) else ():
@@ -167,7 +167,7 @@ def _of_node(name: str, data: Mapping[str, Any], profiles: Mapping[str, Mapping[
         rack = str(metadata.get("rack") or rack)
         oob = {**oob, **_mapping(level.get("oob"))}
         labels |= {str(key): str(value) for key, value in _mapping(metadata.get("owner_data")).items()}
-    # A rack is the zone of its machines and a tag of theirs, a label is a tag: whichever an adapter is set to.
+    # A rack becomes the zone and a tag of its machines, a label a tag: an adapter may be set to use either.
     words = [*tags, rack, *(f"{key}__{value}" for key, value in labels.items())]
     addresses = data.get("addressing")
     network = oob.get("network")

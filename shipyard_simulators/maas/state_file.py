@@ -1,4 +1,4 @@
-"""The state of a region in a file, so that machines outlive the process that simulates them."""
+"""A file with the state of a region, so that machines survive a restart of the simulator."""
 
 import json
 import os
@@ -13,7 +13,7 @@ _PLAIN = ("events", "history", "settings", "counter", "script_sets")
 
 
 class State:
-    """All that is to be kept."""
+    """Everything in the file."""
 
     def __init__(self) -> None:
         self.machines: dict[str, Machine] = {}
@@ -27,7 +27,7 @@ class State:
 
 
 def save(path: Path, state: State) -> None:
-    """Write the state; whoever reads the file never sees half of it."""
+    """Write the state, atomically."""
     content: dict[str, Any] = {name: getattr(state, name) for name in _PLAIN}
     content["machines"] = [machine.to_json() for machine in state.machines.values()]
     for name in ("tags", "pools", "zones"):
@@ -38,7 +38,7 @@ def save(path: Path, state: State) -> None:
 
 
 def restore(path: Path, state: State) -> bool:
-    """Fill the state from the file; return whether there was one. May raise OSError."""
+    """Fill the state from the file; return whether there was one. Raises OSError."""
     if not path.exists():
         return False
     try:

@@ -1,10 +1,10 @@
-"""The statuses of a machine: numbers, labels, the short names of filters, and what may be asked for in which."""
+"""The statuses of a machine: numbers, labels, filter names, and the operations that each allows."""
 
 from enum import IntEnum
 
 
 class Status(IntEnum):
-    """A status by its number; the name in lower case is the word that filters use."""
+    """A status by its number; its name in lower case is the word for filters."""
 
     NEW = 0
     COMMISSIONING = 1
@@ -37,17 +37,17 @@ class Status(IntEnum):
 
     @property
     def short(self) -> str:
-        """The word of filters."""
+        """The word for filters."""
         return self.name.lower()
 
     @property
     def simple(self) -> str:
-        """The word of the filter for simplified statuses."""
+        """The word for the filter of simplified statuses."""
         return _SIMPLE.get(self, "failed" if self.short.startswith("failed") else "other")
 
 
 _LABELS = {
-    # Not what its name suggests, and clients have stumbled over it.
+    # Not what its name suggests; clients have misread it.
     Status.FAILED_RELEASING: "Releasing failed",
     Status.FAILED_ENTERING_RESCUE_MODE: "Failed to enter rescue mode",
     Status.FAILED_EXITING_RESCUE_MODE: "Failed to exit rescue mode",

@@ -1,4 +1,4 @@
-"""A number for each request, that the changes it causes refer to, and places for a few requests at a time."""
+"""Request numbers, which changes refer to, and the limit of concurrent requests."""
 
 import itertools
 import threading
@@ -15,10 +15,10 @@ _WAITED, _SECONDS, _AT_ONCE = "simulator.waited", "simulator.seconds", "simulato
 
 
 class Turnstile:
-    """A WSGI application around the whole service. Requests to the simulator itself pass at once.
+    """A WSGI application that wraps the whole service. Requests to ``/simulator`` pass at once.
 
-    ``places``: how many requests are served at once at the moment of asking; all others wait for their turn.
-    ``first``: the number of the first request, beyond those that a former run gave.
+    ``places``: returns how many requests may be served at once; others wait. ``first``: the number of the first
+    request, beyond those of an earlier run.
     """
 
     def __init__(self, application: Application, clock: Clock, *, places: Callable[[], int], first: int) -> None:
@@ -29,7 +29,7 @@ class Turnstile:
         self._changed = threading.Condition()
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        """Pass the request on when there is room for it, and note how long that and its answer took."""
+        """Pass the request on when there is room for it, and measure the wait and the answer."""
         if environ.get("PATH_INFO", "").startswith("/simulator"):
             return self._application(environ, start_response)
         came = self._clock.now()

@@ -1,4 +1,4 @@
-"""What every answer shares on the wire: JSON or plain text, the hash of the API, and errors."""
+"""JSON and text answers, the API's hash, and errors, shared by all operations."""
 
 import json
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def send_text(resp: falcon.Response, text: str, status: int) -> None:
 
 
 def refuse(_req: falcon.Request, resp: falcon.Response, error: MaasError, _params: object = None) -> None:
-    """Answer what was refused."""
+    """Answer a rejected request."""
     if isinstance(error.body, str):
         send_text(resp, error.body, error.status)
     else:
@@ -48,7 +48,7 @@ def refuse(_req: falcon.Request, resp: falcon.Response, error: MaasError, _param
 
 
 def refuse_path(req: falcon.Request, resp: falcon.Response, _error: Exception, _params: object) -> None:
-    """Answer a path that is not there: one without its last slash is sent to the one with it."""
+    """Answer an unknown path; one without its last slash is redirected."""
     if req.path.startswith(ROOT) and not req.path.endswith("/"):
         resp.status = falcon.HTTP_301
         resp.location = f"{req.path}/{'?' if req.query_string else ''}{req.query_string}"
@@ -58,16 +58,16 @@ def refuse_path(req: falcon.Request, resp: falcon.Response, _error: Exception, _
 
 
 def refuse_breakage(_req: falcon.Request, resp: falcon.Response, error: Exception, _params: object) -> None:
-    """Answer what nobody foresaw; this one is a fault of the simulator."""
+    """Answer an unexpected exception, which is a bug of the simulator."""
     send_text(resp, f"{type(error).__name__}: {error}", 500)
 
 
 def simulated_fault(_path: str, status: int, start_response: Callable[..., Any]) -> list[bytes]:
-    """Answer a request that was told to fail, in the place of the service."""
+    """Answer a request that a fault of the scenario applies to."""
     line = falcon.code_to_http_status(status)
     headers = []
     if status in (502, 504):
-        # What stands before the region answers for it, in its own words.
+        # A proxy in front of the region answers for it, in its own format.
         kind, content = "text/html", f"<html><body><h1>{line}</h1></body></html>".encode()
     else:
         kind, content = "text/plain; charset=utf-8", _WORDS.get(status, "The simulator was told to fail.").encode()
@@ -79,7 +79,7 @@ def simulated_fault(_path: str, status: int, start_response: Callable[..., Any])
 
 
 class Headers:
-    """Puts the hash of the API on every answer."""
+    """Middleware that adds the hash of the API to every answer."""
 
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, _resource: object, _req_succeeded: bool
