@@ -1,6 +1,6 @@
 """Check a request for an action before it is stored (contract: shipyard-rest 6.4, shipyard-actions chapter 4)."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from shipyard_api.domain.actions import CHECKS, ActionName, DocumentChecks
@@ -18,6 +18,7 @@ from shipyard_api.domain.errors import (
     UnknownNodes,
 )
 from shipyard_api.domain.findings import Finding, Level, error, errors
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import (
     ALLOW_INTERMEDIATE_COMMITS,
@@ -76,9 +77,9 @@ class CheckedRequest:
         return errors(self.design.findings) if self.design else ()
 
     @property
-    def overridden(self) -> Mapping[str, Sequence[object]]:
+    def overridden(self) -> JsonObject:
         """Problems that the caller chose to override, for the log; empty if there are none."""
-        problems: dict[str, Sequence[object]] = {
+        problems = {
             "intermediate": list(self.intermediate_commits),
             "errors": [finding.message for finding in self.design_errors],
         }

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from shipyard_api.domain.actions import (
     CHECKS,
@@ -111,7 +110,7 @@ class ControlAction:
             return tx.actions.create(action)
 
 
-def _retry_inputs(tx: Transaction, old: ActionRecord) -> tuple[dict[str, Any], list[NodeName]]:
+def _retry_inputs(tx: Transaction, old: ActionRecord) -> tuple[JsonObject, list[NodeName]]:
     """Return the inputs of a retry, and the nodes that it keeps, in order of name."""
     inputs = dict(tx.actions.inputs(old.id))
     if CHECKS[old.name].documents is not DocumentChecks.NONE:

@@ -7,6 +7,7 @@ from typing import Any
 
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.documents import canonical
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.ports.state.actions import RequestKey
 from shipyard_api.usecases.callers.caller import Caller
 
@@ -16,7 +17,7 @@ class Idempotency:
     """The Idempotency-Key of a request, and the whole body that came with it, as JSON values."""
 
     key: str
-    body: Mapping[str, Any]
+    body: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class ActionRequest:
     """
 
     name: ActionName
-    parameters: Mapping[str, Any]
+    parameters: JsonObject
     allow_intermediate_commits: bool | None
     strict: bool = False
     idempotency: Idempotency | None = None

@@ -1,1 +1,1 @@
-"""Use cases on API tokens."""
+"""Use cases on API tokens: create, authenticate, list, revoke."""
