@@ -1,4 +1,4 @@
-"""Callers with tokens of our own, which are looked up at most once in a while."""
+"""Callers with Shipyard's own API tokens; lookups are cached."""
 
 import threading
 import time
@@ -11,20 +11,19 @@ from shipyard_api.ports.identity import Identity, Request, digest
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.ports.state.tokens import TokenRecord
 
-# A process that remembers so many good tokens, or so many wrong ones, forgets the one that it has known for longest.
+# The most valid tokens, and the most invalid ones, that one process caches; a full cache drops its oldest entry.
 MOST_KNOWN = 1024
-# For how long a wrong token is taken to be wrong, at most. One that is made meanwhile is another: they are random.
+# The longest time to cache an invalid token. Tokens are random: a new one never equals a cached invalid one.
 WRONG_SECONDS = 2.0
-# For how long a caller waits for others' look-ups to end, which take milliseconds.
+# The longest wait for others' lookups, which take milliseconds.
 LONGEST_WAIT = 10.0
 
 
 class TokenIdentities:
     """Fills ``ports.identity.Identities``; may be shared by threads.
 
-    ``look_up`` returns the token of a secret and raises Unauthenticated; what it said is remembered for
-    ``cache_seconds``, that a secret is wrong for ``WRONG_SECONDS`` at most. ``at_once``: how many look-ups there may be
-    at the same time.
+    ``look_up`` returns the token of a secret, or raises Unauthenticated. Tokens are cached for ``cache_seconds``,
+    invalid secrets for ``WRONG_SECONDS`` at most. ``at_once``: the most concurrent lookups.
     """
 
     challenge = 'Token realm="Shipyard"'
@@ -39,14 +38,14 @@ class TokenIdentities:
     ) -> None:
         self._look_up = look_up
         self._cache_seconds = cache_seconds
-        self._places = threading.BoundedSemaphore(at_once)
+        self._slots = threading.BoundedSemaphore(at_once)
         self._now = monotonic
         self._lock = threading.Lock()
         self._known: dict[bytes, tuple[float, Identity]] = {}
         self._wrong: dict[bytes, float] = {}
 
     def of(self, request: Request) -> Identity:
-        """Return who shows this token; raises Unauthenticated and StoreUnavailable."""
+        """Return the owner of the token; raises Unauthenticated and StoreUnavailable."""
         secret = request.get("HTTP_X_AUTH_TOKEN")
         if not secret:
             raise Unauthenticated
@@ -66,15 +65,15 @@ class TokenIdentities:
         return identity
 
     def _looked_up(self, secret: str) -> TokenRecord:
-        if not self._places.acquire(timeout=LONGEST_WAIT):
-            raise StoreUnavailable("it takes too long to look up tokens")
+        if not self._slots.acquire(timeout=LONGEST_WAIT):
+            raise StoreUnavailable("looking up tokens takes too long")
         try:
             return self._look_up(secret)
         finally:
-            self._places.release()
+            self._slots.release()
 
     def _lifetime(self, token: TokenRecord) -> float:
-        """Return for how many seconds from now the token may be taken to be good."""
+        """Return for how many seconds the token may be cached."""
         if token.expires_at is None:
             return self._cache_seconds
         return min(self._cache_seconds, (token.expires_at - datetime.now(UTC)).total_seconds())

@@ -1,7 +1,7 @@
-"""Keystone's Identity API v3: one user's tokens, and what its answers mean in terms of ``ports.errors``.
+"""Keystone's Identity API v3: one user's tokens, and Keystone's answers as ``ports.errors``.
 
-What is asked, and how an answer is read, is keystoneauth1's business. It goes over our own HTTP client, which knows its
-limits: keystoneauth1's session would follow redirects with the password, and read an answer however long it takes.
+keystoneauth1 builds requests and parses answers. Our own HTTP client transports them, with its limits: keystoneauth1's
+session would follow redirects with the password, and read an answer without a time limit.
 """
 
 from collections.abc import Mapping
@@ -26,22 +26,22 @@ from shipyard_api.scrubbing import Scrubber
 from .options import KeystoneOptions, Scope
 
 SYSTEM = "Keystone"
-LONGEST_TEXT = 400  # characters of Keystone's own words that go into ours
+LONGEST_TEXT = 400  # characters of Keystone's message in an error
 
 _OPERATION = "POST /auth/tokens"
-_NOBODY_KNOWS = 500  # from here on
+_UNKNOWN_OUTCOME = 500  # and above
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A token. ``lifetime``: seconds, by Keystone's own clock, from when it was given."""
+    """A token. ``lifetime``: seconds from its issue, by Keystone's clock."""
 
     token: str = field(repr=False)
     lifetime: float
     access: AccessInfoV3 = field(repr=False)
 
     def endpoint(self, service_type: str, *, interface: str, region: str = "") -> str:
-        """Return a service's address out of the catalog; any region's, if none is named. Raises Refused for none."""
+        """Return a service's address from the catalog; in any region if none is named. Raises Refused for none."""
         wanted = f"{interface} endpoint of a {service_type} service" + (f" in region {region}" if region else "")
         try:
             url = self.access.service_catalog.url_for(service_type, interface, region or None)
@@ -51,12 +51,12 @@ class Grant:
 
 
 class KeystoneClient:
-    """One user of one Keystone; may be shared by threads. Raises ValueError for an ``auth_url`` that is no address."""
+    """One user of one Keystone; may be shared by threads. Raises ValueError for an invalid ``auth_url``."""
 
     def __init__(self, options: KeystoneOptions) -> None:
-        told = credentials(options)
+        arguments = credentials(options)
         self._http = http.HttpClient(
-            told["auth_url"],
+            arguments["auth_url"],
             system=SYSTEM,
             connect_timeout=options.connect_timeout_seconds,
             read_timeout=options.read_timeout_seconds,
@@ -65,13 +65,13 @@ class KeystoneClient:
             verify=options.ca_file or True,
         )
         self._options = options
-        self._identity = Password(**told)
+        self._identity = Password(**arguments)
 
     def grant(self) -> Grant:
-        """Ask for a new token. May be repeated: the tokens that were given before stay good.
+        """Return a new token. May be repeated: earlier tokens stay valid.
 
-        Raises Refused when Keystone does not let the user in, or has nothing of the kind; Busy and Unavailable when it
-        gives no usable answer.
+        Raises Refused if Keystone rejects the user or has no Identity API v3; Busy or Unavailable without a usable
+        answer.
         """
         transport = Transport()
         transport.trust_env = False
@@ -93,7 +93,7 @@ class KeystoneClient:
 
 
 def credentials(options: KeystoneOptions) -> dict[str, Any]:
-    """Return who we are before Keystone, and where it is, as keystoneauth1's ``Password`` takes it."""
+    """Return Keystone's address and our credentials as arguments of keystoneauth1's ``Password``."""
     in_project = options.scope is Scope.PROJECT
     return {
         "auth_url": options.auth_url.rstrip("/").removesuffix("/v3") + "/v3",
@@ -107,7 +107,7 @@ def credentials(options: KeystoneOptions) -> dict[str, Any]:
 
 
 class _OverOurHttp(BaseAdapter):
-    """Carries what keystoneauth1 sends; an answer that gives no token becomes an error of ours here."""
+    """Transports keystoneauth1's requests; an answer without a token becomes one of our errors."""
 
     def __init__(self, client: http.HttpClient, options: KeystoneOptions) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ class _OverOurHttp(BaseAdapter):
         cert: object = None,
         proxies: Mapping[str, str] | None = None,
     ) -> Response:
-        """Send the request, once; how long that may take and whom to believe was told to the client."""
+        """Send the request once; timeouts and trusted certificates are those of our client."""
         path = str(request.url).removeprefix(self._http.base_url)
         headers = {"Accept": "application/json", "Content-Type": "application/json"}
         body = request.body.encode() if isinstance(request.body, str) else request.body or b""
@@ -139,34 +139,34 @@ class _OverOurHttp(BaseAdapter):
         return carried
 
     def close(self) -> None:
-        """Keep the connections: others use them."""
+        """Keep the connections, which others use."""
 
 
 def _unreadable() -> Unavailable:
-    return Unavailable(SYSTEM, _OPERATION, "answered, but not with a token that can be read")
+    return Unavailable(SYSTEM, _OPERATION, "answered without a readable token")
 
 
 def _fault(answer: http.Response, options: KeystoneOptions) -> PeerError:
-    """Return what an answer without a token means. Keystone's 401 is one for all: it tells nobody what was wrong."""
-    said = f"answered {answer.status}" + (f": {text}" if (text := _text(answer)) else "")
+    """Return the error for an answer without a token. Keystone's 401 never says what is wrong."""
+    detail = f"answered {answer.status}" + (f": {text}" if (text := _text(answer)) else "")
     operation = answer.operation
     match answer.status:
         case 401:
-            hint = "is it the right password, and has the user a role there?"
-            return Refused(SYSTEM, operation, f"no token for {options.whose}; {hint} ({said})")
+            hint = "check the password and the user's role there"
+            return Refused(SYSTEM, operation, f"no token for {options.whose}; {hint} ({detail})")
         case 403:
-            return Refused(SYSTEM, operation, f"no token for {options.whose} ({said})")
+            return Refused(SYSTEM, operation, f"no token for {options.whose} ({detail})")
         case 404:
-            return Refused(SYSTEM, operation, f"there is no Identity API v3 at this address ({said})")
+            return Refused(SYSTEM, operation, f"there is no Identity API v3 at this address ({detail})")
         case 429:
-            return Busy(SYSTEM, operation, said, retry_after=http.retry_after(answer.headers, now=datetime.now(UTC)))
-        case status if status >= _NOBODY_KNOWS or status == 408:
-            return Unavailable(SYSTEM, operation, said)
-    return Refused(SYSTEM, operation, f"no token for {options.whose} ({said})")
+            return Busy(SYSTEM, operation, detail, retry_after=http.retry_after(answer.headers, now=datetime.now(UTC)))
+        case status if status >= _UNKNOWN_OUTCOME or status == 408:
+            return Unavailable(SYSTEM, operation, detail)
+    return Refused(SYSTEM, operation, f"no token for {options.whose} ({detail})")
 
 
 def _text(answer: http.Response) -> str:
-    """Return Keystone's words in one line."""
+    """Return Keystone's message in one line."""
     try:
         body: Any = answer.json()
     except Unavailable:

@@ -1,8 +1,7 @@
-"""Callers with tokens of Keystone, which keystonemiddleware validates: OpenStack's own judgement, not a copy of it.
+"""Callers with Keystone tokens, validated by OpenStack's own keystonemiddleware.
 
-It is asked for one request at a time, with a copy of the request, and from inside: so our own checks of the address
-come first, what needs no identity never asks Keystone, and what a caller writes into the headers that carry identities
-is thrown away with the copy.
+The middleware does not wrap the application; it is called with a copy of each request that needs an identity. So routes
+without authentication never reach Keystone, and forged identity headers vanish with the copy.
 """
 
 import hashlib
@@ -26,13 +25,13 @@ from shipyard_api.domain.errors import Forbidden, Unauthenticated
 from shipyard_api.ports.errors import Unavailable
 from shipyard_api.ports.identity import Identity, Request
 
+from .circuit_breaker import OPERATION, CircuitBreaker
 from .client import SYSTEM, credentials
 from .options import KeystoneOptions
-from .questions import OPERATION, Questions
 
-# Tokens that one process remembers: so many that are good, whose records have some kilobytes, and so many that are not.
+# The most valid tokens (a few kilobytes each), and the most invalid ones, that one process caches.
 MOST_KNOWN = 1024
-# For how long a token that Keystone does not know is not asked about again.
+# Seconds for which an unknown token is not validated again.
 WRONG_SECONDS = 2.0
 
 _Value = TypeVar("_Value")
@@ -42,9 +41,9 @@ _CACHE, _SEEN = "shipyard.keystone.cache", "shipyard.keystone.seen"
 class KeystoneIdentities:
     """Fills ``ports.identity.Identities``; may be shared by threads. Without the extra ``keystone``: ImportError.
 
-    ``uri`` is where callers get tokens. ``answer_seconds``: how long Keystone may take to answer, in whole seconds or
-    somewhat more. ``at_once``: how many callers may wait for it. ``service_roles``: what makes a token one of a
-    service. ``project`` and its domain, both names: whose tokens are good; none for those of every project.
+    ``uri``: where callers get tokens. ``answer_seconds``: timeout of Keystone's answers, rounded up to whole seconds.
+    ``at_once``: the most callers waiting for it. ``service_roles``: the roles that make a token a service token.
+    ``project``: the names of the project whose tokens are accepted and of its domain; None: any project.
     """
 
     def __init__(
@@ -58,23 +57,23 @@ class KeystoneIdentities:
         service_roles: Iterable[str],
         project: tuple[str, str] | None = None,
     ) -> None:
-        # Whatever a stranger sends as a token it would warn of; that it cannot reach Keystone is our own error to log.
+        # It would log a warning for every invalid token, and we log an unreachable Keystone ourselves.
         logging.getLogger("keystonemiddleware").setLevel(logging.ERROR)
         self.challenge = f'Keystone uri="{uri}"'
         self._project = project
         self._cache_seconds = cache_seconds
-        self._known: Remembered[Any] = Remembered()
-        self._wrong: Remembered[bool] = Remembered()
-        self._questions = Questions(at_once=at_once, slow_seconds=answer_seconds / 2)
+        self._known: TokenCache[Any] = TokenCache()
+        self._wrong: TokenCache[bool] = TokenCache()
+        self._breaker = CircuitBreaker(at_once=at_once, slow_seconds=answer_seconds / 2)
         conf = cfg.ConfigOpts()
         conf([], project="shipyard", default_config_files=[], default_config_dirs=[])
         self._protocol: Callable[..., Iterable[bytes]] = _middleware(_Account(options), self._fetched)(
             _remember,
             {
-                # One that no file has been read into: whatever else there is to say stands here.
+                # An empty configuration, so that no file of the host has any effect.
                 "oslo_config_config": conf,
                 "auth_version": "v3",
-                # Its delayed decisions do not tell a Keystone that is out of reach from a token that is not good.
+                # With delayed decisions, an unreachable Keystone looks like an invalid token.
                 "delay_auth_decision": False,
                 "www_authenticate_uri": uri,
                 "cache": _CACHE,
@@ -86,25 +85,25 @@ class KeystoneIdentities:
                 "region_name": options.region or None,
                 "cafile": options.ca_file or None,
                 "http_connect_timeout": math.ceil(answer_seconds),
-                # The caller is told to come back, and a Keystone that hangs holds up our threads once, not four times.
+                # Callers get Retry-After instead: a hanging Keystone then costs a thread one timeout, not four.
                 "http_request_max_retries": 0,
             },
         )
 
     def of(self, request: Request) -> Identity:
-        """Return who shows this token; of a service that acts for a user, the service.
+        """Return the owner of the token; for a service that acts for a user, the service.
 
-        Raises Unauthenticated, Forbidden for a token of another project, and Unavailable or Busy when nobody can tell.
+        Raises Unauthenticated; Forbidden for a token of another project; Unavailable or Busy if it cannot be checked.
         """
         user, service = request.get("HTTP_X_AUTH_TOKEN"), request.get("HTTP_X_SERVICE_TOKEN")
         token = service or user
-        # What cannot be sent on in a header is no token: a password, in which one may come, has room for anything.
+        # A token must fit into a header. A password of Basic authentication, which may hold one, may not.
         if not token or not (token.isascii() and token.isprintable()):
             raise Unauthenticated
-        told = self._validated(request, token)
+        validated = self._validated(request, token)
 
         def fact(name: str) -> str:
-            return str(told.get(f"HTTP_X_{name}") or "")
+            return str(validated.get(f"HTTP_X_{name}") or "")
 
         if self._project and (fact("PROJECT_NAME"), fact("PROJECT_DOMAIN_NAME")) != self._project:
             raise Forbidden(f"The token is not for the project {self._project[0]} of the domain {self._project[1]}")
@@ -120,27 +119,27 @@ class KeystoneIdentities:
         )
 
     def _validated(self, request: Request, token: str) -> Mapping[str, Any]:
-        """Return the request as the middleware passes it on, with what it found out about the token.
+        """Return the request as the middleware passes it on, with the token's identity in its headers.
 
-        Where a service shows its token, whose user it acts for does not matter (contract: shipyard-rest, chapter 1).
-        The middleware wants a user all the same, and gets the service itself; that it is a service is still checked.
+        With a service token, the user it acts for does not matter (contract: shipyard-rest, chapter 1). The middleware
+        requires a user, so it gets the service's own token; it still checks that this is a service token.
         """
         seen: list[Mapping[str, Any]] = []
         statuses: list[str] = []
-        asked = {
+        environ = {
             **request,
             "HTTP_X_AUTH_TOKEN": token,
             "wsgi.input": BytesIO(),
             "CONTENT_LENGTH": "0",
-            _CACHE: _FORGETFUL,
+            _CACHE: _NO_CACHE,
             _SEEN: seen,
         }
 
-        def start_response(status: str, _headers: object, _trouble: object = None) -> None:
+        def start_response(status: str, _headers: object, _error: object = None) -> None:
             statuses.append(status)
 
         try:
-            for _part in self._protocol(asked, start_response):
+            for _part in self._protocol(environ, start_response):
                 pass
         except (ClientException, ValueError, KeyError, TypeError) as error:
             raise Unavailable(SYSTEM, OPERATION, f"{type(error).__name__}: {error}") from error
@@ -148,15 +147,15 @@ class KeystoneIdentities:
             return seen[0]
         if statuses[0].startswith("401"):
             raise Unauthenticated
-        raise Unavailable(SYSTEM, OPERATION, f"nobody can tell: {statuses[0]}")
+        raise Unavailable(SYSTEM, OPERATION, f"the token could not be validated: {statuses[0]}")
 
     def _fetched(self, token: str, ask: Callable[[], Any]) -> Any:
-        """Return what Keystone says of a token, or said a while ago; None for one that it does not know."""
+        """Return the record of a token from the cache or Keystone; None for an unknown token."""
         digest = hashlib.sha256(token.encode()).digest()
         found = self._known.get(digest)
         if found is not None or self._wrong.get(digest):
             return found
-        found = self._questions.ask(ask)
+        found = self._breaker.call(ask)
         if found is None:
             self._wrong.keep(digest, True, min(self._cache_seconds, WRONG_SECONDS))  # a value
         else:
@@ -164,10 +163,10 @@ class KeystoneIdentities:
         return found
 
 
-class Remembered(Generic[_Value]):
-    """What is known of tokens, by their digests, for a while; may be shared by threads.
+class TokenCache(Generic[_Value]):
+    """A bounded cache by token digest; may be shared by threads.
 
-    The middleware's own cache in the process has no bound, and each of its threads may know other tokens.
+    The middleware's own in-process cache is unbounded and separate for each thread.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -176,12 +175,12 @@ class Remembered(Generic[_Value]):
         self._kept: dict[bytes, tuple[float, _Value]] = {}
 
     def get(self, digest: bytes) -> _Value | None:
-        """Return what is known and not too old."""
+        """Return the value unless it has expired."""
         good_until, value = self._kept.get(digest, (0.0, None))
         return value if value is not None and self._now() < good_until else None
 
     def keep(self, digest: bytes, value: _Value, seconds: float) -> None:
-        """Keep a value for some seconds; for 0, not at all. The oldest goes if there are too many."""
+        """Keep a value for some seconds; 0: not at all. A full cache drops its oldest entry."""
         with self._lock:
             self._kept.pop(digest, None)
             if seconds <= 0:
@@ -191,55 +190,55 @@ class Remembered(Generic[_Value]):
             self._kept[digest] = (self._now() + seconds, value)
 
 
-class _Forgetful:
-    """What the middleware is handed as its cache: ours stands before it, and knows which tokens cost a question."""
+class _NoCache:
+    """An empty cache for the middleware; ours is in front of it."""
 
     def get(self, _key: str) -> None:
-        """Know nothing."""
+        """Return nothing."""
 
     def set(self, _key: str, _value: bytes, time: int = 0) -> None:
-        """Keep nothing."""
+        """Store nothing."""
 
 
-_FORGETFUL = _Forgetful()
+_NO_CACHE = _NoCache()
 
 
 class _Account(Password):
-    """Who we are before Keystone; may be shared by threads.
+    """Our credentials for Keystone; may be shared by threads.
 
-    Threads that need our own token while another one asks for it wait, and share the trouble that comes of it. The
-    library lets them ask one after another, each for the whole time limit.
+    Threads that need our token during a request for one wait, and share its error. The library would let each of them
+    send its own request in turn, each for the whole timeout.
     """
 
     def __init__(self, options: KeystoneOptions) -> None:
         super().__init__(**credentials(options))
-        self._asking = threading.Lock()
+        self._request_lock = threading.Lock()
         self._attempts = 0
-        self._trouble: ClientException | None = None
+        self._error: ClientException | None = None
 
     def get_access(self, session: Session, **options: Any) -> AccessInfo:
-        """Return our token and what came with it. Raises ClientException."""
+        """Return our token with its catalog. Raises ClientException."""
         attempts = self._attempts
-        with self._asking:
-            if self._trouble and self._attempts != attempts:
-                raise self._trouble  # it came while this thread waited
-            self._trouble = None
+        with self._request_lock:
+            if self._error and self._attempts != attempts:
+                raise self._error  # raised while this thread waited
+            self._error = None
             try:
                 return super().get_access(session, **options)
             except ClientException as error:
-                self._trouble = error
+                self._error = error
                 raise
             finally:
                 self._attempts += 1
 
 
 def _middleware(account: Password, fetched: Callable[[str, Callable[[], Any]], Any]) -> Any:
-    """Return the middleware's class, with our account, and with our say in when Keystone is asked. Raises ImportError.
+    """Return the middleware's class with our credentials and our cache. Raises ImportError.
 
-    ``fetched`` gets a token and what asks Keystone about it, and returns the token's record or None. The question
-    returns the same, and raises Unavailable.
+    ``fetched`` gets a token and a function that fetches its record from Keystone (None for an unknown token; raises
+    Unavailable), and returns the record or None.
     """
-    # It has no types, and loads a great deal, some of it out of fashion: only where it is wanted.
+    # An untyped, slow import with deprecation warnings: only if it is used.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         auth_token: Any = importlib.import_module("keystonemiddleware.auth_token")
@@ -259,7 +258,7 @@ def _middleware(account: Password, fetched: Callable[[str, Callable[[], Any]], A
                 except auth_token.InvalidToken:
                     return None
                 except no_answer as error:
-                    raise Unavailable(SYSTEM, OPERATION, "it gave no answer that can be used") from error
+                    raise Unavailable(SYSTEM, OPERATION, "no usable answer") from error
                 except (ClientException, ValueError, KeyError, TypeError) as error:
                     raise Unavailable(SYSTEM, OPERATION, f"{type(error).__name__}: {error}") from error
 
@@ -272,7 +271,7 @@ def _middleware(account: Password, fetched: Callable[[str, Callable[[], Any]], A
 
 
 def _remember(environ: Mapping[str, Any], start_response: Callable[[str, list[Any]], object]) -> Iterable[bytes]:
-    """Stand where an application stands behind the middleware, and keep what it is given."""
+    """The WSGI application behind the middleware: it stores the request it gets."""
     environ[_SEEN].append(environ)
     start_response("200 OK", [])
     return []

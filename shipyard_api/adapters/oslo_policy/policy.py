@@ -1,9 +1,8 @@
-"""Rules evaluated by oslo.policy: our defaults, and an operator's file over them, which is read again when it changes.
+"""Rules evaluated by oslo.policy: our defaults, overridden by the operator's file, which is reloaded when it changes.
 
-The file is read here and not by oslo.policy, for three reasons. Its enforcer takes the rules away before it has read
-the new ones, so that a request in another thread would be refused for nothing. It takes what it cannot understand for
-"nobody", and a file that is gone for the defaults, which may allow what the file forbade. And it looks for a directory
-``policy.d`` in the homes of users.
+This module reads the file instead of oslo.policy, for three reasons. Its enforcer drops the rules before it has read
+the new ones, so requests in other threads would be denied. It denies everyone for an invalid check, and applies the
+defaults if the file is gone, which may allow what the file forbade. And it searches users' homes for ``policy.d``.
 """
 
 import logging
@@ -25,24 +24,24 @@ from .options import USUAL_FILE
 
 LOG = logging.getLogger(__name__)
 
-# Decisions that one process remembers; there are some thirty rules, and few callers.
+# Decisions that one process caches; there are about thirty rules, and few callers.
 MOST_DECIDED = 4096
-# A check that asks somebody else may be answered otherwise the next time.
-_ASKS = re.compile(r"https?:")
+# A check that calls a server may have another result the next time.
+_CALLS_SERVER = re.compile(r"https?:")
 
 _State = tuple[int, ...] | None
 _ABSENT = None
 
 
 class OsloPolicy:
-    """Fills ``ports.identity.Policy``; may be shared by threads. Raises ValueError for a file that cannot be used.
+    """Fills ``ports.identity.Policy``; may be shared by threads. Raises ValueError for an invalid file.
 
-    ``named``: a file that has to be there. ``usual``: without a named one, a file that counts as soon as it is there;
-    until then our defaults do. One that was there and is gone is one that cannot be used.
+    ``named``: a file that must exist. ``usual``: without a named file, this file applies once it exists; until then the
+    defaults do. A file that existed and is gone counts as invalid.
     """
 
     def __init__(self, named: Path | None = None, *, usual: Path | None = None) -> None:
-        # What it has to say about rules that it does not understand, we say ourselves, once and in one line.
+        # We report invalid rules ourselves, once and in one line.
         logging.getLogger("oslo_policy").setLevel(logging.CRITICAL)
         self._file = named or usual
         self._lock = threading.Lock()
@@ -55,25 +54,25 @@ class OsloPolicy:
         """Return whether the identity satisfies the rule."""
         enforcer = self._current()
         if enforcer is None:
-            raise PolicyBroken(f"{self._file} cannot be used")
+            raise PolicyBroken(f"{self._file} is invalid")
         if rule not in RULES:
             raise PolicyBroken(f"there is no rule {rule}")
-        question = (enforcer, rule, identity)
-        decided = self._decided.get(question)
+        key = (enforcer, rule, identity)
+        decided = self._decided.get(key)
         if decided is None:
             decided = _decide(enforcer, rule, identity)
-            if not _ASKS.search(str(enforcer.rules)):
-                self._remember(question, allowed=decided)
+            if not _CALLS_SERVER.search(str(enforcer.rules)):
+                self._remember(key, allowed=decided)
         return decided
 
-    def _remember(self, question: tuple[policy.Enforcer, str, Identity], *, allowed: bool) -> None:
+    def _remember(self, key: tuple[policy.Enforcer, str, Identity], *, allowed: bool) -> None:
         with self._lock:
             if len(self._decided) >= MOST_DECIDED:
                 self._decided.clear()
-            self._decided[question] = allowed
+            self._decided[key] = allowed
 
     def _current(self) -> policy.Enforcer | None:
-        """Return what the file says now; None while it says nothing that can be used."""
+        """Return the enforcer of the current file; None while the file is invalid."""
         state = _state(self._file)
         if state == self._state:
             return self._enforcer
@@ -81,10 +80,10 @@ class OsloPolicy:
             if state != self._state:
                 try:
                     self._enforcer = _enforcer(self._file)
-                    LOG.info("policy file read again", extra={"file": str(self._file)})
+                    LOG.info("policy file reloaded", extra={"file": str(self._file)})
                 except ValueError as error:
                     self._enforcer = None
-                    LOG.error(  # noqa: TRY400  # the text says it all
+                    LOG.error(  # noqa: TRY400  # the text is complete
                         "policy file unusable: all guarded requests are refused", extra={"trouble": str(error)}
                     )
                 self._decided.clear()
@@ -95,15 +94,15 @@ class OsloPolicy:
 def sample() -> str:
     """Return a policy file with every rule, commented out."""
     lines = [
-        "# Who may do what in Shipyard. Made by ./dev docs from shipyard_api/domain/policy.py; do not edit the sample.",
-        f"# A file of yours holds only the rules that you change: {USUAL_FILE}, or what [policy] file",
-        "# names. It is read again when it changes. The language is oslo.policy's: role:NAME, rule:NAME, and, or, not,",
-        "# ( ), ! for nobody, @ for everybody who is known. Every caller has the role anyone.",
+        "# Authorization in Shipyard. Made by ./dev docs from domain/policy.py; do not edit the sample.",
+        f"# Your file holds only the rules that you change: {USUAL_FILE}, or the one named by",
+        "# [policy] file. It is reloaded when it changes. The language is oslo.policy's: role:NAME, rule:NAME, and,",
+        "# or, not, ( ), ! for no one, @ for every authenticated caller. Every caller has the role anyone.",
         "",
-        "# What the others are made of:",
+        "# Rules that other rules refer to:",
     ]
     lines += [line for rule in BASIS for line in _commented(rule)]
-    lines += ["", "# What guards something:"]
+    lines += ["", "# Rules of operations:"]
     lines += [line for rule in GUARDS for line in _commented(rule)]
     return "\n".join(lines) + "\n"
 
@@ -127,26 +126,26 @@ def _decide(enforcer: policy.Enforcer, rule: str, identity: Identity) -> bool:
     target = {"project_id": identity.project_id, "user_id": identity.user_id}
     try:
         return bool(enforcer.enforce(rule, target, _credentials(identity)))
-    except Exception as error:  # a rule may ask a server or read what a caller does not have: anything can go wrong
+    except Exception as error:  # a rule may call a server or read missing attributes: anything can fail
         raise PolicyBroken(f"{rule}: {error}") from error
 
 
 def _state(file: Path | None) -> _State:
-    """Return what tells one content of a file from another; nothing at all if there is no file."""
+    """Return a value that changes with the content of the file; None if there is no file."""
     if file is None:
         return _ABSENT
     try:
-        found = os.stat(file)  # noqa: PTH116  # at every request, and a third of the price
+        found = os.stat(file)  # noqa: PTH116  # called for every request, and three times as fast
     except (FileNotFoundError, NotADirectoryError):
         return _ABSENT
     except OSError as error:
-        # It may be there, and forbid something.
+        # The file may exist and forbid something.
         return (error.errno or 0,)
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _enforcer(file: Path | None) -> policy.Enforcer:
-    """Return an enforcer that never reads a file; raises ValueError, one fault after another."""
+    """Return an enforcer that never reads a file; raises ValueError with all faults."""
     texts: dict[str, Any] = {rule.name: rule.check for rule in RULES.values()}
     faults: list[str] = []
     if file is not None:
@@ -162,7 +161,7 @@ def _enforcer(file: Path | None) -> policy.Enforcer:
         enforcer.check_rules(raise_on_violation=True)
     except policy.InvalidDefinitionError as error:
         names = ", ".join(re.findall(r"'([^']+)'", str(error)))
-        raise ValueError(f"rules that refer to one that is not there, or to themselves: {names}") from error
+        raise ValueError(f"rules that refer to missing rules or to themselves: {names}") from error
     return enforcer
 
 
@@ -185,8 +184,8 @@ def _faults(texts: Mapping[str, Any]) -> Iterable[str]:
         if name.startswith(PREFIX) and name not in RULES:
             yield f"there is no rule {name}"
         elif not isinstance(text, str):
-            # To oslo.policy a rule without a check is one that everybody satisfies.
+            # oslo.policy lets everyone pass a rule without a check.
             yield f"the rule {name} has no check in quotation marks"
         elif str(policy.Rules.from_dict({name: text})[name]).count("!") > text.count("!"):
-            # What oslo.policy cannot understand becomes "!", which nobody satisfies.
-            yield f"the rule {name} cannot be understood: {text!r}"
+            # oslo.policy turns an invalid check into "!", which denies everyone.
+            yield f"the rule {name} is invalid: {text!r}"

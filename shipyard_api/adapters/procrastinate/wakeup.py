@@ -1,7 +1,6 @@
 """Wake-ups as Procrastinate jobs: one task, with the action as lock.
 
-Procrastinate's functions in the database are called from our own transaction, so that state and wake-up cannot
-disagree.
+Our own transaction calls Procrastinate's functions in the database, so state and wake-up cannot disagree.
 """
 
 from datetime import datetime
@@ -26,9 +25,9 @@ class ProcrastinateWakeup:
     """Fills ``ports.wakeup.Wakeup``."""
 
     def statement(self, action: ActionId, at: datetime | None) -> Statement:
-        """Return what queues a turn."""
+        """Return the statement that queues a turn."""
         return Statement(_DEFER, {"queue": QUEUE, "task": TASK, "lock": action, "at": at})
 
     def reminder(self, action: ActionId) -> Statement:
-        """Return what queues a turn unless one is queued or runs."""
+        """Return the statement that queues a turn unless one is queued or runs."""
         return Statement(_DEFER + _UNLESS_QUEUED, {"queue": QUEUE, "task": TASK, "lock": action, "at": None})

@@ -1,7 +1,7 @@
-"""The worker process: delivers turns, and sweeps up what a crash left behind.
+"""The worker process: runs queued turns, and sweeps up after crashes.
 
-Crash only: whatever the worker cannot cope with ends the process, and a supervisor starts it again. Nothing is lost
-by that, since the truth is in our tables and an unfinished job is taken up by the sweep.
+Crash-only: an error that the worker cannot handle ends the process, and a supervisor restarts it. Nothing is lost: the
+state is in our tables, and the sweep requeues unfinished jobs.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _SWEEP_QUEUE = "sweeps"
 
 
 class TurnWorker:
-    """Runs turns that were queued in the Postgres at ``url``; ``run`` and ``sweep`` are the engine's."""
+    """Runs the turns queued in the Postgres at ``url``; ``run`` and ``sweep`` are the engine's."""
 
     def __init__(
         self,
@@ -41,25 +41,25 @@ class TurnWorker:
             connector=procrastinate.PsycopgConnector(conninfo=url, min_size=1, max_size=4, timeout=10)
         )
         self._app.task(name=TASK, queue=QUEUE)(self._turn)
-        # Six fields: here the seconds come last.
+        # Six fields, with the seconds last.
         cron = f"* * * * * */{options.sweep_seconds}"
         sweeper = self._app.task(name="sweep", queue=_SWEEP_QUEUE, queueing_lock="sweep", pass_context=True)
         self._app.periodic(cron=cron)(sweeper(self._sweep_up))
 
     def run(self) -> int:
-        """Work until a signal asks to stop; return the exit code, 1 if the worker had to give up."""
+        """Work until a signal stops the worker; return the exit code, 1 after an unrecoverable error."""
         try:
             asyncio.run(self._work())
         except (procrastinate.exceptions.ConnectorException, psycopg.OperationalError) as error:
-            trouble = f"{error}: {error.__cause__}" if error.__cause__ else str(error)
-            LOG.error("worker has no database", extra={"trouble": trouble})  # noqa: TRY400  # where it was noticed tells nothing
+            detail = f"{error}: {error.__cause__}" if error.__cause__ else str(error)
+            LOG.error("worker has no database", extra={"trouble": detail})  # noqa: TRY400  # the traceback adds nothing
             return 1
         return 1 if self._broken else 0
 
     async def _work(self) -> None:
         options = self._options
         loop = asyncio.get_running_loop()
-        # Two more than jobs, so that a sweep never waits for a turn.
+        # Two more threads than jobs, so that a sweep never waits for a turn.
         threads = ThreadPoolExecutor(max_workers=options.concurrency + 2, thread_name_prefix="turn")
         loop.set_default_executor(threads)
         async with self._app.open_async():
@@ -81,7 +81,7 @@ class TurnWorker:
                     raise
 
     def _give_up(self, worker: "asyncio.Task[Any] | None", context: dict[str, Any]) -> None:
-        """End the process when a job's end could not be recorded: the queue would think that it runs for ever."""
+        """End the process if the end of a job could not be recorded: the queue would consider it running for ever."""
         error = context.get("exception")
         LOG.error("worker gives up", extra={"trouble": f"{context.get('message')}: {error}"})
         self._broken = True
@@ -92,7 +92,7 @@ class TurnWorker:
         self._run(ActionId(action))
 
     async def _sweep_up(self, context: JobContext, timestamp: int) -> None:
-        """Hand the jobs of dead workers to the living, and wake actions that nobody looks at."""
+        """Requeue the jobs of dead workers, and wake overdue actions."""
         manager = self._app.job_manager
         for job in await manager.get_stalled_jobs(seconds_since_heartbeat=self._options.stalled_seconds):
             LOG.warning("job of a dead worker taken up", extra={"action": job.lock, "job": job.id})

@@ -1,4 +1,4 @@
-"""What Promenade thinks of a design (contract: promenade, POST /validatedesign)."""
+"""Validation of designs by Promenade (contract: promenade, POST /validatedesign)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ _LEVELS = {"warn": Level.WARNING, "warning": Level.WARNING, "info": Level.INFO, 
 
 
 class PromenadeValidation:
-    """Asks Promenade to check designs. ``base_url`` ends in ``/api/v1.0``; times in seconds."""
+    """Validates designs with Promenade. ``base_url`` ends in ``/api/v1.0``; times in seconds."""
 
     def __init__(
         self, base_url: str, *, token: Callable[[], str], connect_timeout: float = 5.0, read_timeout: float = 300.0
@@ -30,9 +30,9 @@ class PromenadeValidation:
         )
 
     def validate_design(self, design: str) -> tuple[Finding, ...]:
-        """Return Promenade's messages about the design behind a reference; raises Unavailable for any other answer.
+        """Return Promenade's messages about the design at this address; raises Unavailable for any other answer.
 
-        A design that Promenade could not fetch is an error among the messages: it does not tell one from the other.
+        A design that Promenade could not fetch is also reported as an error message.
         """
         self._http.scrubber.hide_address(design)
         body = {"rel": "design", "href": design, "type": "application/x-yaml"}
@@ -43,7 +43,7 @@ class PromenadeValidation:
 
 
 def _messages(answer: Response) -> Sequence[Mapping[str, Any]]:
-    """Return the messages; an answer without any details is one error (contract: shipyard-rest, 5.5)."""
+    """Return the messages; an answer without details is one error (contract: shipyard-rest, 5.5)."""
     status = answer.scrubber.values(answer.json())
     details = status.get("details") if isinstance(status, dict) else None
     listed = details.get("messageList") if isinstance(details, dict) else None
@@ -53,8 +53,8 @@ def _messages(answer: Response) -> Sequence[Mapping[str, Any]]:
 
 
 def _finding(entry: Mapping[str, Any]) -> Finding:
-    wrong = entry.get("error") is True
-    level = Level.ERROR if wrong else _LEVELS.get(str(entry.get("level")).lower(), Level.INFO)
+    failed = entry.get("error") is True
+    level = Level.ERROR if failed else _LEVELS.get(str(entry.get("level")).lower(), Level.INFO)
     finding = Finding(
         str(entry.get("name") or "PromenadeValidation"),
         level,

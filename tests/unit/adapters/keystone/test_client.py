@@ -83,13 +83,17 @@ def test_an_address_that_is_none_is_told_at_once(address: str) -> None:
         pytest.param(refused(500, "no"), Unavailable, "answered 500: no", id="a bug"),
         pytest.param(Answer(503, b"<html>"), Unavailable, r"answered 503$", id="a proxy"),
         pytest.param(Answer(429, b"", {"Retry-After": "7"}), Busy, "answered 429", id="too often"),
-        pytest.param(Answer(201, b"{}"), Unavailable, "not with a token", id="an empty object"),
-        pytest.param(Answer(201, b"<html>"), Unavailable, "not with a token", id="no JSON"),
-        pytest.param(Answer(201, {"token": []}, {"X-Subject-Token": "t"}), Unavailable, "not with a", id="a list"),
-        pytest.param(Answer(201, given().body), Unavailable, "not with a token", id="no token in the headers"),
-        pytest.param(given(expires_at="soon"), Unavailable, "not with a token", id="an end that is no time"),
-        pytest.param(given(expires_at=None), Unavailable, "not with a token", id="no end"),
-        pytest.param(given(expires_at="2026-11-21T09:00:00Z"), Unavailable, "not with a token", id="an end long past"),
+        pytest.param(Answer(201, b"{}"), Unavailable, "without a readable token", id="an empty object"),
+        pytest.param(Answer(201, b"<html>"), Unavailable, "without a readable token", id="no JSON"),
+        pytest.param(
+            Answer(201, {"token": []}, {"X-Subject-Token": "t"}), Unavailable, "without a readable token", id="a list"
+        ),
+        pytest.param(Answer(201, given().body), Unavailable, "without a readable token", id="no token in the headers"),
+        pytest.param(given(expires_at="soon"), Unavailable, "without a readable token", id="an end that is no time"),
+        pytest.param(given(expires_at=None), Unavailable, "without a readable token", id="no end"),
+        pytest.param(
+            given(expires_at="2026-11-21T09:00:00Z"), Unavailable, "without a readable token", id="an end long past"
+        ),
         pytest.param(Answer(201, b"x" * 9, cut=3), Unavailable, "cut short", id="cut short"),
     ],
 )

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from shipyard_api.adapters.keystone import identities as adapter
-from shipyard_api.adapters.keystone.identities import KeystoneIdentities, Remembered
+from shipyard_api.adapters.keystone.circuit_breaker import PAUSE_SECONDS
+from shipyard_api.adapters.keystone.identities import KeystoneIdentities, TokenCache
 from shipyard_api.adapters.keystone.options import KeystoneOptions
-from shipyard_api.adapters.keystone.questions import AWAY_SECONDS
 from shipyard_api.domain.errors import Forbidden, Unauthenticated
 from shipyard_api.ports.errors import Busy, PeerError, Unavailable
 from tests import simulated_keystone
@@ -250,7 +250,7 @@ def test_tokens_that_are_none_push_out_none_that_is_good(keystone: Keystone, mon
 
 def test_what_is_remembered_has_a_bound_and_the_oldest_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adapter, "MOST_KNOWN", 2)
-    known: Remembered[str] = Remembered()
+    known: TokenCache[str] = TokenCache()
     for key in (b"a", b"b", b"c"):
         known.keep(key, key.decode(), 60)
     assert [known.get(key) for key in (b"a", b"b", b"c")] == [None, "b", "c"]
@@ -258,7 +258,7 @@ def test_what_is_remembered_has_a_bound_and_the_oldest_goes(monkeypatch: pytest.
 
 def test_what_is_remembered_is_forgotten_in_time() -> None:
     moments = iter([10.0, 69.9, 70.0])
-    known: Remembered[str] = Remembered(lambda: next(moments))
+    known: TokenCache[str] = TokenCache(lambda: next(moments))
     known.keep(b"a", "1", 60)
     assert (known.get(b"a"), known.get(b"a")) == ("1", None)
 
@@ -315,7 +315,7 @@ def test_a_keystone_that_was_silent_is_left_alone_for_a_while_and_then_asked_aga
     with pytest.raises(Unavailable, match="did not answer just now"):
         known.of(request(bob))
 
-    monkeypatch.setattr(known._questions, "_now", lambda: time.monotonic() + AWAY_SECONDS)
+    monkeypatch.setattr(known._breaker, "_now", lambda: time.monotonic() + PAUSE_SECONDS)
 
     assert known.of(request(bob)).user == "bob"
     assert together(known, [keystone.give("eve", "admin") for _ in range(3)]) == ["eve"] * 3

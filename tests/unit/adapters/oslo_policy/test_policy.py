@@ -110,11 +110,11 @@ WRONG = {
     "a number as a name": ("1: '@'", "holds no rules"),
     "no check, which would let everybody in": (f'"{CREATE}":', f"the rule {CREATE} has no check in quotation marks"),
     "a list of checks": ('"a": ["role:x"]', "the rule a has no check in quotation marks"),
-    "a parenthesis too many": ('"a": "role:x or ("', "the rule a cannot be understood"),
-    "a word that is no check": ('"a": "admin"', "the rule a cannot be understood"),
-    "half a check": ('"a": "role:x or admin"', "the rule a cannot be understood"),
+    "a parenthesis too many": ('"a": "role:x or ("', "the rule a is invalid"),
+    "a word that is no check": ('"a": "admin"', "the rule a is invalid"),
+    "half a check": ('"a": "role:x or admin"', "the rule a is invalid"),
     "a rule of ours that is none": ('"workflow_orchestrator:fly": "@"', "there is no rule workflow_orchestrator:fly"),
-    "a rule that is not there": (f'"{LIST}": "rule:nobody_wrote_this"', f"not there, or to themselves: {LIST}"),
+    "a rule that is not there": (f'"{LIST}": "rule:nobody_wrote_this"', f"missing rules or to themselves: {LIST}"),
     "a circle": ('"read_access": "rule:write_access"\n"write_access": "rule:read_access"', "to themselves: "),
 }
 

@@ -4,28 +4,28 @@ from collections.abc import Callable
 
 import pytest
 
-from shipyard_api.adapters.keystone.questions import AWAY_SECONDS, Questions
+from shipyard_api.adapters.keystone.circuit_breaker import PAUSE_SECONDS, CircuitBreaker
 from shipyard_api.ports.errors import Busy, Unavailable
 
 SLOW = 2.0
 
 
 class Keystone:
-    """Questions to it take their time, by the one clock that there is."""
+    """Requests to it take time on a simulated clock."""
 
     def __init__(self) -> None:
         self.now = 1000.0
         self.asked = 0
-        self.questions = Questions(at_once=2, slow_seconds=SLOW, monotonic=lambda: self.now)
+        self.breaker = CircuitBreaker(at_once=2, slow_seconds=SLOW, monotonic=lambda: self.now)
 
-    def ask(self, seconds: float = 0.1, meanwhile: Callable[[], object] = lambda: None) -> str:
+    def call(self, seconds: float = 0.1, meanwhile: Callable[[], object] = lambda: None) -> str:
         def question() -> str:
             self.asked += 1
             self.now += seconds
             meanwhile()
             return "an answer"
 
-        return self.questions.ask(question)
+        return self.breaker.call(question)
 
     def fail(self, seconds: float, meanwhile: Callable[[], object] = lambda: None) -> None:
         def question() -> str:
@@ -35,12 +35,12 @@ class Keystone:
             raise Unavailable("Keystone", "x", f"failed after {seconds} s")
 
         with pytest.raises(Unavailable, match="failed after"):
-            self.questions.ask(question)
+            self.breaker.call(question)
 
     def refuses(self) -> bool:
         asked = self.asked
         try:
-            self.ask()
+            self.call()
         except Unavailable:
             assert self.asked == asked
             return True
@@ -52,17 +52,17 @@ def test_after_a_silence_nobody_asks_for_a_while_and_then_whoever_comes_finds_ou
     keystone.fail(SLOW)
 
     assert keystone.refuses()
-    keystone.now += AWAY_SECONDS - 0.01
+    keystone.now += PAUSE_SECONDS - 0.01
     assert keystone.refuses()
     keystone.now += 0.02
-    assert keystone.ask() == "an answer"
+    assert keystone.call() == "an answer"
     assert not keystone.refuses()
 
 
 def test_while_one_finds_out_the_others_do_not_wait_for_it() -> None:
     keystone = Keystone()
     keystone.fail(SLOW)
-    keystone.now += AWAY_SECONDS
+    keystone.now += PAUSE_SECONDS
     refused: list[bool] = []
 
     keystone.fail(SLOW, lambda: refused.append(keystone.refuses()))
@@ -74,10 +74,10 @@ def test_while_one_finds_out_the_others_do_not_wait_for_it() -> None:
 def test_one_who_never_finds_out_does_not_keep_the_next_from_trying() -> None:
     keystone = Keystone()
     keystone.fail(SLOW)
-    keystone.now += AWAY_SECONDS
+    keystone.now += PAUSE_SECONDS
     answers: list[str] = []
 
-    keystone.fail(AWAY_SECONDS, lambda: answers.append(keystone.ask()))
+    keystone.fail(PAUSE_SECONDS, lambda: answers.append(keystone.call()))
 
     assert answers == ["an answer"]
 
@@ -86,20 +86,20 @@ def test_a_failure_that_comes_quickly_counts_for_nobody_else() -> None:
     keystone = Keystone()
     for _ in range(5):
         keystone.fail(SLOW - 0.01)
-    assert keystone.ask() == "an answer"
+    assert keystone.call() == "an answer"
 
 
 def test_a_quick_failure_after_a_silence_ends_it() -> None:
     keystone = Keystone()
     keystone.fail(SLOW)
-    keystone.now += AWAY_SECONDS
+    keystone.now += PAUSE_SECONDS
     keystone.fail(0.1)
     assert not keystone.refuses()
 
 
 def test_one_question_that_is_lost_while_others_are_answered_counts_for_nobody_else() -> None:
     keystone = Keystone()
-    keystone.fail(SLOW, lambda: keystone.ask(0.0))
+    keystone.fail(SLOW, lambda: keystone.call(0.0))
     assert not keystone.refuses()
 
 
@@ -112,7 +112,7 @@ def test_a_failure_of_another_kind_is_no_silence_and_gives_back_its_place() -> N
 
     for _ in range(5):
         with pytest.raises(RuntimeError):
-            keystone.questions.ask(broken)
+            keystone.breaker.call(broken)
     assert not keystone.refuses()
 
 
@@ -122,11 +122,11 @@ def test_beyond_the_bound_callers_are_told_to_come_back() -> None:
 
     def third() -> None:
         with pytest.raises(Busy) as caught:
-            keystone.ask()
+            keystone.call()
         told.append(caught.value.retry_after)
 
-    keystone.ask(meanwhile=lambda: keystone.ask(meanwhile=third))
+    keystone.call(meanwhile=lambda: keystone.call(meanwhile=third))
 
     assert told == [1]
     assert keystone.asked == 2
-    assert keystone.ask(meanwhile=keystone.ask) == "an answer"
+    assert keystone.call(meanwhile=keystone.call) == "an answer"
