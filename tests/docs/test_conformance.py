@@ -95,3 +95,14 @@ def test_no_sentence_stands_twice_in_one_section() -> None:
     said = [(row.seed, row.sentence) for row in rows()]
 
     assert len(said) == len(set(said))
+
+
+def test_every_place_that_the_page_names_exists() -> None:
+    def exists(place: str) -> bool:
+        return any(
+            (root / f"{place}{suffix}").exists() for root in (ROOT, ROOT / "shipyard_api") for suffix in ("", ".py")
+        )
+
+    places = {place.strip() for row in rows() for place in row.where.split(",")}
+
+    assert [place for place in sorted(places) if not exists(place)] == []
