@@ -55,8 +55,8 @@ class JsonLines(logging.Formatter):
         }
         line.update({key: value for key, value in vars(record).items() if key not in _PLAIN})
         if record.exc_info:
-            told = shortened(self.formatException(record.exc_info), _LONGEST_EXCEPTION)
-            line["exception"] = Redacted(_without_middle(told, _LONGEST_TEXT))
+            rendered = shortened(self.formatException(record.exc_info), _LONGEST_EXCEPTION)
+            line["exception"] = Redacted(_without_middle(rendered, _LONGEST_TEXT))
         fields = []
         room = _LONGEST_LINE
         for key, value in line.items():
@@ -114,12 +114,12 @@ def _without_secrets(name: str, value: object) -> object:
 
 def _fitting(value: object, room: int) -> str:
     """Return a value as JSON; a value that does not fit becomes a text without its middle."""
-    told = json.dumps(value)
-    if len(told) <= room:
-        return told
+    rendered = json.dumps(value)
+    if len(rendered) <= room:
+        return rendered
     if isinstance(value, str):
         return json.dumps(_without_middle(value, room // _WIDEST))
-    return json.dumps(_without_middle(told, room // _WIDEST_OF_ASCII))
+    return json.dumps(_without_middle(rendered, room // _WIDEST_OF_ASCII))
 
 
 def _without_middle(text: str, longest: int) -> str:

@@ -109,7 +109,7 @@ def _check(config: SingleConfig, where: str) -> None:
     """Raise ValueError for settings that would fail, or be unsafe, only in use."""
     if not _is_server(config.cluster.server):
         wanted = "http:// or https://, a host, perhaps a port and a path, and no user, query or fragment"
-        raise ValueError(f"{where}: the API server's URL is to be {wanted}")
+        raise ValueError(f"{where}: the API server's URL must be {wanted}")
     if config.cluster.insecure:
         raise ValueError(f"{where}: insecure-skip-tls-verify is not supported; name the certificate-authority")
     user = config.user or User()

@@ -176,7 +176,7 @@ class _Answer:
 
     @property
     def text(self) -> str:
-        """Return the message of a Status; whatever else was answered speaks for somebody else."""
+        """Return the message of a Status; other bodies are not the API server's."""
         try:
             status: Any = self.object()
         except Unavailable:

@@ -45,8 +45,8 @@ def _readiness(node: JsonObject | None, scrubber: Scrubber) -> NodeReadiness:
 
 
 def _why(condition: JsonObject) -> str:
-    told = ": ".join(str(condition[key]) for key in ("reason", "message") if condition.get(key))
-    return told or f"its condition Ready is {condition.get('status')}"
+    reason = ": ".join(str(condition[key]) for key in ("reason", "message") if condition.get(key))
+    return reason or f"its condition Ready is {condition.get('status')}"
 
 
 def one_line(text: str, longest: int) -> str:

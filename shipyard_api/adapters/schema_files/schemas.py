@@ -74,8 +74,8 @@ class SchemaFiles:
                 found.append(error("SchemaError", f"More than {_MOST} faults; the rest is not listed."))
                 break
             path = "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in place)
-            told = f"{path or 'the document'}: {_short(message)}"
-            found.append(error("SchemaError", told, path=path, diagnostic=_rule(self._schemas[schema], rule)))
+            text = f"{path or 'the document'}: {_short(message)}"
+            found.append(error("SchemaError", text, path=path, diagnostic=_rule(self._schemas[schema], rule)))
         return tuple(found)
 
 
