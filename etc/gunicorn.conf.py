@@ -5,19 +5,13 @@ import resource
 from typing import Any
 
 from shipyard_api.adapters.gunicorn.logger import JsonLogger
-from shipyard_api.adapters.gunicorn.worker import patient
 
 bind = os.environ.get("SHIPYARD_BIND", "127.0.0.1:9000")
 workers = int(os.environ.get("SHIPYARD_API_WORKERS", "2"))
-threads = int(os.environ.get("SHIPYARD_API_THREADS", "8"))
-# Threads, of which no stranger can hold one by being slow.
-worker_class = patient(
-    head=float(os.environ.get("SHIPYARD_API_HEAD_SECONDS", "10")),
-    body=float(os.environ.get("SHIPYARD_API_BODY_SECONDS", "60")),
-    answer=float(os.environ.get("SHIPYARD_API_ANSWER_SECONDS", "180")),
-)
-# Connections that one worker holds; more wait in the backlog. Each is an open file, and some are needed for the rest.
-worker_connections = max(threads + 1, min(2000, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 100))
+# One event loop a process; SHIPYARD_API_THREADS is the size of the pool in which requests work (shipyard_api.asgi).
+worker_class = "asgi"
+# Connections that one process holds; more are closed at once. Each is an open file, and the rest needs some.
+worker_connections = max(16, min(2000, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 100))
 backlog = 2048
 # A worker whose loop does not move for so long is killed; a request that takes its time does not hold up the loop.
 timeout = 300
@@ -38,6 +32,13 @@ logger_class = JsonLogger
 accesslog = None
 errorlog = "-"
 loglevel = "warning"
+
+
+def post_worker_init(_worker: Any) -> None:
+    """Bound the connections of this process."""
+    from shipyard_api.adapters.gunicorn.connection import use_bounded_connections
+
+    use_bounded_connections(head_seconds=float(os.environ.get("SHIPYARD_API_HEAD_SECONDS", "10")))
 
 
 def when_ready(server: Any) -> None:

@@ -6,9 +6,7 @@ import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import falcon
 import sqlalchemy as sa
 from ulid import ULID
 
@@ -28,7 +26,9 @@ from shipyard_api.adapters.procrastinate.worker import TurnWorker
 from shipyard_api.adapters.promenade.design_validation import PromenadeValidation
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
-from shipyard_api.api.airship.app import Collaborators, create_app
+from shipyard_api.api.airship.app import Collaborators, dialect
+from shipyard_api.api.http.dialect import Guards, create_app
+from shipyard_api.api.mount import Mount
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import ShipyardError
@@ -187,8 +187,8 @@ def policy(settings: Settings) -> Policy:
         raise SettingsError([f"[policy] file: {error}"]) from error
 
 
-def api(settings: Settings) -> "falcon.App[Any, Any]":
-    """Return the WSGI application."""
+def api(settings: Settings) -> Mount:
+    """Return the ASGI application."""
     made = parts(settings)
     store, schemas, designs, rendered = made.store, made.schemas, made.designs, made.rendered
     definitions = _definitions(made)
@@ -202,11 +202,13 @@ def api(settings: Settings) -> "falcon.App[Any, Any]":
         time_scale=settings.engine.time_scale,
     )
     control = ControlAction(store, definitions, lambda: str(ULID()))
-    return create_app(
+    guards = Guards(
+        identities(settings, store),
+        policy(settings),
+        LimitWrites(store, settings.api.writes_per_minute, settings.api.writes_burst),
+    )
+    airship = dialect(
         Collaborators(
-            identities=identities(settings, store),
-            policy=policy(settings),
-            limit_writes=LimitWrites(store, settings.api.writes_per_minute, settings.api.writes_burst),
             load_configdocs=LoadConfigdocs(designs, made.lock, made.compile_schema, on_load),
             commit_configdocs=CommitConfigdocs(designs, rendered, made.lock, made.rules, _validators(made)),
             read_configdocs=ReadConfigdocs(designs, rendered),
@@ -234,6 +236,7 @@ def api(settings: Settings) -> "falcon.App[Any, Any]":
             json_bytes=settings.api.json_bytes,
         )
     )
+    return Mount(create_app(airship, guards))
 
 
 def worker(settings: Settings) -> TurnWorker:

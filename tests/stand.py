@@ -82,7 +82,7 @@ class Stand:
         """Start the API, or a worker under any other name."""
         if name == "api":
             configuration = share_directory() / "etc" / "gunicorn.conf.py"
-            self._spawn(name, ["-m", "gunicorn", "-c", str(configuration), "shipyard_api.wsgi:app"], self._service())
+            self._spawn(name, ["-m", "gunicorn", "-c", str(configuration), "shipyard_api.asgi:app"], self._service())
         else:
             self._spawn(name, ["-m", "shipyard_api.worker"], self._service())
 

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 Request = Mapping[str, Any]
-"""A request as its WSGI environment (PEP 3333)."""
+"""A request as its WSGI environment (PEP 3333), and ``ACCEPTED``."""
+
+ACCEPTED = "shipyard.accepted"
+"""The address of ours that the request came in on; empty for a unix socket."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ ACTIONS = (
     "destroy_nodes",
     "relabel_nodes",
 )
-"""The actions that clients can request; subtasks have further ones."""
+"""What can be requested; subtasks have further words of their own."""
 
 
 def new_id() -> str:

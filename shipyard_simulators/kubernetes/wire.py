@@ -83,7 +83,7 @@ def _fault(path: str, code: int) -> ApiError:
         return _forbidden("shipyard", "GET", path)
     if code == 500:
         return ApiError(500, "InternalError", "Internal error occurred: etcdserver: leader changed")
-    return ApiError(code, "Unknown", "a fault of the scenario")
+    return ApiError(code, "Unknown", "the simulator was told to fail")
 
 
 class Tokens:

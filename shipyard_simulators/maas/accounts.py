@@ -89,7 +89,7 @@ class Accounts:
 
 
 OPEN_TO_ALL = "shipyard"
-"""The user of every key if no users are configured."""
+"""The user that any key stands for while no user was named."""
 
 
 def key_faults(key: str) -> list[str]:

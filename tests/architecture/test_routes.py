@@ -6,13 +6,13 @@ from typing import Any
 import falcon
 import pytest
 import yaml
-from falcon.testing import TestClient
 from jsonschema import Draft202012Validator
 
 from shipyard_api import bootstrap
 from shipyard_api.adapters.drydock.options import DrydockOptions
 from shipyard_api.api.airship import app as app_module
 from shipyard_api.api.http.authentication import Guarded
+from shipyard_api.api.mount import Mount
 from shipyard_api.domain.actions import ActionName, RunState, StepState
 from shipyard_api.domain.documents import BufferMode, Version
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason
@@ -22,13 +22,14 @@ from shipyard_api.setting_types import Secret
 from shipyard_api.settings import DatabaseOptions, Settings, share_directory
 from tests.conftest import ROOT
 from tests.integration.api import description
+from tests.integration.api.in_process import Client
 
 WRITE = {"admin", "admin_ucp"}
 READ = WRITE | {"admin_ucp_viewer", "viewer"}
 LOOKING = {"workflow_orchestrator:create_plan"}  # what changes nothing, although it is a POST
 
 
-def _application(monkeypatch: pytest.MonkeyPatch) -> tuple["falcon.App[Any, Any]", dict[str, Any]]:
+def _application(monkeypatch: pytest.MonkeyPatch) -> tuple[Mount, dict[str, Any]]:
     """The application and its routes; nothing is asked that would need the database."""
     tables: list[dict[str, Any]] = []
     real = app_module.routes
@@ -46,12 +47,12 @@ def _application(monkeypatch: pytest.MonkeyPatch) -> tuple["falcon.App[Any, Any]
 
 
 @pytest.fixture
-def application(monkeypatch: pytest.MonkeyPatch) -> tuple["falcon.App[Any, Any]", dict[str, Any]]:
+def application(monkeypatch: pytest.MonkeyPatch) -> tuple[Mount, dict[str, Any]]:
     return _application(monkeypatch)
 
 
 @pytest.fixture
-def routes(application: tuple["falcon.App[Any, Any]", dict[str, Any]]) -> dict[str, Any]:
+def routes(application: tuple[Mount, dict[str, Any]]) -> dict[str, Any]:
     return application[1]
 
 
@@ -229,8 +230,8 @@ def test_the_document_has_the_version_of_the_package() -> None:
     assert description.read()["info"]["version"] == setup["metadata"]["version"]
 
 
-def test_the_document_is_served_as_it_is(application: tuple["falcon.App[Any, Any]", dict[str, Any]]) -> None:
-    answer = TestClient(application[0]).simulate_get("/openapi.json")
+def test_the_document_is_served_as_it_is(application: tuple[Mount, dict[str, Any]]) -> None:
+    answer = Client(application[0]).simulate_get("/openapi.json")
 
     assert (answer.status_code, answer.headers["Content-Type"]) == (200, "application/json")
     assert answer.json == description.read()

@@ -134,7 +134,7 @@ def serving(database_url: str, log: Path, **settings: str) -> Iterator[Api]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("SHIPYARD_")}
         configuration = share_directory() / "etc" / "gunicorn.conf.py"
         process = subprocess.Popen(
-            [sys.executable, "-m", "gunicorn", "-c", str(configuration), "shipyard_api.wsgi:app"],
+            [sys.executable, "-m", "gunicorn", "-c", str(configuration), "shipyard_api.asgi:app"],
             env={**kept, **told},
             stdin=subprocess.DEVNULL,
             stdout=out,

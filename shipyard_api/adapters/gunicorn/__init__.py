@@ -1,1 +1,1 @@
-"""How gunicorn serves the API: what it writes to its log, and how long it waits for a caller."""
+"""How gunicorn serves the API: the bounds of a connection, and the form of its log."""

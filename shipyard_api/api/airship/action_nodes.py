@@ -7,6 +7,7 @@ import falcon
 from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import whole_number, words
+from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.groups import GroupStatus
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord
@@ -24,6 +25,7 @@ class Groups:
     def __init__(self, describe: DescribeAction) -> None:
         self._describe = describe
 
+    @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
         """Answer with a page of groups; ``next`` is the marker of the page after it."""
         page = _page(req, [status.value for status in GroupStatus])
@@ -41,6 +43,7 @@ class Nodes:
     def __init__(self, describe: DescribeAction) -> None:
         self._describe = describe
 
+    @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
         """Answer with a page of nodes; ``next`` is the marker of the page after it."""
         page = _page(req, [status.value for status in NodeStatus])

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, ClassVar
 
 import falcon
+import falcon.asgi
 
 from shipyard_api.api.airship.action_views import command_entity, entity, posted, verdict
 from shipyard_api.api.airship.errors import ControlNotFound, InvalidKey, UnknownAction
@@ -15,8 +17,9 @@ from shipyard_api.api.airship.statuses import messages
 from shipyard_api.api.airship.times import since, zulu
 from shipyard_api.api.airship.validations import entity as validation_entity
 from shipyard_api.api.http.authentication import Policy, require
-from shipyard_api.api.http.reading import boolean, read_checked
+from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body
 from shipyard_api.api.http.request_context import note_created
+from shipyard_api.api.http.threads import answer_in_thread, threaded
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.actions import Control as Verb
 from shipyard_api.domain.errors import ActionNotFound
@@ -58,7 +61,8 @@ class Actions:
         self._schemas = schemas
         self._limit = limit
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+    @threaded
+    def on_get(self, req: falcon.Request, resp: falcon.asgi.Response) -> None:
         """Answer with all actions, or with those that are asked for, in order of creation, each with its own notes."""
         versions, more = self._actions.versions(wanted_actions(req, _since(req)))
         link_next(req, resp, versions[-1][0] if versions else None, more=more)
@@ -72,9 +76,13 @@ class Actions:
         notes = self._notes.of_actions([one.action for one in actions], verbosity)
         return ((one.action.id, entity(one, notes[one.action.id])) for one in actions)
 
-    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response) -> None:
         """Create an action and answer with it, queued."""
-        body = read_checked(req, self._limit, self._schemas, "action_v1")
+        body = await read_json_body(req, self._limit)
+        await answer_in_thread(resp, partial(self._post, req, resp, body))
+
+    def _post(self, req: falcon.Request, resp: falcon.Response, sent: bytes) -> None:
+        body = parse_checked(req.path, sent, self._schemas, "action_v1")
         name = action_name(body["name"])
         require(req, f"workflow_orchestrator:action_{name.value}")
         request = ActionRequest(
@@ -123,6 +131,7 @@ class Action:
         self._notes = notes
         self._validations = validations
 
+    @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
         """Answer with the action, its steps and who commanded what; of the steps' notes only what sums them up."""
         verbosity = min(req.context.verbosity, SUMMARY)  # above that, nothing more is shown here
@@ -151,6 +160,7 @@ class Control:
     def __init__(self, control: ControlAction) -> None:
         self._control = control
 
+    @threaded
     def on_post(self, req: falcon.Request, resp: falcon.Response, action_id: str, control_verb: str) -> None:
         """Accept the command with 202; a retry is a new action, answered as one that was just created."""
         verb = next((verb for verb in Verb if verb.value == control_verb), None)

@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import falcon
 
 from shipyard_api.api.airship import (
     action_nodes,
@@ -20,17 +17,13 @@ from shipyard_api.api.airship import (
     site_statuses,
     steps,
     validations,
+    versions,
     workflows,
 )
 from shipyard_api.api.airship.parameters import Verbosity
 from shipyard_api.api.airship.rendered_actions import RenderedActions
 from shipyard_api.api.http import health
-from shipyard_api.api.http.audit import Audit
-from shipyard_api.api.http.authentication import Authentication
-from shipyard_api.api.http.request_context import RequestContextMiddleware
-from shipyard_api.api.http.security_headers import SecurityHeaders
-from shipyard_api.api.http.write_limit import WriteLimit
-from shipyard_api.ports.identity import Identities, Policy
+from shipyard_api.api.http.dialect import Dialect
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
@@ -38,7 +31,6 @@ from shipyard_api.usecases.actions.describe import DescribeAction
 from shipyard_api.usecases.actions.list import ListActions
 from shipyard_api.usecases.actions.plan import PlanAction
 from shipyard_api.usecases.actions.report import ReportAction
-from shipyard_api.usecases.callers.limit_writes import LimitWrites
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.read import ReadConfigdocs
@@ -53,9 +45,6 @@ from shipyard_api.usecases.nodes.statuses import SiteStatuses
 class Collaborators:
     """What the resources work with. The two limits are the largest bodies accepted, in bytes."""
 
-    identities: Identities
-    policy: Policy
-    limit_writes: LimitWrites
     load_configdocs: LoadConfigdocs
     commit_configdocs: CommitConfigdocs
     read_configdocs: ReadConfigdocs
@@ -76,16 +65,16 @@ class Collaborators:
     json_bytes: int
 
 
-def routes(own: Collaborators) -> dict[str, Any]:
+def routes(own: Collaborators) -> dict[str, object]:
     """Return every address with its resource."""
     v1 = "/api/v1.0"
     describe, read = own.describe_action, own.read_configdocs
     rendered = RenderedActions()
     return {
-        "/versions": health.Versions(),
+        "/versions": versions.Versions(),
         "/health": health.Readiness(describe),
         "/openapi.json": health.OpenApi(own.openapi),
-        f"{v1}/health": health.Health(),
+        f"{v1}/health": versions.Health(),
         f"{v1}/configdocs": differences.ConfigdocsStatus(read),
         f"{v1}/configdocs/{{collection_id}}": configdocs.Collection(own.load_configdocs, read, own.design_bytes),
         f"{v1}/renderedconfigdocs": rendered_documents.RenderedConfigdocs(read),
@@ -112,21 +101,6 @@ def routes(own: Collaborators) -> dict[str, Any]:
     }
 
 
-def create_app(own: Collaborators) -> "falcon.App[Any, Any]":
-    """Return the WSGI application."""
-    middleware: list[Any] = [
-        Audit(),
-        SecurityHeaders(),
-        RequestContextMiddleware(),
-        Verbosity(),
-        Authentication(own.identities, own.policy),
-        WriteLimit(own.limit_writes),
-    ]
-    app: falcon.App[Any, Any] = falcon.App(middleware=middleware)
-    app.req_options.auto_parse_qs_csv = False
-    app.req_options.keep_blank_qs_values = False
-    app.resp_options.secure_cookies_by_default = True
-    error_answers.install(app)
-    for address, resource in routes(own).items():
-        app.add_route(address, resource)
-    return app
+def dialect(own: Collaborators) -> Dialect:
+    """Return the dialect: its routes, its parameter that every address takes, its form of errors."""
+    return Dialect(routes(own), error_answers.install, [Verbosity()])

@@ -1,8 +1,10 @@
 """Configdocs: load a collection, fetch it as it was written, commit the buffer."""
 
+from functools import partial
 from typing import Any, ClassVar
 
 import falcon
+import falcon.asgi
 
 from shipyard_api.api.airship.documents import YAML, as_yaml, version_of, wants_clear_text
 from shipyard_api.api.airship.errors import (
@@ -17,6 +19,7 @@ from shipyard_api.api.airship.statuses import validation_status
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.errors import BodyIncomplete, BodyTooLarge
 from shipyard_api.api.http.reading import boolean, one_of, read_body
+from shipyard_api.api.http.threads import answer_in_thread, threaded
 from shipyard_api.domain.documents import BufferMode
 from shipyard_api.domain.findings import Finding, Level, errors
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, CommitMode
@@ -39,6 +42,7 @@ class Collection:
         self._read = read
         self._limit = limit
 
+    @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response, collection_id: str) -> None:
         """Answer with the documents as they were written."""
         clear = wants_clear_text(req, self.cleartext_rule)
@@ -46,14 +50,15 @@ class Collection:
         resp.content_type = YAML
         resp.data = as_yaml(self._read.collection(collection_id, version, clear=clear))
 
-    def on_post(self, req: falcon.Request, resp: falcon.Response, collection_id: str) -> None:
+    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, collection_id: str) -> None:
         """Put the documents into the buffer."""
-        empty = boolean(req, "empty-collection", default=False)
+        body = None if boolean(req, "empty-collection", default=False) else await self._body(req)
+        await answer_in_thread(resp, partial(self._post, req, resp, collection_id, body))
+
+    def _post(self, req: falcon.Request, resp: falcon.Response, collection_id: str, body: bytes | None) -> None:
         entries: list[Any] = []
-        if not empty:
-            if not req.content_length:
-                raise LengthRequired
-            entries = _documents(self._body(req))
+        if body is not None:
+            entries = _documents(body)
             if not entries:
                 raise NoDocuments
         mode = one_of(req, "buffermode", BufferMode, BufferMode.REJECT_ON_CONTENTS, InvalidBuffermode)
@@ -64,9 +69,11 @@ class Collection:
         resp.location = f"/api/v1.0/configdocs/{falcon.uri.encode_value(collection_id)}"
         resp.media = validation_status(loaded.findings, code=code)
 
-    def _body(self, req: falcon.Request) -> bytes:
+    async def _body(self, req: falcon.asgi.Request) -> bytes:
+        if not req.content_length:
+            raise LengthRequired
         try:
-            return read_body(req, self._limit)
+            return await read_body(req, self._limit)
         except BodyTooLarge as error:
             raise LoadTooLarge(error) from error
         except BodyIncomplete as error:
@@ -81,6 +88,7 @@ class Commit:
     def __init__(self, commit: CommitConfigdocs) -> None:
         self._commit = commit
 
+    @threaded
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with everything that was found; 400 if that kept the buffer from being committed."""
         force, dryrun = boolean(req, "force", default=False), boolean(req, "dryrun", default=False)

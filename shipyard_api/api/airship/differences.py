@@ -14,6 +14,7 @@ from shipyard_api.api.airship.errors import (
 )
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import boolean
+from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.documents import Change, DocumentChange, Version, unified
 from shipyard_api.usecases.configdocs.read import Comparison, ReadConfigdocs
 from shipyard_api.yaml_stream import write_documents
@@ -30,6 +31,7 @@ class ConfigdocsStatus:
     def __init__(self, read: ReadConfigdocs) -> None:
         self._read = read
 
+    @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with one entry for each collection in either version, and on demand with what differs in it."""
         chosen = _base_and_diff(req)

@@ -9,6 +9,7 @@ import falcon
 from shipyard_api.api.airship.errors import DetailsUnavailable, StatusesUnavailable
 from shipyard_api.api.airship.statuses import error_status, messages
 from shipyard_api.api.airship.texts import text_of
+from shipyard_api.api.http.dialect import App
 from shipyard_api.domain.errors import ShipyardError, TooManyRequests, Unauthenticated
 from shipyard_api.ports.documents import SecretsLocked
 from shipyard_api.ports.errors import Busy, PeerError, Purpose, Refused, Unavailable
@@ -41,7 +42,7 @@ _STATUS_TITLES = {
 }
 
 
-def install(app: "falcon.App[Any, Any]") -> None:
+def install(app: App) -> None:
     """Let every error of ours, of the framework, and every bug end in a Status object."""
     app.add_error_handler(Exception, _bug)
     app.add_error_handler(falcon.HTTPError, _framework)
@@ -58,7 +59,7 @@ def line_of(kind: type[Exception]) -> tuple[str, str, bool]:
     return next(SYSTEMS[base] for base in kind.__mro__ if base in SYSTEMS)
 
 
-def _ours(req: falcon.Request, resp: falcon.Response, error: ShipyardError, _params: Any) -> None:
+async def _ours(req: falcon.Request, resp: falcon.Response, error: ShipyardError, _params: Any) -> None:
     row, text = text_of(error)
     if isinstance(error, DetailsUnavailable):
         LOG.error("details of a note unavailable", extra={"trouble": str(error.__cause__)})
@@ -70,7 +71,7 @@ def _ours(req: falcon.Request, resp: falcon.Response, error: ShipyardError, _par
     _answer(req, resp, row.code, text.title, text.reason, row.error_type, retry=row.retry, listed=listed)
 
 
-def _peer(req: falcon.Request, resp: falcon.Response, error: PeerError, _params: Any) -> None:
+async def _peer(req: falcon.Request, resp: falcon.Response, error: PeerError, _params: Any) -> None:
     code, error_type, retry = _logged(resp, error)
     title, reason = f"{error.system} does not answer as it should", f"{error.operation}: {error.detail}"
     if error.system == _DESIGN_STORE:
@@ -82,7 +83,7 @@ def _peer(req: falcon.Request, resp: falcon.Response, error: PeerError, _params:
     _answer(req, resp, code, title, reason, error_type, retry=retry)
 
 
-def _statuses(req: falcon.Request, resp: falcon.Response, error: StatusesUnavailable, _params: Any) -> None:
+async def _statuses(req: falcon.Request, resp: falcon.Response, error: StatusesUnavailable, _params: Any) -> None:
     peer = error.cause
     code, _, retry = _logged(resp, peer)
     reason = f"{peer.system} has responded unexpectedly: {peer.operation}: {peer.detail}"
@@ -97,21 +98,21 @@ def _logged(resp: falcon.Response, error: PeerError) -> tuple[str, str, bool]:
     return line_of(type(error))
 
 
-def _store(req: falcon.Request, resp: falcon.Response, error: StoreUnavailable, _params: Any) -> None:
+async def _store(req: falcon.Request, resp: falcon.Response, error: StoreUnavailable, _params: Any) -> None:
     code, error_type, retry = SYSTEMS[StoreUnavailable]
     LOG.error("database out of reach", extra={"trouble": str(error)})
     reason = "The database cannot be reached at this moment. Ask again."
     _answer(req, resp, code, "No database connection", reason, error_type, retry=retry)
 
 
-def _locked(req: falcon.Request, resp: falcon.Response, error: SecretsLocked, _params: Any) -> None:
+async def _locked(req: falcon.Request, resp: falcon.Response, error: SecretsLocked, _params: Any) -> None:
     code, error_type, retry = SYSTEMS[SecretsLocked]
     LOG.error("secrets cannot be opened", extra={"trouble": str(error)})
     reason = f"{error}. Check the keys in [secrets]: the one that these were encrypted with must be among them."
     _answer(req, resp, code, "Secrets cannot be opened", reason, error_type, retry=retry)
 
 
-def _policy(req: falcon.Request, resp: falcon.Response, error: PolicyBroken, _params: Any) -> None:
+async def _policy(req: falcon.Request, resp: falcon.Response, error: PolicyBroken, _params: Any) -> None:
     """Say no more than the contract does (shipyard-rest, chapter 3): callers do not learn the rules."""
     code, error_type, retry = SYSTEMS[PolicyBroken]
     LOG.error("policy cannot be evaluated", extra={"trouble": str(error)})
@@ -119,7 +120,7 @@ def _policy(req: falcon.Request, resp: falcon.Response, error: PolicyBroken, _pa
     _answer(req, resp, code, "Expectation Failed", None, error_type, retry=retry, listed=listed)
 
 
-def _framework(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, _params: Any) -> None:
+async def _framework(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, _params: Any) -> None:
     """The framework's description is the message and its title the reason: existing clients expect it so."""
     resp.set_headers(error.headers or {})
     title = falcon.code_to_http_status(error.status) if not error.title else error.title
@@ -129,7 +130,7 @@ def _framework(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPErr
     _answer(req, resp, code, error.description, title, kind, retry=False, listed=listed)
 
 
-def _bug(req: falcon.Request, resp: falcon.Response, error: Exception, _params: Any) -> None:
+async def _bug(req: falcon.Request, resp: falcon.Response, error: Exception, _params: Any) -> None:
     """Name the class and nothing else: the text of an unforeseen error may hold anything."""
     LOG.exception("unhandled error", exc_info=error)
     name = type(error).__name__

@@ -8,6 +8,7 @@ import falcon
 from shipyard_api.api.airship.errors import DetailsUnavailable, InvalidNoteId
 from shipyard_api.api.airship.times import with_offset
 from shipyard_api.api.http.authentication import Policy, require
+from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.notes import LENGTH, Note
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.usecases.journal.notes import ReadNotes
@@ -21,6 +22,7 @@ class NoteDetails:
     def __init__(self, notes: ReadNotes) -> None:
         self._notes = notes
 
+    @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response, note_id: str) -> None:
         """Answer with the text that the provisioner keeps. Takes the rule of the action or the step as well."""
         if len(note_id) != LENGTH:

@@ -11,7 +11,7 @@ USUAL_VERBOSITY = 1
 class Verbosity:
     """Middleware; every address of the dialect takes the parameter, even where it changes nothing."""
 
-    def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
+    async def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
         """Refuse what is no verbosity."""
         req.context.verbosity = verbosity(req)
 

@@ -1,15 +1,18 @@
 """Plans: what an action would do, without side effects; ours, beside the contract."""
 
+from functools import partial
 from typing import Any, ClassVar
 
 import falcon
+import falcon.asgi
 
 from shipyard_api.api.airship.errors import InvalidPlan
 from shipyard_api.api.airship.parameters import action_name
 from shipyard_api.api.airship.statuses import messages
 from shipyard_api.api.airship.texts import text_of
 from shipyard_api.api.http.authentication import Policy
-from shipyard_api.api.http.reading import boolean, read_checked
+from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body
+from shipyard_api.api.http.threads import answer_in_thread
 from shipyard_api.domain.documents import Version
 from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.domain.modes import Mode
@@ -29,9 +32,13 @@ class Plans:
         self._schemas = schemas
         self._limit = limit
 
-    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response) -> None:
         """Answer with the plan; nothing is stored, and what would be refused is part of it."""
-        body = read_checked(req, self._limit, self._schemas, "plan_v1")
+        body = await read_json_body(req, self._limit)
+        await answer_in_thread(resp, partial(self._post, req, resp, body))
+
+    def _post(self, req: falcon.Request, resp: falcon.Response, sent: bytes) -> None:
+        body = parse_checked(req.path, sent, self._schemas, "plan_v1")
         _check(body)
         if "retry" in body:
             force = bool(boolean(req, "force", default=False))

@@ -8,7 +8,7 @@ rendered again.
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 
 from shipyard_api.domain.actions import ActionId
 
@@ -112,13 +112,13 @@ class RenderedActions:
                 self._held -= len(body) + _OVERHEAD
 
 
-def listed(bodies: Sequence[bytes]) -> tuple[Iterator[bytes], int]:
+def listed(bodies: Sequence[bytes]) -> tuple[AsyncIterator[bytes], int]:
     """Return rendered entities as a JSON array, in pieces, and its length: no request makes a copy of all of it."""
     length = 2 + sum(map(len, bodies)) + 2 * max(0, len(bodies) - 1)
     return _pieces(bodies), length
 
 
-def _pieces(bodies: Sequence[bytes]) -> Iterator[bytes]:
+async def _pieces(bodies: Sequence[bytes]) -> AsyncIterator[bytes]:
     opening = b"["
     for start in range(0, len(bodies), BATCH):
         yield opening + b", ".join(bodies[start : start + BATCH])

@@ -8,6 +8,7 @@ import falcon
 from shipyard_api.api.airship.action_nodes import group_entity, node_entity, phase_entity
 from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.actions import lifecycle
 from shipyard_api.domain.criteria import Shortfall
 from shipyard_api.domain.findings import Finding
@@ -26,6 +27,7 @@ class Report:
     def __init__(self, report: ReportAction) -> None:
         self._report = report
 
+    @threaded
     def on_get(self, _req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
         """Return groups, nodes, findings and totals of an action, running or ended."""
         report = self._report(action_id)

@@ -8,6 +8,7 @@ from shipyard_api.api.airship.action_nodes import MOST, name_of_node, node_entit
 from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import whole_number, words
+from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.ports.state.nodes import LastNodeRecord, NodeChange, NodeHistory
 from shipyard_api.usecases.nodes.list import ListNodes
@@ -24,6 +25,7 @@ class SiteNodes:
     def __init__(self, nodes: ListNodes) -> None:
         self._nodes = nodes
 
+    @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with a page of nodes, each as its latest action has it; ``next`` is the marker of the page after."""
         status = words(req, "status", [one.value for one in NodeStatus])
@@ -42,6 +44,7 @@ class SiteNode:
     def __init__(self, nodes: ListNodes) -> None:
         self._nodes = nodes
 
+    @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response, node_name: str) -> None:
         """Answer with the node and what each action did with it, newest first, in pages of actions."""
         limit = whole_number(req, "limit", 20, least=1, most=MOST_ACTIONS)

@@ -7,6 +7,7 @@ import falcon
 
 from shipyard_api.api.airship.errors import InvalidStatusFilter, StatusesUnavailable
 from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.threads import threaded
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.usecases.nodes import statuses as site_statuses
 from shipyard_api.usecases.nodes.statuses import StatusKind
@@ -26,6 +27,7 @@ class SiteStatuses:
     def __init__(self, statuses: site_statuses.SiteStatuses) -> None:
         self._statuses = statuses
 
+    @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with the provisioner's status and the power state of every machine, or with one of the two."""
         kinds = _filters(req)

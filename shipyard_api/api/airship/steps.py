@@ -1,10 +1,10 @@
 """One step of an action, and its log (contract: shipyard-rest, chapter 7)."""
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import ClassVar
 
 import falcon
+import falcon.asgi
 
 from shipyard_api.api.airship import step_views
 from shipyard_api.api.airship.action_views import shown_steps
@@ -12,6 +12,7 @@ from shipyard_api.api.airship.errors import InvalidActionId, NoLogOfAction
 from shipyard_api.api.airship.notes import shown as shown_notes
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import integer
+from shipyard_api.api.http.threads import in_thread, threaded
 from shipyard_api.domain.errors import ActionNotFound, StepNotFound
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.log_lines import log_line
@@ -30,6 +31,7 @@ class Step:
         self._describe = describe
         self._notes = notes
 
+    @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response, action_id: str, step_id: str) -> None:
         """Answer with the step's record; the fields are the ones that clients of the engine's record read."""
         run, record = self._describe.step(action_id, step_id)
@@ -48,7 +50,8 @@ class StepLogs:
     def __init__(self, logs: ReadLogs) -> None:
         self._logs = logs
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, action_id: str, step_id: str) -> None:
+    @threaded
+    def on_get(self, req: falcon.Request, resp: falcon.asgi.Response, action_id: str, step_id: str) -> None:
         """Answer with the log, page by page; as in upstream the text goes under the type of JSON.
 
         Whatever can be refused is refused before the first page. If the database goes away between two pages, the
@@ -62,9 +65,14 @@ class StepLogs:
         except ActionNotFound:
             raise NoLogOfAction(action_id) from None
         first = next(pages, ())
-        resp.stream = _text(chain([first], pages))
+        resp.stream = _text(first, pages)
 
 
-def _text(pages: Iterator[Sequence[JournalEntry]]) -> Iterator[bytes]:
-    for page in pages:
-        yield "".join(f"{log_line(entry)}\n" for entry in page).encode()
+async def _text(page: Sequence[JournalEntry], later: Iterator[Sequence[JournalEntry]]) -> AsyncIterator[bytes]:
+    while page:
+        yield _lines(page)
+        page = await in_thread(next, later, ())
+
+
+def _lines(page: Sequence[JournalEntry]) -> bytes:
+    return "".join(f"{log_line(entry)}\n" for entry in page).encode()

@@ -94,8 +94,7 @@ def _occupied(failed: domain.BufferOccupied) -> Text:
 
 
 def _incomplete(failed: http.BodyIncomplete) -> Text:
-    arrived = "the connection broke before they arrived" if failed.arrived is None else f"{failed.arrived} arrived"
-    return Text("Body incomplete", f"Content-Length says {failed.length} bytes, and {arrived}")
+    return Text("Body incomplete", f"Content-Length says {failed.length} bytes, and {failed.arrived} arrived")
 
 
 def _address(failed: http.InvalidAddress) -> Text:

@@ -5,6 +5,7 @@ from typing import ClassVar
 import falcon
 
 from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.threads import threaded
 from shipyard_api.usecases.journal.validations import ReadValidations, Validation
 
 
@@ -16,6 +17,7 @@ class ActionValidation:
     def __init__(self, validations: ReadValidations) -> None:
         self._validations = validations
 
+    @threaded
     def on_get(self, _req: falcon.Request, resp: falcon.Response, action_id: str, validation_id: str) -> None:
         """Answer with the validation."""
         resp.media = entity(self._validations.one(action_id, validation_id))

@@ -11,6 +11,7 @@ from shipyard_api.api.airship.errors import InvalidWorkflowId, WorkflowNotFound
 from shipyard_api.api.airship.paging import link_next, wanted_actions
 from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.usecases.actions.describe import ActionRun, DescribeAction
@@ -27,6 +28,7 @@ class Workflows:
     def __init__(self, actions: ListActions) -> None:
         self._actions = actions
 
+    @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with the runs in order of creation; a ``since`` that says nothing counts as absent, as upstream."""
         since = times.since(req.get_param("since") or "") or _RECENT
@@ -43,6 +45,7 @@ class Workflow:
     def __init__(self, describe: DescribeAction) -> None:
         self._describe = describe
 
+    @threaded
     def on_get(self, _req: falcon.Request, resp: falcon.Response, workflow_id: str) -> None:
         """Answer with the run and the full records of its steps."""
         run = self._run(workflow_id)

@@ -22,15 +22,19 @@ _LONGEST = 1000
 class Audit:
     """Middleware; the first, so that it hears of the answer last."""
 
-    def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
+    async def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
         """Start the clock."""
         req.context.began = perf_counter()
 
-    def process_resource(self, req: falcon.Request, _resp: falcon.Response, _resource: object, params: Any) -> None:
+    async def process_resource(
+        self, req: falcon.Request, _resp: falcon.Response, _resource: object, params: Any
+    ) -> None:
         """Keep what the address names."""
         req.context.named = dict(params)
 
-    def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
+    async def process_response(
+        self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool
+    ) -> None:
         """Write the line, if the method is one that changes something."""
         if req.method not in WRITES:
             return

@@ -4,14 +4,18 @@ The names of the rules are upstream's (contract: shipyard-rest, chapter 4), so t
 """
 
 import base64
+import sys
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import falcon
+import falcon.asgi
 
 from shipyard_api import request_context
+from shipyard_api.api.http.threads import in_thread
 from shipyard_api.domain.errors import Forbidden, Unauthenticated
 from shipyard_api.ports import identity as ports
+from shipyard_api.ports.identity import ACCEPTED
 from shipyard_api.usecases.callers.caller import Caller
 
 Policy = Mapping[str, str | None]
@@ -35,8 +39,8 @@ class Authentication:
         self._identities = identities
         self._policy = policy
 
-    def process_resource(
-        self, req: falcon.Request, _resp: falcon.Response, resource: object, _params: dict[str, str]
+    async def process_resource(
+        self, req: falcon.asgi.Request, _resp: falcon.Response, resource: object, _params: dict[str, str]
     ) -> None:
         """Know the caller, or refuse. A method that the resource does not have is left to become a 405."""
         # A word that only resembles a method ("get") is none: the framework refuses it.
@@ -48,7 +52,7 @@ class Authentication:
         if rule is None:
             return
         req.context.challenge = self._identities.challenge
-        identity = self._identities.of(_as_sent(req))
+        identity = await in_thread(self._identities.of, _as_sent(req))
         req.context.identity = identity
         request_context.name_user(identity.user)
         req.context.policy = self._policy
@@ -68,13 +72,36 @@ def require(req: falcon.Request, rule: str) -> None:
         raise Forbidden
 
 
-def _as_sent(req: falcon.Request) -> Mapping[str, Any]:
-    """Return the request with its token where Keystone's clients put theirs, however it was sent."""
+def _as_sent(req: falcon.asgi.Request) -> Mapping[str, Any]:
+    """Return the request as a WSGI environment, with its token where Keystone's clients put theirs."""
     token = _secret(req)
     if token and len(token) > _LONGEST:
         raise Unauthenticated
-    environ = {name: value for name, value in req.env.items() if name != "HTTP_X_AUTH_TOKEN"}
+    environ = _environ(req)
+    environ.pop("HTTP_X_AUTH_TOKEN", None)
     return {**environ, "HTTP_X_AUTH_TOKEN": token} if token else environ
+
+
+def _environ(req: falcon.asgi.Request) -> dict[str, Any]:
+    scope = req.scope
+    client, server = scope.get("client"), scope.get("server")
+    host, port = server or ("", None)
+    return {
+        "REQUEST_METHOD": req.method,
+        "SCRIPT_NAME": "",
+        "PATH_INFO": req.path.encode().decode("latin-1"),
+        "QUERY_STRING": req.query_string,
+        "SERVER_PROTOCOL": f"HTTP/{scope.get('http_version', '1.1')}",
+        "SERVER_NAME": str(host),
+        "SERVER_PORT": str(port or ""),
+        # Over a unix socket neither side has an address.
+        "REMOTE_ADDR": str(client[0]) if client else "",
+        ACCEPTED: str(host) if client else "",
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope.get("scheme", "http"),
+        "wsgi.errors": sys.stderr,
+        **{f"HTTP_{name.upper().replace('-', '_')}": value for name, value in req.headers.items()},
+    }
 
 
 def _secret(req: falcon.Request) -> str | None:

@@ -17,10 +17,10 @@ class BodyTooLarge(ShipyardError):
 
 @dataclass(eq=False)
 class BodyIncomplete(Invalid):
-    """The connection ended before the whole body arrived; ``arrived`` is None if it broke."""
+    """The connection ended before the whole body arrived; ``arrived``: how many bytes came."""
 
     length: int
-    arrived: int | None = None
+    arrived: int
 
 
 @dataclass(eq=False)

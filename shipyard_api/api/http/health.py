@@ -1,4 +1,4 @@
-"""Versions, health, and the description of the API itself."""
+"""Whether the service works, and the description of the API; the same for every dialect."""
 
 import json
 from pathlib import Path
@@ -8,27 +8,8 @@ import falcon
 import yaml
 
 from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.threads import threaded
 from shipyard_api.usecases.actions.describe import DescribeAction
-
-
-class Versions:
-    """``/versions``."""
-
-    policy: ClassVar[Policy] = {"GET": None}
-
-    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer with the versions of the API."""
-        resp.media = {"v1.0": {"path": "/api/v1.0", "status": "stable"}}
-
-
-class Health:
-    """``/api/v1.0/health``: says that this process answers, and nothing else (contract: shipyard-rest, 11)."""
-
-    policy: ClassVar[Policy] = {"GET": None}
-
-    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer 204."""
-        resp.status = falcon.HTTP_204
 
 
 class Readiness:
@@ -39,6 +20,7 @@ class Readiness:
     def __init__(self, describe: DescribeAction) -> None:
         self._describe = describe
 
+    @threaded
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
         """Answer 204, or 503 with the error status."""
         self._describe.ping()
@@ -52,9 +34,9 @@ class OpenApi:
 
     def __init__(self, path: Path) -> None:
         document: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
-        self._text = json.dumps(document)
+        self._body = json.dumps(document).encode()
 
-    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
+    async def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with the document."""
         resp.content_type = falcon.MEDIA_JSON
-        resp.text = self._text
+        resp.data = self._body

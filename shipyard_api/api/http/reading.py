@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 import falcon
+import falcon.asgi
 
 from shipyard_api.api.http.errors import (
     BodyIncomplete,
@@ -29,27 +30,26 @@ _DIGITS = 4300
 _LONGEST_COUNT = 18
 
 
-def read_body(req: falcon.Request, limit: int) -> bytes:
+async def read_body(req: falcon.asgi.Request, limit: int) -> bytes:
     """Return the whole body; raises BodyTooLarge before reading one that is too large, and BodyIncomplete."""
     length = req.content_length or 0
     if length > limit:
         raise BodyTooLarge(length, limit)
-    try:
-        body: bytes = req.bounded_stream.read(length) if length else b""
-    except OSError as error:
-        # They will not read the answer. It is for the logs, where it is no fault of ours.
-        raise BodyIncomplete(length) from error
+    body: bytes = await req.stream.read(length) if length else b""
     if len(body) != length:
         raise BodyIncomplete(length, len(body))
     return body
 
 
-def read_json(req: falcon.Request, limit: int) -> dict[str, Any]:
-    """Return the JSON object of the body; raises InvalidFormat and says where it is wrong."""
-    path = req.path
+async def read_json_body(req: falcon.asgi.Request, limit: int) -> bytes:
+    """Return the body of a request that needs a JSON body; raises JsonRequired, and as ``read_body``."""
     if "application/json" not in (req.content_type or "").lower() or not req.content_length:
-        raise JsonRequired(path)
-    body = read_body(req, limit)
+        raise JsonRequired(req.path)
+    return await read_body(req, limit)
+
+
+def parse_json(path: str, body: bytes) -> dict[str, Any]:
+    """Return the JSON object of a body; raises NotJson, which says where it is wrong, and NotAnObject."""
     try:
         value = json.loads(
             body.decode("utf-8"),
@@ -60,20 +60,20 @@ def read_json(req: falcon.Request, limit: int) -> dict[str, Any]:
         )
         _check_storable(value)
     except (ValueError, RecursionError) as error:
-        told = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise NotJson(path, told) from error
+        detail = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise NotJson(path, detail) from error
     if not isinstance(value, dict):
         raise NotAnObject
     return value
 
 
-def read_checked(req: falcon.Request, limit: int, schemas: Schemas, schema: str) -> dict[str, Any]:
-    """Return the JSON object of the body, which is as a schema of ours says; raises InvalidFormat."""
-    body = read_json(req, limit)
-    wrong = schemas.check(schema, body)
-    if wrong:
-        raise SchemaViolated(wrong)
-    return body
+def parse_checked(path: str, body: bytes, schemas: Schemas, schema: str) -> dict[str, Any]:
+    """Return the JSON object of a body that fits a schema; raises SchemaViolated, and as ``parse_json``."""
+    value = parse_json(path, body)
+    faults = schemas.check(schema, value)
+    if faults:
+        raise SchemaViolated(faults)
+    return value
 
 
 def boolean(req: falcon.Request, name: str, default: bool | None) -> bool | None:

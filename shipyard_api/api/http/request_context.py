@@ -5,6 +5,7 @@ import uuid
 from urllib.parse import unquote_to_bytes
 
 import falcon
+import falcon.asgi
 
 from shipyard_api import request_context
 from shipyard_api.api.http.errors import InvalidAddress
@@ -23,7 +24,7 @@ _UUID = re.compile(r"(urn:uuid:)?\{?[0-9A-Fa-f-]+\}?")
 class RequestContextMiddleware:
     """Middleware; runs before routing and before authentication (contract: shipyard-rest, chapter 1)."""
 
-    def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
+    async def process_request(self, req: falcon.asgi.Request, _resp: falcon.Response) -> None:
         """Give the request its id and its marker.
 
         From here on this thread works for the request: lines of the log and peers are told of it.
@@ -32,9 +33,11 @@ class RequestContextMiddleware:
         req.context.marker = _uuid(req.get_header("X-Context-Marker")) or req.context.request_id
         asked = {"request": req.context.request_id, "method": req.method, "path": req.path[:_LONGEST]}
         request_context.begin(RequestContext(req.context.marker, fields=asked))
-        _check_address(req.env["PATH_INFO"], req.query_string)
+        _check_address(req.scope.get("raw_path") or req.path.encode(), req.scope["query_string"])
 
-    def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
+    async def process_response(
+        self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool
+    ) -> None:
         """Name the request in every answer, and let the answer to OPTIONS list that method, too.
 
         The thread is free for another request.
@@ -66,14 +69,13 @@ def _uuid(written: str | None) -> str | None:
         return None
 
 
-def _check_address(path: str, query: str) -> None:
-    """Refuse an address that would be read as another one: the framework replaces what it cannot decode.
-
-    Both are as WSGI has them, bytes in the guise of Latin-1 (PEP 3333); those of the path are not escaped any more.
-    """
-    if "\0" in path:
-        raise InvalidAddress("path")
-    for part, sent in (("path", path.encode("latin-1")), ("query", unquote_to_bytes(query.encode("latin-1")))):
+def _check_address(path: bytes, query: bytes) -> None:
+    """Refuse an address that would be read as another one: the framework replaces what it cannot decode."""
+    if b"%" not in path and b"%" not in query and path.isascii() and query.isascii():
+        return
+    for part, sent in (("path", unquote_to_bytes(path)), ("query", unquote_to_bytes(query))):
+        if part == "path" and b"\0" in sent:
+            raise InvalidAddress(part)
         try:
             sent.decode()
         except UnicodeDecodeError as wrong:

@@ -20,7 +20,9 @@ _PRIVATE = "/api/"
 class SecurityHeaders:
     """Middleware. A resource that serves a page sets a content security policy and a cache control of its own."""
 
-    def process_response(self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool) -> None:
+    async def process_response(
+        self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool
+    ) -> None:
         """Add the headers, to errors too."""
         for name, value in _ALWAYS:
             resp.set_header(name, value)

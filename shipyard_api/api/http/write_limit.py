@@ -3,6 +3,7 @@
 import falcon
 
 from shipyard_api.api.http.methods import WRITES
+from shipyard_api.api.http.threads import in_thread
 from shipyard_api.usecases.callers.limit_writes import LimitWrites
 
 
@@ -12,7 +13,9 @@ class WriteLimit:
     def __init__(self, limit: LimitWrites) -> None:
         self._limit = limit
 
-    def process_resource(self, req: falcon.Request, _resp: falcon.Response, _resource: object, _params: object) -> None:
+    async def process_resource(
+        self, req: falcon.Request, _resp: falcon.Response, _resource: object, _params: object
+    ) -> None:
         """Count a write, or refuse it."""
         if req.method in WRITES and (identity := getattr(req.context, "identity", None)) is not None:
-            self._limit(identity.key)
+            await in_thread(self._limit, identity.key)

@@ -78,7 +78,7 @@ class _Serve(click.Command):
 def serve(gunicorn: tuple[str, ...]) -> None:
     """Serve the REST API with gunicorn; further arguments are gunicorn's, such as --bind 0.0.0.0:9000."""
     configuration = share("etc", "gunicorn.conf.py")
-    run("gunicorn", ["--no-control-socket", "-c", str(configuration), *gunicorn, "shipyard_api.wsgi:app"])
+    run("gunicorn", ["--no-control-socket", "-c", str(configuration), *gunicorn, "shipyard_api.asgi:app"])
 
 
 def share(*parts: str) -> Path:

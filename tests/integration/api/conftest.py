@@ -17,6 +17,7 @@ from shipyard_api.adapters.encryption.options import EncryptionOptions
 from shipyard_api.adapters.identity.options import IdentityOptions, Seconds
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
+from shipyard_api.api.mount import Mount
 from shipyard_api.setting_types import Count, Secret
 from shipyard_api.settings import ApiOptions, DatabaseOptions, Settings
 from shipyard_api.storage.designs import SqlDesigns
@@ -27,8 +28,6 @@ from tests.integration.storage.rows import empty
 from tests.peer import Answer, Peer, running
 
 if TYPE_CHECKING:
-    import falcon
-
     from tests.databases import Databases
 
 
@@ -69,7 +68,7 @@ def shared_url(postgres: "Databases") -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def app(shared_url: str, drydock: Peer) -> "falcon.App[Any, Any]":
+def app(shared_url: str, drydock: Peer) -> Mount:
     return bootstrap.api(settings(shared_url, drydock.url))
 
 
@@ -86,13 +85,13 @@ def store(engine: sa.Engine) -> SqlStore:
 
 
 @pytest.fixture
-def site(app: "falcon.App[Any, Any]", store: SqlStore, engine: sa.Engine, drydock: Peer) -> Site:
+def site(app: Mount, store: SqlStore, engine: sa.Engine, drydock: Peer) -> Site:
     """An API that knows four callers and nothing else."""
     empty(engine)
     return new_site(app, store, engine, drydock)
 
 
-def new_site(app: "falcon.App[Any, Any]", store: SqlStore, engine: sa.Engine, drydock: Peer) -> Site:
+def new_site(app: Mount, store: SqlStore, engine: sa.Engine, drydock: Peer) -> Site:
     drydock.answers.clear()
     drydock.requests.clear()
     drydock.on("POST /validatedesign", NO_FAULT)

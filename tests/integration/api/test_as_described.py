@@ -14,6 +14,7 @@ from schemathesis import GenerationMode
 from schemathesis.checks import negative_data_rejection, not_a_server_error, positive_data_acceptance
 from schemathesis.specs.openapi.checks import response_schema_conformance
 
+from shipyard_api.api.mount import Mount
 from shipyard_api.storage.unit_of_work import SqlStore
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.integration.api import description
@@ -23,7 +24,7 @@ from tests.integration.storage.rows import empty
 from tests.peer import Peer
 
 if TYPE_CHECKING:
-    import falcon
+    pass
 
 EXAMPLES = 40
 # Schemathesis reads only one document of a stream, and no text that is labelled as JSON; the other tests hold such
@@ -50,7 +51,7 @@ def _stream(_context: Any, value: Any) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def token(app: "falcon.App[Any, Any]", store: SqlStore, engine: sa.Engine, drydock: Peer) -> str:
+def token(app: Mount, store: SqlStore, engine: sa.Engine, drydock: Peer) -> str:
     """A token that may change a site with a committed design."""
     empty(engine)
     site = new_site(app, store, engine, drydock)
@@ -60,8 +61,8 @@ def token(app: "falcon.App[Any, Any]", store: SqlStore, engine: sa.Engine, drydo
 
 
 @pytest.fixture(scope="module")
-def described(app: "falcon.App[Any, Any]", token: str) -> Any:
-    schema = schemathesis.openapi.from_wsgi("/openapi.json", app)
+def described(app: Mount, token: str) -> Any:
+    schema = schemathesis.openapi.from_asgi("/openapi.json", app)
     schema.config.generation.allow_x00 = False
     return schema
 

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import falcon
 import pytest
 import sqlalchemy as sa
-from falcon.testing import TestClient
 
 from shipyard_api import bootstrap, logs
 from shipyard_api.setting_types import Count
@@ -21,6 +19,7 @@ from shipyard_api.usecases.configdocs.commit import CommitConfigdocs
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.integration.api import canaries, description
 from tests.integration.api.conftest import new_site, settings
+from tests.integration.api.in_process import Client
 from tests.integration.api.wire import JSON, YAML, Caller, Site, small_design
 from tests.integration.storage.rows import empty
 from tests.peer import Peer
@@ -161,7 +160,7 @@ def test_a_refused_body_and_a_refused_hurry(
 
 
 def test_a_database_out_of_reach(audit: Lines) -> None:
-    nowhere = TestClient(bootstrap.api(settings("postgresql://nobody@127.0.0.1:9/none")))
+    nowhere = Client(bootstrap.api(settings("postgresql://nobody@127.0.0.1:9/none")))
 
     nowhere.simulate_post("/api/v1.0/actions", headers={"X-Auth-Token": "t"})
 
@@ -180,17 +179,9 @@ def test_a_bug(site: Site, audit: Lines, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_caller_who_hangs_up_while_sending(site: Site, audit: Lines) -> None:
-    class Gone:
-        def read(self, *_: Any) -> bytes:
-            raise ConnectionResetError
+    path, headers = "/api/v1.0/configdocs/design", {"Content-Length": "9"}
 
-    client = site.admin.client
-    environ = falcon.testing.create_environ(
-        "/api/v1.0/configdocs/design", method="POST", headers={**(client._default_headers or {}), "Content-Length": "9"}
-    )
-    environ["wsgi.input"] = Gone()
-
-    list(client.app(environ, lambda *_: None))
+    site.admin.client.simulate_post(path, body=b"a: 1", headers=headers)
 
     assert (audit.one["status"], audit.one["user"]) == (400, "ann")
 

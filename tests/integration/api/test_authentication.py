@@ -9,6 +9,7 @@ import falcon
 import pytest
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
+from shipyard_api.api.mount import Mount
 from shipyard_api.domain.errors import Unauthenticated
 from shipyard_api.storage.unit_of_work import SqlStore, connect, connect_readers
 from shipyard_api.usecases.tokens.manage import ApiTokens
@@ -91,7 +92,7 @@ def test_the_name_of_the_token_is_the_user(site: Site) -> None:
     assert [audit["user"] for audit in described["command_audit"]] == ["ann"]
 
 
-def test_a_revoked_token_is_worthless_at_once(site: Site, app: "falcon.App[Any, Any]") -> None:
+def test_a_revoked_token_is_worthless_at_once(site: Site, app: Mount) -> None:
     tokens = ApiTokens(site.store)
     made, secret = tokens.create("eve", "admin")
     eve = Caller(app, secret)
@@ -117,7 +118,7 @@ def test_tokens_are_looked_up_without_the_connections_of_those_who_write(shared_
         readers.dispose()
 
 
-def test_an_expired_token_is_worthless(site: Site, app: "falcon.App[Any, Any]") -> None:
+def test_an_expired_token_is_worthless(site: Site, app: Mount) -> None:
     tokens = ApiTokens(site.store)
 
     _, old = tokens.create("old", "admin", lifetime=timedelta(seconds=-1))
@@ -127,7 +128,7 @@ def test_an_expired_token_is_worthless(site: Site, app: "falcon.App[Any, Any]") 
     assert Caller(app, young).get("/actions").status == falcon.HTTP_200
 
 
-def test_a_secret_is_not_its_digest_nor_its_name(site: Site, app: "falcon.App[Any, Any]") -> None:
+def test_a_secret_is_not_its_digest_nor_its_name(site: Site, app: Mount) -> None:
     made, secret = ApiTokens(site.store).create("tom", "admin")
 
     for guess in (made.id, "tom", secret[:-1], secret + "A", secret.swapcase(), secret.removeprefix("shipyard_")):

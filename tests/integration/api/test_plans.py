@@ -1,7 +1,7 @@
 """Plans: what an action or a retry would do, told without doing any of it."""
 
 import json
-import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +14,7 @@ import pytest
 import sqlalchemy as sa
 from falcon.testing import Result
 
+from shipyard_api.api.http.threads import USUAL_THREADS, use_threads
 from shipyard_api.domain.actions import ActionId, RunState
 from shipyard_api.domain.facts.groups import MembersKnown
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
@@ -385,11 +386,13 @@ def calls() -> Iterator[Counter[str]]:
         if event == "call" and str(frame.f_globals.get("__name__")).startswith("shipyard_api."):
             found[frame.f_code.co_name] += 1
 
-    sys.setprofile(note)
+    threading.setprofile(note)
+    use_threads(1)  # a new thread, which is profiled
     try:
         yield found
     finally:
-        sys.setprofile(None)
+        threading.setprofile(None)
+        use_threads(USUAL_THREADS)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 Each test asks before and after, through an application that has answered already, and through one that has not.
 """
 
+import asyncio
 import inspect
 import json
 from collections.abc import Callable
@@ -84,7 +85,7 @@ class Watched:
 def watched(site: Site, shared_url: str, drydock: Peer) -> Watched:
     site.commit(*small_design())
     action = ActionId(site.create_action())
-    token = site.admin.client._default_headers["X-Auth-Token"]
+    token = site.admin.client.headers["X-Auth-Token"]
 
     def new() -> Caller:
         return Caller(bootstrap.api(settings(shared_url, drydock.url)), token)
@@ -385,7 +386,10 @@ def test_the_pieces_of_a_list_are_the_list(number: int) -> None:
 
     pieces, length = listed(encoded(*entities))
 
-    body = b"".join(pieces)
+    async def whole() -> bytes:
+        return b"".join([piece async for piece in pieces])
+
+    body = asyncio.run(whole())
     assert body == json.dumps(entities, ensure_ascii=False).encode()
     assert length == len(body)
 

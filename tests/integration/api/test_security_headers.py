@@ -1,11 +1,13 @@
 """What every answer tells browsers, and what none does."""
 
 import falcon
+import falcon.asgi
 import pytest
-from falcon.testing import TestClient
 
+from shipyard_api.api.http.dialect import App
 from shipyard_api.api.http.security_headers import SecurityHeaders
 from tests.integration.api import description
+from tests.integration.api.in_process import Client
 from tests.integration.api.wire import Site
 
 ALWAYS = {
@@ -54,13 +56,13 @@ def test_no_page_of_another_origin_is_let_in(site: Site, path: str) -> None:
 
 def test_a_page_may_have_a_policy_of_its_own() -> None:
     class Page:
-        def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        async def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
             resp.set_header("Content-Security-Policy", "default-src 'self'")
 
-    app: falcon.App[falcon.Request, falcon.Response] = falcon.App(middleware=[SecurityHeaders()])
+    app: App = falcon.asgi.App(middleware=[SecurityHeaders()])
     app.add_route("/page", Page())
 
-    answer = TestClient(app).simulate_get("/page")
+    answer = Client(app).simulate_get("/page")
 
     assert answer.headers["Content-Security-Policy"] == "default-src 'self'"
     assert answer.headers["X-Content-Type-Options"] == "nosniff"

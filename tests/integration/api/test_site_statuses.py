@@ -166,7 +166,7 @@ def test_who_may_ask(site: Site) -> None:
 
 
 def test_no_drydock_at_all(site: Site, shared_url: str) -> None:
-    token = site.viewer.client._default_headers["X-Auth-Token"]  # type: ignore[index]  # the client of the test has headers
+    token = site.viewer.client.headers["X-Auth-Token"]
     caller = Caller(bootstrap.api(settings(shared_url)), token)
 
     answer = caller.get("/site_statuses")

@@ -1,16 +1,18 @@
 """The log of a step as text: contract shipyard-rest, 7.4, row by row, and what is in it."""
 
+import asyncio
 import gc
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import falcon
 import pytest
 import sqlalchemy as sa
-from falcon.testing import StartResponseMock, create_environ
+from falcon.testing import create_scope
 
+from shipyard_api.api.mount import Mount
 from shipyard_api.domain.actions import ActionId, StepId, StepState
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.findings import FindingReported
@@ -213,19 +215,81 @@ def large(site: Site, engine: sa.Engine) -> str:
     return action
 
 
-def asked(site: Site, app: "falcon.App[Any, Any]", path: str) -> Iterator[bytes]:
-    """The answer as a server gets it: an iterable that it reads piece by piece, and closes."""
-    secret = ApiTokens(site.store).create("reader", "viewer")[1]
-    start = StartResponseMock()
-    environ = create_environ(path=f"{V1}{path}", headers={"X-Auth-Token": secret})
-    body = iter(app(environ, start))
-    assert start.status == falcon.HTTP_200
-    assert "content-length" not in {name.lower() for name, _ in start.headers}
-    return body
+class Reader:
+    """A server that takes the answer piece by piece, and is told to go on by the test."""
+
+    def __init__(self, site: Site, app: Mount, path: str) -> None:
+        secret = ApiTokens(site.store).create("reader", "viewer")[1]
+        self._scope = create_scope(path=f"{V1}{path}", headers={"X-Auth-Token": secret})
+        self._app = app
+        self._loop = asyncio.new_event_loop()
+        self._pieces: asyncio.Queue[bytes] = asyncio.Queue()
+        self._taken = asyncio.Semaphore(0)
+        self._begun = False
+        self._task = self._loop.create_task(self._ask())
+
+    async def _ask(self) -> None:
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Mapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                assert message["status"] == 200
+                assert b"content-length" not in dict(message["headers"])
+            elif message.get("body"):
+                await self._pieces.put(message["body"])
+                await self._taken.acquire()
+
+        await self._app(self._scope, receive, send)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        if self._begun:
+            self._taken.release()
+        self._begun = True
+
+        async def piece() -> bytes | None:
+            wanted = asyncio.ensure_future(self._pieces.get())
+            await asyncio.wait([wanted, self._task], return_when=asyncio.FIRST_COMPLETED)
+            if wanted.done():
+                return wanted.result()
+            wanted.cancel()
+            self._task.result()
+            return None
+
+        found = self._loop.run_until_complete(piece())
+        if found is None:
+            raise StopIteration
+        return found
+
+    def close(self) -> None:
+        """Hang up."""
+        if not self._loop.is_closed():
+            self._task.cancel()
+            self._loop.run_until_complete(asyncio.wait([self._task]))
+            self._loop.close()
 
 
-def test_a_large_log_is_sent_while_it_is_read(site: Site, app: "falcon.App[Any, Any]", large: str) -> None:
-    body = asked(site, app, f"/actions/{large}/steps/{VERIFY}/logs")
+Ask = Callable[[str], Reader]
+
+
+@pytest.fixture
+def ask(site: Site, app: Mount) -> Iterator[Ask]:
+    readers: list[Reader] = []
+
+    def asked(path: str) -> Reader:
+        readers.append(Reader(site, app, path))
+        return readers[-1]
+
+    yield asked
+    for reader in readers:
+        reader.close()
+
+
+def test_a_large_log_is_sent_while_it_is_read(ask: Ask, large: str) -> None:
+    body = ask(f"/actions/{large}/steps/{VERIFY}/logs")
     gc.collect()
     tracemalloc.start()
     try:
@@ -238,9 +302,9 @@ def test_a_large_log_is_sent_while_it_is_read(site: Site, app: "falcon.App[Any, 
     assert peak < size / 2
 
 
-def test_a_page_is_asked_for_when_it_is_wanted(site: Site, app: "falcon.App[Any, Any]", large: str) -> None:
+def test_a_page_is_asked_for_when_it_is_wanted(ask: Ask, large: str) -> None:
     with statements() as sent:
-        body = asked(site, app, f"/actions/{large}/steps/{VERIFY}/logs")
+        body = ask(f"/actions/{large}/steps/{VERIFY}/logs")
         first = next(body)
         early = len([one for one in sent if "pg_column_size" in one])
         rest = list(body)
@@ -251,17 +315,16 @@ def test_a_page_is_asked_for_when_it_is_wanted(site: Site, app: "falcon.App[Any,
     assert late == len(rest) + 2  # the first page, and the one that is empty
 
 
-def test_a_reader_that_goes_away_leaves_nothing_open(site: Site, app: "falcon.App[Any, Any]", large: str) -> None:
+def test_a_reader_that_goes_away_leaves_nothing_open(ask: Ask, large: str) -> None:
     lent: list[int] = []
     out, back = (lambda *_: lent.append(1)), (lambda *_: lent.append(-1))
     sa.event.listen(sa.pool.Pool, "checkout", out)
     sa.event.listen(sa.pool.Pool, "checkin", back)
     try:
-        body = asked(site, app, f"/actions/{large}/steps/{VERIFY}/logs")
+        body = ask(f"/actions/{large}/steps/{VERIFY}/logs")
         next(body)
         held = sum(lent)
-        del body
-        gc.collect()
+        body.close()
     finally:
         sa.event.remove(sa.pool.Pool, "checkout", out)
         sa.event.remove(sa.pool.Pool, "checkin", back)
@@ -271,9 +334,9 @@ def test_a_reader_that_goes_away_leaves_nothing_open(site: Site, app: "falcon.Ap
 
 
 def test_a_database_that_goes_away_between_two_pages_breaks_the_answer_off(
-    site: Site, app: "falcon.App[Any, Any]", large: str, monkeypatch: pytest.MonkeyPatch
+    ask: Ask, large: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    body = asked(site, app, f"/actions/{large}/steps/{VERIFY}/logs")
+    body = ask(f"/actions/{large}/steps/{VERIFY}/logs")
     next(body)
 
     def gone(*_: Any, **__: Any) -> None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import falcon
 import pytest
 import sqlalchemy as sa
 
@@ -14,6 +13,7 @@ from shipyard_api import bootstrap
 from shipyard_api.adapters.identity.options import IdentityKind, IdentityOptions, Seconds
 from shipyard_api.adapters.keystone.options import KeystoneOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
+from shipyard_api.api.mount import Mount
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests import simulated_keystone
@@ -72,7 +72,7 @@ NOT_ALLOWED = ("Forbidden", "Credentials do not permit access")
 class Place:
     """An API with a way to get tokens for it."""
 
-    app: "falcon.App[Any, Any]"
+    app: Mount
     give: Callable[..., str]
     bad: dict[str, Callable[[str], str | None]]
     challenge: str

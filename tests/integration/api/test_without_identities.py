@@ -34,7 +34,7 @@ def program(database_url: str, bind: str, *, fds: tuple[int, ...] = (), **settin
     }
     configuration = share_directory() / "etc" / "gunicorn.conf.py"
     return subprocess.Popen(
-        [sys.executable, "-m", "gunicorn", "-c", str(configuration), "shipyard_api.wsgi:app"],
+        [sys.executable, "-m", "gunicorn", "-c", str(configuration), "shipyard_api.asgi:app"],
         env={**kept, **told},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

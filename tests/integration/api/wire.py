@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import falcon
-from falcon.testing import Result, TestClient
+from falcon.testing import Result
 
+from shipyard_api.api.mount import Mount
 from shipyard_api.domain.strategy import DEFAULT_STRATEGY_NAME
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import SqlStore
@@ -20,6 +21,7 @@ from tests.factories import (
     strategy_document,
 )
 from tests.integration.api import description
+from tests.integration.api.in_process import Client
 from tests.peer import Peer
 
 V1 = "/api/v1.0"
@@ -30,8 +32,8 @@ JSON = {"Content-Type": "application/json"}
 class Caller:
     """Somebody with a token, or without; every answer they get is held to the OpenAPI document."""
 
-    def __init__(self, app: "falcon.App[Any, Any]", token: str | None) -> None:
-        self.client = TestClient(app, headers={"X-Auth-Token": token} if token else None)
+    def __init__(self, app: Mount, token: str | None) -> None:
+        self.client = Client(app, headers={"X-Auth-Token": token} if token else None)
 
     def ask(
         self,

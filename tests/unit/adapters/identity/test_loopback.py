@@ -7,22 +7,13 @@ import pytest
 
 from shipyard_api.adapters.identity.loopback import LoopbackIdentities, open_to_others
 from shipyard_api.domain.errors import Forbidden
-
-
-class Accepted:
-    def __init__(self, address: object) -> None:
-        self._address = address
-
-    def getsockname(self) -> object:
-        if isinstance(self._address, OSError):
-            raise self._address
-        return self._address
+from shipyard_api.ports.identity import ACCEPTED
 
 
 def request(**changes: Any) -> dict[str, Any]:
     made = {"wsgi.url_scheme": "http", "REMOTE_ADDR": "127.0.0.1", "HTTP_HOST": "127.0.0.1:9000"}
     made |= {"SERVER_PROTOCOL": "HTTP/1.1", **changes}
-    return {name.replace("__", "."): value for name, value in made.items() if value is not None}
+    return {name: value for name, value in made.items() if value is not None}
 
 
 HERE: dict[str, dict[str, Any]] = {
@@ -33,10 +24,9 @@ HERE: dict[str, dict[str, Any]] = {
     "by a capital name": {"HTTP_HOST": "LOCALHOST"},
     "another address of loopback": {"REMOTE_ADDR": "127.8.9.10", "HTTP_HOST": "127.8.9.10"},
     "IPv4 in IPv6": {"REMOTE_ADDR": "::ffff:127.0.0.1"},
-    "over a unix socket": {"REMOTE_ADDR": "", "HTTP_HOST": "localhost", "gunicorn__socket": Accepted("/run/s")},
-    "accepted on loopback": {"gunicorn__socket": Accepted(("127.0.0.1", 9000))},
-    "accepted on IPv6 loopback": {"gunicorn__socket": Accepted(("::1", 9000, 0, 0))},
-    "gone already": {"gunicorn__socket": Accepted(OSError("gone"))},
+    "over a unix socket": {"REMOTE_ADDR": "", "HTTP_HOST": "localhost", ACCEPTED: ""},
+    "accepted on loopback": {ACCEPTED: "127.0.0.1"},
+    "accepted on IPv6 loopback": {ACCEPTED: "::1"},
     "a page of ours": {"HTTP_ORIGIN": "http://127.0.0.1:9000", "HTTP_SEC_FETCH_SITE": "same-origin"},
     "a page of ours on the usual port": {"HTTP_HOST": "localhost", "HTTP_ORIGIN": "http://localhost:80"},
     "typed into a browser": {"HTTP_SEC_FETCH_SITE": "none"},
@@ -54,7 +44,7 @@ NOT_HERE: dict[str, tuple[dict[str, Any], str]] = {
     "from another machine": ({"REMOTE_ADDR": "10.0.0.5"}, "comes from elsewhere"),
     "from another machine, IPv6": ({"REMOTE_ADDR": "fd00::5"}, "comes from elsewhere"),
     "from what is no address": ({"REMOTE_ADDR": "localhost.evil.example"}, "comes from elsewhere"),
-    "accepted on all addresses": ({"gunicorn__socket": Accepted(("10.0.0.1", 9000))}, "others can reach"),
+    "accepted on all addresses": ({ACCEPTED: "10.0.0.1"}, "others can reach"),
     "addressed to a name that leads here": ({"HTTP_HOST": "evil.example:9000"}, "(Host)"),
     "addressed to a name below ours": ({"HTTP_HOST": "localhost.evil.example"}, "(Host)"),
     "addressed to nobody": ({"HTTP_HOST": None}, "(Host)"),
@@ -133,7 +123,7 @@ def test_that_everybody_is_an_administrator_is_said_at_start(caplog: pytest.LogC
 
     [record] = caplog.records
     assert record.levelno == logging.WARNING
-    assert "also through a local proxy" in record.message
+    assert "through a proxy on this machine" in record.message
 
 
 def test_a_token_makes_nobody_welcome() -> None:

@@ -133,7 +133,7 @@ def test_serve_becomes_gunicorn_with_our_configuration(run, started, monkeypatch
     monkeypatch.setattr(programs, "share", lambda *parts: tmp_path.joinpath(parts[-1]))
     assert run("serve", "--bind", "0.0.0.0:9000").exit_code == 0
     expected = ["-m", "gunicorn", "--no-control-socket", "-c", str(configuration), "--bind", "0.0.0.0:9000"]
-    assert started == [[*expected, "shipyard_api.wsgi:app"]]
+    assert started == [[*expected, "shipyard_api.asgi:app"]]
 
 
 def test_a_shared_file_is_looked_for_under_the_prefix(monkeypatch, tmp_path):

@@ -1,0 +1,115 @@
+"""What a caller can hold: a socket for a while, and 64 kB of memory; never a thread."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+LOG = logging.getLogger(__name__)
+
+Message = Mapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Scope = dict[str, Any]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+# An answer goes to the server in pieces of this size: it keeps a copy of each until the caller takes it.
+PIECE = 32 * 1024
+# The server's extension that closes a connection at once, without waiting for the caller to take the rest.
+ABORT = "shipyard.abort"
+
+_DISCONNECTED: Message = {"type": "http.disconnect"}
+_NOTHING_YET: Message = {"type": "http.request", "body": b"", "more_body": True}
+
+
+class CallerLimits:
+    """ASGI middleware. Seconds: ``body`` from the first wait for a body to its end, ``answer`` for all of an answer.
+
+    A body that is late ends as if its caller had hung up; the connection of an answer that is not taken is closed.
+    """
+
+    def __init__(self, application: Application, *, body: float, answer: float) -> None:
+        self._application = application
+        self._body = body
+        self._answer = answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection scope."""
+        if scope["type"] != "http":
+            await self._application(scope, receive, send)
+            return
+        body = _Body(receive, self._body, awaited=_has_body(scope))
+        answer = _Answer(send, self._answer)
+        try:
+            await self._application(scope, body.receive, answer.send)
+        except _NotTaken:
+            LOG.info("answer not taken in time", extra={"path": scope["path"][:200]})
+            abort = scope.get("extensions", {}).get(ABORT)
+            if abort is not None:
+                abort()
+                await asyncio.sleep(0)
+
+
+class _NotTaken(Exception):
+    """The caller did not take the answer in time."""
+
+
+class _Body:
+    def __init__(self, receive: Receive, seconds: float, *, awaited: bool) -> None:
+        self._receive = receive
+        self._seconds = seconds
+        self._awaited = awaited
+        self._begun = False
+        self._deadline: float | None = None
+
+    async def receive(self) -> Message:
+        """Return the next message; the framework's first question is answered without waiting for the body."""
+        if not self._awaited:
+            return await self._receive()
+        if not self._begun:
+            # The framework asks before it looks at the request: whoever may not send a body is refused without it.
+            self._begun = True
+            return _NOTHING_YET
+        if self._deadline is None:
+            self._deadline = asyncio.get_running_loop().time() + self._seconds
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                message = await self._receive()
+        except TimeoutError:
+            return _DISCONNECTED
+        self._awaited = bool(message.get("more_body", False))
+        return message
+
+
+class _Answer:
+    def __init__(self, send: Send, seconds: float) -> None:
+        self._send = send
+        self._seconds = seconds
+        self._deadline = 0.0
+
+    async def send(self, message: Message) -> None:
+        """Pass a message on; raises _NotTaken when the caller has had its time."""
+        if message["type"] != "http.response.body":
+            await self._send(message)
+            return
+        if not self._deadline:
+            self._deadline = asyncio.get_running_loop().time() + self._seconds
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                await self._in_pieces(message)
+        except TimeoutError:
+            raise _NotTaken from None
+
+    async def _in_pieces(self, message: Message) -> None:
+        body: bytes = message.get("body", b"")
+        last = max(0, len(body) - 1) // PIECE * PIECE
+        for start in range(0, last, PIECE):
+            await self._send({"type": message["type"], "body": body[start : start + PIECE], "more_body": True})
+        await self._send({**message, "body": body[last:]} if last else message)
+
+
+def _has_body(scope: Scope) -> bool:
+    return any(
+        name == b"transfer-encoding" or (name == b"content-length" and value.strip(b"0"))
+        for name, value in scope["headers"]
+    )
