@@ -1,16 +1,17 @@
 """What the API is compared with: a bare Falcon route with one question to the database, and nothing else.
 
 No caller is known here, nothing is checked, counted or written down. Served by gunicorn as the API is, with the same
-number of workers and threads; the database is asked through the same library, on connections that stay open and
-without a transaction around the question. ``benchmarks/api.py`` starts it.
+number of workers and the same pool of threads; the database is asked through the same library, on connections that
+stay open and without a transaction around the question. ``benchmarks/api.py`` starts it.
 """
 
-import json
 import os
 from typing import Any
 
-import falcon
+import falcon.asgi
 import sqlalchemy as sa
+
+from shipyard_api.api.http.threads import answer_in_thread, threaded
 
 _ENGINE = sa.create_engine(
     sa.make_url(os.environ["DATABASE_URL"]).set(drivername="postgresql+psycopg2"),
@@ -24,6 +25,7 @@ _INSERT = sa.text("INSERT INTO bare (body) VALUES (:body)")
 
 
 class One:
+    @threaded
     def on_get(self, _req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
         with _ENGINE.connect() as connection:
             row = connection.execute(_ONE, {"id": action_id}).one()
@@ -31,6 +33,7 @@ class One:
 
 
 class All:
+    @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         with _ENGINE.connect() as connection:
             rows = connection.execute(_ALL, {"limit": req.get_param_as_int("limit")}).all()
@@ -38,12 +41,16 @@ class All:
 
 
 class Insert:
-    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        body = req.bounded_stream.read()
-        with _ENGINE.connect() as connection:
-            connection.execute(_INSERT, {"body": body.decode()})
+    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response) -> None:
+        body = await req.stream.read()
+
+        def insert() -> None:
+            with _ENGINE.connect() as connection:
+                connection.execute(_INSERT, {"body": body.decode()})
+            resp.media = {"stored": len(body)}
+
         resp.status = falcon.HTTP_201
-        resp.text = json.dumps({"stored": len(body)})
+        await answer_in_thread(resp, insert)
 
 
 def _entity(row: "sa.Row[Any]") -> dict[str, Any]:
@@ -51,7 +58,7 @@ def _entity(row: "sa.Row[Any]") -> dict[str, Any]:
     return {**row._mapping, **moments}
 
 
-app: "falcon.App[Any, Any]" = falcon.App()
+app: falcon.asgi.App[Any, Any] = falcon.asgi.App()
 app.add_route("/api/v1.0/actions/{action_id}", One())
 app.add_route("/api/v1.0/actions", All())
 app.add_route("/api/v1.0/configdocs/bench", Insert())
