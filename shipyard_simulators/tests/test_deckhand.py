@@ -1623,10 +1623,9 @@ def test_nothing_empty_is_a_secret(deckhand: Deckhand, data: Any, stored: str):
 # B10: real sites
 
 
-@pytest.mark.parametrize(("site", "stored"), [("airsloop", 427), ("airskiff", 380)])
-def test_real_sites_render(deckhand: Deckhand, site: str, stored: int):
-    put_site(deckhand, site)
-    assert len(deckhand.list("/revisions/1/documents")) == stored
+def test_a_real_site_renders(deckhand: Deckhand):
+    put_site(deckhand, "airskiff")
+    assert len(deckhand.list("/revisions/1/documents")) == 380
     assert len(deckhand.list("/revisions/1/rendered-documents")) > 300
 
 

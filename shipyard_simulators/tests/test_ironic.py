@@ -1313,7 +1313,7 @@ def test_undeploying_ends_the_allocation(start: StartIronic) -> None:
         ("prepare: fail, times: 1", "inspect failed", "inspect", "inspect failed", "it broke"),
     ],
 )
-def test_a_outcome_comes_about(
+def test_an_outcome_comes_about(
     start: StartIronic, outcome: str, state: str, verb: str, after: str, text: str | None
 ) -> None:
     ironic = start(f"nodes: {{n1: {{{outcome}, reason: it broke}}}}")
@@ -1343,7 +1343,7 @@ def test_a_outcome_comes_about(
         ("n1-holds-clean", "provide", "clean hold"),
     ],
 )
-def test_a_name_is_a_outcome_too(shared: Ironic, name: str, verb: str, after: str) -> None:
+def test_a_name_is_an_outcome_too(shared: Ironic, name: str, verb: str, after: str) -> None:
     shared.at(name, "manageable")
     shared.run(name, verb, after)
 
@@ -1368,7 +1368,7 @@ def test_a_node_that_hangs(start: StartIronic, outcome: str, state: str, verb: s
     assert ironic.states("n1")[-1] == hangs
 
 
-def test_a_outcome_may_be_over_after_so_many_times(start: StartIronic) -> None:
+def test_an_outcome_may_be_over_after_so_many_times(start: StartIronic) -> None:
     ironic = start("nodes: {n1: {deploy: fail, times: 1}}")
     ironic.at("n1", "available")
 

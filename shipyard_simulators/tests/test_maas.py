@@ -1198,7 +1198,7 @@ def test_what_a_machine_is_in_the_middle_of_ends_too(start: StartMaas, label: st
     assert maas.path_of("n1")[0] == label
 
 
-def test_a_outcome_may_strike_only_so_often(start: StartMaas) -> None:
+def test_an_outcome_may_strike_only_so_often(start: StartMaas) -> None:
     maas = start("{machines: {n1: New}, nodes: {n1: {prepare: fail, times: 1}}}")
     maas.do("n1", "commission")
     maas.watch("n1", "Failed commissioning")

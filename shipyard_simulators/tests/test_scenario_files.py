@@ -149,7 +149,7 @@ def test_every_fault_is_named_with_its_place():
         ("nodes: {1: {prepare: fail}}", "nodes has the key 1, which is not text"),
         ("durations: {verify_site: 1" + "0" * 400 + "}", "durations.verify_site should be a number"),
         ("name: !!python/object/apply:os.getcwd []", "not YAML"),
-        ("[" * 1_500, "not YAML"),
+        ("[" * 500, "not YAML"),
     ],
 )
 def test_a_file_that_is_no_scenario_is_refused(text: str, message: str):

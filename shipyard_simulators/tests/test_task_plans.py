@@ -262,7 +262,7 @@ def test_nodes_behind_64_that_never_end_never_start():
     assert played.events("node_started") == names
 
 
-def test_a_outcome_may_hold_for_the_first_attempts_only():
+def test_an_outcome_may_hold_for_the_first_attempts_only():
     played = Played("prepare_nodes", "n1", "nodes: {n1: {prepare: fail, times: 1}}")
     assert played.lists == ("failure", "", "n1")
     played.play("prepare_nodes", "n1", START + 100)
