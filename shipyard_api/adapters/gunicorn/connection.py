@@ -134,7 +134,11 @@ class BoundedConnection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no 
             return
         self._head_has_come()
         self._discarding = True
-        transport.write_eof()
+        try:
+            transport.write_eof()
+        except OSError:  # the caller has gone
+            transport.abort()
+            return
         self._reading_paused = False
         transport.resume_reading()
         self.worker.loop.call_later(LINGER_SECONDS, transport.abort)
