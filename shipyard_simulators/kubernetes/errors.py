@@ -23,8 +23,8 @@ class ApiError(Exception):
     def body(self) -> dict[str, Any]:
         """Return the Status."""
         status: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": self.metadata, "status": "Failure"}
-        told = {"message": self.message, "reason": self.reason, "details": self.details, "code": self.code}
-        return status | {key: value for key, value in told.items() if value}
+        fields = {"message": self.message, "reason": self.reason, "details": self.details, "code": self.code}
+        return status | {key: value for key, value in fields.items() if value}
 
 
 def bad_request(message: str) -> ApiError:
@@ -45,8 +45,8 @@ def forbidden(user: str, verb: str, path: str) -> ApiError:
 def forbidden_nodes(user: str, verb: str, name: str) -> ApiError:
     """Return the error for a user without this right on nodes; an empty ``name`` means all of them."""
     what = f'nodes "{name}"' if name else "nodes"
-    told = f'{what} is forbidden: User "{user}" cannot {verb} resource "nodes" in API group "" at the cluster scope'
-    return ApiError(403, "Forbidden", told, details={"name": name, "kind": "nodes"} if name else {"kind": "nodes"})
+    message = f'{what} is forbidden: User "{user}" cannot {verb} resource "nodes" in API group "" at the cluster scope'
+    return ApiError(403, "Forbidden", message, details={"name": name, "kind": "nodes"} if name else {"kind": "nodes"})
 
 
 def not_found(name: str) -> ApiError:
@@ -61,8 +61,8 @@ def already_exists(name: str) -> ApiError:
 
 def conflict(name: str, cause: str) -> ApiError:
     """Return the error for a change of an outdated object."""
-    told = f'Operation cannot be fulfilled on nodes "{name}": {cause}'
-    return ApiError(409, "Conflict", told, details={"name": name, "kind": "nodes"})
+    message = f'Operation cannot be fulfilled on nodes "{name}": {cause}'
+    return ApiError(409, "Conflict", message, details={"name": name, "kind": "nodes"})
 
 
 def invalid(name: str, field: str, cause: str) -> ApiError:
@@ -74,5 +74,5 @@ def invalid(name: str, field: str, cause: str) -> ApiError:
 
 def expired(following: str) -> ApiError:
     """Return the error for a list that is no longer kept; ``following`` continues in the current one."""
-    told = "The provided continue parameter is too old to display a consistent list result."
-    return ApiError(410, "Expired", told, metadata={"continue": following})
+    message = "The provided continue parameter is too old to display a consistent list result."
+    return ApiError(410, "Expired", message, metadata={"continue": following})

@@ -73,8 +73,8 @@ def registered(name: str, moment: float) -> Object:
 
 def report(node: Object, moment: float, ready: tuple[str, str, str]) -> None:
     """Update the conditions: from the kubelet, or, if it is silent, all to Unknown."""
-    told = {kind: LOST if ready[0] == "Unknown" else ("False", *words) for kind, words in _PRESSURES.items()}
-    for kind, (status, reason, message) in {**told, "Ready": ready}.items():
+    conditions = {kind: LOST if ready[0] == "Unknown" else ("False", *words) for kind, words in _PRESSURES.items()}
+    for kind, (status, reason, message) in {**conditions, "Ready": ready}.items():
         condition = _condition(node, kind)
         if condition.get("status") != status:
             condition["lastTransitionTime"] = stamp(moment)

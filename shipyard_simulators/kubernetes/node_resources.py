@@ -82,8 +82,8 @@ class OneNode:
             node = self._cluster.node(name)
             uid = node["metadata"]["uid"]
             if wanted not in (None, uid):
-                told = f"the UID in the precondition ({wanted}) does not match the UID in record ({uid})"
-                raise conflict(name, told)
+                message = f"the UID in the precondition ({wanted}) does not match the UID in record ({uid})"
+                raise conflict(name, message)
             if not node["metadata"].get("finalizers"):
                 self._cluster.remove(name)
                 details = {"name": name, "kind": "nodes", "uid": uid}
@@ -118,8 +118,8 @@ def _checked(name: str, before: Object, after: Object) -> Object:
         raise bad_request("cannot be handled as a Node: metadata, spec and status are objects")
     old, new = before["metadata"], after["metadata"]
     if new.get("name") != name:
-        told = f"the name of the object ({new.get('name')}) does not match the name on the URL ({name})"
-        raise bad_request(told)
+        message = f"the name of the object ({new.get('name')}) does not match the name on the URL ({name})"
+        raise bad_request(message)
     if new.get("uid") != old["uid"]:
         raise invalid(name, "metadata.uid", f'Invalid value: "{new.get("uid")}": field is immutable')
     if new.get("resourceVersion") not in (None, old["resourceVersion"]):

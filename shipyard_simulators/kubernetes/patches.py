@@ -16,8 +16,10 @@ def patched(content: Any, patch: Any, kind: str | None) -> Any:
     """Return a patched copy of the content, by the patch's media type. Raises ApiError."""
     kind = (kind or "").partition(";")[0].strip()
     if kind not in (MERGE, STRATEGIC):
-        told = f"the body of the request was in an unknown format - accepted media types include: {MERGE}, {STRATEGIC}"
-        raise ApiError(415, "UnsupportedMediaType", told)
+        message = (
+            f"the body of the request was in an unknown format - accepted media types include: {MERGE}, {STRATEGIC}"
+        )
+        raise ApiError(415, "UnsupportedMediaType", message)
     return _merged(deepcopy(content), patch, strategic=kind == STRATEGIC)
 
 

@@ -53,8 +53,8 @@ def refuse_as_framework(req: falcon.Request, resp: falcon.Response, error: falco
         resp.text = "404 page not found\n"
         return
     if code == 405:
-        told = "the server does not allow this method on the requested resource"
-        refuse(req, resp, ApiError(405, "MethodNotAllowed", told))
+        message = "the server does not allow this method on the requested resource"
+        refuse(req, resp, ApiError(405, "MethodNotAllowed", message))
         return
     refuse(req, resp, ApiError(code, "BadRequest", error.description or error.title or ""))
 
@@ -83,7 +83,7 @@ def _fault(path: str, code: int) -> ApiError:
         return _forbidden("shipyard", "GET", path)
     if code == 500:
         return ApiError(500, "InternalError", "Internal error occurred: etcdserver: leader changed")
-    return ApiError(code, "Unknown", "the simulator was told to fail")
+    return ApiError(code, "Unknown", "a fault of the scenario")
 
 
 class Tokens:

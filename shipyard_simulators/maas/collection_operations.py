@@ -100,8 +100,8 @@ def allocate(call: Call) -> Machine:
     if not free:
         if form.get("system_id"):
             raise conflict(f"No machine with system ID {form.get('system_id')} available.")
-        told = " ".join(f"{key}={value}" for key, value in constraints)
-        raise conflict(f"No available machine matches constraints: {told}" if told else "No machine available.")
+        wanted = " ".join(f"{key}={value}" for key, value in constraints)
+        raise conflict(f"No available machine matches constraints: {wanted}" if wanted else "No machine available.")
     if not form.flag("dry_run"):
         lifecycle.allocate(call, free[0])
     return free[0]
