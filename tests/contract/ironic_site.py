@@ -51,9 +51,7 @@ class IronicSite(Site):
             faults.append({"method": "PATCH", "path": "/v1/nodes/*", "action": action, "first": 1})
         too_old = {"highest": OLDEST - 1} if plot.failing is Operation.VERIFY_SITE else {}
         played = parse_scenario(yaml.safe_dump(scenario))
-        self.simulator = cleanup.enter_context(
-            ironic_simulator.running(played, time_scale=float(TIME_SCALE), **too_old)
-        )
+        self.simulator = cleanup.enter_context(ironic_simulator.running(played, time_scale=TIME_SCALE, **too_old))
         self.url = self.simulator.url
         self._begin(IronicClient(self.url, read_pause=0.0), plot, cleanup)
         for node in NODES:

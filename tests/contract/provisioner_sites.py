@@ -4,8 +4,6 @@ All have the same nodes. A provisioner joins by a class like ``FakeSite`` and a 
 """
 
 import json
-import subprocess
-import sys
 import threading
 import time
 import urllib.request
@@ -29,14 +27,16 @@ from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.ports.documents import UnreadableDesign
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Provisioner, Wipe, Work
+from shipyard_simulators.drydock.simulator import DrydockSimulator
 from shipyard_simulators.maas import simulator as maas_simulator
 from shipyard_simulators.maas.accounts import ApiUser
 from shipyard_simulators.maas.site import read_machines
 from shipyard_simulators.scenario import parse_scenario
+from shipyard_simulators.server import in_thread
 from tests.fakes import provisioner as fakes
 
 PATIENCE = 20.0  # seconds; nothing takes that long, it only ends a test that would hang
-TIME_SCALE = "0.002"  # a prepare takes 0.12 s
+TIME_SCALE = 0.002  # a prepare takes 0.12 s
 DESIGN_TOKEN = "design-token"
 
 
@@ -175,7 +175,7 @@ class DrydockSite(Site):
             faults.append({"method": "POST", "path": "/tasks", "action": action, "first": 1})
         designs = cleanup.enter_context(_design_store(_documents(valid=not plot.invalid)))
         self.log = directory / "drydock.log"
-        self.url = cleanup.enter_context(_simulator(directory, self.log, scenario))
+        self.url = cleanup.enter_context(_simulator(self.log, scenario))
         client = DrydockClient(self.url, token=lambda: "any", read_pause=0.0, retry_pause=0.0)
         cleanup.callback(client.close)
         template = f"deckhand+{designs}/revisions/{{revision}}/rendered-documents"
@@ -234,7 +234,7 @@ class MaasSite(Site):
                 parse_scenario(yaml.safe_dump(scenario)),
                 machines=read_machines(seeds),
                 accounts=[ApiUser("shipyard", self._key), ApiUser("alice", self._other_key)],
-                time_scale=float(TIME_SCALE),
+                time_scale=TIME_SCALE,
             )
         )
         self.url = simulator.url
@@ -309,21 +309,13 @@ def _documents(*, valid: bool) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def _simulator(directory: Path, log: Path, scenario: dict[str, Any]) -> Iterator[str]:
-    """Run a Drydock simulator as a process and yield its address."""
-    ready, played = directory / "ready.json", directory / "scenario.yaml"
-    played.write_text(yaml.safe_dump(scenario))
-    command = [sys.executable, "-m", "shipyard_simulators.drydock", "--port", "0", "--time-scale", TIME_SCALE]
-    command += ["--scenario", str(played), "--ready-file", str(ready), "--log-file", str(log)]
-    command += ["--design-token", DESIGN_TOKEN]
-    with subprocess.Popen(command, cwd=Path(__file__).parents[2]) as process:
-        try:
-            deadline = time.monotonic() + PATIENCE
-            while not ready.exists() and process.poll() is None and time.monotonic() < deadline:
-                time.sleep(0.01)
-            yield f"{json.loads(ready.read_text())['url'].rstrip('/')}/api/v1.0"
-        finally:
-            process.terminate()
+def _simulator(log: Path, scenario: dict[str, Any]) -> Iterator[str]:
+    """Run a Drydock simulator in a thread and yield its address."""
+    simulator = DrydockSimulator(
+        parse_scenario(yaml.safe_dump(scenario)), time_scale=TIME_SCALE, port=0, log_file=log, design_token=DESIGN_TOKEN
+    )
+    with in_thread(simulator):
+        yield f"{simulator.url.rstrip('/')}/api/v1.0"
 
 
 SITES: dict[str, Callable[[Plot, ExitStack, Path], Site]] = {
