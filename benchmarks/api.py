@@ -408,7 +408,9 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     v1 = "/api/v1.0"
     with contextlib.ExitStack() as stack:
-        postgres = stack.enter_context(server.temporary({"fsync": "off", "synchronous_commit": "off"}))
+        postgres = stack.enter_context(
+            server.temporary({"fsync": "off", "synchronous_commit": "off", "max_connections": "200"})
+        )
         token = prepared(postgres.url)
         port, master = stack.enter_context(gunicorn("shipyard_api.asgi:app", postgres.url, chdir=ROOT))
         bare_port, _ = stack.enter_context(gunicorn("bare_api:app", postgres.url, chdir=ROOT / "benchmarks"))

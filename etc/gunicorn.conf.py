@@ -34,11 +34,11 @@ errorlog = "-"
 loglevel = "warning"
 
 
-def post_worker_init(_worker: Any) -> None:
+def post_worker_init(worker: Any) -> None:
     """Bound the connections of this process."""
     from shipyard_api.adapters.gunicorn.connection import use_bounded_connections
 
-    use_bounded_connections(head_seconds=float(os.environ.get("SHIPYARD_API_HEAD_SECONDS", "10")))
+    use_bounded_connections(worker, head_seconds=float(os.environ.get("SHIPYARD_API_HEAD_SECONDS", "10")))
 
 
 def when_ready(server: Any) -> None:

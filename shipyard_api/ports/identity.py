@@ -44,6 +44,9 @@ class Identities(Protocol):
     def challenge(self) -> str:
         """The ``WWW-Authenticate`` header for an unauthenticated caller."""
 
+    def cached(self, request: Request) -> Identity | None:
+        """Return the caller if that is known without waiting for anything; None if ``of`` must find out."""
+
     def of(self, request: Request) -> Identity:
         """Return the caller. Raises Unauthenticated; StoreUnavailable or a PeerError if it cannot be checked now."""
 

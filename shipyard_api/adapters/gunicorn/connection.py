@@ -7,6 +7,7 @@ arrive, holds 256 kB of a body, and refuses what is no HTTP with a line of text.
 import json
 import uuid
 from asyncio import Transport
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -144,7 +145,11 @@ class BoundedConnection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no 
         self.worker.loop.call_later(LINGER_SECONDS, transport.abort)
 
 
-def use_bounded_connections(head_seconds: float) -> None:
-    """Make gunicorn's asgi worker, which names its class of connections itself, use this one."""
+def use_bounded_connections(worker: Any, head_seconds: float) -> None:
+    """Make gunicorn's asgi worker, which names its class of connections itself, use this one.
+
+    Its listening sockets keep the backlog of the settings; the worker would let asyncio shorten it to 100.
+    """
     BoundedConnection.head_seconds = head_seconds
     gasgi.ASGIProtocol = BoundedConnection
+    worker.loop.create_server = partial(worker.loop.create_server, backlog=worker.cfg.backlog)

@@ -44,14 +44,18 @@ class TokenIdentities:
         self._known: dict[bytes, tuple[float, Identity]] = {}
         self._wrong: dict[bytes, float] = {}
 
+    def cached(self, request: Request) -> Identity | None:
+        """Return the owner of a token that was looked up a short while ago."""
+        secret = request.get("HTTP_X_AUTH_TOKEN")
+        return self._cached(digest(secret), self._now()) if secret else None
+
     def of(self, request: Request) -> Identity:
         """Return the owner of the token; raises Unauthenticated and StoreUnavailable."""
         secret = request.get("HTTP_X_AUTH_TOKEN")
         if not secret:
             raise Unauthenticated
         sought, now = digest(secret), self._now()
-        good_until, identity = self._known.get(sought, (now, None))
-        if identity is not None and now < good_until:
+        if (identity := self._cached(sought, now)) is not None:
             return identity
         if now < self._wrong.get(sought, now):
             raise Unauthenticated
@@ -63,6 +67,10 @@ class TokenIdentities:
         identity = Identity(token.id, token.name, frozenset(token.roles), user_id=token.id)
         self._remember(sought, identity, self._lifetime(token), now)
         return identity
+
+    def _cached(self, sought: bytes, now: float) -> Identity | None:
+        good_until, identity = self._known.get(sought, (now, None))
+        return identity if now < good_until else None
 
     def _looked_up(self, secret: str) -> TokenRecord:
         if not self._slots.acquire(timeout=LONGEST_WAIT):

@@ -90,6 +90,10 @@ class KeystoneIdentities:
             },
         )
 
+    def cached(self, _request: Request) -> Identity | None:
+        """Return None: what is cached still passes through the middleware, which may ask Keystone."""
+        return None
+
     def of(self, request: Request) -> Identity:
         """Return the owner of the token; for a service that acts for a user, the service.
 

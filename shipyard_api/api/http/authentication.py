@@ -52,7 +52,10 @@ class Authentication:
         if rule is None:
             return
         req.context.challenge = self._identities.challenge
-        identity = await in_thread(self._identities.of, _as_sent(req))
+        sent = _as_sent(req)
+        identity = self._identities.cached(sent)
+        if identity is None:
+            identity = await in_thread(self._identities.of, sent)
         req.context.identity = identity
         request_context.name_user(identity.user)
         req.context.policy = self._policy

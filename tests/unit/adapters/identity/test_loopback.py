@@ -123,7 +123,7 @@ def test_that_everybody_is_an_administrator_is_said_at_start(caplog: pytest.LogC
 
     [record] = caplog.records
     assert record.levelno == logging.WARNING
-    assert "through a proxy on this machine" in record.message
+    assert "through a local proxy" in record.message
 
 
 def test_a_token_makes_nobody_welcome() -> None:

@@ -225,3 +225,16 @@ def test_secrets_are_not_kept() -> None:
 def test_a_secret_of_bytes_that_are_no_text_is_just_wrong() -> None:
     with pytest.raises(Unauthenticated):
         identities(LookUps(), Clock()).of(request("\udcff"))
+
+
+def test_a_token_that_was_looked_up_is_known_without_waiting_until_it_is_forgotten() -> None:
+    look_ups, clock = LookUps("a"), Clock()
+    known = identities(look_ups, clock)
+    assert known.cached(request("a")) is None
+    found = known.of(request("a"))
+
+    assert known.cached(request("a")) == found
+    assert known.cached({}) is None
+    clock.now += 2.0
+    assert known.cached(request("a")) is None
+    assert look_ups.made == ["a"]
