@@ -39,6 +39,10 @@ def test_production_installs_nothing_of_the_demo(product: ConfigParser) -> None:
 
 def test_every_package_of_the_simulators_ships(simulators: dict[str, Any]) -> None:
     holds_something = {path.parent for kind in ("*.py", "*.yaml") for path in SIMULATORS.rglob(kind)}
-    packages = {".".join(path.relative_to(ROOT).parts) for path in holds_something if "tests" not in path.parts}
+    packages = {
+        ".".join(path.relative_to(ROOT).parts)
+        for path in holds_something
+        if "tests" not in path.relative_to(ROOT).parts
+    }
 
     assert set(simulators["tool"]["setuptools"]["packages"]) == packages

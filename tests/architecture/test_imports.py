@@ -8,7 +8,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (ROOT / "shipyard_api", ROOT / "shipyard_simulators")
-MODULES = sorted(module for package in PACKAGES for module in package.rglob("*.py") if "tests" not in module.parts)
+MODULES = sorted(
+    module
+    for package in PACKAGES
+    for module in package.rglob("*.py")
+    if "tests" not in module.relative_to(package).parts
+)
 LONGEST = 450
 SAY_NOTHING = {"base", "common", "helper", "helpers", "manager", "misc", "util", "utils"}
 
