@@ -1,8 +1,8 @@
 """The embedded stack in the foreground: Postgres, API, worker and a simulated provisioner, as one program.
 
-``python -m shipyard_api.stack up``; the command line starts it for `shipyard up` and `shipyard demo`. What dies is
-started again; what we started dies with us. Real installations run the same API and worker under their own
-supervisor (docs/howto/install.md).
+``python -m shipyard_api.stack up``: the command line starts it for `shipyard up` and `shipyard demo`. It restarts
+programs that exit, and stops all of them at its own end. Real installations run the same API and worker under their
+own supervisor (docs/howto/install.md).
 """
 
 import contextlib
@@ -33,19 +33,19 @@ from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_simulators.embedded_postgres import server as embedded_postgres
 
-# Seconds that a child gets to end in order before it is killed.
-_PATIENCE = 5.0
-_READY_LIMIT = 60.0
-# A child that ran for so long was well: when it ends after all, it is started again at once.
-_STEADY = 60.0
-# Whose token the simulator fetches designs with; it gets a new one at every start.
+# Seconds between SIGTERM and SIGKILL.
+_STOP_TIMEOUT = 5.0
+_START_TIMEOUT = 60.0
+# Seconds. A child that ran this long counts as healthy: its next restart is not delayed by earlier ones.
+_STABLE_AFTER = 60.0
+# The name of the token with which the simulator fetches designs; every start creates a new one.
 _SIMULATOR = "simulated drydock"
 _DESIGN = "/api/v1.0/revisions/{revision}/rendered-documents"
 
 
 @dataclass(slots=True)
 class Child:
-    """A program of the stack; started again whenever it ends by itself, after a pause that grows with every time."""
+    """A program of the stack. It is restarted whenever it exits, after a pause that grows with each restart."""
 
     name: str
     command: Sequence[str]
@@ -72,15 +72,15 @@ class Child:
         )
 
     def tend(self) -> None:
-        """Start the program again if it has ended."""
+        """Restart the program if it has exited."""
         if self.process is None or self.process.poll() is None:
             return
         now = time.monotonic()
         if not self._again_at:
-            if now - self._started_at > _STEADY:
+            if now - self._started_at > _STABLE_AFTER:
                 self._restarts = 0
             pause = min(0.2 * 2**self._restarts, 10.0)
-            _say(f"{self.name} ended with {self.process.returncode}; starting it again in {pause:g} s")
+            _say(f"{self.name} exited with {self.process.returncode}; restarting it in {pause:g} s")
             self._again_at = now + pause
         elif now >= self._again_at:
             self._restarts += 1
@@ -88,20 +88,20 @@ class Child:
             self.start()
 
     def stop(self) -> None:
-        """End the program and all of its own children."""
+        """Stop the program and its own children."""
         if self.process is None:
             return
         for number in (signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, number)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(_PATIENCE)
+                self.process.wait(_STOP_TIMEOUT)
                 return
 
 
 @dataclass(slots=True)
 class Stack:
-    """Everything that runs, in the order in which it was started."""
+    """All running programs, in order of start."""
 
     directory: Path
     children: list[Child] = field(default_factory=list)
@@ -115,12 +115,12 @@ class Stack:
         self.children.append(child)
 
     def tend(self) -> None:
-        """Start again what has ended."""
+        """Restart every program that has exited."""
         for child in self.children:
             child.tend()
 
     def stop(self) -> None:
-        """Stop everything, last started first."""
+        """Stop all programs, the last one first."""
         while self.children:
             child = self.children.pop()
             child.stop()
@@ -128,9 +128,10 @@ class Stack:
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
-    """A simulated provisioner: what it is started with, below which path it says that it serves, and what the service
-    is told of it. Those that read no designs are told of the machines when they start.
+class SimulatedPeer:
+    """A simulated provisioner: its options, its readiness path, and the settings that the service needs for it.
+
+    MAAS and Ironic read no designs, so they get the machines when they start.
     """
 
     ready: str
@@ -140,16 +141,18 @@ class Peer:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-def _peer(provisioner: str, site: Path, design_token: str) -> Peer:
+def _peer(provisioner: str, site: Path, design_token: str) -> SimulatedPeer:
     machines = ("--site", str(site))
     match provisioner:
         case "maas":
             key = ":".join(("shipyard", secrets.token_hex(16), secrets.token_hex(16)))
             settings = {"SHIPYARD_MAAS_API_KEY": key}
-            return Peer("/MAAS/api/2.0/version/", "/MAAS/api/2.0", machines, {"SIMULATOR_API_KEY": key}, settings)
+            return SimulatedPeer(
+                "/MAAS/api/2.0/version/", "/MAAS/api/2.0", machines, {"SIMULATOR_API_KEY": key}, settings
+            )
         case "ironic":
             password = secrets.token_hex(16)
-            return Peer(
+            return SimulatedPeer(
                 "/",
                 "",
                 (*machines, "--auth", "basic", "--basic-user", "shipyard"),
@@ -161,12 +164,12 @@ def _peer(provisioner: str, site: Path, design_token: str) -> Peer:
                 },
             )
         case _:
-            return Peer("/versions", "/api/v1.0", environment={"SIMULATOR_DESIGN_TOKEN": design_token})
+            return SimulatedPeer("/versions", "/api/v1.0", environment={"SIMULATOR_DESIGN_TOKEN": design_token})
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """What `shipyard up` can be told."""
+class StackOptions:
+    """The options of `shipyard up`."""
 
     port: int
     data_directory: Path | None
@@ -188,7 +191,7 @@ def main() -> None:
     "--port", type=click.IntRange(0, 65535), default=0, help="Where to serve on 127.0.0.1; 0 takes a free one."
 )
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), help="Where the data is kept.")
-@click.option("--temporary", is_flag=True, help="Keep nothing: everything goes when the stack stops.")
+@click.option("--temporary", is_flag=True, help="Delete all data when the stack stops.")
 @click.option(
     "--provisioner",
     type=click.Choice(["drydock", "maas", "ironic"]),
@@ -231,15 +234,15 @@ def up(
 ) -> None:
     """Start everything, serve until Ctrl-C, stop everything."""
     if temporary and data_dir:
-        raise click.UsageError("--temporary keeps nothing, so it cannot be used with --data-dir")
+        raise click.UsageError("--temporary and --data-dir exclude each other: a temporary stack keeps no data")
     directory = None if temporary else data_dir or _default_directory()
-    options = Options(port, directory, scenario, speed, ready_file, with_parent, provisioner, site)
+    options = StackOptions(port, directory, scenario, speed, ready_file, with_parent, provisioner, site)
     signal.signal(signal.SIGTERM, _interrupt)
     with contextlib.suppress(KeyboardInterrupt):
         _run(options)
 
 
-def _run(options: Options) -> None:
+def _run(options: StackOptions) -> None:
     with _place(options.data_directory) as directory, _database(directory, options) as url:
         parent = os.getppid()
         engine = connect(url, pool_size=1)
@@ -249,10 +252,10 @@ def _run(options: Options) -> None:
         stack, provisioner = Stack(directory), options.provisioner
         peer = _peer(provisioner, options.site, design_token)
         try:
-            # All of them at once: each takes a second or two until it serves, and none needs another one before that.
+            # Start all at once: each takes a second or two, and none needs another one to start.
             simulator = _start_simulator(stack, options, peer)
-            told = {f"SHIPYARD_{provisioner.upper()}_URL": f"{simulator}{peer.base}", **peer.settings}
-            address = _start_service(stack, options, url, told, _secret_key(directory))
+            settings = {f"SHIPYARD_{provisioner.upper()}_URL": f"{simulator}{peer.base}", **peer.settings}
+            address = _start_service(stack, options, url, settings, _secret_key(directory))
             _wait_until_it_answers(stack, provisioner, f"{simulator}{peer.ready}")
             _wait_until_it_answers(stack, "api", f"{address}/health")
             ready = {
@@ -272,7 +275,7 @@ def _run(options: Options) -> None:
 
 @contextlib.contextmanager
 def _place(kept: Path | None) -> Iterator[Path]:
-    """Give the directory for logs and files of this run."""
+    """Give the directory for the logs and files of this run."""
     if kept is None:
         with tempfile.TemporaryDirectory(prefix="shipyard-") as made:
             yield Path(made)
@@ -282,10 +285,10 @@ def _place(kept: Path | None) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _database(directory: Path, options: Options) -> Iterator[str]:
-    """Give the address of the database: our own, or for a stack that keeps its data the one in DATABASE_URL.
+def _database(directory: Path, options: StackOptions) -> Iterator[str]:
+    """Give the URL of the database: the embedded one, or DATABASE_URL for a stack that keeps its data.
 
-    What keeps nothing must not write into a database that somebody has set for something else.
+    A temporary stack must not write into a database that is set for another purpose.
     """
     given = os.environ.get("DATABASE_URL")
     if given and options.data_directory is not None:
@@ -305,7 +308,7 @@ def _database(directory: Path, options: Options) -> Iterator[str]:
 
 
 def _tokens(url: str, kept: Path | None) -> tuple[str, str]:
-    """Return the secret of an admin token, kept between runs, and of one with which the simulator fetches designs."""
+    """Return an admin token, kept between runs, and a token for the simulator to fetch designs with."""
     tokens = bootstrap.tokens(load({"SHIPYARD_CONFIG": os.devnull, "DATABASE_URL": url}))
     for former in tokens.all():
         if former.name == _SIMULATOR and former.revoked_at is None:
@@ -321,8 +324,8 @@ def _tokens(url: str, kept: Path | None) -> tuple[str, str]:
     return secret, design_token
 
 
-def _start_simulator(stack: Stack, options: Options, peer: Peer) -> str:
-    # A fixed port: started again after a crash, the simulator must be where the service looks for it.
+def _start_simulator(stack: Stack, options: StackOptions, peer: SimulatedPeer) -> str:
+    # A fixed port: after a restart, the simulator must have the address that the service knows.
     port, name = _free_port(), options.provisioner
     command = [
         *(sys.executable, "-m", f"shipyard_simulators.{name}", "--port", str(port)),
@@ -334,7 +337,7 @@ def _start_simulator(stack: Stack, options: Options, peer: Peer) -> str:
 
 
 def _secret_key(directory: Path) -> Path:
-    """Return the file with the key for encrypted documents; it is made once, and kept as long as the data."""
+    """Return the file with the key for encrypted documents. It is created once and kept with the data."""
     file = directory / "secrets.key"
     if not file.is_file():
         part = directory / f"secrets.key.{os.getpid()}"
@@ -344,16 +347,16 @@ def _secret_key(directory: Path) -> Path:
     return file
 
 
-def _start_service(stack: Stack, options: Options, url: str, told: Mapping[str, str], secret_key: Path) -> str:
-    """Start API and worker, which are ``told`` where the provisioner is.
+def _start_service(stack: Stack, options: StackOptions, url: str, settings: Mapping[str, str], secret_key: Path) -> str:
+    """Start API and worker; ``settings`` are those of the provisioner.
 
-    The socket is opened here, so that nobody can take the port while the API restarts.
+    The socket is opened here, so no other program can take the port while the API restarts.
     """
     listener = socket.create_server(("127.0.0.1", options.port), backlog=256)
     address = f"http://127.0.0.1:{listener.getsockname()[1]}"
     scale = 1 / options.speed
     environment = {
-        # The settings of a real installation on this host are not for us.
+        # Ignore the settings of a real installation on this host.
         "SHIPYARD_CONFIG": os.devnull,
         "DATABASE_URL": url,
         "SHIPYARD_BIND": f"fd://{listener.fileno()}",
@@ -373,7 +376,7 @@ def _start_service(stack: Stack, options: Options, url: str, told: Mapping[str, 
         "SHIPYARD_PROVISIONER_KIND": options.provisioner,
         "SHIPYARD_DRYDOCK_DESIGN_URL": f"deckhand+{address}{_DESIGN}",
         "SHIPYARD_DRYDOCK_NODEFILTER_PAUSE_SECONDS": "0.5",
-        **told,
+        **settings,
     }
     configuration = share_directory() / "etc" / "gunicorn.conf.py"
     gunicorn = [sys.executable, "-m", "gunicorn", "-c", str(configuration), "shipyard_api.asgi:app"]
@@ -383,7 +386,7 @@ def _start_service(stack: Stack, options: Options, url: str, told: Mapping[str, 
 
 
 def _wait_until_it_answers(stack: Stack, name: str, address: str) -> None:
-    deadline = time.monotonic() + _READY_LIMIT
+    deadline = time.monotonic() + _START_TIMEOUT
     child = next(child for child in stack.children if child.name == name)
     while True:
         try:
@@ -391,13 +394,16 @@ def _wait_until_it_answers(stack: Stack, name: str, address: str) -> None:
                 return
         except (urllib.error.URLError, OSError) as error:
             if (child.process and child.process.poll() is not None) or time.monotonic() > deadline:
-                raise click.ClickException(f"{name} does not serve ({error}):\n{_tail(stack, name)}") from error
+                log = stack.directory / f"{name}.log"
+                raise click.ClickException(
+                    f"{name} did not start ({error}). The end of {log}:\n{_tail(log)}"
+                ) from error
             time.sleep(0.02)
 
 
-def _announce(options: Options, ready: Mapping[str, object]) -> None:
+def _announce(options: StackOptions, ready: Mapping[str, object]) -> None:
     if options.ready_file:
-        # Written beside and renamed, so that nobody reads half of it; it holds a token, so it is for its owner only.
+        # Renamed when complete, so a reader never sees half of it. It holds a token, so only its owner may read it.
         part = options.ready_file.with_name(f"{options.ready_file.name}.{os.getpid()}")
         part.touch(mode=0o600)
         part.write_text(json.dumps(ready), encoding="utf-8")
@@ -419,8 +425,8 @@ def _free_port() -> int:
         return port
 
 
-def _tail(stack: Stack, name: str) -> str:
-    lines = (stack.directory / f"{name}.log").read_text(encoding="utf-8", errors="replace").splitlines()
+def _tail(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     return "\n".join(lines[-15:])
 
 
@@ -433,7 +439,7 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 
 def die_with_parent() -> None:
-    """Let the kernel end a child when its parent is killed (Linux only; elsewhere a killed stack leaves children)."""
+    """Ask the kernel to kill this child with its parent (Linux only; elsewhere a killed stack leaves its children)."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 

@@ -15,7 +15,7 @@ from shipyard_simulators.server import Application
 StartResponse = Callable[..., Any]
 
 PAUSE = "simulator.pause"
-"""Where the environment of a request holds how many seconds its handler pauses, if it does."""
+"""The key in a request's environment for the seconds that its handler pauses."""
 
 
 class ConnectionCut(ConnectionAbortedError):

@@ -97,23 +97,25 @@ class Program:
             "--time-scale",
             type=float,
             default=1.0,
-            help="seconds that a nominal second takes (default: 1, 0.01 is a hundred times as fast)",
+            help="real seconds per nominal second (default: 1; 0.01 is a hundred times as fast)",
         )
-        parser.add_argument("--ready-file", type=Path, help="written with url and pid once the simulator listens")
-        parser.add_argument("--log-file", type=Path, help=f"{self.log_note} are appended here, one JSON object a line")
+        parser.add_argument(
+            "--ready-file", type=Path, help="file for the URL and the process id, written once the simulator listens"
+        )
+        parser.add_argument("--log-file", type=Path, help=f"file to append {self.log_note} to, one JSON object a line")
         self.add_options(parser)
         parser.add_argument(
-            "--die-with-parent", action="store_true", help="end when the starting process ends, however it ends"
+            "--die-with-parent", action="store_true", help="exit when the parent process exits, however it exits"
         )
         return parser
 
 
 def add_token(parser: argparse.ArgumentParser, *, without: str) -> None:
-    """Add the option ``--token``; ``without`` describes in the help what happens without it."""
+    """Add the option ``--token``; ``without`` describes in the help what happens otherwise."""
     parser.add_argument(
         "--token",
         default=os.environ.get("SIMULATOR_TOKEN") or None,
-        help=f"token that clients have to send (or SIMULATOR_TOKEN); without one, {without}",
+        help=f"token that clients must send (or SIMULATOR_TOKEN); without it, {without}",
     )
 
 

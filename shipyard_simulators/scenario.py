@@ -94,7 +94,7 @@ MACHINE_STATUSES = (
     "Failed disk erasing",
     "Broken",
 )
-"""The words of MAAS for the machines that a site may start with."""
+"""The MAAS statuses that a machine may start in."""
 
 
 class ScenarioInvalid(ValueError):

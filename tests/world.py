@@ -7,6 +7,7 @@ can let something happen at any of them.
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -137,7 +138,6 @@ class World:
     clock: FakeClock = field(default_factory=FakeClock)
     provisioner: FakeProvisioner = field(init=False)
     action: ActionId = field(init=False)
-    engines: list[sa.Engine] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         nodes = [node(f"n{number}", rack="r1" if number < 4 else "r2") for number in range(6)]
@@ -179,9 +179,7 @@ class World:
         return DesignRules(SCHEMAS.check, cluster=self.cluster is not None)
 
     def engine(self) -> sa.Engine:
-        if not self.engines:
-            self.engines.append(connect(self.url, pool_size=3))
-        return self.engines[0]
+        return _engine(self.url)
 
     def designs(self) -> SqlDesigns:
         return SqlDesigns(self.engine(), None, DataSchemas())
@@ -289,8 +287,13 @@ class World:
         )
 
     def close(self) -> None:
-        for engine in self.engines:
-            engine.dispose()
+        self.engine().dispose()
+
+
+@functools.cache
+def _engine(url: str) -> sa.Engine:
+    """Databases are used again, and so is what SQLAlchemy has compiled for one of them."""
+    return connect(url, pool_size=3)
 
 
 def _groups() -> list[dict[str, Any]]:

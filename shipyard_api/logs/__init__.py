@@ -24,24 +24,24 @@ from shipyard_api.logs.redaction import (
 __all__ = ["AUDIT", "JsonLines", "configure", "redacted", "redacted_query", "shortened", "shortened_query"]
 
 AUDIT = "shipyard.audit"
-"""The logger of the audit log: who changed what, or was refused."""
+"""The logger of the audit log: writes and refused writes, with their callers."""
 
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-# Characters that one text may have; that one field may have, as JSON; and that the fields of a line may have together.
-# Of an exception, more is looked at, since its end says what happened.
+# The most characters of one text, of one field as JSON, and of all fields of a line. More of an exception is read,
+# because its end has the cause.
 _LONGEST_TEXT = 16_000
 _LONGEST_EXCEPTION = 160_000
 _LONGEST_FIELD = 32_000
 _LONGEST_LINE = 64_000
-# What JSON makes of one character, at most: both halves of a surrogate pair, or a backslash before what had one.
+# The most characters that JSON makes of one: both halves of a surrogate pair, or an escaped backslash.
 _WIDEST = 12
 _WIDEST_OF_ASCII = 2
 
 
 class JsonLines(logging.Formatter):
-    """Formats a record as one line of JSON; what was given as ``extra`` becomes fields. Secrets are left out.
+    """Formats a record as one line of JSON; ``extra`` becomes fields. Secrets are left out.
 
-    So is what is too long, with a note of how much it was: who sends a request has a say in how long some texts are.
+    Long texts are cut, and the cut is marked: callers influence the length of some texts.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -55,8 +55,8 @@ class JsonLines(logging.Formatter):
         }
         line.update({key: value for key, value in vars(record).items() if key not in _PLAIN})
         if record.exc_info:
-            told = shortened(self.formatException(record.exc_info), _LONGEST_EXCEPTION)
-            line["exception"] = Redacted(_without_middle(told, _LONGEST_TEXT))
+            rendered = shortened(self.formatException(record.exc_info), _LONGEST_EXCEPTION)
+            line["exception"] = Redacted(_without_middle(rendered, _LONGEST_TEXT))
         fields = []
         room = _LONGEST_LINE
         for key, value in line.items():
@@ -67,9 +67,9 @@ class JsonLines(logging.Formatter):
 
 
 class _AuditFile(WatchedFileHandler):
-    """A file that is opened anew when somebody has moved it away; nobody else may read it.
+    """A file that is reopened after it was rotated; readable by its owner and group only.
 
-    A line is written at once and whole, so several processes may append to the same file.
+    Each line is one write, so several processes may append to the same file.
     """
 
     def _open(self) -> TextIOWrapper:
@@ -77,9 +77,9 @@ class _AuditFile(WatchedFileHandler):
 
 
 def configure(level: str, audit_file: str = "") -> None:
-    """Send everything of that level and above to stdout. The queue's own chatter starts at WARNING.
+    """Log records of that level and above to stdout; those of libraries from WARNING.
 
-    The audit log has no level. It goes to a file of its own if one is named; raises OSError if that cannot be opened.
+    The audit log has no level. It goes to its own file if one is named; raises OSError if that cannot be opened.
     """
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(JsonLines())
@@ -113,17 +113,17 @@ def _without_secrets(name: str, value: object) -> object:
 
 
 def _fitting(value: object, room: int) -> str:
-    """Return a value as JSON; what needs more room than there is becomes a text without its middle."""
-    told = json.dumps(value)
-    if len(told) <= room:
-        return told
+    """Return a value as JSON; a value that does not fit becomes a text without its middle."""
+    rendered = json.dumps(value)
+    if len(rendered) <= room:
+        return rendered
     if isinstance(value, str):
         return json.dumps(_without_middle(value, room // _WIDEST))
-    return json.dumps(_without_middle(told, room // _WIDEST_OF_ASCII))
+    return json.dumps(_without_middle(rendered, room // _WIDEST_OF_ASCII))
 
 
 def _without_middle(text: str, longest: int) -> str:
-    """Return a text, of a longer one its two ends. Only for one without secrets: half of one might be left."""
+    """Return a text, a longer one without its middle. Only for texts without secrets: half of one might be left."""
     if len(text) <= longest:
         return text
     half = longest // 2

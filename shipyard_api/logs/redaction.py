@@ -1,6 +1,6 @@
-"""Secrets in texts that somebody else wrote: what they look like, and the texts without them.
+"""Removing secrets from texts of callers and peers, by patterns.
 
-Whoever sends a request can have a text of their choice looked through, so the time must be in proportion to the text.
+Callers choose the texts that are searched here, so the time must be proportional to their length.
 Therefore what repeats here is possessive (``++``), is bounded, or cannot begin within a repetition of its own
 (``(?<!…)``); and what is unfinished is hidden to its end, so that nothing is read twice.
 """
@@ -54,7 +54,7 @@ _QUOTES = {quote: re.compile(rf"(?<!\\)(\\*+){quote}") for quote in "\"'"}
 _BRACKETS = re.compile(r"""(?<![\w\\])[bfru]{0,2}+(?P<slashes>\\*+)(?P<quote>["'])|(?P<opens>[\[({])|[\])}]""", re.I)
 _INDENTATION = re.compile(r"[ \t]*+(?:-[ \t]++)*+")
 _LINE_BREAK = re.compile(r"[ \t]*+\r?\n")
-_LINE = re.compile(r"(?!\Z)(?P<blanks>[ \t]*+)(?P<told>(?P<item>-[ \t])?[^\r\n][^\n]*+)?(?P<ending>\r?\n?)")
+_LINE = re.compile(r"(?!\Z)(?P<blanks>[ \t]*+)(?P<content>(?P<item>-[ \t])?[^\r\n][^\n]*+)?(?P<ending>\r?\n?)")
 
 # The user and the password of an address. Behind `user:` anything may stand, if it is no port.
 _USER = r"[^\s/?#\"':@\[]*+:(?!\d*+(?:\W|\Z))"
@@ -75,18 +75,18 @@ _BEGINNINGS = (
 
 
 class Redacted(str):
-    """A text that was looked through as what it is, and need not be again as something else."""
+    """A text that has been searched for secrets."""
 
     __slots__ = ()
 
 
 def is_secret(name: str) -> bool:
-    """Return whether what is called so is a secret."""
+    """Return whether a value of this name is a secret."""
     return _SECRET_NAME.search(name) is not None
 
 
 def redacted(text: str) -> str:
-    """Return a text without what looks like a secret of ours or of a peer."""
+    """Return a text without anything that looks like a secret."""
     for shape, shown in _SHAPES:
         text = shape.sub(shown, text)
     return _AFTER_SCHEME.sub(rf"\1{HIDDEN}", _without_named(text))
@@ -101,9 +101,9 @@ def redacted_query(query: str) -> str:
 
 
 def shortened(text: str, longest: int) -> Redacted:
-    """Return the beginning of a text, at most so many characters, without secrets; and how many more there were.
+    """Return the first ``longest`` characters of a text without secrets, and mark the cut.
 
-    It is cut before it is looked through, so what may be the beginning of a secret at its end is taken for one.
+    The text is cut before it is searched, so a possible beginning of a secret at its end is removed, too.
     """
     if len(text) <= longest:
         return Redacted(redacted(text))
@@ -240,8 +240,8 @@ def _end_of_indented(text: str, named: re.Match[str], begins: int, ends: int) ->
     at = line_break.end()
     while line := _LINE.match(text, at):
         least = least_of_an_item if line["item"] else width + 1
-        if line["told"] and len(line["blanks"]) < least:
+        if line["content"] and len(line["blanks"]) < least:
             break
         at = line.end()
-        ends = line.start("ending") if line["told"] else ends
+        ends = line.start("ending") if line["content"] else ends
     return ends

@@ -12,27 +12,33 @@ from shipyard_simulators.scenario import Scenario
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    add_token(parser, without="any token is good")
+    add_token(parser, without="any token is accepted")
     parser.add_argument(
-        "--deny", action="append", default=[], metavar="RIGHT", help="a right that no caller has; may be repeated"
+        "--deny",
+        action="append",
+        default=[],
+        metavar="RIGHT",
+        help="a right to withhold from all callers; may be repeated",
     )
     rendering = parser.add_mutually_exclusive_group()
     rendering.add_argument("--correct-rendering", action="store_true", help="delete at the path, always copy (default)")
     rendering.add_argument(
         "--with-defects",
         action="store_true",
-        help="delete by value and share substituted objects, as the real one does",
+        help="delete by value and share substituted objects, as the real Deckhand does",
     )
     parser.add_argument(
         "--well-behaved",
         action="store_true",
-        help="without the faults of the real one in rollback, tags, conflicts, cache and concurrent writing",
+        help="without the real Deckhand's defects in rollback, tags, conflicts, cache and concurrent writes",
     )
 
 
 def _faults(options: argparse.Namespace) -> list[str]:
     return [
-        f"--deny: {right} is no right; there are {', '.join(RIGHTS)}" for right in options.deny if right not in RIGHTS
+        f"--deny: {right} is not a right; rights are {', '.join(RIGHTS)}"
+        for right in options.deny
+        if right not in RIGHTS
     ]
 
 
@@ -58,7 +64,7 @@ PROGRAM = Program(
     api=API,
     description="Speak Deckhand's REST API over documents in memory",
     port=9002,
-    scenario_note="; only its service faults count",
+    scenario_note="; only its service faults are used",
     log_note="requests",
     add_options=_add_options,
     faults=_faults,

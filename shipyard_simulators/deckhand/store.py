@@ -30,7 +30,7 @@ class Store:
         self._buckets: set[str] = set()
         self._next_revision = self._next_row = 1
         self.generation = 0
-        """Grows when everything is deleted, so that nobody takes a new revision 1 for the old one."""
+        """Incremented when everything is deleted, so that a new revision 1 is not taken for the old one."""
 
     def revisions(self) -> list[Revision]:
         """Return all revisions, oldest first."""

@@ -90,7 +90,7 @@ def simulated_fault(path: str, status: int, start_response: Callable[..., Any]) 
         # A proxy in front of the service answers for it, in its own format.
         kind, content = "text/html", f"<html><body><h1>{line}</h1></body></html>".encode()
     else:
-        error = DeckhandError(status, "SimulatedFault", "The simulator was told to fail.")
+        error = DeckhandError(status, "SimulatedFault", "A fault of the scenario.")
         kind, content = MEDIA_TYPE, dump([status_body(path, error)]).encode()
     start_response(line, [("Content-Type", kind), ("Content-Length", str(len(content)))])
     return [content]

@@ -14,9 +14,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--design-token",
         default=os.environ.get("SIMULATOR_DESIGN_TOKEN"),
-        help="token for fetching designs (or SIMULATOR_DESIGN_TOKEN): it stands for Drydock's own account",
+        help="token that Drydock sends when it fetches designs (or SIMULATOR_DESIGN_TOKEN)",
     )
-    add_token(parser, without="everybody is let in")
+    add_token(parser, without="any client is accepted")
 
 
 def _start(options: argparse.Namespace, scenario: Scenario) -> DrydockSimulator:

@@ -6,7 +6,7 @@ from typing import Any
 from zlib import crc32
 
 Change = tuple[float, str | None]
-"""From this moment on the machine has this status of MAAS; None: MAAS does not know it."""
+"""The machine has this MAAS status from this moment on; None: MAAS does not know it."""
 
 _POWERED = {"Commissioning", "Testing", "Deploying", "Deployed", "Failed deployment"}
 

@@ -19,7 +19,7 @@ ACTIONS = (
     "destroy_nodes",
     "relabel_nodes",
 )
-"""What can be requested; subtasks have further words of their own."""
+"""The actions that clients can request; subtasks have further ones."""
 
 
 def new_id() -> str:

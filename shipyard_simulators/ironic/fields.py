@@ -16,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z0-9\-._~]{1,255}")
 _TRUE, _FALSE = {"1", "t", "true", "on", "y", "yes"}, {"0", "f", "false", "off", "n", "no"}
 
 Check = Callable[[str, Any], Any]
-"""Takes a field's name and a value from a request; returns the value to keep or raises."""
+"""Validates a value from a request: takes the field's name and the value, returns the value to store, or raises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ FIELDS: Mapping[str, Field] = MappingProxyType(
 )
 
 SHORT = ("instance_uuid", "maintenance", "power_state", "provision_state", "uuid", "name")
-"""What a list shows unless told otherwise."""
+"""The default fields of a list."""
 PATCHABLE = tuple(name for name, field in FIELDS.items() if field.check and field.patch)
 
 

@@ -9,10 +9,10 @@ from shipyard_simulators.ironic.states import LOCKED
 from shipyard_simulators.outcomes import NodeOutcome, NodeOutcomeKind
 
 FAILING = (NodeOutcomeKind.FAIL, NodeOutcomeKind.BOTH_LISTS, NodeOutcomeKind.NEITHER_LIST, NodeOutcomeKind.REFUSE)
-"""The outcomes that mean failure here; how a Drydock or a MAAS would show it does not matter to an Ironic."""
+"""The outcomes that mean failure. Ironic ignores how Drydock or MAAS would report it."""
 
 UNREACHABLE = (NodeOutcomeKind.FAIL, NodeOutcomeKind.NEVER)
-"""The outcomes of a management controller that does not answer."""
+"""The outcomes of an unreachable management controller."""
 
 CLEAN_STEPS = ({"interface": "deploy", "step": "erase_devices_metadata", "priority": 10},)
 _KNOWN_CLEAN_STEPS = {

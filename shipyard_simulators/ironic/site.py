@@ -34,7 +34,7 @@ MACHINE_STATES: Mapping[str, str] = MappingProxyType(
         "Broken": "error",
     }
 )
-"""What the machines of a scenario, which speaks in MAAS's words, are here."""
+"""The Ironic states of the machines in a scenario, which uses MAAS's words."""
 _TAKEN = {"Allocated", "Deploying", "Deployed", "Failed deployment", "Releasing"}
 
 

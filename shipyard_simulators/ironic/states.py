@@ -37,7 +37,7 @@ VERBS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "service hold": ("abort", "unhold"),
     }
 )
-"""All states, each with what can be asked of a node in it."""
+"""All states, each with the verbs that it accepts."""
 
 OTHER_WORDS: Mapping[str, str] = MappingProxyType({"deploy": "active", "undeploy": "deleted"})
 OTHER_WORDS_SINCE = 73
@@ -56,9 +56,9 @@ LOCKED = frozenset(
         "servicing",
     }
 )
-"""States in which a conductor operations on the node and holds its lock."""
+"""States in which a conductor works on the node and holds its lock."""
 WAITING = frozenset({"inspect wait", "clean wait", "wait call-back", "rescue wait", "service wait"})
-"""States in which the agent on the node is waited for; nobody holds the lock."""
+"""States that wait for the agent on the node; it is not locked."""
 
 FAILED_STATE: Mapping[str, str] = MappingProxyType(
     {
@@ -82,7 +82,7 @@ FAILED_STATE: Mapping[str, str] = MappingProxyType(
         "service failed": "active",
     }
 )
-"""Where a node ends up whose operation is broken off."""
+"""The state of a node after its operation was interrupted."""
 
 PATCH_IN_TRANSITION = frozenset(
     {
@@ -100,7 +100,7 @@ PATCH_IN_TRANSITION = frozenset(
         "service hold",
     }
 )
-"""States on their way to another one in which a node may be changed all the same."""
+"""Transitional states in which a node may be changed all the same."""
 
 DELETABLE = ("manageable", "enroll", "adopt failed", "available")
 

@@ -9,14 +9,14 @@ from shipyard_simulators.ironic.errors import IronicError, invalid
 from shipyard_simulators.ironic.node import Node
 
 INTERFACES = ("vendor", "power", "management", "firmware", "deploy", "bios", "raid")
-"""The interfaces that have steps; the order decides between steps of one priority."""
+"""The interfaces that have steps; their order decides between steps of equal priority."""
 
 _DISALLOWED = {("vendor", "send_raw")}
 _NAMES_OF_IRONIC = {"power_on", "power_off", "reboot", "wait", "hold"}
 _LARGEST_PRIORITY = 2**31 - 1
 
 Requested = Mapping[str, Any]
-"""A step that somebody asks for: interface, step, args, priority."""
+"""A requested step: interface, step, args, priority."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Offered:
     args: Mapping[str, bool] = field(default_factory=dict)
     core: bool = False
     in_band: bool = False
-    """Offered by the agent, so nobody knows of it before the agent runs."""
+    """Offered by the agent, so unknown before the agent runs."""
 
     @property
     def key(self) -> tuple[str, str]:

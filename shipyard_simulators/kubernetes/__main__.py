@@ -15,8 +15,8 @@ _NODE = "drydock/BaremetalNode/v1"
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    add_token(parser, without="everybody is let in")
-    parser.add_argument("--site", type=Path, help="a design in one YAML stream, whose nodes are expected to join")
+    add_token(parser, without="any client is accepted")
+    parser.add_argument("--site", type=Path, help="a site design as a YAML stream; its nodes are expected to join")
     parser.add_argument(
         "--node", action="append", default=[], metavar="NAME", help="a node that is expected to join; may be repeated"
     )

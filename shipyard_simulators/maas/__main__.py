@@ -23,7 +23,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar=f"[USER=]{key}",
-        help="API key of an administrator (or SIMULATOR_API_KEY); may be repeated. Without one, any key is good",
+        help="API key of an administrator (or SIMULATOR_API_KEY); may be repeated. Without one, any key is accepted",
     )
     parser.add_argument(
         "--user-key", action="append", default=[], metavar=f"USER={key}", help="API key of a user with fewer rights"

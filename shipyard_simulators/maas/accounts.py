@@ -89,7 +89,7 @@ class Accounts:
 
 
 OPEN_TO_ALL = "shipyard"
-"""The user that any key stands for while no user was named."""
+"""The user of every key if no users are configured."""
 
 
 def key_faults(key: str) -> list[str]:

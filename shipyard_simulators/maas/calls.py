@@ -80,4 +80,4 @@ class Call:
 
 Operation = Callable[[Call], Any]
 Operations = Mapping[tuple[str, str | None], Operation]
-"""By method and name of the operation; plain reading, creating, changing and deleting have no name."""
+"""Operations by method and name; plain read, create, update and delete have no name."""

@@ -85,7 +85,7 @@ TESTABLE = {
     Status.FAILED_DISK_ERASING,
 }
 KEPT_BY_TESTS = {Status.RESERVED, Status.ALLOCATED, Status.DEPLOYED, Status.BROKEN}
-"""A machine that was in one of these goes back to it after its tests; any other becomes Ready."""
+"""Statuses to which a machine returns after its tests; from any other it becomes Ready."""
 
 RELEASABLE = {
     Status.ALLOCATED,
@@ -102,7 +102,7 @@ RELEASED_ALREADY = {Status.READY, Status.RELEASING}
 RESCUABLE = RELEASABLE - {Status.DEPLOYING, Status.RESERVED} | {Status.READY, Status.FAILED_TESTING}
 
 OWNED = RELEASABLE - {Status.BROKEN} | {Status.DISK_ERASING, Status.RELEASING}
-"""A machine that is put into one of these belongs to somebody."""
+"""Statuses in which a seeded machine has an owner."""
 
 POWERED = {
     Status.COMMISSIONING,
@@ -114,4 +114,4 @@ POWERED = {
     Status.RELEASING,
     Status.RESCUE_MODE,
 }
-"""A machine that is put into one of these is on."""
+"""Statuses in which a seeded machine is switched on."""

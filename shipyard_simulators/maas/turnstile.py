@@ -9,7 +9,7 @@ from shipyard_simulators.clock import Clock
 from shipyard_simulators.server import Application
 
 NUMBER, USER, OPERATION = "simulator.number", "simulator.user", "simulator.operation"
-"""Where the environment of a request holds its number, who asked, and for what."""
+"""The key in a request's environment for its number, its user and its operation."""
 
 _WAITED, _SECONDS, _AT_ONCE = "simulator.waited", "simulator.seconds", "simulator.at_once"
 

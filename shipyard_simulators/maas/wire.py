@@ -12,7 +12,7 @@ ROOT = "/MAAS"
 API = f"{ROOT}/api/2.0"
 
 API_HASH = "5c2ef0d4a1f8b7e63d90c4f2a7b81e56903d7c6b"
-"""It changes with the operations of a release; clients that keep a description of the API compare it."""
+"""The hash of the API's description; clients that cache the description compare it."""
 
 _RETRY_AFTER = {409: 5, 503: 10}
 _WORDS = {
@@ -70,7 +70,7 @@ def simulated_fault(_path: str, status: int, start_response: Callable[..., Any])
         # A proxy in front of the region answers for it, in its own format.
         kind, content = "text/html", f"<html><body><h1>{line}</h1></body></html>".encode()
     else:
-        kind, content = "text/plain; charset=utf-8", _WORDS.get(status, "The simulator was told to fail.").encode()
+        kind, content = "text/plain; charset=utf-8", _WORDS.get(status, "A fault of the scenario.").encode()
         headers = [("X-MAAS-API-Hash", API_HASH)]
     if status in _RETRY_AFTER:
         headers.append(("Retry-After", str(_RETRY_AFTER[status])))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import requests
+from click.testing import Result
 
-from tests.acceptance.programs import marked, run
+from tests.acceptance.programs import invoke
 from tests.conftest import ROOT
 from tests.stand import Stand
 
@@ -19,12 +19,11 @@ def test_a_failed_node_is_found_explained_and_compared_with_what_drydock_sees(
     tmp_path: Path, database_url: str
 ) -> None:
     with Stand(tmp_path, database_url, scenario="ntp-prepare-fails") as stand:
-        _, environment = marked()
-        environment |= {"SHIPYARD_URL": stand.url, "SHIPYARD_TOKEN": stand.token}
+        environment = {"SHIPYARD_URL": stand.url, "SHIPYARD_TOKEN": stand.token}
 
-        def shipyard(line: str) -> subprocess.CompletedProcess[str]:
-            ended = run(line.split(), environment)
-            assert ended.returncode == 0, ended.stdout + ended.stderr
+        def shipyard(line: str) -> Result:
+            ended = invoke(line.split(), environment)
+            assert ended.exit_code == 0, ended.output
             return ended
 
         stand.commit(SITE.read_bytes())

@@ -222,7 +222,6 @@ def test_a_stop_is_neither_taken_back_by_a_pause_nor_accepted_twice(worlds: Worl
 def test_of_stops_and_pauses_at_the_same_time_one_is_accepted(worlds: Worlds) -> None:
     world = worlds()
     engine = connect(world.url, pool_size=8)
-    world.engines.append(engine)
     act = ControlAction(SqlStore(engine, ProcrastinateWakeup()), {}, lambda: "")
     for _ in range(15):
         with engine.begin() as connection:
@@ -244,6 +243,7 @@ def test_of_stops_and_pauses_at_the_same_time_one_is_accepted(worlds: Worlds) ->
         accepted = [verb.value for verb in answers if verb]
         assert len(accepted) == 1, accepted
         assert [command for command, _ in audit(world)] == accepted
+    engine.dispose()
 
 
 def test_whenever_a_stop_is_accepted_the_action_ends_as_failed(worlds: Worlds) -> None:

@@ -119,7 +119,7 @@ def test_a_secret_in_a_text_is_left_out(text: str) -> None:
     [
         "http://peer:8080/api/v1.0/tasks",
         "GET /api/v1.0/actions/01M7XV7VKPMDHXJVA7WMC7P6XP of ann@example.com",
-        "policy file read again",
+        "policy file reloaded",
         "3 tokens are known, none of them expired",
         "https://peer/a?b=c@d",
         "http://peer:8080/a?b=c@d and http://[::1]:8080/a@b",

@@ -14,11 +14,11 @@ from shipyard_api.yaml_stream import Limits, YamlFault, read_documents, write_do
 
 from .translate import SYSTEM, kind_of, said_in
 
-LARGEST_ANSWER = 256 * 1024 * 1024  # bytes: the list of revisions only ever grows, and there are no pages
-LONGEST_DETAIL = 400  # characters of Deckhand's text that go into ours
+LARGEST_ANSWER = 256 * 1024 * 1024  # bytes: the list of revisions only grows, and has no pages
+LONGEST_DETAIL = 400  # characters of Deckhand's text in an error
 MEDIA_TYPE = "application/x-yaml"
 
-# Deckhand's answers are larger than what people send us, and still no answer may take all memory.
+# Deckhand's answers are larger than our request bodies, but must not exhaust memory.
 LIMITS = Limits(
     bytes_=LARGEST_ANSWER,
     depth=256,
@@ -28,14 +28,14 @@ LIMITS = Limits(
     text=2 * LARGEST_ANSWER,
 )
 
-# What is said by whoever stands before a Deckhand that is away, or by one that is too slow.
+# Answers of a proxy before an unreachable Deckhand, or of a Deckhand that is too slow.
 _LATER = frozenset({408, 502, 503, 504})
-_NO_REVISION = ("RevisionNotFound", "HTTPNotFound")  # the second one is what lists of documents say
+_NO_REVISION = ("RevisionNotFound", "HTTPNotFound")  # the second one is the answer for lists of documents
 
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """Deckhand's no to a request: status code, its word for why, its whole Status object, and our error."""
+    """A request denied by Deckhand: status code, kind of error, its Status object, and our error."""
 
     code: int
     kind: str
@@ -90,7 +90,7 @@ class DeckhandClient:
 
     @_for(Purpose.READ_DESIGN)
     def revisions(self) -> list[JsonObject]:
-        """Return every revision there ever was, in no order. Slow where there are many."""
+        """Return every revision, in no order. Slow with many revisions."""
         answer = self._send("GET", "revisions")
         listed = _object(answer).get("results")
         if not isinstance(listed, list):
@@ -99,7 +99,7 @@ class DeckhandClient:
 
     @_for(Purpose.READ_DESIGN)
     def revision(self, number: int) -> JsonObject | None:
-        """Return one revision with its tags and their data, or None if Deckhand itself says that there is none."""
+        """Return one revision with its tags and their data, or None if Deckhand itself answers that there is none."""
         answer = self._send("GET", f"revisions/{number}")
         return None if _is_absent(answer, *_NO_REVISION) else _object(answer)
 
@@ -133,13 +133,13 @@ class DeckhandClient:
 
     @_for(Purpose.READ_DESIGN)
     def diff(self, one: int, other: int) -> JsonObject | None:
-        """Return how the older one's buckets became those of the newer, or None if there is no such revision."""
+        """Return the change of each bucket from the older to the newer revision, or None if one is unknown."""
         answer = self._send("GET", f"revisions/{one}/diff/{other}")
         return None if _is_absent(answer, *_NO_REVISION) else _object(answer)
 
     @_for(Purpose.READ_DESIGN)
     def validations(self, number: int) -> list[JsonObject] | None:
-        """Return what was reported about a revision, or None if there is no such revision."""
+        """Return the validations reported on a revision, or None if there is no such revision."""
         answer = self._send("GET", f"revisions/{number}/validations/detail")
         if _is_absent(answer, *_NO_REVISION):
             return None
@@ -157,17 +157,17 @@ class DeckhandClient:
         return _documents(answer) if answer.ok or answer.status >= 500 else _denial(answer)
 
     def rollback(self, number: int) -> JsonObject | None:
-        """Make a revision from another one, once, or return None if there is no such revision."""
+        """Make a revision from another one; sent once. Return None if there is no such revision."""
         answer = self._send("POST", f"rollback/{number}", body=b"")
         return None if _is_absent(answer, *_NO_REVISION) else _object(answer)
 
     def set_tag(self, number: int, tag: str, data: JsonObject) -> None:
-        """Set a tag, once. Not for a tag that is there already: Deckhand would keep two, and then show neither."""
+        """Set a new tag; sent once. Never for an existing tag: Deckhand would store two and show neither."""
         body = write_documents([dict(data)]) if data else b""
         _expected(self._send("POST", f"revisions/{number}/tags/{segment(tag)}", body=body))
 
     def delete_tag(self, number: int, tag: str) -> None:
-        """Take a tag away; that it is not there is no error."""
+        """Delete a tag; a missing tag is no error."""
         path = f"revisions/{number}/tags/{segment(tag)}"
         answer = self._twice("DELETE", path)
         if not _is_absent(answer, "RevisionTagNotFound"):
@@ -178,7 +178,7 @@ class DeckhandClient:
         self._http.close()
 
     def _twice(self, method: str, path: str) -> Response:
-        """Return the answer to a change that does no harm when it is made again, as it is if no answer comes."""
+        """Return the answer to a repeatable change, which is sent again if no answer arrives."""
         try:
             answer = self._send(method, path)
         except Unavailable:
@@ -186,7 +186,7 @@ class DeckhandClient:
         return self._send(method, path) if answer.status in (502, 503, 504) else answer
 
     def _send(self, method: str, path: str, *, params: Params = (), body: bytes | None = None) -> Response:
-        """Return the answer to a request, sent a second time only if the first was turned away for its token."""
+        """Return the answer to a request; it is sent again once if Deckhand rejects the token."""
         headers = request_context.headers()
         options: RequestOptions = {"params": params, "headers": headers, "marker": request_context.marker()}
         if body is not None:
@@ -233,12 +233,12 @@ def _expected(answer: Response) -> Response:
 
 
 def _is_absent(answer: Response, *kinds: str) -> bool:
-    """Say whether Deckhand itself says that there is no such thing, for one of its words for that."""
+    """Return whether Deckhand itself answers that there is no such object, by the kind of its error."""
     if answer.status != 404:
         return False
     kind = kind_of(_status(answer))
     if not kind:
-        # Somebody else's 404 (a proxy, a wrong address) must not make a revision count as unknown.
+        # A 404 from a proxy or a wrong address must not make a revision unknown.
         said = "but not in Deckhand's words"
         raise Unavailable(SYSTEM, answer.operation, f"answered 404, {said}", code=404, said=said)
     return kind in kinds
@@ -250,7 +250,7 @@ def _denial(answer: Response) -> Denial:
 
 
 def _fault(answer: Response) -> PeerError:
-    """Return what an answer that is no success means: below 500 repeating is useless, from 500 on nobody knows.
+    """Return the error for an unsuccessful answer: below 500 a retry is useless, from 500 on the outcome is unknown.
 
     Deckhand's own ``retry`` is not asked: it is true with every 500, also with those that stay for ever.
     """
@@ -265,7 +265,7 @@ def _fault(answer: Response) -> PeerError:
 def _text(answer: Response) -> str:
     """Return the reason in one line, empty if there is none."""
     status = _status(answer)
-    # From 500 on the text may be that of a database, with the statement's parameters, and these are the documents.
+    # From 500 on, the text may be a database error that quotes the statement with the documents.
     text = kind_of(status) if answer.status >= 500 else said_in(status)
     return answer.scrubber.line(text, LONGEST_DETAIL)
 
@@ -277,7 +277,7 @@ def _said(answer: Response) -> str:
 
 
 def _status(answer: Response) -> JsonObject:
-    """Return the Status object in an answer; empty if it is none, as a 401 from the service's front door."""
+    """Return the Status object in an answer; empty if it is none, such as a 401 of the middleware."""
     try:
         values = read_documents(answer.body, LIMITS)
     except YamlFault:

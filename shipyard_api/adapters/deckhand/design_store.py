@@ -41,20 +41,20 @@ _T = TypeVar("_T")
 class DeckhandDesigns:
     """Deckhand as the store of configdocs.
 
-    **One writer.** Deckhand loses updates when two write at once, so every change is made under our ``WriterLock``;
-    against writers that do not know the lock, ``put`` only looks at the newest revision before it begins.
+    **One writer.** Deckhand loses updates of concurrent writers, so every change is made under our ``WriterLock``;
+    against writers without the lock, ``put`` only checks the newest revision before it starts.
 
-    **More revisions than the port speaks of.** A rollback is compared with its target afterwards and, where Deckhand
-    brought back something else, put right by loads, each of which is a revision. ``put`` on another base than the
-    newest revision rolls back first. If one of these steps fails, the newest revision is one that nobody asked for;
-    it carries no tag, and the next ``put`` or ``rollback`` starts from its own base again.
+    **Extra revisions.** A rollback is compared with its target afterwards; if Deckhand restored something else, loads
+    repair it, and each load is a revision. ``put`` on another base than the newest revision rolls back first. If one
+    of these steps fails, the newest revision is an intermediate one: it has no tag, and the next ``put`` or
+    ``rollback`` starts from its own base again.
 
-    **What Deckhand cannot tell.** It lists documents in the order in which it first kept them. Of encrypted ones it
-    shows a reference, a new one after each load, so that they count as modified. Validation policies it never lists: a
-    collection that holds one is loaded even if nothing differs, and a rollback that went wrong is not put right then.
-    All this also needs an account that may see encrypted documents: from any other Deckhand hides them without a word.
+    **Limits of Deckhand.** It lists documents in the order in which it first stored them. It shows encrypted ones as a
+    reference, new after each load, so they count as modified. It never lists validation policies: a collection with
+    one is loaded even if nothing differs, and a wrong rollback of it is not repaired. The account must be allowed to
+    see encrypted documents: Deckhand silently hides them from any other.
 
-    ``fingerprint_key``: what makes fingerprints of secrets impossible to guess by trying.
+    ``fingerprint_key``: the key that makes fingerprints of secrets impossible to guess.
     """
 
     name = translate.SYSTEM
@@ -66,7 +66,7 @@ class DeckhandDesigns:
     # Reading
 
     def heads(self) -> Heads:
-        """Return where the versions are. Slow where there are many revisions."""
+        """Return the newest revision, and the newest with each tag. Slow with many revisions."""
         listed = self._listed()
         newest = {tag: one.revision for one in listed for tag in RevisionTag if tag.value in one.tags}
         return Heads(listed[-1].revision if listed else EMPTY, newest)
@@ -77,7 +77,7 @@ class DeckhandDesigns:
         """Return up to ``limit`` revisions after the given one, in order; with ``tags``, those that carry one."""
         wanted = frozenset(tags)
         later = (one for one in self._listed() if one.revision > after and (not wanted or one.tags & wanted))
-        # The list has no data of tags, and few revisions have tags.
+        # The list lacks the data of tags, and few revisions have tags.
         return [
             RevisionRecord(one.revision, one.created_at, self._tags(one.revision) if one.tags else {})
             for one in islice(later, max(limit, 0))
@@ -86,26 +86,26 @@ class DeckhandDesigns:
     def revision(self, revision: Revision) -> RevisionRecord:
         """Return one revision; raises UnknownRevision, also for 0."""
         found = self._known(revision)
-        with _understood("revision"):
+        with _parsing("revision"):
             return RevisionRecord(revision, translate.created_at(found), translate.tags_of(found.get("tags")))
 
     def documents(self, revision: Revision, collection: Collection | None = None) -> tuple[StoredDocument, ...]:
-        """Return the documents by the names of their collections, then in the order in which Deckhand first had them.
+        """Return the documents by collection name, then in the order in which Deckhand first stored them.
 
         The data of an encrypted document is a reference. Revision 0 holds none. Raises UnknownRevision.
         """
         if revision == EMPTY:
             return ()
         entries = _found(revision, self._client.documents(_number(revision), collection))
-        with _understood("documents"):
+        with _parsing("documents"):
             found = [translate.stored_of(entry) for entry in entries]
         return tuple(sorted(found, key=lambda one: one.collection))
 
     def rendered(self, revision: Revision) -> Rendering:
-        """Return the design that the documents make, secrets in clear. May take minutes.
+        """Return the design rendered from the documents, secrets in clear. May take minutes.
 
-        Raises UnknownRevision, also for 0, and RenderingFailed; Deckhand names all data that breaks a schema, of
-        everything else only the first.
+        Raises UnknownRevision, also for 0, and RenderingFailed. Deckhand reports all schema violations, and only the
+        first of any other error.
         """
         _number(revision)
         written = [one.document for one in self.documents(revision)]
@@ -117,15 +117,15 @@ class DeckhandDesigns:
             if not translate.is_about_the_design(answer.code, answer.kind):
                 raise answer.error
             raise RenderingFailed(revision, translate.rendering_findings(answer.status, written, secrets))
-        with _understood("rendered"):
+        with _parsing("rendered"):
             found = [translate.rendered_of(entry, secrets) for entry in answer]
-        # A revision without a layering policy is shown with one of another revision.
+        # Deckhand shows a revision without a layering policy with that of another revision.
         keys = {document.key for document in written}
         of_it = (one for one in found if one.document.key in keys)
         return Rendering(tuple(sorted(of_it, key=lambda one: one.document.key)))
 
     def differences(self, base: Revision, new: Revision) -> Mapping[Collection, Change]:
-        """Return how each collection in either revision stands in ``new`` compared with ``base``, by name.
+        """Return the change of each collection from ``base`` to ``new``, by name.
 
         Raises UnknownRevision.
         """
@@ -136,11 +136,11 @@ class DeckhandDesigns:
         if answer is None:
             self._known(newer)
             raise UnknownRevision(older)
-        with _understood("differences"):
+        with _parsing("differences"):
             return translate.changes_of(answer, base, new)
 
     def findings(self, revision: Revision) -> tuple[Finding, ...]:
-        """Return what was reported to Deckhand about a revision; only failures count. Raises UnknownRevision."""
+        """Return the failures reported to Deckhand on a revision. Raises UnknownRevision."""
         entries = _found(revision, self._client.validations(_number(revision)))
         if not entries:
             self._known(revision)
@@ -151,7 +151,7 @@ class DeckhandDesigns:
         return translate.reported_findings(reported, written, translate.secrets_among(written))
 
     def fingerprint(self, text: bytes) -> str:
-        """Return what is shown instead of a secret: HMAC-SHA256 where a key is configured, else a plain SHA-256."""
+        """Return what is shown instead of a secret: HMAC-SHA256 if a key is configured, else plain SHA-256."""
         if self._fingerprint_key is None:
             return hashlib.sha256(text).hexdigest()
         return hmac.new(self._fingerprint_key, text, hashlib.sha256).hexdigest()
@@ -163,8 +163,8 @@ class DeckhandDesigns:
     ) -> Revision | None:
         """Make a revision that is ``base`` with this collection replaced; None if nothing would differ from ``base``.
 
-        May be repeated after Unavailable, with what ``heads`` then says is the newest. Raises Refused for what
-        Deckhand cannot keep; what else is raised says the port.
+        May be repeated after Unavailable with the new result of ``heads``. Raises Refused for documents that Deckhand
+        cannot store, and the errors of the port.
         """
         self._check_head(head)
         before = self.documents(base)
@@ -177,14 +177,14 @@ class DeckhandDesigns:
     def rollback(self, revision: Revision) -> Revision:
         """Make a new revision with exactly the documents of the given one, which may be 0.
 
-        Raises UnknownRevision, and Refused if Deckhand brought back other documents and they could not be put right.
+        Raises UnknownRevision, and Refused if Deckhand restored other documents and they could not be repaired.
         """
         return self._rolled_back(revision)
 
     def tag(self, revision: Revision, tag: str, data: JsonObject) -> None:
-        """Set a tag; a tag that is there with the same data is left alone. Raises UnknownRevision.
+        """Set a tag; an existing tag with the same data stays as it is. Raises UnknownRevision.
 
-        A tag whose data changes is missing for a moment: Deckhand knows no change of a tag.
+        A tag whose data changes is missing for a moment: Deckhand cannot update a tag.
         """
         if not isinstance(data, Mapping):
             raise Refused(self.name, f"tag {tag}", "a tag's data is a mapping")
@@ -199,14 +199,14 @@ class DeckhandDesigns:
         self._client.set_tag(revision, tag, data)
 
     def untag(self, revision: Revision, tag: str) -> None:
-        """Take a tag away; a tag that is not there is no error. Raises UnknownRevision."""
+        """Delete a tag; a missing tag is no error. Raises UnknownRevision."""
         if tag in translate.tags_of(self._known(revision).get("tags")):
             self._client.delete_tag(revision, tag)
 
-    # What these are made of
+    # Helpers of the methods above
 
     def _listed(self) -> list[translate.Listed]:
-        with _understood("revisions"):
+        with _parsing("revisions"):
             return translate.listed_of(self._client.revisions())
 
     def _known(self, revision: Revision) -> Mapping[str, Any]:
@@ -223,7 +223,7 @@ class DeckhandDesigns:
     def _is_same(
         self, collection: Collection, documents: Sequence[Document], base: Revision, before: Iterable[StoredDocument]
     ) -> bool:
-        """Say whether ``base`` holds exactly these documents in this collection; if that cannot be told, no."""
+        """Return whether ``base`` holds exactly these documents in this collection; False if unknown."""
         kept = {
             one.document.identity: translate.as_kept(one.document) for one in before if one.collection == collection
         }
@@ -234,8 +234,8 @@ class DeckhandDesigns:
         hidden = {document.identity for document in sealed}
         for identity, document in wanted.items():
             with_data = identity not in hidden
-            told = translate.content(kept[identity], with_data=with_data)
-            if told != translate.content(document, with_data=with_data):
+            stored = translate.content(kept[identity], with_data=with_data)
+            if stored != translate.content(document, with_data=with_data):
                 return False
         if base != EMPTY and self._known(base).get("validationPolicies"):
             return False
@@ -245,15 +245,15 @@ class DeckhandDesigns:
     def _load(
         self, collection: Collection, documents: Sequence[Document], before: Iterable[StoredDocument], head: Revision
     ) -> Revision | None:
-        """Send a load and return the revision that it made, or None if it made none."""
+        """Load a collection and return the new revision, or None if there is none."""
         answer = self._client.put(collection, [translate.entry_of(document) for document in documents])
         if isinstance(answer, Denial):
             if answer.code == 409:
-                self._check_head(head)  # without another writer, nothing that was checked before can be in the way
+                self._check_head(head)  # only another writer can cause a conflict after the checks above
             renamed = any(one.collection == collection and one.document.schema == LAYERING_POLICY for one in before)
             if answer.kind != "SingletonDocumentConflict" or not renamed:
                 raise answer.error
-            # For Deckhand the old policy is there until a load has left it out.
+            # Deckhand keeps the old policy until a load without it.
             others = [document for document in documents if document.schema != LAYERING_POLICY]
             answer = self._client.put(collection, [translate.entry_of(document) for document in others])
             if not isinstance(answer, Denial):
@@ -262,23 +262,23 @@ class DeckhandDesigns:
                 raise answer.error
         made = translate.made_by(answer)
         if made is None or made <= head:
-            # A collection of which nothing is left, or nothing new: the number stands in the list only.
+            # For an emptied or unchanged collection, only the list has the number.
             made = self.heads().head
         return made if made != head else None
 
     def _rolled_back(self, target: Revision) -> Revision:
-        """Make a revision with exactly the documents of ``target``, and look whether it has them (A10)."""
+        """Make a revision with exactly the documents of ``target``, and check that it has them (A10)."""
         answer = self._client.rollback(_number(target) if target else 0)
-        with _understood("rollback"):
+        with _parsing("rollback"):
             made = translate.number_of(_found(target, answer))
         changes = self.differences(target, made)
         changed = [name for name, change in changes.items() if change is not Change.UNMODIFIED]
         return self._repaired(target, made, changed) if changed else made
 
     def _repaired(self, target: Revision, made: Revision, changed: Sequence[Collection]) -> Revision:
-        """Load each collection that a rollback got wrong with what it held in ``target``; return the last revision.
+        """Load the collections that a rollback restored wrongly from ``target``; return the last revision.
 
-        ``changed`` are those that differ for Deckhand, some of them perhaps only in what it does not show.
+        ``changed``: the collections that differ according to Deckhand, some perhaps only in hidden data.
         """
         wanted, found = _by_collection(self.documents(target)), _by_collection(self.documents(made))
         wrong = sorted(name for name in wanted.keys() | found.keys() if _differ(wanted.get(name), found.get(name)))
@@ -286,7 +286,7 @@ class DeckhandDesigns:
         def beyond_repair(why: str) -> Refused:
             named = ", ".join(changed)
             detail = f"revision {made} does not hold what revision {target} held in {named}, and {why}"
-            return Refused(self.name, f"rollback to {target}", f"{detail}; load these collections anew")
+            return Refused(self.name, f"rollback to {target}", f"{detail}; load these collections again")
 
         if target != EMPTY and self._known(target).get("validationPolicies"):
             raise beyond_repair("there are validation policies, which Deckhand does not show")
@@ -294,7 +294,7 @@ class DeckhandDesigns:
         secrets = self._clear(target, sealed) if sealed else {}
         if lost := sorted(f"{one.schema} '{one.name}'" for one in sealed if one.identity not in secrets):
             raise beyond_repair(f"Deckhand does not show what is secret in {', '.join(lost)}")
-        # Nobody can take over what is not let go: a document of another collection, or the one layering policy.
+        # A document, or the layering policy, must leave its collection before another one can load it.
         owner = {identity: name for name, held in wanted.items() for identity in held}
         for name in wrong:
             foreign = [one for one in found.get(name, {}) if owner.get(one) != name]
@@ -307,19 +307,19 @@ class DeckhandDesigns:
         known = frozenset(secrets)
         if any(_differ(wanted.get(name), found.get(name), known) for name in wanted.keys() | found.keys()):
             raise beyond_repair("loading it again did not help")
-        # Whoever may not see encrypted documents has just loaded collections without them. Of those with secrets that
-        # we see Deckhand says nothing of use: each load makes a new reference.
+        # An account that may not see encrypted documents has just loaded collections without them. Differences of
+        # visible secrets mean nothing: each load makes a new reference.
         blurred = {name for name, held in wanted.items() if any(one.is_encrypted for one in held.values())}
         changes = self.differences(target, made)
         if any(changes[name] is not Change.UNMODIFIED for name in changes.keys() - blurred):
-            raise beyond_repair("the rest of them is not shown to us")
+            raise beyond_repair("the others are not visible to Shipyard's account")
         return made
 
     def _secrets(self, revision: Revision, sealed: Iterable[Document]) -> dict[Identity, bytes]:
         return {identity: translate.content(one) for identity, one in self._clear(revision, sealed).items()}
 
     def _clear(self, revision: Revision, sealed: Iterable[Document]) -> dict[Identity, Document]:
-        """Return those of the encrypted documents whose secret the design shows as it was written, with it."""
+        """Return those encrypted documents whose secret the design shows unchanged, with the secret."""
         try:
             design = self.rendered(revision)
         except RenderingFailed:
@@ -330,7 +330,7 @@ class DeckhandDesigns:
 
 
 def _number(revision: Revision) -> Revision:
-    """Return the number of a revision that there can be; a larger one breaks Deckhand instead of being unknown."""
+    """Return a possible revision number; a larger one makes Deckhand fail instead of answering 404."""
     if not 0 < revision <= translate.LARGEST_REVISION:
         raise UnknownRevision(revision)
     return revision
@@ -354,7 +354,7 @@ def _differ(
     other: Mapping[Identity, Document] | None,
     secret: collections.abc.Collection[Identity] = frozenset(),
 ) -> bool:
-    """Say whether two states of a collection differ; the data of the secret ones is a reference, and new each time."""
+    """Return whether two states of a collection differ, apart from the data of secrets, which always changes."""
     one, other = one or {}, other or {}
     if one.keys() != other.keys():
         return True
@@ -366,8 +366,8 @@ def _differ(
 
 
 @contextmanager
-def _understood(operation: str) -> Iterator[None]:
+def _parsing(operation: str) -> Iterator[None]:
     try:
         yield
-    except translate.Strange as error:
+    except translate.UnexpectedAnswer as error:
         raise Unavailable(translate.SYSTEM, operation, f"answered with {error}") from error

@@ -31,29 +31,29 @@ from shipyard_api.ports.documents import DocumentElsewhere, SecondLayeringPolicy
 from shipyard_api.ports.errors import Refused
 
 SYSTEM = "Deckhand"
-LARGEST_REVISION = 2**31 - 1  # a larger number is an error of Deckhand's database, not of its client
+LARGEST_REVISION = 2**31 - 1  # a larger number makes Deckhand's database fail
 TAG_LIMIT = 64  # characters
 LONGEST_SECTION = 2000  # characters of a quoted part of a document
 NOT_SPECIFIED = "not specified"
 WITHHELD = "The data breaks the data schema of its kind; what Deckhand says is not shown: it may quote secrets."
 
-# What is wrong with a design, and not with Deckhand, although it calls itself broken (A6, B6, B7).
+# Errors of a design, although Deckhand answers 500 (A6, B6, B7).
 _FAILURES_AS_500 = frozenset(
     {"InvalidDocumentFormat", "JsonPathLexerError", "JsonPathParserError", "UnknownSubstitutionError"}
 )
-# What is wrong with our request or our rights, and not with a design.
+# Errors of our request or our permissions, not of a design.
 _OF_THE_REQUEST = frozenset({"InvalidInputException"})
-# Payloads that Deckhand does not put away as secrets.
+# Payloads that Deckhand does not store as secrets.
 _EMPTY: tuple[Any, ...] = ("", {}, [], None)
 
 
-class Strange(ValueError):
-    """An answer has another shape than agreed."""
+class UnexpectedAnswer(ValueError):
+    """An answer has an unexpected structure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A revision as the list of all of them has it: tags without their data."""
+    """A revision in the list of revisions: tags without their data."""
 
     revision: Revision
     created_at: datetime
@@ -64,32 +64,32 @@ class Listed:
 
 
 def entry_of(document: Document) -> dict[str, Any]:
-    """Return the document as it is sent."""
+    """Return the document as sent to Deckhand."""
     return {"schema": document.schema, "metadata": document.metadata, "data": document.data}
 
 
 def document_of(entry: JsonObject) -> Document:
-    """Return a document from an answer. Raises Strange."""
+    """Return a document from an answer. Raises UnexpectedAnswer."""
     schema, metadata = entry.get("schema"), entry.get("metadata")
     name = metadata.get("name") if isinstance(metadata, Mapping) else None
     if not (isinstance(schema, str) and isinstance(metadata, Mapping) and isinstance(name, str)):
-        raise Strange("a document without schema, metadata or name")
+        raise UnexpectedAnswer("a document without schema, metadata or name")
     layer = layering_of(metadata).get("layer")
     return Document(schema, name, layer if isinstance(layer, str) else "", with_defaults(metadata), entry.get("data"))
 
 
 def stored_of(entry: JsonObject) -> StoredDocument:
-    """Return a document from a list of those of a revision. Raises Strange."""
+    """Return a document from a list of those of a revision. Raises UnexpectedAnswer."""
     status = entry.get("status")
     if not isinstance(status, Mapping) or not isinstance(status.get("bucket"), str):
-        raise Strange("a document without a bucket")
+        raise UnexpectedAnswer("a document without a bucket")
     if (since := _revision(status.get("revision"))) is None:
-        raise Strange("a document without a revision")
+        raise UnexpectedAnswer("a document without a revision")
     return StoredDocument(document_of(entry), Collection(status["bucket"]), since)
 
 
 def rendered_of(entry: JsonObject, secrets: collections.abc.Collection[Key] | None) -> RenderedDocument:
-    """Return a document of a design; ``secrets`` names those that hold some, None: nobody knows. Raises Strange."""
+    """Return a document of a design; ``secrets``: those that hold some (None: unknown). Raises UnexpectedAnswer."""
     stored = stored_of(entry)
     document = stored.document
     secret = secrets is None or document.key in secrets or document.is_encrypted
@@ -97,15 +97,15 @@ def rendered_of(entry: JsonObject, secrets: collections.abc.Collection[Key] | No
 
 
 def secrets_among(documents: Sequence[Document]) -> frozenset[Key] | None:
-    """Return which documents of a design hold secrets, or None if that cannot be told: then all of them do."""
+    """Return the documents of a design that hold secrets, or None if unknown: treat all as secret."""
     try:
         return secret_keys(documents)
-    except Exception:  # noqa: BLE001 - whatever is wrong with a design that Deckhand renders, nothing may leak for it
+    except Exception:  # noqa: BLE001 - no fault of a rendered design may reveal a secret
         return None
 
 
 def made_by(answer: Iterable[JsonObject]) -> Revision | None:
-    """Return the newest revision that the answer to a load names, or None if it names none."""
+    """Return the newest revision in the answer to a load, or None if it has none."""
     statuses = (one.get("status") for one in answer)
     numbers = (_revision(status.get("revision")) for status in statuses if isinstance(status, Mapping))
     return max((number for number in numbers if number is not None), default=None)
@@ -115,7 +115,7 @@ def made_by(answer: Iterable[JsonObject]) -> Revision | None:
 
 
 def check_load(collection: Collection, documents: Sequence[Document], base: Iterable[StoredDocument]) -> None:
-    """Raise what Deckhand would do wrong, or answer with 500, if it were sent these documents on top of ``base``.
+    """Raise for documents that Deckhand would handle wrongly, or answer with 500, on top of ``base``.
 
     Raises Refused for what it cannot keep, with the code that it should have for that, DocumentElsewhere and
     SecondLayeringPolicy (A4, A13).
@@ -152,12 +152,12 @@ def _faults(collection: Collection, documents: Sequence[Document]) -> Iterable[s
 
 
 def content(document: Document, *, with_data: bool = True) -> bytes:
-    """Return what two documents have in common if they are the same; without data, if all else of them is."""
+    """Return the comparable content of a document, with or without its data."""
     return canonical([document.metadata, document.data if with_data else None])
 
 
 def as_kept(document: Document) -> Document:
-    """Return the document as Deckhand will show it: there is nothing to keep secret in an empty payload (B9)."""
+    """Return the document as Deckhand will show it: an empty payload is never secret (B9)."""
     if not document.is_encrypted or document.data not in _EMPTY:
         return document
     metadata = {**document.metadata, "storagePolicy": "cleartext"}
@@ -165,12 +165,12 @@ def as_kept(document: Document) -> Document:
 
 
 def has_hidden(documents: Iterable[Document]) -> bool:
-    """Say whether there is a document among these that Deckhand keeps but never lists (A5)."""
+    """Return whether any of these documents is one that Deckhand stores but never lists (A5)."""
     return any(document.schema == VALIDATION_POLICY for document in documents)
 
 
 def keeps_its_data(document: Document) -> bool:
-    """Say whether the design shows the data of the document as it was written: nothing is put over it."""
+    """Return whether the design shows the document's data as written, without layering or substitution."""
     return not layering_of(document.metadata).get("parentSelector") and not document.metadata.get("substitutions")
 
 
@@ -178,36 +178,36 @@ def keeps_its_data(document: Document) -> bool:
 
 
 def number_of(entry: JsonObject) -> Revision:
-    """Return the number of a revision. Raises Strange."""
+    """Return the number of a revision. Raises UnexpectedAnswer."""
     if (number := _revision(entry.get("id"))) is None:
-        raise Strange("a revision without a number")
+        raise UnexpectedAnswer("a revision without a number")
     return number
 
 
 def created_at(entry: JsonObject) -> datetime:
-    """Return when a revision was made; Deckhand leaves the zone out and means UTC. Raises Strange."""
+    """Return when a revision was made; Deckhand omits the zone, which is UTC. Raises UnexpectedAnswer."""
     try:
         created = datetime.fromisoformat(str(entry.get("createdAt")))
     except ValueError as error:
-        raise Strange("a revision without a time") from error
+        raise UnexpectedAnswer("a revision without a time") from error
     return created.replace(tzinfo=UTC) if created.tzinfo is None else created.astimezone(UTC)
 
 
 def listed_of(entries: Iterable[JsonObject]) -> list[Listed]:
-    """Return all revisions, oldest first. Raises Strange."""
+    """Return all revisions, oldest first. Raises UnexpectedAnswer."""
     listed = (Listed(number_of(one), created_at(one), frozenset(map(str, one.get("tags") or ()))) for one in entries)
     return sorted(listed, key=lambda one: one.revision)
 
 
 def tags_of(tags: object) -> dict[str, JsonObject]:
-    """Return the tags of a revision with their data; what is no mapping, as older ones may carry, is none."""
+    """Return the tags of a revision with their data; data of old tags that is no mapping is ignored."""
     if not isinstance(tags, Mapping):
         return {}
     return {name: data if isinstance(data, Mapping) else {} for name, data in tags.items()}
 
 
 def changes_of(answer: JsonObject, base: Revision, new: Revision) -> dict[Collection, Change]:
-    """Return how each collection stands in ``new`` from how Deckhand says that the newer one differs. Raises Strange.
+    """Return the change of each collection to ``new``, from Deckhand's difference. Raises UnexpectedAnswer.
 
     It takes the older one as the base whatever it was asked, and calls everything created if one of them is 0 (A8).
     """
@@ -215,28 +215,28 @@ def changes_of(answer: JsonObject, base: Revision, new: Revision) -> dict[Collec
     try:
         changes = {Collection(name): Change(word) for name, word in answer.items()}
     except ValueError as error:
-        raise Strange("an unknown word for a change") from error
+        raise UnexpectedAnswer("an unknown word for a change") from error
     return {name: backwards.get(changes[name], changes[name]) for name in sorted(changes)}
 
 
-# Complaints
+# Errors
 
 
 def kind_of(status: JsonObject) -> str:
-    """Return Deckhand's word for what went wrong; empty if this is no Status object of its."""
+    """Return Deckhand's kind of error; empty if this is none of its Status objects."""
     details = status.get("details")
     kind = details.get("errorType") if isinstance(details, Mapping) else None
     return kind if isinstance(kind, str) else ""
 
 
 def said_in(status: JsonObject) -> str:
-    """Return in words what went wrong."""
+    """Return the error message."""
     texts = [status.get("message"), *(one.get("message") for one in _messages(status))]
     return "; ".join(dict.fromkeys(text for text in texts if isinstance(text, str) and text))
 
 
 def is_about_the_design(code: int, kind: str) -> bool:
-    """Say whether a rendering was refused because of the documents, and not because of who asked or how."""
+    """Return whether a rendering failed because of the documents, not because of the request or the account."""
     if code >= 500:
         return kind in _FAILURES_AS_500
     return code in (400, 409) and bool(kind) and not kind.startswith("HTTP") and kind not in _OF_THE_REQUEST
@@ -245,7 +245,7 @@ def is_about_the_design(code: int, kind: str) -> bool:
 def rendering_findings(
     status: JsonObject, documents: Sequence[Document], secrets: collections.abc.Collection[Key] | None
 ) -> tuple[Finding, ...]:
-    """Return why documents do not make a design, one finding for each of Deckhand's messages and at least one."""
+    """Return why rendering failed: one finding for each of Deckhand's messages, and at least one."""
     kind = kind_of(status)
     quotable = _Quotable(documents, secrets)
     messages = _messages(status) or [{}]
@@ -256,7 +256,7 @@ def rendering_findings(
 def reported_findings(
     entries: Iterable[JsonObject], documents: Sequence[Document], secrets: collections.abc.Collection[Key] | None
 ) -> tuple[Finding, ...]:
-    """Return what others reported as failures, one finding for each error; what Deckhand was told to ignore is none."""
+    """Return reported failures, one finding for each error, without those that Deckhand was configured to ignore."""
     quotable = _Quotable(documents, secrets)
     found: list[Finding] = []
     for entry in entries:
@@ -276,7 +276,7 @@ def reported_findings(
 
 
 class _Quotable:
-    """Knows whose data may appear in a message: of documents that hold no secret and took nothing from others."""
+    """Decides whose data may appear in a message: documents without secrets and substitutions."""
 
     def __init__(self, documents: Sequence[Document], secrets: collections.abc.Collection[Key] | None) -> None:
         self._secrets = secrets
@@ -297,7 +297,7 @@ def _failure(message: JsonObject, kind: str, summary: str, quotable: _Quotable) 
     if kind == "InvalidDocumentFormat" and not quotable(about):
         text = WITHHELD
     elif kind == "UnknownSubstitutionError":
-        # Behind that word stands the text of whatever went wrong inside, which may be the value itself.
+        # The text of the inner error follows, which may quote the value.
         text = text.partition("Details:")[0].strip() or "A substitution cannot be done; Deckhand does not say which."
     diagnostic = _diagnostic(message, about, quotable)
     return Finding(name, Level.ERROR, text or kind, about, diagnostic=diagnostic, source=SYSTEM)
@@ -335,7 +335,7 @@ def _documents_of(message: JsonObject) -> tuple[DocumentRef, ...]:
 
 
 def _named_in(text: str, documents: Iterable[Document]) -> tuple[DocumentRef, ...]:
-    """Return which of the documents a text is about, from Deckhand's two ways to write them into a sentence."""
+    """Return the documents that a text names, in either of Deckhand's two forms."""
     return tuple(
         document.place
         for document in documents
@@ -347,7 +347,7 @@ def _named_in(text: str, documents: Iterable[Document]) -> tuple[DocumentRef, ..
 
 
 def _document_in(message: JsonObject) -> tuple[DocumentRef, ...]:
-    """Return the document that an entry is about where the entry itself carries its name."""
+    """Return the document that an entry names, if any."""
     return (_ref(message),) if message.get("schema") and message.get("name") else ()
 
 

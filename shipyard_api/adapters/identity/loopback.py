@@ -1,10 +1,10 @@
-"""Callers on this very machine, who need no token; everybody else is turned away.
+"""Callers on this machine, who need no token; every other request is refused.
 
-That a request comes over loopback is not enough: a proxy on this machine passes on requests of strangers, and a page
-of a stranger, open in a browser on this machine, sends requests of its own, by a name that leads here if it must.
+A loopback connection is not enough: a proxy on this machine forwards requests of strangers, and a stranger's web page
+in a browser on this machine can send requests, also by a name that resolves to this machine.
 
-A browser says enough to be told apart. A proxy need not: one that speaks HTTP/1.1, names the address that it passes
-requests on to, and adds no header of its own sends what curl sends. Nothing here can notice it, and so it is said.
+Browsers are recognizable by their headers. A proxy may not be: one that speaks HTTP/1.1, sets Host to our address and
+adds no headers looks like curl. That case cannot be detected, and is documented instead.
 """
 
 import logging
@@ -20,7 +20,7 @@ LOG = logging.getLogger(__name__)
 
 EVERYBODY = Identity("anonymous", "anonymous", frozenset({"admin"}), user_id="anonymous")
 
-# What proxies, load balancers and caches add, each its own; no client of ours sends any of it.
+# Headers of proxies, load balancers and caches; our own clients send none of them.
 _PASSED_ON = frozenset((
     "HTTP_VIA", "HTTP_CDN_LOOP", "HTTP_CLIENT_IP", "HTTP_TRUE_CLIENT_IP", "HTTP_FASTLY_CLIENT_IP",
     "HTTP_FLY_CLIENT_IP", "HTTP_CLUSTER_CLIENT_IP", "HTTP_PROXY_CLIENT_IP", "HTTP_WL_PROXY_CLIENT_IP",
@@ -33,14 +33,14 @@ _PASSED_ON_BEGINS = (
     "HTTP_FORWARDED", "HTTP_X_FORWARD", "HTTP_X_ORIGINAL_", "HTTP_X_ORIGINATING_", "HTTP_X_ENVOY_", "HTTP_CF_",
     "HTTP_X_ARR_", "HTTP_X_TRAEFIK_", "HTTP_X_KONG_",
 )  # fmt: skip
-# Only proxies still speak it by themselves, nginx among them (before its version 1.29.7).
+# Only proxies still use it by default, such as nginx before 1.29.7.
 _OLD = ("HTTP/0.9", "HTTP/1.0")
 _PORTS = {"http": 80, "https": 443}
 _OURS = ("same-origin", "none")
 
 
 class LoopbackIdentities:
-    """Fills ``ports.identity.Identities``: everybody on this machine is an administrator."""
+    """Fills ``ports.identity.Identities``: every caller on this machine is an administrator."""
 
     challenge = 'Loopback realm="Shipyard"'
 
@@ -52,7 +52,7 @@ class LoopbackIdentities:
         return self.of(request)
 
     def of(self, request: Request) -> Identity:
-        """Return the one identity that there is; raises Forbidden, which says why."""
+        """Return the only identity; raises Forbidden with the reason."""
         reason = next(_reasons(request), None)
         if reason is not None:
             raise Forbidden(
@@ -62,7 +62,7 @@ class LoopbackIdentities:
 
 
 def open_to_others(addresses: Iterable[Any]) -> list[str]:
-    """Return those of a server's socket addresses (as ``getsockname`` tells them) that other machines may reach."""
+    """Return those socket addresses of a server (from ``getsockname``) that other machines can reach."""
     return [_shown(address) for address in addresses if not _is_local(address)]
 
 
@@ -89,7 +89,7 @@ def _reasons(request: Request) -> Iterator[str]:
 
 
 def _origin(url: str) -> tuple[str, str, int] | None:
-    """Return scheme, host and port of an origin; None for what is none."""
+    """Return scheme, host and port of an origin; None for an invalid one."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -101,7 +101,7 @@ def _origin(url: str) -> tuple[str, str, int] | None:
 
 
 def _is_local(address: Any) -> bool:
-    """Return whether only this machine reaches a socket: it has a path or no address at all, or one of loopback."""
+    """Return whether only this machine reaches a socket: its address is loopback, a path, or absent."""
     return not isinstance(address, tuple) or _is_loopback(str(address[0]))
 
 

@@ -1,4 +1,4 @@
-"""How a Kubernetes API server is reached, and as whom: what a kubeconfig says, or an address with a token."""
+"""Access to a Kubernetes API server: a kubeconfig, or an address with a token."""
 
 import base64
 import ssl
@@ -18,7 +18,7 @@ from lightkube.core.exceptions import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Kubeconfig:
-    """A kubeconfig file, and which of its contexts; without one, the file's current context."""
+    """A kubeconfig file and one of its contexts; empty: the file's current context."""
 
     file: Path
     context: str = ""
@@ -26,7 +26,7 @@ class Kubeconfig:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An API server's URL, with a bearer token, and a file of authorities to trust in place of the well-known ones."""
+    """An API server's URL with a bearer token, and a CA file (None: the well-known authorities)."""
 
     url: str
     token: str = field(default="", repr=False)
@@ -38,7 +38,7 @@ Access = Kubeconfig | Address
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A client that proves who we are, where it goes, and the texts that no error may quote."""
+    """An authenticated client, its URL, and the secrets that no error may quote."""
 
     client: httpx2.Client
     url: str
@@ -46,10 +46,10 @@ class Connection:
 
 
 def connection(access: Access, timeout: httpx2.Timeout) -> Connection:
-    """Return what reaches the API server; reads files, but connects to nothing.
+    """Return a connection to the API server; reads files, but opens no connection.
 
-    Certificates are always verified. Proxies and authorities of the environment are ignored. Raises ValueError, which
-    names the file and quotes nothing of its content, for an access that cannot be used.
+    Certificates are always verified. Proxies and authorities of the environment are ignored. Raises ValueError for an
+    unusable access; it names the file, and quotes nothing of its content.
     """
     config, where = _config(access)
     _check(config, where)
@@ -60,14 +60,14 @@ def connection(access: Access, timeout: httpx2.Timeout) -> Connection:
     except (ConfigError, OSError, ValueError, TypeError) as error:
         fault = _said(error)
     if client is None:
-        # Not while the error is at hand: it would keep the files that lightkube writes keys to.
+        # Outside the except block: the error would keep the files to which lightkube writes keys.
         raise ValueError(f"{where}: its certificates or credentials cannot be used: {fault}")
     user = config.user or User()
     return Connection(client, config.cluster.server.rstrip("/"), tuple(filter(None, (user.token, user.password))))
 
 
 def _config(access: Access) -> tuple[SingleConfig, str]:
-    """Return the settings that an access stands for, and what to call them in an error."""
+    """Return the settings of an access, and their name for errors."""
     if isinstance(access, Kubeconfig):
         return _read(access), str(access.file)
     cluster = Cluster(server=access.url, certificate_auth=str(access.ca_file.absolute()) if access.ca_file else None)
@@ -101,20 +101,20 @@ def _chosen(content: Mapping[str, Any], access: Kubeconfig) -> SingleConfig:
     config = every.get(access.context or None)
     if config is None:
         raise ConfigError("no context is chosen")
-    # Without a user, lightkube refuses to connect at all; an API server may let anybody in.
+    # lightkube needs a user; an API server may not.
     return config if config.user else config._replace(user=User())
 
 
 def _check(config: SingleConfig, where: str) -> None:
-    """Raise ValueError for what would fail, or be less than safe, only once it is used."""
+    """Raise ValueError for settings that would fail, or be unsafe, only in use."""
     if not _is_server(config.cluster.server):
         wanted = "http:// or https://, a host, perhaps a port and a path, and no user, query or fragment"
-        raise ValueError(f"{where}: the API server's URL is to be {wanted}")
+        raise ValueError(f"{where}: the API server's URL must be {wanted}")
     if config.cluster.insecure:
         raise ValueError(f"{where}: insecure-skip-tls-verify is not supported; name the certificate-authority")
     user = config.user or User()
     if user.exec:
-        # It would run a program in our process tree, without any limit of time.
+        # It would run a program in our process tree, without a time limit.
         raise ValueError(f"{where}: credentials from a program (exec) are not supported; use a token or a certificate")
     if bool(user.client_cert or user.client_cert_data) != bool(user.client_key or user.client_key_data):
         raise ValueError(f"{where}: a client certificate and its key are only of use together")
@@ -144,7 +144,7 @@ def _is_base64(text: str) -> bool:
 
 
 def _said(error: Exception) -> str:
-    """Return what a library says of settings: where and what is wrong, in one line, never a value of a credential."""
+    """Return a library's error about settings in one line, never the value of a credential."""
     if isinstance(error, ssl.SSLError):
         return f"no certificate or key in PEM, or not the key of the certificate ({error.reason})"
     if isinstance(error, OSError) and error.strerror:

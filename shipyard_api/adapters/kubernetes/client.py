@@ -1,4 +1,4 @@
-"""The API server's list of nodes: pages, attempts, and what its answers mean in terms of ``ports.errors``."""
+"""The API server's list of nodes: pages, attempts, and its answers as ``ports.errors``."""
 
 import json
 import time
@@ -21,7 +21,7 @@ from shipyard_api.scrubbing import Scrubber
 SYSTEM = "Kubernetes"
 OPERATION = "GET /api/v1/nodes"
 PAGE = 500
-LONGEST_TEXT = 1000  # characters of the API server's own words
+LONGEST_TEXT = 1000  # characters of the API server's message
 LARGEST_BODY = 64 * 1024 * 1024  # of one page; 500 nodes with all their images are a quarter of it
 
 _ATTEMPTS = 3
@@ -55,14 +55,14 @@ class KubernetesClient:
     def nodes(self) -> list[JsonObject]:
         """Return all Node objects of the cluster; may be repeated.
 
-        Raises Busy for 429 and for 503 with Retry-After, Refused for any other 4xx, else Unavailable for what is no
-        list of nodes. What fails quickly is tried a few times before.
+        Raises Busy for 429 and for 503 with Retry-After, Refused for any other 4xx, else Unavailable without a list
+        of nodes. Quick failures are retried a few times.
         """
         for _ in range(_LISTINGS):
             try:
                 return [node for page in self._pages() for node in page]
             except _Expired:
-                # Half of an old list and half of a new one would not be a list of any moment.
+                # Parts of two lists would not be consistent.
                 continue
         raise Unavailable(SYSTEM, OPERATION, f"the list expired {_LISTINGS} times before all of it was read")
 
@@ -92,7 +92,7 @@ class KubernetesClient:
             seen.add(following)
 
     def _read(self, params: Mapping[str, str]) -> "_Answer":
-        """Return an answer, whole; what fails quickly is tried again."""
+        """Return a complete answer; quick failures are retried."""
         for pause in self._pauses:
             try:
                 answer = self._attempt(params)
@@ -119,7 +119,7 @@ class KubernetesClient:
             raise self._explain(error) from error
 
     def _pieces(self, raw: httpx2.Response, deadline: float) -> Iterator[bytes]:
-        """Yield the body as it comes, and stop a peer that sends too much or too slowly."""
+        """Yield the body in pieces; raise if it is too large or too slow."""
         received = 0
         for piece in raw.iter_raw():
             received += len(piece)
@@ -130,21 +130,21 @@ class KubernetesClient:
             yield piece
 
     def _explain(self, error: Exception) -> PeerError:
-        """Return a failure below HTTP in our words: the libraries may quote headers."""
+        """Return the error for a failure below HTTP, without the libraries' texts, which may quote headers."""
         where = urlsplit(self._connection.url).netloc
         if isinstance(error, httpx2.ConnectTimeout):
             return _Final(SYSTEM, OPERATION, f"no connection to {where} within {self._connect_timeout:g} s")
         if isinstance(error, httpx2.TimeoutException):
             return _Final(SYSTEM, OPERATION, f"no answer from {where} within {self._read_timeout:g} s")
         if isinstance(error, httpx2.ConnectError):
-            # Of a connection that was never made, they can quote nothing but the reason.
+            # Before a connection exists, their text is only the reason.
             return Unavailable(SYSTEM, OPERATION, f"no connection to {where}: {one_line(str(error), LONGEST_TEXT)}")
         if isinstance(error, ConfigError | OSError | UnicodeError):
             return _Final(SYSTEM, OPERATION, "the file with the token, which the kubeconfig names, cannot be used")
         return Unavailable(SYSTEM, OPERATION, f"the answer of {where} was cut short or broken ({type(error).__name__})")
 
     def _expected(self, answer: "_Answer") -> "_Answer":
-        """Return the answer if it is a success, else raise what it means."""
+        """Return a successful answer; raise the error of any other."""
         if answer.status == 200:
             return answer
         text = one_line(self.scrubber(answer.text), LONGEST_TEXT)
@@ -165,18 +165,18 @@ class _Answer:
     body: bytes
 
     def object(self) -> JsonObject:
-        """Return the body, which is to be a JSON object. Raises Unavailable if it is not."""
+        """Return the body, which must be a JSON object. Raises Unavailable if it is not."""
         try:
             value = json.loads(self.body)
         except (ValueError, RecursionError) as error:
             raise Unavailable(SYSTEM, OPERATION, f"answered {self.status}, not in JSON") from error
         if not isinstance(value, dict):
-            raise Unavailable(SYSTEM, OPERATION, f"answered {self.status} with JSON of another shape than agreed")
+            raise Unavailable(SYSTEM, OPERATION, f"answered {self.status} with JSON of an unexpected structure")
         return value
 
     @property
     def text(self) -> str:
-        """Return the message of a Status; whatever else was answered speaks for somebody else."""
+        """Return the message of a Status; other bodies are not the API server's."""
         try:
             status: Any = self.object()
         except Unavailable:

@@ -17,5 +17,5 @@ class KubernetesCluster:
         self._client = client
 
     def readiness(self, nodes: Collection[NodeName]) -> Mapping[NodeName, NodeReadiness]:
-        """Return how each of these nodes stands, by one listing of them all (for none, without asking)."""
+        """Return the readiness of each of these nodes, from one listing of all nodes (no nodes: no request)."""
         return translate.readiness(self._client.nodes(), nodes, self._client.scrubber) if nodes else {}

@@ -15,7 +15,7 @@ _HOSTNAME = "kubernetes.io/hostname"
 def readiness(
     objects: Iterable[JsonObject], nodes: Collection[NodeName], scrubber: Scrubber
 ) -> dict[NodeName, NodeReadiness]:
-    """Return how each of the nodes stands, by the Node objects of the whole cluster.
+    """Return the readiness of each of the nodes, from the Node objects of the whole cluster.
 
     An object is a node's if it has its name, in lower case as Kubernetes wants names, else if it is labelled as the
     host of that name.
@@ -37,7 +37,7 @@ def _readiness(node: JsonObject | None, scrubber: Scrubber) -> NodeReadiness:
         return NodeReadiness(ready=False, why=one_line(scrubber(f"being deleted since {leaving}"), LONGEST_WHY))
     conditions = _mapping(node.get("status")).get("conditions")
     for condition in conditions if isinstance(conditions, list) else ():
-        # By its type: where it stands in the list depends on who else writes conditions.
+        # By its type: the order of the list depends on other writers of conditions.
         if isinstance(condition, dict) and condition.get("type") == "Ready":
             ready = condition.get("status") == "True"
             return NodeReadiness(ready, "" if ready else one_line(scrubber(_why(condition)), LONGEST_WHY))
@@ -45,12 +45,12 @@ def _readiness(node: JsonObject | None, scrubber: Scrubber) -> NodeReadiness:
 
 
 def _why(condition: JsonObject) -> str:
-    told = ": ".join(str(condition[key]) for key in ("reason", "message") if condition.get(key))
-    return told or f"its condition Ready is {condition.get('status')}"
+    reason = ": ".join(str(condition[key]) for key in ("reason", "message") if condition.get(key))
+    return reason or f"its condition Ready is {condition.get('status')}"
 
 
 def one_line(text: str, longest: int) -> str:
-    """Return the text without breaks and control characters, and at most so many characters of it."""
+    """Return the text in one line, without control characters, cut at a number of characters."""
     line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 

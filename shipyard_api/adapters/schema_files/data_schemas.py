@@ -8,22 +8,22 @@ from urllib.parse import unquote
 
 from shipyard_api.domain.documents import DataCheck, SchemaFault, canonical
 
-_MOST = 200  # faults of one document
+_MOST = 200  # findings per document
 _KEPT = 512  # compiled schemas
 
-# Both libraries refuse this, and both would say so in twenty lines.
+# Both libraries reject this, with a message of twenty lines.
 _FOREIGN = "it refers to another address; only references within the schema ('#/...') are followed"
 
 
 class DataSchemas:
-    """Compiles schemas, each once: a design keeps its schemas from revision to revision."""
+    """Compiles schemas and caches them: a design keeps its schemas over its revisions."""
 
     def __init__(self) -> None:
         self._compiled: OrderedDict[bytes, DataCheck] = OrderedDict()
         self._lock = threading.Lock()
 
     def __call__(self, schema: Mapping[str, Any]) -> DataCheck:
-        """Return what checks values against the schema; raises ValueError with the reason if it is none."""
+        """Return a function that checks values; raises ValueError with the reason for an invalid schema."""
         key = canonical(schema)
         with self._lock:
             if key in self._compiled:
@@ -45,7 +45,7 @@ def compiled(schema: Mapping[str, Any]) -> DataCheck:
         raise ValueError(_FOREIGN)
     dangling = [reference for reference in references if not _leads_somewhere(own, names, reference["$ref"])]
     if dangling:
-        # Real sites have such schemas, and are fine as long as no document gets as far as the reference.
+        # Real sites have such schemas, which work as long as no document reaches the reference.
         own = _closed(own, {id(reference) for reference in dangling})
     try:
         return _fast(own)
@@ -98,7 +98,7 @@ def _reference(schema: Mapping[str, Any]) -> DataCheck:
 
 
 def _own_words(schema: Any) -> Any:
-    """Return the schema without the names of other drafts, which parts of a schema may carry as well."""
+    """Return the schema without ``$schema`` in its parts, which may name other drafts."""
     if isinstance(schema, dict):
         return {
             key: value if _is_data(key, value) else _own_words(value)
@@ -109,12 +109,12 @@ def _own_words(schema: Any) -> Any:
 
 
 def _is_data(key: str, value: Any) -> bool:
-    """Say whether what stands under the key are values to compare with, and no schemas."""
+    """Return whether the key holds values to compare with, not schemas."""
     return key == "enum" and isinstance(value, list)
 
 
 def _references(schema: Any) -> tuple[list[Mapping[str, Any]], Collection[str]]:
-    """Return every mapping of the schema that is a reference, and every name that a part of the schema gives itself."""
+    """Return every reference in the schema, and every name that a part of the schema declares."""
     found: list[Mapping[str, Any]] = []
     names: set[str] = {"#"}
     waiting = [schema]
@@ -132,7 +132,7 @@ def _references(schema: Any) -> tuple[list[Mapping[str, Any]], Collection[str]]:
 
 
 def _leads_somewhere(schema: Any, names: Collection[str], reference: str) -> bool:
-    """Say whether a reference within the schema finds something."""
+    """Return whether a reference within the schema resolves."""
     if not reference.startswith("#/"):
         return reference in names
     value = schema
@@ -148,7 +148,7 @@ def _leads_somewhere(schema: Any, names: Collection[str], reference: str) -> boo
 
 
 def _closed(schema: Any, dangling: Collection[int]) -> Any:
-    """Return the schema with a rule that nothing keeps in place of each dangling reference."""
+    """Return the schema with each dangling reference replaced by a rule that every value breaks."""
     if isinstance(schema, dict):
         if id(schema) in dangling:
             return {"not": {}}

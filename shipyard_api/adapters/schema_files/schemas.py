@@ -13,7 +13,7 @@ import yaml
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.ports.schemas import UnknownSchema
 
-# A value that breaks a rule in every one of 10,000 places is not better understood from 10,000 messages.
+# A value that breaks a rule in 10,000 places does not need 10,000 messages.
 _MOST = 200
 
 Place = list[str | int]
@@ -24,7 +24,7 @@ Check = Callable[[object], Iterable[Fault]]
 
 
 def fast(schema: Any) -> Check:
-    """Compile a schema with jsonschema-rs; raises ImportError where it is not installed."""
+    """Compile a schema with jsonschema-rs; raises ImportError if it is not installed."""
     import jsonschema_rs
 
     validator = jsonschema_rs.Draft202012Validator(schema)
@@ -64,7 +64,7 @@ class SchemaFiles:
         self._checks = {name: compiled(schema) for name, schema in self._schemas.items()}
 
     def check(self, schema: str, value: object) -> tuple[Finding, ...]:
-        """Return everything that keeps the value from matching."""
+        """Return every mismatch of the value."""
         check = self._checks.get(schema)
         if check is None:
             raise UnknownSchema(schema)
@@ -74,8 +74,8 @@ class SchemaFiles:
                 found.append(error("SchemaError", f"More than {_MOST} faults; the rest is not listed."))
                 break
             path = "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in place)
-            told = f"{path or 'the document'}: {_short(message)}"
-            found.append(error("SchemaError", told, path=path, diagnostic=_rule(self._schemas[schema], rule)))
+            text = f"{path or 'the document'}: {_short(message)}"
+            found.append(error("SchemaError", text, path=path, diagnostic=_rule(self._schemas[schema], rule)))
         return tuple(found)
 
 
@@ -95,5 +95,5 @@ def _rule(schema: Any, path: list[str | int]) -> str:
 
 
 def _short(message: str) -> str:
-    """Return the message without the middle of a very long value that it scrubber."""
+    """Return the message without the middle of a very long value that it quotes."""
     return message if len(message) <= 400 else f"{message[:200]} … {message[-180:]}"

@@ -410,7 +410,7 @@ def test_a_rollback_is_not_put_right_by_whom_something_is_hidden_from(peer: Peer
     peer.on(PUT_A, several(held(thing("x", 3), revision=9)))
     holds(peer, 9, held(thing("x", 3), revision=9))
     peer.on("GET /revisions/3/diff/9", single({"a": "modified"}))
-    with pytest.raises(Refused, match="not shown to us"):
+    with pytest.raises(Refused, match="not visible to Shipyard's account"):
         designs.rollback(Revision(3))
 
 
@@ -418,7 +418,7 @@ def test_a_difference_that_nobody_can_see_is_reported_and_nothing_loaded(peer: P
     rolled_back(peer, a="modified", b="unmodified")
     holds(peer, 3, held(thing("x", 3)))
     holds(peer, 8, held(thing("x", 3)))
-    with pytest.raises(Refused, match="held in a, and the rest of them is not shown to us"):
+    with pytest.raises(Refused, match="held in a, and the others are not visible to Shipyard's account"):
         designs.rollback(Revision(3))
     assert peer.changes == ["POST /rollback/3"]
 
