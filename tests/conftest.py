@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from shipyard_api import request_context
 from tests.databases import Databases, Run, empty
 
 if TYPE_CHECKING:
@@ -39,6 +40,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Let what serves the run end."""
     if run := config.stash.get(_run, None):
         run.end()
+
+
+@pytest.fixture(autouse=True)
+def _without_request_context() -> Iterator[None]:
+    """No test inherits the request context that another one began, as a turn does."""
+    with request_context.restored():
+        yield
 
 
 @pytest.fixture(scope="session")
