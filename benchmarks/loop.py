@@ -32,7 +32,8 @@ import sqlalchemy as sa
 from sites import Document
 
 from shipyard_api.actions.catalog import catalog
-from shipyard_api.actions.site_parts import PREPARE_AND_DEPLOY_NODES, Designs, Patience, Systems
+from shipyard_api.actions.site_checks import ActionDesigns, Systems
+from shipyard_api.actions.site_parts import PREPARE_AND_DEPLOY_NODES, RetryPolicy
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
@@ -234,7 +235,7 @@ class Run:
         rendered = RenderedDesigns(designs)
         LoadConfigdocs(designs, lock, DataSchemas())("site", BufferMode.REPLACE, documents(site, mode))
         assert CommitConfigdocs(designs, rendered, lock, rules)(CommitMode.NORMAL).committed
-        steps = catalog(store, Designs(designs, rendered.of), Systems(provisioner), rules, Patience())
+        steps = catalog(store, ActionDesigns(designs, rendered.of), Systems(provisioner), rules, RetryPolicy())
         action = ActionId(uuid4().hex[:26].upper())
         create = CreateAction(
             store=store,

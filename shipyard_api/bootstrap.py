@@ -12,7 +12,8 @@ from ulid import ULID
 
 from shipyard_api import clusters, provisioners
 from shipyard_api.actions.catalog import catalog
-from shipyard_api.actions.site_parts import Designs, Patience, Systems
+from shipyard_api.actions.site_checks import ActionDesigns, Systems
+from shipyard_api.actions.site_parts import RetryPolicy
 from shipyard_api.adapters.deckhand.client import DeckhandClient
 from shipyard_api.adapters.deckhand.design_store import DeckhandDesigns
 from shipyard_api.adapters.encryption.fernet import FernetEncryption
@@ -260,7 +261,7 @@ def worker(settings: Settings) -> TurnWorker:
         watch()
         return woken
 
-    return TurnWorker(settings.database.url, engine.run, sweep, options)
+    return TurnWorker(settings.database.url, engine.run, engine.items.run, sweep, options)
 
 
 def _keystone_identities(settings: Settings) -> Identities:
@@ -294,10 +295,10 @@ def _keystone_identities(settings: Settings) -> Identities:
 
 def _definitions(made: Parts) -> Mapping[ActionName, Definition]:
     engine = made.settings.engine
-    patience = Patience(engine.question_seconds, engine.question_pause_seconds)
-    designs = Designs(made.designs, made.rendered.of)
+    retry = RetryPolicy(engine.question_seconds, engine.question_pause_seconds)
+    designs = ActionDesigns(made.designs, made.rendered.of)
     systems = Systems(made.provisioner, made.cluster, _promenade(made.settings))
-    return catalog(made.store, designs, systems, made.rules, patience)
+    return catalog(made.store, designs, systems, made.rules, retry)
 
 
 def _validators(made: Parts) -> list[Validator]:

@@ -18,7 +18,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from shipyard_api.actions.catalog import catalog
-from shipyard_api.actions.site_parts import Designs, Patience, Systems
+from shipyard_api.actions.site_checks import ActionDesigns, Systems
+from shipyard_api.actions.site_parts import RetryPolicy
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
@@ -40,6 +41,7 @@ from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, CommitMode
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.workflow.attempts import ATTEMPTS
 from shipyard_api.workflow.turn import Engine
 from tests.conftest import ROOT
 from tests.databases import Rows, restore, saved
@@ -191,17 +193,18 @@ class World:
         designs = Watched(self.designs(), points)
         return catalog(
             store or self.store(),
-            Designs(designs, designs.rendered),  # type: ignore[arg-type]  # fills the port by delegation
+            ActionDesigns(designs, designs.rendered),  # type: ignore[arg-type]  # fills the port by delegation
             Systems(
                 Watched(self.provisioner, points, frozenset({"design_reference"})),  # type: ignore[arg-type]  # fills the port by delegation
                 Watched(self.cluster, points) if self.cluster else None,  # type: ignore[arg-type]  # fills the port by delegation
                 self.promenade,
             ),
             self.rules,
-            Patience(questions=300, pause=10),
+            RetryPolicy(give_up_after=300, pause=10),
         )
 
-    def worker(self, points: Checkpoints | None = None) -> Engine:
+    def worker(self, points: Checkpoints | None = None, attempts: int = ATTEMPTS) -> Engine:
+        """A worker whose turns make at most so many attempts; with one, a test can step through the action."""
         points = points or Checkpoints()
         store = WatchedStore(self.store(), points)
         return Engine(
@@ -211,6 +214,7 @@ class World:
             lambda: Marker(str(uuid.uuid4())),
             settle=SETTLE,
             worker=f"worker-{next(_numbers)}",
+            attempts=attempts,
         )
 
     def rows(self) -> Rows:

@@ -5,23 +5,16 @@ The software stage is not part of this release; it will follow ``drydock_build.p
 
 from shipyard_api.actions.site_parts import SiteParts
 from shipyard_api.domain.actions import ActionName
-from shipyard_api.workflow.definition import Definition
+from shipyard_api.workflow.definition import Definition, fixed
 
 
 def definition(parts: SiteParts) -> Definition:
     """Return the steps of deploy_site, in order."""
-    return Definition(
-        ActionName.DEPLOY_SITE,
-        (
-            parts.is_alone(),
-            parts.is_provisioner_healthy(),
-            parts.is_site_configured(),
-            parts.are_documents_sound(),
-            parts.does_provisioner_accept(),
-            parts.does_promenade_accept(),
-            parts.verify_site(),
-            parts.prepare_site(),
-            parts.prepare_and_deploy_nodes(),
-            parts.mark_revision(),
-        ),
+    steps = fixed(
+        *parts.validation(),
+        parts.verify_site(),
+        parts.prepare_site(),
+        parts.prepare_and_deploy_nodes(),
+        parts.mark_revision(),
     )
+    return Definition(ActionName.DEPLOY_SITE, steps)

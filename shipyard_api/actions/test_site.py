@@ -3,9 +3,9 @@
 The tests belong to the software stage, which is not part of this release.
 """
 
-from shipyard_api.actions.site_parts import SiteParts
+from shipyard_api.actions.site_parts import CONFIGURATION, PREFLIGHT, SiteParts
 from shipyard_api.domain.actions import ActionName
-from shipyard_api.workflow.definition import Definition
+from shipyard_api.workflow.definition import Definition, fixed
 
 MISSING = (
     "This release asks the provisioner how it is and looks for the configuration. It tests no software: the tests of "
@@ -15,11 +15,8 @@ MISSING = (
 
 def definition(parts: SiteParts) -> Definition:
     """Return the steps of test_site, in order."""
-    return Definition(
-        ActionName.TEST_SITE,
-        (
-            parts.is_provisioner_healthy(by_provisioner=None),
-            parts.is_configuration_there(),
-        ),
-        MISSING,
+    steps = fixed(
+        parts.check(PREFLIGHT, parts.checks.provisioner_is_healthy),
+        parts.check(CONFIGURATION, parts.checks.configuration_exists),
     )
+    return Definition(ActionName.TEST_SITE, steps, MISSING)

@@ -1,29 +1,22 @@
-"""update_site: bring a site that runs to a newer design (contract: shipyard-actions, 5.2).
+"""update_site: bring a running site to a newer design (contract: shipyard-actions, 5.2).
 
-As deploy_site, but a provisioner that knows no machine at all stops it. Nodes that run already are left alone by every
-provisioner, and count as deployed.
+As deploy_site, but a provisioner that knows no machine at all stops it. Every provisioner leaves running nodes alone,
+and they count as deployed.
 """
 
-from shipyard_api.actions.site_parts import SiteParts
+from shipyard_api.actions.site_parts import VERIFY_NODES_EXIST, SiteParts
 from shipyard_api.domain.actions import ActionName
-from shipyard_api.workflow.definition import Definition
+from shipyard_api.workflow.definition import Definition, fixed
 
 
 def definition(parts: SiteParts) -> Definition:
     """Return the steps of update_site, in order."""
-    return Definition(
-        ActionName.UPDATE_SITE,
-        (
-            parts.is_alone(),
-            parts.is_provisioner_healthy(),
-            parts.is_site_configured(),
-            parts.are_documents_sound(),
-            parts.does_provisioner_accept(),
-            parts.does_promenade_accept(),
-            parts.verify_site(),
-            parts.prepare_site(),
-            parts.does_provisioner_know_nodes(),
-            parts.prepare_and_deploy_nodes(),
-            parts.mark_revision(),
-        ),
+    steps = fixed(
+        *parts.validation(),
+        parts.verify_site(),
+        parts.prepare_site(),
+        parts.check(VERIFY_NODES_EXIST, parts.checks.provisioner_knows_nodes, spares=()),
+        parts.prepare_and_deploy_nodes(),
+        parts.mark_revision(),
     )
+    return Definition(ActionName.UPDATE_SITE, steps)

@@ -95,7 +95,7 @@ class Rollout:
         self._index({})
 
     @classmethod
-    def taken_up(
+    def resumed(
         cls,
         membership: Membership,
         mode: Mode,

@@ -17,7 +17,7 @@ class Statement:
     """SQL with named parameters (``:name``) and their values."""
 
     sql: str
-    parameters: Mapping[str, object]
+    parameters: Mapping[str, str | int | datetime | None]
 
 
 class Wakeup(Protocol):
@@ -28,3 +28,15 @@ class Wakeup(Protocol):
 
     def reminder(self, action: ActionId) -> Statement:
         """Return the statement that queues a turn of the action at once, unless one is queued or runs."""
+
+    def gather(self, action: ActionId, at: datetime) -> Statement:
+        """Return the statement that queues a turn at ``at``, unless one waits for that time or earlier."""
+
+    def runs(self, action: ActionId, count: int, limit: int, at: datetime | None) -> Statement:
+        """Return the statement that queues runs of work items; at most ``limit`` of an action wait or work."""
+
+    def next_run(self, action: ActionId, at: datetime) -> Statement:
+        """Return the statement that queues one run at ``at``, unless one waits for that time or earlier."""
+
+    def run_exists(self, holder: str) -> str:
+        """Return SQL that says whether the run named in the column ``holder`` is at work."""

@@ -98,6 +98,59 @@ steps = sa.Table(
     sa.CheckConstraint("state IN ('running', 'success', 'failed', 'upstream_failed', 'skipped')", name="state_known"),
 )
 
+work_items = sa.Table(
+    "work_items",
+    metadata,
+    sa.Column("action_id", _ACTION, sa.ForeignKey("actions.id"), primary_key=True),
+    sa.Column("step_id", sa.String(128), primary_key=True),
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("position", sa.BigInteger, sa.Identity(always=True), nullable=False),
+    # What the item works from; it never changes.
+    sa.Column("task", sa.JSON(none_as_null=True), nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),
+    # The item's own state, versioned JSON, as that of a step.
+    sa.Column("memory", sa.JSON(none_as_null=True)),
+    sa.Column("intent", sa.JSON(none_as_null=True)),
+    # The number of the item's latest turn; a write of an earlier turn is refused.
+    sa.Column("epoch", sa.BigInteger, nullable=False, server_default="0"),
+    # When the next turn is due. Absent while a run holds the item, while it rests in a pause, and after its end.
+    sa.Column("wake_at", _MOMENT),
+    sa.Column("holder", sa.Text),
+    # Why the item must end before it has succeeded or failed.
+    sa.Column("stop", sa.Text),
+    # How many turns in a row ended in a bug.
+    sa.Column("broken", sa.SmallInteger, nullable=False, server_default="0"),
+    sa.Column("detail", sa.Text, nullable=False, server_default=""),
+    # Whether the step has folded the item's end.
+    sa.Column("gathered", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("started_at", _MOMENT),
+    sa.Column("ended_at", _MOMENT),
+    sa.CheckConstraint("state IN ('queued', 'running', 'success', 'failed', 'stopped')", name="state_known"),
+    sa.CheckConstraint("(ended_at IS NOT NULL) = (state IN ('success', 'failed', 'stopped'))", name="ended_has_end"),
+)
+# Few of many items are due, open, or ended and not gathered at any time.
+sa.Index(
+    "work_items_due_index",
+    work_items.c.action_id,
+    work_items.c.wake_at,
+    work_items.c.position,
+    postgresql_where=sa.text("ended_at IS NULL AND wake_at IS NOT NULL"),
+)
+sa.Index(
+    "work_items_held_index", work_items.c.holder, postgresql_where=sa.text("ended_at IS NULL AND holder IS NOT NULL")
+)
+sa.Index(
+    "work_items_open_index", work_items.c.action_id, work_items.c.step_id, postgresql_where=sa.text("ended_at IS NULL")
+)
+sa.Index(
+    "work_items_ended_index",
+    work_items.c.action_id,
+    work_items.c.step_id,
+    work_items.c.ended_at,
+    work_items.c.position,
+    postgresql_where=sa.text("ended_at IS NOT NULL AND NOT gathered"),
+)
+
 deployment_groups = sa.Table(
     "deployment_groups",
     metadata,

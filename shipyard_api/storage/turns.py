@@ -1,22 +1,25 @@
 """The engine's rows: claiming a turn, intents, outcomes. Every write is fenced by the epoch of its turn."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
 
-from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState, StepId, StepState
+from shipyard_api.domain.actions import ENDED, ActionId, RunState, StepId, StepState
 from shipyard_api.domain.facts.actions import ActionEnded
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.steps import Broke, Intended, StepEnded, StepsSkipped, StepStarted
+from shipyard_api.domain.items import NewItem
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.errors import Fenced
 from shipyard_api.ports.state.turns import Claim, Intent
 from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.intents import intent_from, intent_json
+from shipyard_api.storage.items import SqlItems
 from shipyard_api.storage.projections.line import Line
 
 # A wake-up may arrive this much early, since the queue and the worker read different clocks; sooner is not for us.
@@ -27,23 +30,22 @@ _MOVING = tuple(state.value for state in RunState if state not in ENDED)
 class SqlTurns:
     """Fills ``ports.state.turns.Turns``."""
 
-    def __init__(self, connection: sa.Connection, wakeup: Wakeup) -> None:
+    def __init__(self, connection: sa.Connection, wakeup: Wakeup, items: SqlItems) -> None:
         self._connection = connection
         self._wakeup = wakeup
+        self._items = items
 
     def claim(self, action: ActionId, *, now: datetime, worker: str) -> Claim | None:
-        """Begin a turn. The row lock makes concurrent claims take turns, and each gets an epoch of its own."""
-        actions = t.actions
+        """Begin a turn. The row lock makes concurrent claims wait for each other; each gets an epoch of its own."""
+        actions, steps = t.actions, t.steps.c
         row = self._connection.execute(
             actions.update()
             .where(
                 actions.c.id == action,
                 actions.c.state.in_(_MOVING),
-                # Whoever is to be stopped is not asked when it wanted to be looked at.
+                # A stop does not wait until the action is due.
                 sa.or_(
-                    actions.c.wake_at.is_(None),
-                    actions.c.wake_at <= now + _EARLY,
-                    actions.c.stopped_by.is_not(None),
+                    actions.c.wake_at.is_(None), actions.c.wake_at <= now + _EARLY, actions.c.stopped_by.is_not(None)
                 ),
             )
             .values(
@@ -64,67 +66,81 @@ class SqlTurns:
         ).one_or_none()
         if row is None:
             return None
-        # What is large is not read of steps that have ended, and the inputs only where a step is to begin.
-        not_ended = sa.or_(t.steps.c.state.is_(None), t.steps.c.state == StepState.RUNNING.value)
-        steps = self._connection.execute(
+        # Read behind the lock: a turn that was writing has written. Large values of ended steps are not read.
+        is_open = sa.or_(steps.state.is_(None), steps.state == StepState.RUNNING.value)
+        found = self._connection.execute(
             sa.select(
-                t.steps.c.id,
-                t.steps.c.state,
-                sa.case((not_ended, t.steps.c.memory)).label("memory"),
-                sa.case((not_ended, t.steps.c.fixed)).label("fixed"),
-                sa.case((not_ended, t.steps.c.intent)).label("intent"),
+                steps.id,
+                steps.state,
+                sa.case((is_open, steps.memory)).label("memory"),
+                sa.case((is_open, steps.fixed)).label("fixed"),
+                sa.case((is_open, steps.intent)).label("intent"),
             )
-            .where(t.steps.c.action_id == action)
-            .order_by(t.steps.c.position)
+            .where(steps.action_id == action)
+            .order_by(steps.position)
         ).all()
-        open_steps = [step for step in steps if step.state in (None, StepState.RUNNING.value)]
+        open_steps = [step for step in found if step.state in (None, StepState.RUNNING.value)]
         current = open_steps[0] if open_steps else None
-        inputs: JsonObject = {}
-        if current is not None and current.memory is None:
-            wanted = sa.select(actions.c.inputs).where(actions.c.id == action)
-            inputs = self._connection.execute(wanted).scalar_one()
         return Claim(
             action=action,
-            name=ActionName(row.name),
+            name=row.name,
             epoch=row.epoch,
             worker=worker,
-            inputs=inputs,
             step=StepId(current.id) if current else None,
             state=_state(current.memory, current.fixed) if current else None,
-            intent=_intent(current.intent) if current and current.intent else None,
+            intent=intent_from(current.intent) if current and current.intent else None,
             remaining=tuple(StepId(step.id) for step in open_steps[1:]),
-            failed=any(step.state == StepState.FAILED.value for step in steps),
+            failed=any(step.state == StepState.FAILED.value for step in found),
             paused=row.state == RunState.PAUSED.value,
             stopped_by=row.stopped_by,
             user=row.user_name,
             context_marker=row.context_marker,
         )
 
-    def start_step(self, claim: Claim, state: JsonObject, *, now: datetime) -> None:
+    def pass_on(self, action: ActionId, *, at: datetime) -> None:
+        """Queue a turn for another worker."""
+        self.wake(action, at)
+
+    def name(self, action: ActionId) -> str:
+        """Return the action's name as stored."""
+        return self._connection.execute(sa.select(t.actions.c.name).where(t.actions.c.id == action)).scalar() or ""
+
+    def start_step(self, claim: Claim, state: JsonObject, *, now: datetime) -> Claim:
         """Record that the claim's step has begun."""
         self._plan(claim, now)
         self._update_step(claim, state=StepState.RUNNING.value, started_at=now, **_memory(state, {}))
         self._journal(claim, now, StepStarted())
+        return replace(claim, state=state)
 
-    def intend(self, claim: Claim, intent: Intent) -> None:
+    def intend(self, claim: Claim, intent: Intent) -> Claim:
         """Write an intent, or a further attempt at it."""
         self._plan(claim, intent.attempted_at)
-        self._update_step(claim, intent=_intent_json(intent))
+        self._update_step(claim, intent=intent_json(intent))
         self._journal(claim, intent.attempted_at, Intended(intent.marker, intent.attempts, intent.effect))
+        return replace(claim, intent=intent)
 
     def record(
-        self, claim: Claim, state: JsonObject, facts: Sequence[Fact], *, now: datetime, wake_at: datetime | None
-    ) -> None:
+        self,
+        claim: Claim,
+        state: JsonObject,
+        facts: Sequence[Fact],
+        *,
+        now: datetime,
+        wake_at: datetime | None,
+        items: Sequence[NewItem] = (),
+    ) -> Claim:
         """Write the outcome of what the turn did."""
-        self._plan(claim, wake_at or now)
+        row = self._fenced(claim, wake_at=wake_at or now)
         if state != claim.state:
             self._update_step(claim, intent=None, **_memory(state, claim.state or {}))
-        else:
-            # A look that tells nothing new changes no row here, however often one looks.
-            self._update_step(claim, t.steps.c.intent.is_not(None), intent=None)
+        elif claim.intent is not None:
+            self._update_step(claim, intent=None)
         self._journal(claim, now, *facts)
+        self._items.add(claim, items, now=now)
         if wake_at is not None:
             self.wake(claim.action, wake_at)
+        paused = row.state == RunState.PAUSED.value
+        return replace(claim, state=state, intent=None, paused=paused, stopped_by=row.stopped_by)
 
     def sleep(self, claim: Claim, *, until: datetime) -> None:
         """Write when the action wants to be looked at again."""
@@ -202,21 +218,25 @@ class SqlTurns:
     def _plan(self, claim: Claim, at: datetime) -> None:
         self._fenced(claim, wake_at=at)
 
-    def _fenced(self, claim: Claim, **values: Any) -> None:
+    def _fenced(self, claim: Claim, **values: Any) -> sa.Row[Any]:
         """Write to the action's row, or raise Fenced: every other write of the turn follows this one."""
-        done = self._connection.execute(
-            t.actions.update().where(t.actions.c.id == claim.action, t.actions.c.epoch == claim.epoch).values(**values)
-        )
-        if done.rowcount != 1:
+        actions = t.actions
+        row = self._connection.execute(
+            actions.update()
+            .where(actions.c.id == claim.action, actions.c.epoch == claim.epoch)
+            .values(**values)
+            .returning(actions.c.state, actions.c.stopped_by)
+        ).one_or_none()
+        if row is None:
             raise Fenced(f"{claim.action}: turn {claim.epoch} is over")
+        return row
 
-    def _update_step(self, claim: Claim, *only_if: sa.ColumnElement[bool], **values: Any) -> None:
+    def _update_step(self, claim: Claim, **values: Any) -> None:
         own = (t.steps.c.action_id == claim.action, t.steps.c.id == claim.step)
-        self._connection.execute(t.steps.update().where(*own, *only_if).values(**values))
+        self._connection.execute(t.steps.update().where(*own).values(**values))
 
     def _journal(self, claim: Claim, at: datetime, *facts: Fact) -> None:
-        line = Line(claim.action, claim.epoch, claim.step, at, claim.worker)
-        journal.record(self._connection, line, facts)
+        journal.record(self._connection, Line(claim.action, claim.epoch, claim.step, at, claim.worker), facts)
 
 
 def _memory(state: JsonObject, before: JsonObject) -> dict[str, Any]:
@@ -228,26 +248,3 @@ def _memory(state: JsonObject, before: JsonObject) -> dict[str, Any]:
 
 def _state(memory: JsonObject | None, fixed: str | None) -> JsonObject | None:
     return memory if memory is None or fixed is None else {**memory, "fixed": fixed}
-
-
-def _intent(stored: Mapping[str, Any]) -> Intent:
-    return Intent(
-        marker=Marker(stored["marker"]),
-        effect=stored["effect"],
-        give_up_at=datetime.fromisoformat(stored["give_up_at"]),
-        intended_at=datetime.fromisoformat(stored["intended_at"]),
-        attempted_at=datetime.fromisoformat(stored["attempted_at"]),
-        attempts=stored["attempts"],
-    )
-
-
-def _intent_json(intent: Intent) -> dict[str, Any]:
-    return {
-        "v": 1,
-        "marker": intent.marker,
-        "effect": dict(intent.effect),
-        "give_up_at": intent.give_up_at.isoformat(),
-        "intended_at": intent.intended_at.isoformat(),
-        "attempted_at": intent.attempted_at.isoformat(),
-        "attempts": intent.attempts,
-    }

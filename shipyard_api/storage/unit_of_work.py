@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage.actions import SERVER, SqlActions
+from shipyard_api.storage.items import SqlItems
 from shipyard_api.storage.journal_entries import SqlJournal
 from shipyard_api.storage.nodes import SqlNodes
 from shipyard_api.storage.outages import outages
@@ -37,6 +38,7 @@ class SqlTransaction:
     """One open transaction."""
 
     turns: SqlTurns
+    items: SqlItems
     actions: SqlActions
     journal: SqlJournal
     stragglers: SqlStragglers
@@ -79,9 +81,11 @@ class SqlStore:
             return query(self._transaction(connection))
 
     def _transaction(self, connection: sa.Connection) -> SqlTransaction:
-        turns = SqlTurns(connection, self._wakeup)
+        items = SqlItems(connection, self._wakeup)
+        turns = SqlTurns(connection, self._wakeup, items)
         return SqlTransaction(
             turns,
+            items,
             SqlActions(connection, turns),
             SqlJournal(connection),
             SqlStragglers(connection),

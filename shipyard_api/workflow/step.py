@@ -1,51 +1,68 @@
-"""What a step of an action is: decisions and folds that are pure, and one place where the world is touched.
+"""What a step of an action is: pure decisions and folds, and one place that touches the world.
 
-A step never sleeps and never loops. It is asked what to do (``decide``), what it asked for is brought about
-(``perform``, ``look``; ``find`` when the outcome is unknown), and what came back is folded into its state (``fold``).
-State is JSON with a version, so that a step goes on after a crash, on another host, in the next release.
+A step never sleeps and never loops. The engine calls ``decide``; it brings the effect about (``perform``, after a
+crash ``find``) or answers the question (``ask``); it passes the report to ``fold``. States and effects are stored as
+JSON with a version, so that a step resumes after a crash, on another host, in the next release.
 """
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.items import EndedItem, NewItem
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.ports.errors import PeerError, Refused
 from shipyard_api.ports.provisioner import Marker
 
-Json = Mapping[str, Any]
-"""What is stored: a JSON object with its version under ``v``.
+Json = JsonObject
+"""A stored value; a state holds its version under ``v``.
 
-A text under ``fixed`` is written when it changes, and not with every other change of the state.
+A text under ``fixed`` of a state is written only when it changes, not with every other change of the state.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Act:
-    """Change the world. The intent is written first, under a marker, so that a crash neither loses nor repeats it.
+class Stored(Protocol):
+    """A value that is stored as JSON."""
 
-    After ``give_up_at`` an effect whose outcome stays unknown is folded as trouble instead of being tried again.
+    def to_json(self) -> Json:
+        """Return the stored form."""
+
+
+State = TypeVar("State", bound=Stored)
+Question = TypeVar("Question")
+Effect = TypeVar("Effect", bound=Stored)
+Report = TypeVar("Report")
+
+
+@dataclass(frozen=True, slots=True)
+class Act(Generic[Effect]):
+    """Change the world. The engine writes the intent first, under a marker, so that a crash loses and repeats nothing.
+
+    After ``give_up_at`` an effect whose outcome stays unknown is folded as ``Trouble`` and not retried any more.
     """
 
-    effect: Json
+    effect: Effect
     give_up_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """Ask a peer or our own store something. It changes nothing, so nothing is written before it.
+class Look(Generic[Question]):
+    """Read from a peer or from our own store. It changes nothing, so the question is never stored."""
 
-    ``effect`` is the step's own value for its question; unlike that of an ``Act`` it is never stored.
-    """
+    question: Question
 
-    effect: object
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """Wait until work items of the step end, then pass them to ``gather`` (fan-out steps only)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The step has succeeded; ``summary`` is one sentence for the operator, ``skips`` are later steps not to be run."""
+    """The step has succeeded; ``summary`` is one sentence for the operator, ``skips`` are later steps to skip."""
 
     summary: str = ""
     skips: tuple[StepId, ...] = ()
@@ -53,87 +70,117 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The step has failed; ``reason`` says what happened and what to look at."""
+    """The step has failed; ``reason`` says what happened and where to look."""
 
     reason: str
 
 
-Decision = Act | Look | Done | Failed
-
-
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What is folded when a peer gave no report. ``refused``: it said no; otherwise it could not be reached."""
+    """A peer gave no report. ``refused``: it rejected the request; otherwise it was unreachable or broken."""
 
     detail: str
     refused: bool
 
     @classmethod
     def of(cls, error: PeerError) -> "Trouble":
-        """Return the trouble that an error of a peer makes."""
+        """Return the trouble that stands for an error of a peer."""
         return cls(str(error), isinstance(error, Refused))
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
-    """The state after a report, the facts that are worth a line in the journal, and when to look again.
+class Folded(Generic[State]):
+    """The state after a report, the facts for the journal, new work items, and when to decide again.
 
-    Without ``wait_until`` the step is asked again at once, since something can begin; while nothing new may, what is
-    under way is to be looked at at ``watch_at``.
+    Without ``wait_until`` the engine decides again at once. ``watch_at``: when to poll what is under way while the
+    action is paused.
     """
 
-    state: Json
+    state: State
     facts: tuple[Fact, ...] = ()
     wait_until: datetime | None = None
     watch_at: datetime | None = None
+    items: tuple[NewItem, ...] = ()
 
 
-class Step(Protocol):
-    """A durable unit of an action. One that only asks questions is complete with these."""
+class Unit(ABC, Generic[State, Question, Effect, Report]):
+    """A durable state machine: what steps and work items have in common.
 
-    @property
-    def id(self) -> StepId:
-        """The step's name on the wire."""
+    ``version`` is the state version that this release writes; it reads that one and every earlier one.
+    """
 
-    @property
-    def always(self) -> bool:
-        """Whether the step also runs when a step before it has failed (upstream: ``all_done``)."""
+    version: ClassVar[int] = 1
 
-    def begin(self, inputs: Json) -> Json:
-        """Return the first state, from the inputs that were frozen when the action was created."""
+    @abstractmethod
+    def load_state(self, stored: Json) -> State:
+        """Return a state from its stored form, of any version up to ``version``."""
 
-    def decide(self, state: Json, now: datetime) -> Decision:
+    @abstractmethod
+    def decide(self, state: State, now: datetime) -> Act[Effect] | Look[Question] | Gather | Done | Failed:
         """Return what to do next. Pure."""
 
-    def look(self, effect: object) -> object:
-        """Answer a ``Look``; raises ports.errors."""
+    @abstractmethod
+    def fold(self, state: State, asked: Question | Effect, report: Report | Trouble, now: datetime) -> Folded[State]:
+        """Return the state after the report on ``asked``, or after the ``Trouble`` that replaced it.
 
-    def fold(self, state: Json, effect: object, report: object, now: datetime) -> Folded:
-        """Return the state after the report, or after the ``Trouble`` that came instead of one. Pure."""
+        Pure, but for the state itself: the engine never uses a state again that it has passed here.
+        """
+
+    def ask(self, question: Question) -> Report:
+        """Answer a ``Look``; raises ports.errors. Only for units that decide one."""
+        raise NotImplementedError(f"{type(self).__name__} asks nothing")
+
+    def load_effect(self, stored: Json) -> Effect:
+        """Return an effect from its stored form. Only for units that decide an ``Act``."""
+        raise NotImplementedError(f"{type(self).__name__} changes nothing")
+
+    def perform(self, effect: Effect, marker: Marker) -> Report:
+        """Bring the effect of an ``Act`` about; raises ports.errors. Only for units that decide one."""
+        raise NotImplementedError(f"{type(self).__name__} changes nothing")
+
+    def find(self, effect: Effect, marker: Marker, intended_at: datetime) -> Report | None:
+        """Return the report of an effect whose outcome is unknown, None if it never happened or is safe to repeat.
+
+        Changes nothing; raises ports.errors.
+        """
+        return None
+
+    def watch(self, state: State, now: datetime) -> Look[Question] | None:
+        """Return how to poll what is under way while nothing new may begin, None if nothing is. Pure."""
+        return None
+
+    def leave(self, state: State, why: str) -> tuple[Fact, ...]:
+        """Return the facts about work that goes on after the unit was stopped. Pure."""
+        return ()
 
 
-@runtime_checkable
-class LeavingStep(Step, Protocol):
-    """A step that knows what it leaves behind when it is stopped in the middle."""
+class Step(Unit[State, Question, Effect, Report]):
+    """A durable unit of an action. ``always``: it also runs after a failed step (upstream: ``all_done``).
 
-    def leave(self, state: Json, why: str) -> tuple[Fact, ...]:
-        """Return the facts about work that goes on without us. Pure."""
+    A step that fans out decides ``Gather``, names the kind of its items in ``item_kind`` and implements ``gather``.
+    """
+
+    id: StepId
+    always: bool
+    item_kind: "AnyItemKind | None" = None
+
+    @abstractmethod
+    def begin(self, inputs: Json) -> State:
+        """Return the first state, from the inputs that were frozen when the action was created."""
+
+    def gather(self, state: State, ended: tuple[EndedItem, ...], now: datetime) -> Folded[State]:
+        """Return the state after these items ended, in the order of their end; called with none to begin. Pure."""
+        raise NotImplementedError(f"{type(self).__name__} has no work items")
 
 
-@runtime_checkable
-class ActingStep(Step, Protocol):
-    """A step that changes the world: one whose decisions can be an ``Act``."""
+class ItemKind(Unit[State, Question, Effect, Report]):
+    """How the work items of a step run. An item ends with ``Done`` or ``Failed``; it never decides ``Gather``."""
 
-    def perform(self, effect: Json, marker: Marker) -> object:
-        """Bring the effect of an ``Act`` about and return the report; raises ports.errors."""
-
-    def find(self, effect: Json, marker: Marker, intended_at: datetime) -> object | None:
-        """Return the report of an effect whose outcome is unknown, None if it never happened. Changes nothing."""
+    @abstractmethod
+    def begin(self, task: Json) -> State:
+        """Return the first state of an item, from what its step stored with it."""
 
 
-@runtime_checkable
-class WatchingStep(ActingStep, Protocol):
-    """A step that can have something under way while it would begin something else."""
-
-    def watch(self, state: Json, now: datetime) -> Look | None:
-        """Return how to look at what is under way while nothing new may begin; None if nothing is. Pure."""
+AnyUnit = Unit[Any, Any, Any, Any]
+AnyStep = Step[Any, Any, Any, Any]
+AnyItemKind = ItemKind[Any, Any, Any, Any]

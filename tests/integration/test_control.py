@@ -177,7 +177,7 @@ def test_a_stopped_action_ends_at_once_and_its_running_work_is_left_behind(world
 
 def test_a_stop_before_anything_was_done_leaves_nothing_behind(worlds: Worlds) -> None:
     world = worlds()
-    worker = world.worker()
+    worker = world.worker(attempts=1)
     worker.turn(world.action)
     control(world)(world.action, Control.STOP, ANN)
 

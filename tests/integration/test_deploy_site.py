@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.actions.site_parts import Designs, Patience, SiteParts, Systems
+from shipyard_api.actions.site_checks import ActionDesigns, SiteChecks, Systems
 from shipyard_api.domain.documents import (
     Collection,
     Document,
@@ -76,7 +76,7 @@ def test_at_the_end_a_report_of_groups_and_nodes_is_journalled_and_logged(
     worlds: Worlds, caplog: pytest.LogCaptureFixture
 ) -> None:
     world = worlds()
-    caplog.set_level("INFO", logger="shipyard_api.workflow.turn")
+    caplog.set_level("INFO", logger="shipyard_api.workflow")
     run(world)
     report = {
         "verdict": "success",
@@ -198,9 +198,9 @@ def test_what_promenade_quotes_of_a_secret_is_not_told() -> None:
     design = Rendering((RenderedDocument(secret, Collection("design"), Revision(1), True),))
     nothing: Any = None
     systems = Systems(nothing, promenade=lambda _: (error("P", "cannot use rosebud-and-sled"),))
-    parts = SiteParts(nothing, Designs(nothing, lambda _: design), systems, nothing, Patience())
+    checks = SiteChecks(nothing, ActionDesigns(nothing, lambda _: design), systems, nothing)
 
-    (told,) = parts.does_promenade_accept().ask(1)
+    (told,) = checks.promenade_accepts_design(1)
 
     assert told.message.startswith("cannot use ")
     assert "rosebud" not in told.message

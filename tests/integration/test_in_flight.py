@@ -62,7 +62,7 @@ def control(world: World, verb: Control) -> None:
 
 def steps(world: World, until: Callable[[], bool]) -> None:
     """Run turns until something is so."""
-    worker = world.worker()
+    worker = world.worker(attempts=1)
     for _ in range(200):
         if until():
             return

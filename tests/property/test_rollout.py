@@ -328,7 +328,7 @@ def test_resuming_from_stored_json_at_any_point_ends_as_an_uninterrupted_run_doe
 
 
 @given(sites())
-def test_what_is_stored_is_what_is_taken_up(site: Site) -> None:
+def test_what_is_stored_is_what_is_resumed(site: Site) -> None:
     rollout = site.rollout()
     while (move := rollout.next_move()) is not None:
         rollout.start(move)

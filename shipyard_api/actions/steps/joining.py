@@ -1,11 +1,11 @@
 """Waiting for deployed nodes to become ready in Kubernetes (contract: shipyard-actions, 8.5; defects of chapter 13).
 
-Nobody looks for ``join_wait`` seconds: until then the cluster may still show the node as it was before it was deployed
-anew. A cluster that does not answer only costs time.
+The first poll comes ``join_wait`` seconds after the deployment: until then the cluster may still show the old node. A
+cluster that does not answer only costs time.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
@@ -17,42 +17,67 @@ Answer = Mapping[NodeName, NodeReadiness] | Trouble
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
-    """What one look means. ``lost`` are nodes whose time is up, with why; ``look_again_at`` None: nobody is awaited."""
+class Joining:
+    """A wait for nodes, and how their deploy itself ended: ``timed_out`` and the provisioner's ``message``."""
 
-    joining: Json
+    since: datetime
+    nodes: frozenset[NodeName]
+    timed_out: bool
+    message: str
+
+    def to_json(self) -> Json:
+        """Return the stored form."""
+        return {
+            "since": self.since.isoformat(),
+            "nodes": sorted(self.nodes),
+            "timed_out": self.timed_out,
+            "message": self.message,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Json) -> "Joining":
+        """Return the wait from its stored form."""
+        nodes = frozenset(NodeName(node) for node in stored["nodes"])
+        return cls(datetime.fromisoformat(stored["since"]), nodes, stored["timed_out"], stored["message"])
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What one poll means. ``lost`` are nodes whose time is up, with the reason; ``poll_at`` None: the wait is over."""
+
+    joining: Joining
     ready: frozenset[NodeName]
     lost: Mapping[NodeName, str]
-    look_again_at: datetime | None
+    poll_at: datetime | None
 
 
-def new(nodes: frozenset[NodeName], now: datetime, *, timed_out: bool, message: str) -> Json:
-    """Return the stored form of a wait that begins now; what the deploy itself came to is kept with it."""
-    return {"since": now.isoformat(), "nodes": sorted(nodes), "timed_out": timed_out, "message": message}
-
-
-def first_look(joining: Json, configuration: DeploymentConfiguration) -> datetime:
+def first_poll(joining: Joining, configuration: DeploymentConfiguration) -> datetime:
     """Return when the cluster is asked for the first time."""
-    return datetime.fromisoformat(joining["since"]) + timedelta(seconds=configuration.join_wait)
+    return joining.since + timedelta(seconds=configuration.join_wait)
 
 
-def judge(joining: Json, answer: Answer | None, configuration: DeploymentConfiguration, now: datetime) -> Joined:
-    """Return what an answer means for the nodes that are awaited; None: the cluster was not asked."""
-    first = first_look(joining, configuration)
+def judge(joining: Joining, answer: Answer | None, configuration: DeploymentConfiguration, now: datetime) -> Joined:
+    """Return what an answer means for the nodes of the wait; None: the cluster was not asked."""
+    first = first_poll(joining, configuration)
     deadline = first + timedelta(seconds=configuration.node_status.timeout)
-    awaited = frozenset(NodeName(name) for name in joining["nodes"])
-    told = answer if isinstance(answer, Mapping) else {}
-    ready = frozenset(node for node in awaited if node in told and told[node].ready)
-    left = awaited - ready
+    readiness = answer if isinstance(answer, Mapping) else {}
+    ready = frozenset(node for node in joining.nodes if node in readiness and readiness[node].ready)
+    left = joining.nodes - ready
     if not left:
-        return Joined({**joining, "nodes": []}, ready, {}, None)
+        return Joined(replace(joining, nodes=frozenset()), ready, {}, None)
     if now < deadline or answer is None:
         again = max(first, now + timedelta(seconds=configuration.node_status.interval)) if now >= first else first
-        return Joined({**joining, "nodes": sorted(left)}, ready, {}, min(again, max(deadline, now)))
+        return Joined(replace(joining, nodes=left), ready, {}, min(again, max(deadline, now)))
     limit = configuration.join_wait + configuration.node_status.timeout
     lost = {
         node: f"not ready in Kubernetes within {limit:g} s after its deployment: "
-        + (answer.detail if isinstance(answer, Trouble) else told[node].why if node in told else "no answer about it")
+        + (
+            answer.detail
+            if isinstance(answer, Trouble)
+            else readiness[node].why
+            if node in readiness
+            else "no answer about it"
+        )
         for node in left
     }
-    return Joined({**joining, "nodes": []}, ready, lost, None)
+    return Joined(replace(joining, nodes=frozenset()), ready, lost, None)

@@ -1,6 +1,7 @@
-"""The last step of a site action: a tag on its revision that says how it went (seed 004, Shipyard Tag Releases)."""
+"""The last step of a site action: a tag on its revision that says how it ended (seed 004, Shipyard Tag Releases)."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from shipyard_api.domain.actions import ActionId, StepId, StepState
@@ -8,80 +9,138 @@ from shipyard_api.domain.documents import Revision, RevisionTag
 from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.store import Store
-from shipyard_api.workflow.step import Act, Decision, Done, Failed, Folded, Json, Look, Trouble
+from shipyard_api.workflow.step import Act, Done, Failed, Folded, Json, Look, Step, Trouble
 
 
 @dataclass(frozen=True, slots=True)
-class MarkRevision:
+class MarkState:
+    """``tag`` is None until it is known how the action ended; ``dag_id`` is the action's name."""
+
+    action: ActionId
+    dag_id: str
+    revision: int
+    tag: RevisionTag | None = None
+    done: str | None = None
+    failed: str | None = None
+
+    def to_json(self) -> Json:
+        """Return the stored form."""
+        return {
+            "v": MarkRevision.version,
+            "action": self.action,
+            "dag_id": self.dag_id,
+            "revision": self.revision,
+            "tag": self.tag.value if self.tag else None,
+            "done": self.done,
+            "failed": self.failed,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Json) -> "MarkState":
+        """Return the state from its stored form."""
+        return cls(
+            action=ActionId(stored["action"]),
+            dag_id=stored["dag_id"],
+            revision=stored["revision"],
+            tag=RevisionTag(stored["tag"]) if stored["tag"] else None,
+            done=stored["done"],
+            failed=stored["failed"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SetTag:
+    """Set the tag on the revision."""
+
+    revision: int
+    tag: RevisionTag
+    action: ActionId
+    dag_id: str
+
+    def to_json(self) -> Json:
+        """Return the stored form."""
+        return {"revision": self.revision, "tag": self.tag.value, "action": self.action, "dag_id": self.dag_id}
+
+
+@dataclass(frozen=True, slots=True)
+class TagSet:
+    """The tag is set."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepsEnded:
+    """How the steps of the action ended."""
+
+    states: Mapping[StepId, StepState | None]
+
+
+@dataclass(frozen=True, slots=True)
+class MarkRevision(Step[MarkState, ActionId, SetTag, StepsEnded | TagSet]):
     """Runs whatever happened before it. Nothing is tagged if the action failed before it could change anything.
 
-    ``before_changes``: the steps that only look. ``patience``: seconds in which the tag is tried to be set.
+    ``before_changes``: the steps that only read. ``give_up_after``: for so many seconds the step tries to set the tag.
     """
 
     id: StepId
     store: Store
     designs: DesignStore
     before_changes: frozenset[StepId]
-    patience: float
+    give_up_after: float
     always: bool = True
 
-    @property
-    def _others(self) -> frozenset[StepId]:
-        """The steps that change nothing of the site."""
-        return self.before_changes | {self.id}
+    def begin(self, inputs: Json) -> MarkState:
+        """Start without knowing how the action ended."""
+        return MarkState(ActionId(inputs["action"]), inputs["name"], inputs["revision"])
 
-    def begin(self, inputs: Json) -> Json:
-        """Start without knowing how the action went."""
-        return {
-            "v": 1,
-            "action": inputs["action"],
-            "dag_id": inputs["name"],
-            "revision": inputs["revision"],
-            "tag": None,
-            "done": None,
-            "failed": None,
-        }
+    def load_state(self, stored: Json) -> MarkState:
+        """Return a state from its stored form."""
+        return MarkState.from_json(stored)
 
-    def decide(self, state: Json, now: datetime) -> Decision:
-        """Find out how the action went, then set the tag."""
-        if state["failed"] is not None:
-            return Failed(state["failed"])
-        if state["done"] is not None:
-            return Done(state["done"])
-        if state["tag"] is None:
-            return Look(ActionId(state["action"]))
-        effect = {key: state[key] for key in ("revision", "tag", "action", "dag_id")}
-        return Act(effect, give_up_at=now + timedelta(seconds=self.patience))
+    def load_effect(self, stored: Json) -> SetTag:
+        """Return an effect from its stored form."""
+        tag, action = RevisionTag(stored["tag"]), ActionId(stored["action"])
+        return SetTag(stored["revision"], tag, action, stored["dag_id"])
 
-    def look(self, effect: object) -> object:
+    def decide(self, state: MarkState, now: datetime) -> Act[SetTag] | Look[ActionId] | Done | Failed:
+        """Find out how the action ended, then set the tag."""
+        if state.failed is not None:
+            return Failed(state.failed)
+        if state.done is not None:
+            return Done(state.done)
+        if state.tag is None:
+            return Look(state.action)
+        effect = SetTag(state.revision, state.tag, state.action, state.dag_id)
+        return Act(effect, give_up_at=now + timedelta(seconds=self.give_up_after))
+
+    def ask(self, question: ActionId) -> StepsEnded:
         """Read how the steps of the action ended."""
-        action = ActionId(str(effect))
         with self.store.begin() as tx:
-            return {step.id: step.state for step in tx.actions.steps([action])[action]}
+            return StepsEnded({step.id: step.state for step in tx.actions.steps([question])[question]})
 
-    def perform(self, effect: Json, marker: Marker) -> object:
-        """Set the tag; setting it again changes nothing."""
-        told = {"dag_id": effect["dag_id"], "action_id": effect["action"]}
-        self.designs.tag(Revision(effect["revision"]), RevisionTag(effect["tag"]).value, told)
-        return effect["tag"]
+    def perform(self, effect: SetTag, marker: Marker) -> TagSet:
+        """Set the tag; setting it again changes nothing, so that ``find`` is not needed."""
+        data = {"dag_id": effect.dag_id, "action_id": effect.action}
+        self.designs.tag(Revision(effect.revision), effect.tag.value, data)
+        return TagSet()
 
-    def find(self, effect: Json, marker: Marker, intended_at: datetime) -> object | None:
-        """Not looked for: setting the tag again is safe."""
-        return None
+    def fold(
+        self, state: MarkState, asked: ActionId | SetTag, report: StepsEnded | TagSet | Trouble, now: datetime
+    ) -> Folded[MarkState]:
+        """Choose the tag, or end."""
+        match report:
+            case Trouble(detail):
+                return Folded(replace(state, failed=detail))
+            case TagSet():
+                tag = state.tag.value if state.tag else ""
+                return Folded(replace(state, done=f"revision {state.revision} is tagged {tag}"))
+            case StepsEnded(states):
+                return Folded(self._choose(state, states))
 
-    def fold(self, state: Json, effect: object, report: object, now: datetime) -> Folded:
-        """Choose the tag, or be done."""
-        if isinstance(report, Trouble):
-            return Folded({**state, "failed": report.detail})
-        if state["tag"] is not None:
-            return Folded({**state, "done": f"revision {state['revision']} is tagged {state['tag']}"})
-        if not isinstance(report, dict):
-            raise TypeError(f"steps were reported as {type(report).__name__}")
-        failed = {step for step, ended in report.items() if ended is StepState.FAILED}
+    def _choose(self, state: MarkState, states: Mapping[StepId, StepState | None]) -> MarkState:
+        failed = {step for step, ended in states.items() if ended is StepState.FAILED}
         if failed & self.before_changes:
-            return Folded({**state, "done": "not tagged: the action failed before it could change anything"})
-        changing = [ended for step, ended in report.items() if step not in self._others]
+            return replace(state, done="not tagged: the action failed before it could change anything")
+        changing = [ended for step, ended in states.items() if step not in self.before_changes | {self.id}]
         if changing and all(ended is StepState.SKIPPED for ended in changing):
-            return Folded({**state, "done": "not tagged: nothing was changed, the provisioner's steps were skipped"})
-        tag = RevisionTag.SITE_ACTION_FAILURE if failed else RevisionTag.SITE_ACTION_SUCCESS
-        return Folded({**state, "tag": tag.value})
+            return replace(state, done="not tagged: nothing was changed, the provisioner's steps were skipped")
+        return replace(state, tag=RevisionTag.SITE_ACTION_FAILURE if failed else RevisionTag.SITE_ACTION_SUCCESS)

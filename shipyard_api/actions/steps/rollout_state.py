@@ -1,11 +1,14 @@
-"""What the baremetal nodes step remembers between two turns, and how that is stored."""
+"""The state of the baremetal nodes step, and its stored form."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+from shipyard_api.actions.steps.job_watch import Job
+from shipyard_api.actions.steps.joining import Joining
 from shipyard_api.domain.deployment_configuration import PhaseLimits
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason
 from shipyard_api.domain.modes import Mode
@@ -15,37 +18,42 @@ from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy import GroupName
 from shipyard_api.workflow.step import Json
 
+VERSION = 1
+"""The version of the state that this release writes."""
+
 
 @dataclass(slots=True)
 class Watch:
-    """How a running move is watched: its ``job`` (see job_watch), or since its end the nodes that are to join the
-    cluster (see joining). ``done`` are nodes that it brought to their goal and that are settled already.
+    """How a running move is polled: its job, or after the job's end the wait of its nodes for the cluster.
+
+    ``done`` are nodes that it brought to their goal and that are settled already.
     """
 
-    job: Json
-    joining: Json | None = None
+    job: Job
+    joining: Joining | None = None
     done: tuple[NodeName, ...] = ()
 
 
 @dataclass(slots=True)
 class RolloutState:
-    """``rollout`` is None until the members are known; ``watches`` are those of its running moves. ``since`` is when
-    the provisioner first did not answer the question for members, ``failed`` ends the step without a verdict. ``kept``
-    are nodes that the action ``kept_from`` deployed, and that are left alone. ``fixed`` is the stored text of inputs
-    and members, empty until both are known. A look that tells nothing new leaves all of it as it was.
+    """``rollout`` is None until the members are known; ``watches`` are those of its running moves.
+
+    ``since``: when the provisioner first gave no answer to the question for members. ``failed`` ends the step without a
+    verdict. ``kept`` are nodes that the action ``kept_from`` deployed and that are left alone. ``fixed`` is the stored
+    text of inputs and members, empty until both are known.
     """
 
     inputs: SiteInputs
     rollout: Rollout | None = None
     watches: dict[Move, Watch] = field(default_factory=dict)
-    since: str | None = None
+    since: datetime | None = None
     failed: str = ""
     kept: tuple[NodeName, ...] = ()
     kept_from: str = ""
     fixed: str = ""
 
-    def patience(self, phase: Phase) -> PhaseLimits:
-        """Return how patient to be with one phase of one group."""
+    def limits(self, phase: Phase) -> PhaseLimits:
+        """Return interval and time limit of one phase of one group."""
         configuration = self.inputs.configuration
         return configuration.prepare_nodes if phase is Phase.PREPARE else configuration.deploy_nodes
 
@@ -60,14 +68,14 @@ class RolloutState:
         )
 
     def to_json(self) -> Json:
-        """Return the stored form. Names that have not started are left out: most of a large site, at first.
+        """Return the stored form. Groups and nodes that have not started are left out: most of a large site, at first.
 
-        What does not change any more is one text, so that it is made and read once and not at every turn.
+        Inputs and members do not change, so they are one text, which is made and parsed once.
         """
         stored: dict[str, Any] = {
-            "v": 1,
+            "v": VERSION,
             "fixed": self.fixed or _fixed_text(self.inputs, self.rollout),
-            "since": self.since,
+            "since": self.since.isoformat() if self.since else None,
             "failed": self.failed,
         }
         if self.kept:
@@ -84,7 +92,7 @@ class RolloutState:
         state = cls(
             fixed.inputs,
             fixed=stored["fixed"] if fixed.membership is not None else "",
-            since=stored["since"],
+            since=datetime.fromisoformat(stored["since"]) if stored["since"] else None,
             failed=stored["failed"],
             kept=_nodes(stored.get("kept", ())),
             kept_from=stored.get("kept_from", ""),
@@ -108,15 +116,16 @@ def _dump_watch(move: Move, watch: Watch) -> dict[str, Any]:
         "phase": move.phase.value,
         "nodes": list(move.nodes),
         "batch": move.batch,
-        "job": watch.job,
-        "joining": watch.joining,
+        "job": watch.job.to_json(),
+        "joining": watch.joining.to_json() if watch.joining else None,
         "done": list(watch.done),
     }
 
 
 def _load_watch(stored: Mapping[str, Any]) -> tuple[Move, Watch]:
     move = Move(GroupName(stored["group"]), Phase(stored["phase"]), _nodes(stored["nodes"]), stored["batch"])
-    return move, Watch(stored["job"], stored["joining"], _nodes(stored["done"]))
+    joining = Joining.from_json(stored["joining"]) if stored["joining"] else None
+    return move, Watch(Job.from_json(stored["job"]), joining, _nodes(stored["done"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +166,7 @@ def _load(membership: Membership, mode: Mode, stored: Mapping[str, Any], running
     nodes: dict[NodeName, NodeStatus] = {}
     for status, names in stored["nodes"].items():
         nodes |= dict.fromkeys(names, NodeStatus(status))
-    return Rollout.taken_up(
+    return Rollout.resumed(
         membership,
         mode,
         nodes=nodes,

@@ -1,101 +1,166 @@
-"""Steps that let the provisioner do something to the site as a whole: verify it, prepare it."""
+"""Steps in which the provisioner works on the site as a whole: verify it, prepare it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from shipyard_api.actions.steps import job_watch
+from shipyard_api.actions.steps.job_watch import Job, Submitted
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
 from shipyard_api.domain.site_design import SiteInputs
-from shipyard_api.ports.provisioner import Marker, Operation, Provisioner, Work
+from shipyard_api.ports.provisioner import JobId, JobReport, Marker, Operation, Provisioner, Work
 from shipyard_api.ports.state.store import Store
-from shipyard_api.workflow.step import Act, Decision, Done, Failed, Folded, Json, Look, Trouble
+from shipyard_api.workflow.step import Act, Done, Failed, Folded, Json, Look, Step, Trouble
 
 
 @dataclass(frozen=True, slots=True)
-class SiteWork:
-    """One piece of site-wide work, submitted once and watched until it ends or its time is up."""
+class SiteWorkState:
+    """``job`` is None until the work is submitted; ``done`` or ``failed`` is the sentence that ends the step."""
+
+    revision: int
+    limits: job_watch.Limits
+    job: Job | None = None
+    failed: str | None = None
+    done: str | None = None
+
+    def to_json(self) -> Json:
+        """Return the stored form."""
+        return {
+            "v": SiteWork.version,
+            "revision": self.revision,
+            "interval": self.limits.interval,
+            "timeout": self.limits.timeout,
+            "queue_limit": self.limits.queue_limit,
+            "job": self.job.to_json() if self.job else None,
+            "failed": self.failed,
+            "done": self.done,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Json) -> "SiteWorkState":
+        """Return the state from its stored form."""
+        return cls(
+            revision=stored["revision"],
+            limits=job_watch.Limits(stored["interval"], stored["timeout"], stored["queue_limit"]),
+            job=Job.from_json(stored["job"]) if stored["job"] else None,
+            failed=stored["failed"],
+            done=stored["done"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitSiteWork:
+    """Submit the work. The design's address is part of the intent: a setting that changes must not hide the job."""
+
+    design: str
+
+    def to_json(self) -> Json:
+        """Return the stored form."""
+        return {"design": self.design}
+
+
+@dataclass(frozen=True, slots=True)
+class PollJob:
+    """Ask for the state of this job."""
+
+    job: JobId
+    design: str
+
+
+@dataclass(frozen=True, slots=True)
+class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobReport]):
+    """One piece of site-wide work, submitted once and polled until it ends or its time is up."""
 
     id: StepId
     operation: Operation
-    patience: Callable[[DeploymentConfiguration], PhaseLimits]
+    limits: Callable[[DeploymentConfiguration], PhaseLimits]
     store: Store
     provisioner: Provisioner
     always: bool = False
 
-    def begin(self, inputs: Json) -> Json:
+    def begin(self, inputs: Json) -> SiteWorkState:
         """Start with nothing submitted."""
         configuration = SiteInputs.from_json(inputs).configuration
-        patience = self.patience(configuration)
-        return {
-            "v": 1,
-            "revision": inputs["revision"],
-            "interval": patience.interval,
-            "timeout": patience.timeout,
-            "queue_limit": configuration.queue_limit,
-            "job": None,
-            "failed": None,
-            "done": None,
-        }
+        phase = self.limits(configuration)
+        limits = job_watch.Limits(phase.interval, phase.timeout, configuration.queue_limit)
+        return SiteWorkState(inputs["revision"], limits)
 
-    def decide(self, state: Json, now: datetime) -> Decision:
-        """Submit, then watch, then end."""
-        if state["failed"] is not None:
-            return Failed(state["failed"])
-        if state["done"] is not None:
-            return Done(state["done"])
-        # The address is part of the intent: a setting that changes meanwhile must not hide the job from `find`.
-        effect = {"design": self.provisioner.design_reference(state["revision"])}
-        if state["job"] is None:
-            return Act(effect, give_up_at=now + timedelta(seconds=state["timeout"]))
-        return Look(job_watch.Question(state["job"]["id"], self._work(effect)))
+    def load_state(self, stored: Json) -> SiteWorkState:
+        """Return a state from its stored form."""
+        return SiteWorkState.from_json(stored)
 
-    def perform(self, effect: Json, marker: Marker) -> object:
+    def load_effect(self, stored: Json) -> SubmitSiteWork:
+        """Return an effect from its stored form."""
+        return SubmitSiteWork(stored["design"])
+
+    def decide(self, state: SiteWorkState, now: datetime) -> Act[SubmitSiteWork] | Look[PollJob] | Done | Failed:
+        """Submit, then poll, then end."""
+        if state.failed is not None:
+            return Failed(state.failed)
+        if state.done is not None:
+            return Done(state.done)
+        design = self.provisioner.design_reference(state.revision)
+        if state.job is None:
+            return Act(SubmitSiteWork(design), give_up_at=now + timedelta(seconds=state.limits.timeout))
+        return Look(PollJob(state.job.id, design))
+
+    def perform(self, effect: SubmitSiteWork, marker: Marker) -> Submitted:
         """Submit the work."""
-        return self.provisioner.submit(marker, self._work(effect))
+        return Submitted(self.provisioner.submit(marker, self._work(effect.design)))
 
-    def find(self, effect: Json, marker: Marker, intended_at: datetime) -> object | None:
+    def find(self, effect: SubmitSiteWork, marker: Marker, intended_at: datetime) -> Submitted | None:
         """Look for the job that may have been started."""
-        return job_watch.find(self.store, self.provisioner, marker, self._work(effect), intended_at)
+        return job_watch.find(self.store, self.provisioner, marker, self._work(effect.design), intended_at)
 
-    def look(self, effect: object) -> object:
-        """Ask how the job stands."""
-        return job_watch.ask(self.provisioner, effect)
+    def ask(self, question: PollJob) -> JobReport:
+        """Poll the job."""
+        return self.provisioner.report(question.job, self._work(question.design))
 
-    def fold(self, state: Json, effect: object, report: object, now: datetime) -> Folded:
-        """Keep the job's id, or judge what it says."""
-        if state["job"] is None:
-            if isinstance(report, Trouble):
-                return Folded({**state, "failed": report.detail})
-            job = str(report)
-            return Folded({**state, "job": job_watch.new(job, now)}, (JobStarted(self.operation.value, job),))
-        limits = job_watch.Limits(state["interval"], state["timeout"], state["queue_limit"])
-        watched = job_watch.judge(state["job"], job_watch.answer(report), limits, now)
-        job = state["job"]["id"]
-        state = {**state, "job": watched.job}
+    def fold(
+        self,
+        state: SiteWorkState,
+        asked: PollJob | SubmitSiteWork,
+        report: Submitted | JobReport | Trouble,
+        now: datetime,
+    ) -> Folded[SiteWorkState]:
+        """Keep the job's id, or judge its report."""
+        if isinstance(report, Submitted):
+            submitted = replace(state, job=Job(report.job, now))
+            return Folded(submitted, (JobStarted(self.operation.value, report.job),))
+        if state.job is not None:
+            return self._judge(state, state.job, report, now)
+        detail = report.detail if isinstance(report, Trouble) else report.message
+        return Folded(replace(state, failed=detail))
+
+    def leave(self, state: SiteWorkState, why: str) -> tuple[Fact, ...]:
+        """Return the job that goes on."""
+        if state.job is None:
+            return ()
+        design = self.provisioner.design_reference(state.revision)
+        return (WorkLeftBehind(self.operation.value, state.job.id, design, None, why),)
+
+    def _judge(
+        self, state: SiteWorkState, job: Job, report: JobReport | Trouble, now: datetime
+    ) -> Folded[SiteWorkState]:
+        watched = job_watch.judge(job, report, state.limits, now)
+        state = replace(state, job=watched.job)
         match watched.end:
             case None:
-                return Folded(state, wait_until=watched.look_again_at)
+                return Folded(state, wait_until=watched.poll_at)
             case job_watch.End.TIME_UP:
-                told = f"{self.operation.value} did not end in time ({watched.why}); job {job} may still be working"
-                return Folded({**state, "failed": told}, self.leave(state, watched.why))
-            case job_watch.End.ENDED if watched.report is not None and watched.report.ok:
-                return Folded({**state, "done": watched.report.message or "success"})
-            case _:
-                told = watched.report.message if watched.report and watched.report.message else watched.why
-                return Folded(
-                    {**state, "failed": f"{self.operation.value} failed (job {job}): {told or 'no reason given'}"}
+                failed = (
+                    f"{self.operation.value} did not end in time ({watched.why}); job {job.id} may still be working"
                 )
+                return Folded(replace(state, failed=failed), self.leave(state, watched.why))
+            case job_watch.End.ENDED if watched.report is not None and watched.report.ok:
+                return Folded(replace(state, done=watched.report.message or "success"))
+            case _:
+                detail = watched.report.message if watched.report and watched.report.message else watched.why
+                failed = f"{self.operation.value} failed (job {job.id}): {detail or 'no reason given'}"
+                return Folded(replace(state, failed=failed))
 
-    def leave(self, state: Json, why: str) -> tuple[Fact, ...]:
-        """Return what goes on without us."""
-        if state["job"] is None:
-            return ()
-        design = self.provisioner.design_reference(state["revision"])
-        return (WorkLeftBehind(self.operation.value, state["job"]["id"], design, None, why),)
-
-    def _work(self, effect: Json) -> Work:
-        return Work(self.operation, effect["design"])
+    def _work(self, design: str) -> Work:
+        return Work(self.operation, design)

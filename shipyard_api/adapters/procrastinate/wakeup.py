@@ -1,4 +1,4 @@
-"""Wake-ups as Procrastinate jobs: one task, with the action as lock.
+"""Wake-ups as Procrastinate jobs: a task for turns, with the action as lock, and one for runs of work items.
 
 Our own transaction calls Procrastinate's functions in the database, so state and wake-up cannot disagree.
 """
@@ -10,15 +10,26 @@ from shipyard_api.ports.wakeup import Statement
 
 QUEUE = "turns"
 TASK = "turn"
+ITEMS_QUEUE = "items"
+ITEMS_TASK = "items"
 
-_DEFER = (
-    "SELECT procrastinate_defer_jobs_v1(ARRAY[ROW(CAST(:queue AS varchar), CAST(:task AS varchar), 0, "
-    "CAST(:lock AS text), NULL, jsonb_build_object('action', CAST(:lock AS text)), "
-    "CAST(:at AS timestamptz))::procrastinate_job_to_defer_v1])"
+_JOB = (
+    "ROW(CAST(:queue AS varchar), CAST(:task AS varchar), {priority}, {lock}, NULL, "
+    "jsonb_build_object('action', CAST(:action AS text)), CAST(:at AS timestamptz))::procrastinate_job_to_defer_v1"
 )
+# A turn goes before the runs of items: it is short, and other actions wait for it.
+_TURN_JOB = _JOB.format(priority=10, lock="CAST(:action AS text)")
+_DEFER_TURN = f"SELECT procrastinate_defer_jobs_v1(ARRAY[{_TURN_JOB}])"
+# Runs of one action work side by side, so they have no lock.
+_RUN_JOB = _JOB.format(priority=0, lock="NULL")
 _UNLESS_QUEUED = (
-    " WHERE NOT EXISTS (SELECT 1 FROM procrastinate_jobs WHERE lock = :lock AND status IN ('todo', 'doing'))"
+    " WHERE NOT EXISTS (SELECT 1 FROM procrastinate_jobs WHERE lock = :action AND status IN ('todo', 'doing'))"
 )
+_UNLESS_TURN_QUEUED_FOR_THEN = (
+    " WHERE NOT EXISTS (SELECT 1 FROM procrastinate_jobs WHERE lock = :action AND status = 'todo' "
+    "AND coalesce(scheduled_at, '-infinity') <= :at)"
+)
+_RUNS = "SELECT 1 FROM procrastinate_jobs WHERE queue_name = :queue AND args->>'action' = :action"
 
 
 class ProcrastinateWakeup:
@@ -26,8 +37,40 @@ class ProcrastinateWakeup:
 
     def statement(self, action: ActionId, at: datetime | None) -> Statement:
         """Return the statement that queues a turn."""
-        return Statement(_DEFER, {"queue": QUEUE, "task": TASK, "lock": action, "at": at})
+        return Statement(_DEFER_TURN, _turn(action, at))
 
     def reminder(self, action: ActionId) -> Statement:
         """Return the statement that queues a turn unless one is queued or runs."""
-        return Statement(_DEFER + _UNLESS_QUEUED, {"queue": QUEUE, "task": TASK, "lock": action, "at": None})
+        return Statement(_DEFER_TURN + _UNLESS_QUEUED, _turn(action, None))
+
+    def gather(self, action: ActionId, at: datetime) -> Statement:
+        """Return the statement that queues a turn, unless one that has not begun is queued for then or earlier."""
+        return Statement(_DEFER_TURN + _UNLESS_TURN_QUEUED_FOR_THEN, _turn(action, at))
+
+    def runs(self, action: ActionId, count: int, limit: int, at: datetime | None) -> Statement:
+        """Return the statement that queues runs, as many as there is room for."""
+        # Only constants of this module are put into the SQL here and below; values are bound.
+        existing = f"(SELECT count(*) FROM ({_RUNS} AND status IN ('todo', 'doing') LIMIT :limit) AS existing)"  # noqa: S608
+        sql = (
+            f"SELECT procrastinate_defer_jobs_v1(array_agg({_RUN_JOB})) "  # noqa: S608
+            f"FROM generate_series(1, least(:count, :limit - {existing})) HAVING count(*) > 0"
+        )
+        return Statement(sql, {**_run(action, at), "count": count, "limit": limit})
+
+    def next_run(self, action: ActionId, at: datetime) -> Statement:
+        """Return the statement that queues one run, unless one that has not begun is queued for then or earlier."""
+        queued = f"{_RUNS} AND status = 'todo' AND coalesce(scheduled_at, '-infinity') <= :at"
+        sql = f"SELECT procrastinate_defer_jobs_v1(ARRAY[{_RUN_JOB}]) WHERE NOT EXISTS ({queued})"
+        return Statement(sql, _run(action, at))
+
+    def run_exists(self, holder: str) -> str:
+        """Return SQL that says whether the run is at work; its name is the id of its job."""
+        return f"EXISTS (SELECT 1 FROM procrastinate_jobs WHERE CAST(id AS text) = {holder} AND status = 'doing')"  # noqa: S608
+
+
+def _turn(action: ActionId, at: datetime | None) -> dict[str, str | datetime | int | None]:
+    return {"queue": QUEUE, "task": TASK, "action": action, "at": at}
+
+
+def _run(action: ActionId, at: datetime | None) -> dict[str, str | datetime | int | None]:
+    return {"queue": ITEMS_QUEUE, "task": ITEMS_TASK, "action": action, "at": at}

@@ -15,7 +15,7 @@ import psycopg
 from procrastinate import JobContext
 
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
-from shipyard_api.adapters.procrastinate.wakeup import QUEUE, TASK
+from shipyard_api.adapters.procrastinate.wakeup import ITEMS_QUEUE, ITEMS_TASK, QUEUE, TASK
 from shipyard_api.domain.actions import ActionId
 
 LOG = logging.getLogger(__name__)
@@ -30,10 +30,12 @@ class TurnWorker:
         self,
         url: str,
         run: Callable[[ActionId], None],
+        run_items: Callable[[ActionId, str], None],
         sweep: Callable[[], int],
         options: WorkerOptions,
     ) -> None:
         self._run = run
+        self._run_items = run_items
         self._sweep = sweep
         self._options = options
         self._broken = False
@@ -41,6 +43,7 @@ class TurnWorker:
             connector=procrastinate.PsycopgConnector(conninfo=url, min_size=1, max_size=4, timeout=10)
         )
         self._app.task(name=TASK, queue=QUEUE)(self._turn)
+        self._app.task(name=ITEMS_TASK, queue=ITEMS_QUEUE, pass_context=True)(self._items)
         # Six fields, with the seconds last.
         cron = f"* * * * * */{options.sweep_seconds}"
         sweeper = self._app.task(name="sweep", queue=_SWEEP_QUEUE, queueing_lock="sweep", pass_context=True)
@@ -67,7 +70,7 @@ class TurnWorker:
             loop.set_exception_handler(lambda _loop, context: self._give_up(worker, context))
             try:
                 await self._app.run_worker_async(
-                    queues=[QUEUE, _SWEEP_QUEUE],
+                    queues=[QUEUE, ITEMS_QUEUE, _SWEEP_QUEUE],
                     concurrency=options.concurrency,
                     fetch_job_polling_interval=options.poll_seconds,
                     abort_job_polling_interval=60.0,
@@ -90,6 +93,9 @@ class TurnWorker:
 
     def _turn(self, action: str) -> None:
         self._run(ActionId(action))
+
+    def _items(self, context: JobContext, action: str) -> None:
+        self._run_items(ActionId(action), str(context.job.id))
 
     async def _sweep_up(self, context: JobContext, timestamp: int) -> None:
         """Requeue the jobs of dead workers, and wake overdue actions."""

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
 from shipyard_api.ports.state.actions import Actions
+from shipyard_api.ports.state.items import Items
 from shipyard_api.ports.state.journal import Journal
 from shipyard_api.ports.state.nodes import Nodes
 from shipyard_api.ports.state.stragglers import Stragglers
@@ -21,6 +22,10 @@ class Transaction(Protocol):
     @property
     def turns(self) -> Turns:
         """The engine's own rows."""
+
+    @property
+    def items(self) -> Items:
+        """Work items."""
 
     @property
     def actions(self) -> Actions:

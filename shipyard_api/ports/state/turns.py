@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepId, StepState
+from shipyard_api.domain.actions import ActionId, RunState, StepId, StepState
 from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.items import NewItem
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.ports.provisioner import Marker
 
@@ -28,57 +29,83 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A turn that has begun: the action, the number that fences it, and the step it stands at (None: all ended).
+    """A turn that has begun: the action, the epoch that fences it, and its current step (None: all ended).
 
-    ``user`` and ``context_marker`` are the action's own.
+    ``name`` is the action's as stored, since this release may not know it. ``user`` and ``context_marker`` are those of
+    the action.
     """
 
     action: ActionId
-    name: ActionName
+    name: str
     epoch: int
     worker: str
-    inputs: JsonObject
     step: StepId | None
     state: JsonObject | None
     intent: Intent | None
     remaining: Sequence[StepId]
     failed: bool
-    paused: bool = False
-    stopped_by: str | None = None
-    user: str = ""
-    context_marker: str = ""
+    paused: bool
+    stopped_by: str | None
+    user: str
+    context_marker: str
+
+    @property
+    def version(self) -> int:
+        """The version of the stored state, 1 before the step has begun."""
+        return 1 if self.state is None else int(self.state["v"])
 
     @property
     def on_hold(self) -> bool:
-        """Whether nothing new may start. A stop outweighs a pause: it has to come to an end."""
+        """Whether nothing new may start. A stop outweighs a pause: the action has to end."""
         return self.paused and self.stopped_by is None
+
+    @property
+    def log_fields(self) -> dict[str, str | int]:
+        """What identifies the turn in log lines."""
+        return {"action": self.action, "step": self.step or "", "epoch": self.epoch}
 
 
 class Turns(Protocol):
-    """The engine's own rows. Every write names the epoch of its turn and raises Fenced when that is over."""
+    """The engine's own rows. Every write names the epoch of its turn and raises Fenced after a later turn has begun."""
 
     def claim(self, action: ActionId, *, now: datetime, worker: str) -> Claim | None:
         """Begin a turn: take the next epoch. None if the action has ended, does not exist, or is not due yet."""
 
-    def start_step(self, claim: Claim, state: JsonObject, *, now: datetime) -> None:
-        """Record that the claim's step has begun, with its first state."""
+    def pass_on(self, action: ActionId, *, at: datetime) -> None:
+        """Queue a turn for another worker, since this one's release lacks a part of the action. Writes nothing else."""
 
-    def intend(self, claim: Claim, intent: Intent) -> None:
-        """Write an intent, or a further attempt at it."""
+    def name(self, action: ActionId) -> str:
+        """Return the action's name as stored; empty for no action."""
+
+    def start_step(self, claim: Claim, state: JsonObject, *, now: datetime) -> Claim:
+        """Record that the claim's step has begun, with its first state; return the claim with that state."""
+
+    def intend(self, claim: Claim, intent: Intent) -> Claim:
+        """Write an intent, or a further attempt at it; return the claim with it."""
 
     def record(
-        self, claim: Claim, state: JsonObject, facts: Sequence[Fact], *, now: datetime, wake_at: datetime | None
-    ) -> None:
-        """Write the outcome of what the turn did: state, facts and the next wake-up; the intent is fulfilled."""
+        self,
+        claim: Claim,
+        state: JsonObject,
+        facts: Sequence[Fact],
+        *,
+        now: datetime,
+        wake_at: datetime | None,
+        items: Sequence[NewItem] = (),
+    ) -> Claim:
+        """Write an outcome: state, facts, new items and the next wake-up; the intent is fulfilled.
+
+        Return the claim with that state, and with the pause or stop that was asked for meanwhile.
+        """
 
     def sleep(self, claim: Claim, *, until: datetime) -> None:
-        """Write when the action wants to be looked at again, and nothing else."""
+        """Write when the next turn is due, and nothing else."""
 
     def rest(self, claim: Claim) -> None:
-        """Let nobody look at the action until it is told to go on."""
+        """Schedule no further turn until a control verb or the end of an item wakes the action."""
 
     def broke(self, claim: Claim, detail: str, *, now: datetime) -> int:
-        """Write down that a turn of the claim's step ended in a bug; return how often in a row that has happened."""
+        """Record that a turn of the claim's step ended in a bug; return how often in a row that has happened."""
 
     def end_step(
         self, claim: Claim, state: StepState, detail: str, skipped: Sequence[StepId], *, now: datetime
@@ -86,13 +113,13 @@ class Turns(Protocol):
         """End the claim's step; ``skipped`` are later steps that will not run because of it."""
 
     def skip(self, claim: Claim, steps: Sequence[StepId], *, now: datetime) -> None:
-        """Let later steps not run, although nothing before them failed."""
+        """Skip later steps, although nothing before them failed."""
 
     def end_action(self, claim: Claim, state: RunState, *, now: datetime) -> None:
         """End the action; the site is free for the next one."""
 
     def overdue(self, *, grace: float) -> Sequence[ActionId]:
-        """Return actions that wanted to be looked at more than ``grace`` seconds ago (the database's clock)."""
+        """Return actions whose turn was due more than ``grace`` seconds ago (the database's clock)."""
 
     def remind(self, action: ActionId) -> None:
         """Queue a turn of the action unless one is queued or runs."""

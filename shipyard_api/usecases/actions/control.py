@@ -11,8 +11,10 @@ from shipyard_api.domain.actions import (
     ActionState,
     Control,
     DocumentChecks,
+    StepId,
 )
 from shipyard_api.domain.errors import ActionNotFound, Conflict, WrongState
+from shipyard_api.domain.items import ItemId
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import parse_parameters
@@ -94,6 +96,8 @@ class ControlAction:
         inputs, kept = _retry_inputs(tx, old)
         _refuse_stragglers(tx, old.name, kept, force=force)
         new, definition = ActionId(self.new_id()), self.definitions[old.name]
+        items = _kept_items(tx, old, inputs)
+        inputs = {**inputs, "action": new, "kept": kept, "retried": old.id, **({"kept_items": items} if items else {})}
         action = NewAction(
             id=new,
             name=old.name,
@@ -102,8 +106,8 @@ class ControlAction:
             context_marker=caller.context_marker,
             revision=old.revision,
             allow_intermediate_commits=old.allow_intermediate_commits,
-            inputs={**inputs, "action": new, "kept": kept, "retried": old.id},
-            steps=[step.id for step in definition.steps],
+            inputs=inputs,
+            steps=definition.step_ids(inputs),
             facts=first_notes(definition, parse_parameters(old.name, old.parameters)[1]),
         )
         with site_is_busy():
@@ -116,6 +120,14 @@ def _retry_inputs(tx: Transaction, old: ActionRecord) -> tuple[JsonObject, list[
     if CHECKS[old.name].documents is not DocumentChecks.NONE:
         inputs |= SiteInputs.from_json(inputs).to_json()
     return inputs, sorted({*inputs.get("kept", ()), *tx.actions.deployed(old.id)})
+
+
+def _kept_items(tx: Transaction, old: ActionRecord, inputs: JsonObject) -> dict[StepId, list[ItemId]]:
+    """Return the work items that a retry does not repeat: those that succeeded in the action or in an earlier try."""
+    kept = {step: list(items) for step, items in inputs.get("kept_items", {}).items()}
+    for step, items in tx.items.succeeded(old.id).items():
+        kept[step] = [*kept.get(step, ()), *items]
+    return kept
 
 
 def _refuse_stragglers(tx: Transaction, name: ActionName, kept: Sequence[NodeName], *, force: bool) -> None:

@@ -89,9 +89,10 @@ class CreateAction:
         action, definition = ActionId(self.new_id()), self.definitions[request.name]
         inputs: dict[str, Any] = {"v": 1, "revision": checked.revision or 0}
         if checked.inputs:
-            inputs = checked.inputs.scaled(self.time_scale).to_json()
+            inputs = dict(checked.inputs.scaled(self.time_scale).to_json())
         if checked.parameters and checked.parameters.continues_on_fail:
             inputs["continue_on_fail"] = True
+        inputs |= {"action": action, "name": request.name.value}
         return NewAction(
             id=action,
             name=request.name,
@@ -100,8 +101,8 @@ class CreateAction:
             context_marker=caller.context_marker,
             revision=checked.revision,
             allow_intermediate_commits=checked.allow_intermediate_commits,
-            inputs={**inputs, "action": action, "name": request.name.value},
-            steps=[step.id for step in definition.steps],
+            inputs=inputs,
+            steps=definition.step_ids(inputs),
             key=request.key(caller),
             facts=(*first_notes(definition, checked.parameter_findings), *map(FindingReported, checked.design_errors)),
         )

@@ -81,7 +81,7 @@ class PlanAction:
             revision=revision,
             refusal=checked.refusal,
             findings=(*design.findings, *checked.parameter_findings),
-            steps=self._steps(request.name),
+            steps=self._steps(request.name, design.inputs),
             mode=design.inputs.configuration.mode if design.inputs and strategy else None,
             groups=self._groups(design.inputs, strategy, ()) if design.inputs and strategy else (),
         )
@@ -98,7 +98,7 @@ class PlanAction:
             revision=old.revision,
             refusal=retry.refusal,
             findings=self._read(old.name, old.revision).findings if deploys else (),
-            steps=self._steps(old.name),
+            steps=self._steps(old.name, inputs),
             mode=inputs.configuration.mode if inputs else None,
             groups=self._groups(inputs, inputs.strategy, retry.kept) if inputs else (),
             kept=retry.kept,
@@ -135,9 +135,9 @@ class PlanAction:
         members = {group.name: select(group.selectors, machines) for group in strategy.groups}
         return plan_groups(strategy, members, inputs.configuration.mode, kept)
 
-    def _steps(self, name: ActionName) -> Sequence[StepId]:
+    def _steps(self, name: ActionName, inputs: SiteInputs | None) -> Sequence[StepId]:
         definition = self.definitions.get(name)
-        return [step.id for step in definition.steps] if definition else []
+        return definition.step_ids(inputs.to_json() if inputs else {}) if definition else []
 
 
 def _strategy(name: ActionName, parameters: Parameters | None, inputs: SiteInputs | None) -> Strategy | None:

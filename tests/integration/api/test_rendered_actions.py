@@ -189,11 +189,13 @@ CHANGES |= {
 UNSEEN: dict[Callable[..., Any], str] = {
     SqlTurns.remind: "a job of the queue",
     SqlTurns.wake: "a job of the queue",
+    SqlTurns.pass_on: "a job of the queue",
     SqlStragglers.due: "when to look at late work again, which is shown nowhere",
 }
 
 READS: dict[Callable[..., Any], Callable[[Tx, ActionId], object]] = {
     SqlTurns.overdue: lambda tx, _: tx.turns.overdue(grace=0),
+    SqlTurns.name: lambda tx, action: tx.turns.name(action),
     SqlActions.with_key: lambda tx, _: tx.actions.with_key("c", "k"),
     SqlActions.running_site_action: lambda tx, _: tx.actions.running_site_action(),
     SqlActions.get: lambda tx, action: tx.actions.get(action),
@@ -220,7 +222,7 @@ READS: dict[Callable[..., Any], Callable[[Tx, ActionId], object]] = {
 }
 NOUNS = (SqlTurns, SqlActions, SqlJournal, SqlStragglers)
 # What these write is shown of no action.
-OTHER_NOUNS = {"tokens", "nodes", "write_limits"}
+OTHER_NOUNS = {"items", "tokens", "nodes", "write_limits"}
 
 
 def test_whatever_can_be_asked_of_the_store_is_in_one_of_the_tables() -> None:

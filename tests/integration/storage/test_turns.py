@@ -69,7 +69,7 @@ def test_the_first_claim_finds_the_first_step(store: SqlStore, engine: sa.Engine
     claimed = claim(store, action)
 
     assert (claimed.epoch, claimed.step, claimed.remaining) == (1, "a", ("b", "c"))
-    assert (claimed.state, claimed.intent, claimed.failed, claimed.inputs) == (None, None, False, {"v": 1})
+    assert (claimed.state, claimed.intent, claimed.failed) == (None, None, False)
     found = row(engine, action)
     assert (found.state, found.epoch, found.started_at) == ("running", 1, NOW)
 

@@ -1,0 +1,140 @@
+"""What site actions check before they change anything: functions from a revision to findings."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from shipyard_api.domain.documents import Rendering, Revision, scrubbed, scrubber
+from shipyard_api.domain.findings import Finding, error, errors, info
+from shipyard_api.domain.site_design import DesignRules, SiteInputs
+from shipyard_api.ports.cluster import Cluster
+from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
+from shipyard_api.ports.errors import PeerError
+from shipyard_api.ports.provisioner import Provisioner
+from shipyard_api.ports.state.store import Store
+
+Reader = Callable[[int, Rendering], tuple[SiteInputs | None, Sequence[Finding]]]
+
+
+@dataclass(frozen=True, slots=True)
+class ActionDesigns:
+    """The documents an action works with: the rendered design of a revision, and the store that takes its tag.
+
+    ``rendered`` raises UnknownRevision and RenderingFailed.
+    """
+
+    store: DesignStore
+    rendered: Callable[[Revision], Rendering]
+
+
+@dataclass(frozen=True, slots=True)
+class Systems:
+    """The peers of an action; ``cluster`` is None where no Kubernetes is configured.
+
+    ``promenade`` returns Promenade's findings on the design of a revision and may raise ports.errors; None where no
+    Promenade is configured.
+    """
+
+    provisioner: Provisioner
+    cluster: Cluster | None = None
+    promenade: Callable[[int], Sequence[Finding]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SiteChecks:
+    """The checks. Each gets the revision, returns findings and may raise ports.errors."""
+
+    store: Store
+    designs: ActionDesigns
+    systems: Systems
+    rules: DesignRules
+
+    def no_other_site_action(self, _revision: int) -> Sequence[Finding]:
+        """Name the action that holds the site; a unique index has refused a second one already."""
+        with self.store.begin() as tx:
+            running = tx.actions.running_site_action()
+        if running is None:
+            return [error("SiteActionNotRunning", "No site action holds the site, although this one runs.")]
+        return [info("SiteActionAlone", f"{running[1].value} {running[0]} is the only site action")]
+
+    def provisioner_is_healthy(self, _revision: int) -> Sequence[Finding]:
+        """Any answer but success fails; unlike upstream, where an HTTP 500 passes."""
+        provisioner = self.systems.provisioner
+        provisioner.check_health()
+        return [info("ProvisionerHealthy", f"{provisioner.name} is healthy")]
+
+    def site_is_configured(self, revision: int) -> Sequence[Finding]:
+        """Show the limits and the strategy; the action works from those that were frozen when it was created."""
+        inputs, findings = self._read(revision, self.rules.read)
+        if inputs is None or errors(findings):
+            return findings
+        configuration = inputs.configuration
+        return [
+            info(
+                "DeploymentConfigured",
+                f"revision {revision}, strategy {inputs.strategy_name or 'all at once'}; a group may take "
+                f"{configuration.prepare_nodes.timeout:g} s to prepare and {configuration.deploy_nodes.timeout:g} s "
+                "to deploy",
+            )
+        ]
+
+    def configuration_exists(self, revision: int) -> Sequence[Finding]:
+        """Look for the deployment configuration alone."""
+        if not revision:
+            return [error("NoCommittedConfigdocs", "Unable to locate a committed revision: no configdocs are in force")]
+        inputs, findings = self._read(revision, self.rules.read_configuration)
+        return findings if inputs is None else [info("ConfigurationFound", f"revision {revision} is configured")]
+
+    def documents_are_sound(self, revision: int) -> Sequence[Finding]:
+        """Check the design once more, from what is stored."""
+        return self._read(revision, self.rules.read)[1]
+
+    def configuration_is_sound(self, revision: int) -> Sequence[Finding]:
+        """Check as much of the design as an action needs that deploys no groups."""
+        return self._read(revision, self.rules.read_configuration)[1]
+
+    def provisioner_accepts_design(self, revision: int) -> Sequence[Finding]:
+        """Return the provisioner's own findings on the design."""
+        provisioner = self.systems.provisioner
+        return self._scrubbed(revision, lambda: provisioner.validate_design(provisioner.design_reference(revision)))
+
+    def promenade_accepts_design(self, revision: int) -> Sequence[Finding]:
+        """Return Promenade's findings on the design; without a Promenade, an info finding says so."""
+        validate = self.systems.promenade
+        if validate is None:
+            return [info("PromenadeNotConfigured", "no Promenade is configured, so none was asked")]
+        return self._scrubbed(revision, lambda: validate(revision))
+
+    def provisioner_knows_nodes(self, _revision: int) -> Sequence[Finding]:
+        """Guard a running site against a provisioner that lost its data."""
+        provisioner = self.systems.provisioner
+        known = provisioner.conditions()
+        if not known:
+            return [
+                error(
+                    "NoNodesKnown",
+                    f"{provisioner.name} knows no machine, and this site is said to run: it may have lost its data. If "
+                    "it has not, run deploy_site, or ask with continue-on-fail.",
+                )
+            ]
+        return [info("NodesKnown", f"{provisioner.name} knows {len(known)} machines")]
+
+    def _scrubbed(self, revision: int, validate: Callable[[], Sequence[Finding]]) -> Sequence[Finding]:
+        """Remove secrets of the design from the findings of a peer, as the commit does."""
+        try:
+            secrets = self.designs.rendered(Revision(revision)).secrets
+        except RenderingFailed as failed:
+            return failed.findings
+        except UnknownRevision as unknown:
+            return [error("RevisionNotFound", str(unknown))]
+        try:
+            return scrubbed(validate(), secrets)
+        except PeerError as trouble:
+            raise trouble.worded(scrubber(secrets)(trouble.detail)) from None
+
+    def _read(self, revision: int, read: Reader) -> tuple[SiteInputs | None, Sequence[Finding]]:
+        try:
+            return read(revision, self.designs.rendered(Revision(revision)))
+        except RenderingFailed as failed:
+            return None, failed.findings
+        except UnknownRevision as unknown:
+            return None, (error("RevisionNotFound", str(unknown)),)

@@ -1,0 +1,121 @@
+"""Steps that check something and change nothing: a function of the revision, repeated until a peer answers."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Never
+
+from shipyard_api.domain.actions import StepId
+from shipyard_api.domain.facts.findings import FindingReported
+from shipyard_api.domain.facts.steps import AttemptFailed
+from shipyard_api.domain.findings import Finding, errors
+from shipyard_api.workflow.step import Done, Failed, Folded, Json, Look, Step, Trouble
+
+Findings = Sequence[Finding]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckState:
+    """``since``: when a peer first gave no answer. ``done`` or ``failed`` is the sentence that ends the step.
+
+    ``continues``: a failure does not fail the step, since the action was created with continue-on-fail.
+    """
+
+    revision: int
+    continues: bool
+    since: datetime | None = None
+    attempts: int = 0
+    failed: str | None = None
+    done: str | None = None
+
+    def to_json(self) -> Json:
+        """Return the stored form."""
+        stored = {
+            "v": Check.version,
+            "revision": self.revision,
+            "since": self.since.isoformat() if self.since else None,
+            "failed": self.failed,
+            "done": self.done,
+            "continues": self.continues,
+        }
+        return stored | ({"attempts": self.attempts} if self.attempts else {})
+
+    @classmethod
+    def from_json(cls, stored: Json) -> "CheckState":
+        """Return the state from its stored form."""
+        return cls(
+            revision=stored["revision"],
+            continues=stored["continues"],
+            since=datetime.fromisoformat(stored["since"]) if stored["since"] else None,
+            attempts=stored.get("attempts", 0),
+            failed=stored["failed"],
+            done=stored["done"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Check(Step[CheckState, int, Never, Findings]):
+    """Asks until it has an answer or ``give_up_after`` seconds are over; an error among the findings fails the step.
+
+    ``ask`` gets the revision. ``pause``: seconds between two attempts at a peer that does not answer. ``spares``: with
+    continue-on-fail this step does not fail, and these later steps are skipped; None if it fails all the same.
+    """
+
+    id: StepId
+    ask_about: Callable[[int], Findings]
+    give_up_after: float
+    pause: float
+    spares: tuple[StepId, ...] | None = None
+    always: bool = False
+
+    def begin(self, inputs: Json) -> CheckState:
+        """Start without an answer."""
+        continues = bool(inputs.get("continue_on_fail")) and self.spares is not None
+        return CheckState(inputs["revision"], continues)
+
+    def load_state(self, stored: Json) -> CheckState:
+        """Return a state from its stored form."""
+        return CheckState.from_json(stored)
+
+    def decide(self, state: CheckState, now: datetime) -> Look[int] | Done | Failed:
+        """Ask, or end with the answer."""
+        if state.failed is not None and state.continues:
+            return Done(f"went on, as continue-on-fail asks: {state.failed}", self.spares or ())
+        if state.failed is not None:
+            return Failed(state.failed)
+        if state.done is not None:
+            return Done(state.done)
+        return Look(state.revision)
+
+    def ask(self, question: int) -> Findings:
+        """Run the check."""
+        return tuple(self.ask_about(question))
+
+    def fold(self, state: CheckState, asked: int, report: Findings | Trouble, now: datetime) -> Folded[CheckState]:
+        """Keep the answer, or remember since when there has been none."""
+        if isinstance(report, Trouble):
+            return self._no_answer(state, report, now)
+        found = errors(report)
+        if found:
+            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+            state = replace(state, failed=f"{found[0].message}{more}")
+        else:
+            state = replace(state, done=_summary(report))
+        return Folded(state, tuple(map(FindingReported, report)))
+
+    def _no_answer(self, state: CheckState, trouble: Trouble, now: datetime) -> Folded[CheckState]:
+        since = state.since or now
+        if trouble.refused or now - since >= timedelta(seconds=self.give_up_after):
+            return Folded(replace(state, failed=trouble.detail))
+        attempts = state.attempts + 1
+        return Folded(
+            replace(state, since=since, attempts=attempts),
+            (AttemptFailed(attempts, trouble.detail, self.pause),),
+            wait_until=now + timedelta(seconds=self.pause),
+        )
+
+
+def _summary(findings: Findings) -> str:
+    if len(findings) == 1:
+        return findings[0].message
+    return f"{len(findings)} messages, none of them an error" if findings else "fine"

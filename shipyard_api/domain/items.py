@@ -1,0 +1,40 @@
+"""Work items: the durable parts that a step fans out into (product, section 10)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NewType
+
+ItemId = NewType("ItemId", str)
+"""An item's name, unique within its step."""
+
+
+class ItemState(Enum):
+    """State of a work item. ``stopped``: ended by a stop of its action or step before it had succeeded or failed."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCESS = "success"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+ENDED_ITEM = frozenset({ItemState.SUCCESS, ItemState.FAILED, ItemState.STOPPED})
+
+
+@dataclass(frozen=True, slots=True)
+class NewItem:
+    """An item to create; ``task`` is what it works from, as JSON. One whose id exists already is left alone."""
+
+    id: ItemId
+    task: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class EndedItem:
+    """An item that has ended: how, its one sentence, and its last state as stored (None: it never began)."""
+
+    id: ItemId
+    outcome: ItemState
+    detail: str
+    state: Mapping[str, Any] | None

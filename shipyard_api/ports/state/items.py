@@ -1,0 +1,106 @@
+"""Rows of work items (product, section 10). Runs claim them; each has its own epoch, intent and wake-up."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from shipyard_api.domain.actions import ActionId, StepId
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.items import EndedItem, ItemId, ItemState, NewItem
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.ports.state.turns import Claim, Intent
+
+
+@dataclass(frozen=True, slots=True)
+class ItemClaim:
+    """A turn of an item that has begun. ``task`` is what the item works from; ``stop``: why it must end, if it must."""
+
+    action: ActionId
+    step: StepId
+    item: ItemId
+    epoch: int
+    worker: str
+    task: JsonObject
+    state: JsonObject | None
+    intent: Intent | None
+    paused: bool
+    stop: str | None
+    user: str
+    context_marker: str
+
+    @property
+    def on_hold(self) -> bool:
+        """Whether nothing new may start. A stop outweighs a pause."""
+        return self.paused and self.stop is None
+
+    @property
+    def log_fields(self) -> dict[str, str | int]:
+        """What identifies the turn in log lines."""
+        return {"action": self.action, "step": self.step, "item": self.item, "epoch": self.epoch}
+
+
+class Items(Protocol):
+    """Work items. Every write of a turn names its epoch and raises Fenced after a later turn of the item has begun."""
+
+    def gather(self, claim: Claim, *, limit: int = 500) -> tuple[tuple[EndedItem, ...], bool]:
+        """Return the items of the claim's step that ended since the last call, in order, and whether any is open.
+
+        They are not returned again once the transaction is kept.
+        """
+
+    def wake_resting(self, claim: Claim, *, now: datetime) -> None:
+        """Make the items that rest since a pause due."""
+
+    def stop_open(self, claim: Claim, why: str, *, now: datetime) -> bool:
+        """Tell the open items of the claim's step to end; return whether there are any."""
+
+    def start_run(self, action: ActionId, holder: str, *, limit: int, now: datetime) -> None:
+        """Release what an earlier delivery of this run held, and queue more runs, up to ``limit``, if more are due."""
+
+    def end_run(self, action: ActionId, *, now: datetime) -> None:
+        """Queue a run for the next item that will be due, if there is one and no run is queued for it."""
+
+    def claim(
+        self, action: ActionId, versions: Mapping[StepId, int], *, holder: str, now: datetime, worker: str
+    ) -> ItemClaim | None:
+        """Begin a turn of a due item that no run holds; ``versions``: the newest state version known, by step."""
+
+    def start(self, claim: ItemClaim, state: JsonObject, *, now: datetime) -> ItemClaim:
+        """Record that the item has begun, with its first state; return the claim with that state."""
+
+    def intend(self, claim: ItemClaim, intent: Intent) -> ItemClaim:
+        """Write an intent, or a further attempt at it; return the claim with it."""
+
+    def record(
+        self,
+        claim: ItemClaim,
+        state: JsonObject,
+        facts: Sequence[Fact],
+        *,
+        now: datetime,
+        wake_at: datetime | None,
+        items: Sequence[NewItem] = (),
+    ) -> ItemClaim:
+        """Write an outcome, as ``Turns.record`` does. An item creates no items."""
+
+    def sleep(self, claim: ItemClaim, *, until: datetime) -> None:
+        """Write when the next turn is due, and let the item go."""
+
+    def rest(self, claim: ItemClaim) -> None:
+        """Let the item go, without a next turn, until the action is resumed or stopped."""
+
+    def broke(self, claim: ItemClaim, *, now: datetime, until: datetime) -> int:
+        """Record that a turn ended in a bug, and let the item go until then; return how often in a row."""
+
+    def end(self, claim: ItemClaim, outcome: ItemState, detail: str, facts: Sequence[Fact], *, now: datetime) -> None:
+        """End the item, and wake the action that waits for it."""
+
+    def succeeded(self, action: ActionId) -> Mapping[StepId, Sequence[ItemId]]:
+        """Return the items of an action that succeeded, by step: what a retry keeps."""
+
+    def counts(self, action: ActionId) -> Mapping[StepId, Mapping[ItemState, int]]:
+        """Return how many items each step has in each state."""
+
+    def remind_overdue(self, *, grace: float) -> int:
+        """Free items whose run is gone, and queue runs for actions with items that are overdue; return how many."""

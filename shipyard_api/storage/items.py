@@ -1,0 +1,314 @@
+"""Work items: claimed with SKIP LOCKED, fenced by an epoch of their own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import insert
+
+from shipyard_api.domain.actions import ActionId, RunState, StepId
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.items import ENDED_ITEM, EndedItem, ItemId, ItemState, NewItem
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.ports.state.errors import Fenced
+from shipyard_api.ports.state.items import ItemClaim
+from shipyard_api.ports.state.turns import Claim, Intent
+from shipyard_api.ports.wakeup import Statement, Wakeup
+from shipyard_api.storage import journal
+from shipyard_api.storage import tables as t
+from shipyard_api.storage.intents import intent_from, intent_json
+from shipyard_api.storage.projections.line import Line
+
+# Items that end within this time of each other are gathered by one turn of their action.
+_GATHER_PAUSE = timedelta(seconds=0.25)
+_RUNS = 32
+
+_items = t.work_items
+_OPEN = _items.c.ended_at.is_(None)
+
+
+class SqlItems:
+    """Fills ``ports.state.items.Items``."""
+
+    def __init__(self, connection: sa.Connection, wakeup: Wakeup) -> None:
+        self._connection = connection
+        self._wakeup = wakeup
+
+    def add(self, claim: Claim, items: Sequence[NewItem], *, now: datetime) -> None:
+        """Create items of the claim's step and queue runs for them; those that exist already are left alone."""
+        if not items:
+            return
+        rows = [
+            {
+                "action_id": claim.action,
+                "step_id": claim.step,
+                "id": item.id,
+                "task": dict(item.task),
+                "state": ItemState.QUEUED.value,
+                "wake_at": now,
+            }
+            for item in items
+        ]
+        self._connection.execute(insert(_items).on_conflict_do_nothing(), rows)
+        self._queue_runs(claim.action, len(items), None)
+
+    def gather(self, claim: Claim, *, limit: int = 500) -> tuple[tuple[EndedItem, ...], bool]:
+        """Return ended items once. The claim has locked the action's row, which the end of an item locks too."""
+        own = self._of_step(claim)
+        ended = (
+            sa.select(_items.c.id)
+            .where(*own, _items.c.ended_at.is_not(None), ~_items.c.gathered)
+            .order_by(_items.c.ended_at, _items.c.position)
+            .limit(limit)
+        )
+        rows = self._connection.execute(
+            _items.update()
+            .where(*own, _items.c.id.in_(ended))
+            .values(gathered=True)
+            .returning(
+                _items.c.id, _items.c.state, _items.c.detail, _items.c.memory, _items.c.ended_at, _items.c.position
+            )
+        ).all()
+        any_open = self._connection.execute(sa.select(sa.exists().where(*own, _OPEN))).scalar_one()
+        in_order = sorted(rows, key=lambda row: (row.ended_at, row.position))
+        return tuple(
+            EndedItem(ItemId(row.id), ItemState(row.state), row.detail, row.memory) for row in in_order
+        ), any_open
+
+    def wake_resting(self, claim: Claim, *, now: datetime) -> None:
+        """Make the items that rest since a pause due."""
+        resting = (_OPEN, _items.c.wake_at.is_(None), _items.c.holder.is_(None))
+        woken = self._connection.execute(_items.update().where(*self._of_step(claim), *resting).values(wake_at=now))
+        if woken.rowcount:
+            self._queue_runs(claim.action, woken.rowcount, None)
+
+    def stop_open(self, claim: Claim, why: str, *, now: datetime) -> bool:
+        """Tell the open items of the claim's step to end; one that is held sees it when its turn goes on."""
+        told = self._connection.execute(
+            _items.update()
+            .where(*self._of_step(claim), _OPEN, _items.c.stop.is_(None))
+            .values(stop=why, wake_at=sa.case((_items.c.holder.is_(None), now), else_=_items.c.wake_at))
+        )
+        if told.rowcount:
+            self._queue_runs(claim.action, told.rowcount, None)
+        return bool(self._connection.execute(sa.select(sa.exists().where(*self._of_step(claim), _OPEN))).scalar_one())
+
+    def start_run(self, action: ActionId, holder: str, *, limit: int, now: datetime) -> None:
+        """Release what an earlier delivery of this run held, and queue more runs if more items are due."""
+        self._connection.execute(
+            _items.update()
+            .where(_items.c.action_id == action, _items.c.holder == holder, _OPEN)
+            .values(holder=None, wake_at=now)
+        )
+        due = sa.select(sa.literal(1)).where(*self._due(action, now)).limit(limit).subquery()
+        count = self._connection.execute(sa.select(sa.func.count()).select_from(due)).scalar_one()
+        if count > 1:
+            self._queue_runs(action, count - 1, None)
+
+    def end_run(self, action: ActionId, *, now: datetime) -> None:
+        """Queue a run for the item that is due next."""
+        waiting = (_items.c.action_id == action, _OPEN, _items.c.wake_at.is_not(None))
+        following = self._connection.execute(sa.select(sa.func.min(_items.c.wake_at)).where(*waiting)).scalar_one()
+        if following is not None:
+            self._execute(self._wakeup.next_run(action, max(following, now)))
+
+    def claim(
+        self, action: ActionId, versions: Mapping[StepId, int], *, holder: str, now: datetime, worker: str
+    ) -> ItemClaim | None:
+        """Begin a turn of a due item that no run holds. Runs pass over each other's rows without waiting."""
+        known = [
+            sa.and_(_items.c.step_id == step, sa.func.coalesce(_items.c.memory["v"].as_integer(), 1) <= version)
+            for step, version in versions.items()
+        ]
+        if not known:
+            return None
+        due = (
+            sa.select(_items.c.step_id, _items.c.id)
+            .where(*self._due(action, now), sa.or_(*known))
+            .order_by(_items.c.wake_at, _items.c.position)
+            .limit(1)
+            .with_for_update(skip_locked=True)
+            .cte("due")
+        )
+        row = self._connection.execute(
+            _items.update()
+            .where(
+                _items.c.action_id == action,
+                _items.c.step_id == due.c.step_id,
+                _items.c.id == due.c.id,
+                t.actions.c.id == _items.c.action_id,
+            )
+            .values(
+                epoch=_items.c.epoch + 1,
+                state=ItemState.RUNNING.value,
+                holder=holder,
+                wake_at=None,
+                started_at=sa.func.coalesce(_items.c.started_at, now),
+            )
+            .returning(
+                _items.c.step_id,
+                _items.c.id,
+                _items.c.epoch,
+                _items.c.task,
+                _items.c.memory,
+                _items.c.intent,
+                _items.c.stop,
+                t.actions.c.state.label("action_state"),
+                t.actions.c.user_name,
+                t.actions.c.context_marker,
+            )
+        ).one_or_none()
+        if row is None:
+            return None
+        return ItemClaim(
+            action=action,
+            step=StepId(row.step_id),
+            item=ItemId(row.id),
+            epoch=row.epoch,
+            worker=worker,
+            task=row.task,
+            state=row.memory,
+            intent=intent_from(row.intent) if row.intent else None,
+            paused=row.action_state == RunState.PAUSED.value,
+            stop=row.stop,
+            user=row.user_name,
+            context_marker=row.context_marker,
+        )
+
+    def start(self, claim: ItemClaim, state: JsonObject, *, now: datetime) -> ItemClaim:
+        """Return the claim with the first state; it is written with the first intent or outcome."""
+        return replace(claim, state=state)
+
+    def intend(self, claim: ItemClaim, intent: Intent) -> ItemClaim:
+        """Write an intent, or a further attempt at it."""
+        self._fenced(claim, intent=intent_json(intent), memory=claim.state)
+        return replace(claim, intent=intent)
+
+    def record(
+        self,
+        claim: ItemClaim,
+        state: JsonObject,
+        facts: Sequence[Fact],
+        *,
+        now: datetime,
+        wake_at: datetime | None,
+        items: Sequence[NewItem] = (),
+    ) -> ItemClaim:
+        """Write the outcome of what the turn did. With a wake-up the item is let go, else the turn goes on."""
+        values: dict[str, Any] = {"memory": state, "intent": None, "broken": 0}
+        if wake_at is not None:
+            values |= {"wake_at": wake_at, "holder": None}
+        row = self._fenced(claim, **values)
+        journal.record(self._connection, self._line(claim, now), facts)
+        paused = row.action_state == RunState.PAUSED.value
+        return replace(claim, state=state, intent=None, paused=paused, stop=row.stop)
+
+    def sleep(self, claim: ItemClaim, *, until: datetime) -> None:
+        """Let the item go until then."""
+        self._fenced(claim, wake_at=until, holder=None)
+
+    def rest(self, claim: ItemClaim) -> None:
+        """Let the item go until the action is resumed or stopped."""
+        self._fenced(claim, wake_at=None, holder=None)
+
+    def broke(self, claim: ItemClaim, *, now: datetime, until: datetime) -> int:
+        """Record that a turn ended in a bug, and let the item go until then."""
+        row = self._fenced(claim, broken=_items.c.broken + 1, wake_at=until, holder=None)
+        in_a_row: int = row.broken
+        return in_a_row
+
+    def end(self, claim: ItemClaim, outcome: ItemState, detail: str, facts: Sequence[Fact], *, now: datetime) -> None:
+        """End the item, and wake its action: at once for the last open one, else together with others."""
+        if outcome not in ENDED_ITEM:
+            raise ValueError(f"{outcome.value} is not how an item ends")
+        ended = {
+            "state": outcome.value,
+            "detail": detail,
+            "intent": None,
+            "wake_at": None,
+            "holder": None,
+            "ended_at": now,
+        }
+        self._fenced(claim, **ended, **({} if claim.state is None else {"memory": claim.state}))
+        journal.record(self._connection, self._line(claim, now), facts)
+        others = sa.exists().where(_items.c.action_id == claim.action, _items.c.step_id == claim.step, _OPEN)
+        # With this lock, a turn that gathers either sees this item or is waited for; then it gets another wake-up.
+        more = self._connection.execute(
+            sa.select(others).select_from(t.actions).where(t.actions.c.id == claim.action).with_for_update(read=True)
+        ).scalar_one()
+        self._execute(self._wakeup.gather(claim.action, now + _GATHER_PAUSE if more else now))
+
+    def succeeded(self, action: ActionId) -> Mapping[StepId, Sequence[ItemId]]:
+        """Return the items of an action that succeeded, in order of creation."""
+        found: dict[StepId, list[ItemId]] = {}
+        rows = self._connection.execute(
+            sa.select(_items.c.step_id, _items.c.id)
+            .where(_items.c.action_id == action, _items.c.state == ItemState.SUCCESS.value)
+            .order_by(_items.c.position)
+        )
+        for row in rows:
+            found.setdefault(StepId(row.step_id), []).append(ItemId(row.id))
+        return found
+
+    def counts(self, action: ActionId) -> Mapping[StepId, Mapping[ItemState, int]]:
+        """Return how many items each step has in each state."""
+        found: dict[StepId, dict[ItemState, int]] = {}
+        rows = self._connection.execute(
+            sa.select(_items.c.step_id, _items.c.state, sa.func.count().label("number"))
+            .where(_items.c.action_id == action)
+            .group_by(_items.c.step_id, _items.c.state)
+        )
+        for row in rows:
+            found.setdefault(StepId(row.step_id), {})[ItemState(row.state)] = row.number
+        return found
+
+    def remind_overdue(self, *, grace: float) -> int:
+        """Free items whose run is gone, and queue runs for actions with items that are overdue."""
+        clock = sa.func.clock_timestamp()
+        gone = sa.text(f"NOT {self._wakeup.run_exists('work_items.holder')}")
+        self._connection.execute(
+            _items.update().where(_OPEN, _items.c.holder.is_not(None), gone).values(holder=None, wake_at=clock)
+        )
+        limit = clock - timedelta(seconds=grace)
+        overdue = self._connection.execute(
+            sa.select(_items.c.action_id).where(_OPEN, _items.c.wake_at < limit).distinct()
+        ).scalars()
+        actions = [ActionId(action) for action in overdue]
+        for action in actions:
+            self._queue_runs(action, 1, None)
+        return len(actions)
+
+    def _of_step(self, claim: Claim) -> tuple[sa.ColumnElement[bool], ...]:
+        return _items.c.action_id == claim.action, _items.c.step_id == claim.step
+
+    def _due(self, action: ActionId, now: datetime) -> tuple[sa.ColumnElement[bool], ...]:
+        return _items.c.action_id == action, _OPEN, _items.c.wake_at <= now
+
+    def _fenced(self, claim: ItemClaim, **values: Any) -> sa.Row[Any]:
+        """Write to the item's row, or raise Fenced."""
+        row = self._connection.execute(
+            _items.update()
+            .where(
+                _items.c.action_id == claim.action,
+                _items.c.step_id == claim.step,
+                _items.c.id == claim.item,
+                _items.c.epoch == claim.epoch,
+                t.actions.c.id == _items.c.action_id,
+            )
+            .values(**values)
+            .returning(_items.c.stop, _items.c.broken, t.actions.c.state.label("action_state"))
+        ).one_or_none()
+        if row is None:
+            raise Fenced(f"{claim.action} {claim.item}: turn {claim.epoch} is over")
+        return row
+
+    def _line(self, claim: ItemClaim, at: datetime) -> Line:
+        return Line(claim.action, claim.epoch, claim.step, at, claim.worker)
+
+    def _queue_runs(self, action: ActionId, count: int, at: datetime | None) -> None:
+        self._execute(self._wakeup.runs(action, min(count, _RUNS), _RUNS, at))
+
+    def _execute(self, statement: Statement) -> None:
+        self._connection.execute(sa.text(statement.sql), dict(statement.parameters))

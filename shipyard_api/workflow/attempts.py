@@ -1,0 +1,255 @@
+"""One attempt of a durable unit: decide, write the intent, perform, fold. The same for steps and work items.
+
+Two rules keep a submission from happening twice although no peer knows our epochs. A submission begins only within half
+of ``settle`` seconds after its intent was committed; and an intent without outcome is looked into only ``settle``
+seconds after its last attempt. So when ``find`` runs, whatever an earlier attempt sent has arrived.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Any, Generic, Protocol, TypeVar
+
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.headlines import headline
+from shipyard_api.domain.items import NewItem
+from shipyard_api.ports.clock import Clock
+from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+from shipyard_api.ports.provisioner import Marker
+from shipyard_api.ports.state.store import Store, Transaction
+from shipyard_api.ports.state.turns import Intent
+from shipyard_api.workflow.step import Act, AnyUnit, Json, Look, Trouble
+
+LOG = logging.getLogger(__name__)
+
+ATTEMPTS = 100
+"""After this many attempts a turn makes way for another delivery."""
+
+# The longest pause between two attempts at an effect, in seconds; the pauses double up to it.
+_LONGEST_PAUSE = 60.0
+
+
+class Again(Enum):
+    """What the caller of a turn does next."""
+
+    NOW = "now"
+    LATER = "later"
+
+
+class UnitClaim(Protocol):
+    """What a turn of a step and one of a work item have in common."""
+
+    @property
+    def state(self) -> Json | None:
+        """The stored state, None before the unit has begun."""
+
+    @property
+    def intent(self) -> Intent | None:
+        """The effect whose outcome is not recorded."""
+
+    @property
+    def on_hold(self) -> bool:
+        """Whether nothing new may start."""
+
+    @property
+    def log_fields(self) -> dict[str, str | int]:
+        """What identifies the unit in log lines."""
+
+
+C = TypeVar("C", bound=UnitClaim)
+
+
+class Rows(Protocol[C]):
+    """The rows of the units of one sort. A write with the epoch of an earlier turn raises Fenced."""
+
+    def intend(self, claim: C, intent: Intent) -> C:
+        """Write an intent, or a further attempt at it; return the claim with it."""
+
+    def record(
+        self,
+        claim: C,
+        state: Json,
+        facts: tuple[Fact, ...],
+        *,
+        now: datetime,
+        wake_at: datetime | None,
+        items: tuple[NewItem, ...] = (),
+    ) -> C:
+        """Write an outcome: state, facts, new items and the next wake-up; the intent is fulfilled.
+
+        Return the claim with that state, and with what control verbs asked for meanwhile.
+        """
+
+    def sleep(self, claim: C, *, until: datetime) -> None:
+        """Write when the next turn is due, and nothing else."""
+
+    def rest(self, claim: C) -> None:
+        """Schedule no further turn until a control verb or an event wakes the unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt(Generic[C]):
+    """What a transaction leaves for the world outside: a question, or an effect whose intent is in the claim."""
+
+    claim: C
+    unit: AnyUnit
+    state: Any
+    asked: Any
+
+
+@dataclass(frozen=True, slots=True)
+class TooLate:
+    """Nothing was sent because the intent had become too old."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What came of an attempt: a report, or the error of the peer."""
+
+    report: Any
+
+
+Outcome = Reported | PeerError | TooLate
+
+
+class Attempts(Generic[C]):
+    """Runs attempts. Has no state of its own."""
+
+    def __init__(
+        self,
+        store: Store,
+        rows: Callable[[Transaction], Rows[C]],
+        clock: Clock,
+        new_marker: Callable[[], Marker],
+        *,
+        settle: float,
+        limit: int = ATTEMPTS,
+    ) -> None:
+        """``limit``: attempts in one turn; then the unit must be claimed again."""
+        self._store = store
+        self._rows = rows
+        self._clock = clock
+        self._new_marker = new_marker
+        self._settle = settle
+        self._limit = limit
+
+    def resume(
+        self, tx: Transaction, claim: C, unit: AnyUnit, state: Any, intent: Intent, now: datetime
+    ) -> Attempt[C] | Again:
+        """Take up an intent whose outcome is unknown, once whatever was sent for it must have arrived."""
+        pause = min(self._settle * 2 ** (intent.attempts - 1), max(self._settle, _LONGEST_PAUSE))
+        due = intent.attempted_at + timedelta(seconds=pause)
+        if now < due:
+            self._rows(tx).sleep(claim, until=due)
+            return Again.LATER
+        again = replace(intent, attempted_at=now, attempts=intent.attempts + 1)
+        claim = self._rows(tx).intend(claim, again)
+        return Attempt(claim, unit, state, unit.load_effect(intent.effect))
+
+    def begin(
+        self, tx: Transaction, claim: C, unit: AnyUnit, state: Any, decision: Act[Any] | Look[Any], now: datetime
+    ) -> Attempt[C] | Again:
+        """Write the intent of an effect. While the unit is on hold, poll what is under way instead."""
+        match decision:
+            case Look(question):
+                return Attempt(claim, unit, state, question)
+            case Act() if claim.on_hold:
+                look = unit.watch(state, now)
+                if look is None:
+                    self._rows(tx).rest(claim)
+                    return Again.LATER
+                return Attempt(claim, unit, state, look.question)
+            case Act(effect, give_up_at):
+                intent = Intent(self._new_marker(), effect.to_json(), give_up_at, now, now, 1)
+                claim = self._rows(tx).intend(claim, intent)
+                return Attempt(claim, unit, state, effect)
+
+    def run(
+        self, attempt: Attempt[C], committed_at: float, decide: Callable[[Transaction, C, Any], Attempt[C] | Again]
+    ) -> Again:
+        """Carry out attempts until ``decide`` gives none. The intent of the first was committed at ``committed_at``."""
+        for number in range(1, self._limit + 1):
+            outcome = self._carry_out(attempt, committed_at)
+            if isinstance(outcome, TooLate):
+                LOG.warning("intent too old to act on", extra=attempt.claim.log_fields)
+                return Again.NOW
+            with self._store.begin() as tx:
+                recorded = self._record(tx, attempt, outcome)
+                if recorded is None:
+                    return Again.LATER
+                if number == self._limit:
+                    break
+                following = decide(tx, *recorded)
+                committed_at = self._clock.monotonic()
+            if isinstance(following, Again):
+                return following
+            attempt = following
+        return Again.NOW
+
+    def _carry_out(self, attempt: Attempt[C], committed_at: float) -> Outcome:
+        """Touch the world, outside of any transaction."""
+        unit, claim = attempt.unit, attempt.claim
+        intent = claim.intent
+        try:
+            if intent is None:
+                return Reported(unit.ask(attempt.asked))
+            if intent.attempts > 1:
+                found = self._find(attempt, intent)
+                if found is not None:
+                    return Reported(found)
+                committed_at = self._intend_again(claim, intent)
+            if self._clock.monotonic() - committed_at > self._settle / 2:
+                return TooLate()
+            return Reported(unit.perform(attempt.asked, intent.marker))
+        except PeerError as error:
+            return error
+
+    def _record(self, tx: Transaction, attempt: Attempt[C], outcome: Reported | PeerError) -> tuple[C, Any] | None:
+        """Fold what came back and write it, with facts, items and wake-up; return None if the unit must wait."""
+        claim = attempt.claim
+        now = self._clock.now()
+        rows = self._rows(tx)
+        if isinstance(outcome, PeerError):
+            LOG.warning("peer in trouble", extra={**claim.log_fields, "trouble": str(outcome)})
+            if self._keep_trying(claim.intent, outcome, now):
+                rows.sleep(claim, until=now + timedelta(seconds=self._pause_after(outcome)))
+                return None
+            report: Any = Trouble.of(outcome)
+        else:
+            report = outcome.report
+        folded = attempt.unit.fold(attempt.state, attempt.asked, report, now)
+        wake_at = folded.wait_until or (folded.watch_at if claim.on_hold else None)
+        claim = rows.record(claim, folded.state.to_json(), folded.facts, now=now, wake_at=wake_at, items=folded.items)
+        log_facts(folded.facts, claim.log_fields)
+        return (claim, folded.state) if wake_at is None else None
+
+    def _find(self, attempt: Attempt[C], intent: Intent) -> Any:
+        try:
+            return attempt.unit.find(attempt.asked, intent.marker, intent.intended_at)
+        except Refused as error:
+            # The peer refused the search, not the work: the outcome of the work stays unknown.
+            raise Unavailable(error.system, error.operation, error.detail, marker=intent.marker) from error
+
+    def _intend_again(self, claim: C, intent: Intent) -> float:
+        """Write that the effect is tried again, and return when; raises Fenced if a later turn began meanwhile."""
+        with self._store.begin() as tx:
+            self._rows(tx).intend(claim, replace(intent, attempted_at=self._clock.now()))
+            return self._clock.monotonic()
+
+    def _keep_trying(self, intent: Intent | None, error: PeerError, now: datetime) -> bool:
+        """Return whether an effect stays intended: its outcome is unknown, and there is time left to find out."""
+        return intent is not None and not isinstance(error, Refused) and now < intent.give_up_at
+
+    def _pause_after(self, error: PeerError) -> float:
+        return max(self._settle, (error.retry_after or 0.0) if isinstance(error, Busy) else 0.0)
+
+
+def log_facts(facts: tuple[Fact, ...], fields: dict[str, str | int]) -> None:
+    """Log that a turn produced facts, and the facts that deserve a line of their own."""
+    if facts:
+        LOG.info("turn", extra={**fields, "facts": [type(fact).__name__ for fact in facts]})
+    for fact in facts:
+        if line := headline(fact):
+            LOG.info(line.message, extra={**fields, **line.fields})
