@@ -17,7 +17,8 @@ import yaml
 from api_page import api_page
 
 from shipyard_api.actions.catalog import catalog
-from shipyard_api.actions.site_parts import Designs, Patience, Systems
+from shipyard_api.actions.site_checks import ActionDesigns, Systems
+from shipyard_api.actions.site_parts import RetryPolicy
 from shipyard_api.adapters.oslo_policy import policy
 from shipyard_api.api.airship import error_answers, texts
 from shipyard_api.api.airship.app import Collaborators, routes
@@ -146,7 +147,7 @@ def actions_page() -> str:
         "only some later steps run. The API also lists the bare ids `preflight` and `drydock_build`, which stand for",
         "all steps with that prefix.",
     ]
-    definitions = catalog(nothing, Designs(nothing, nothing), Systems(nothing), nothing, Patience())
+    definitions = catalog(nothing, ActionDesigns(nothing, nothing), Systems(nothing), nothing, RetryPolicy())
     for name in ActionName:
         schema = yaml.safe_load((share_directory() / "schemas" / "actions" / f"{name.value}.yaml").read_text("utf-8"))
         lines += [f"\n## {name.value}\n", "| parameter | meaning |", "|---|---|"]
@@ -157,7 +158,7 @@ def actions_page() -> str:
         definition = definitions[name]
         lines += ["", definition.missing, ""] if definition.missing else [""]
         lines += ["| step | after a failure |", "|---|---|"]
-        lines += [f"| `{step.id}` | {'runs' if step.always else 'does not run'} |" for step in definition.steps]
+        lines += [f"| `{step.id}` | {'runs' if step.always else 'does not run'} |" for step in definition.steps_for({})]
     return _page(lines)
 
 
