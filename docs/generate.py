@@ -34,6 +34,7 @@ NOTICE = "<!-- Made by ./dev docs from the code. Do not edit. -->\n"
 _STATES: tuple[tuple[str, str, transitions.Transitions[Any]], ...] = (
     ("Action", "`dag_status` of an action.", transitions.ACTION),
     ("Step", "`state` of a step; null before it starts.", transitions.STEP),
+    ("Work item", "A durable part of a step that fans out.", transitions.ITEM),
     ("Group", "`status` of a deployment group in one action.", transitions.GROUP),
     ("Node", "`status` of a node in one action.", transitions.NODE),
 )
@@ -166,7 +167,7 @@ def states_page() -> str:
     """Return docs/reference/states.md."""
     lines = [
         "# States\n",
-        "The states of an action, its steps, its deployment groups and its nodes, and what causes each transition.",
+        "The states of an action, its steps, work items, deployment groups and nodes, and what causes each transition.",
         "The [glossary](glossary.md) defines the terms. A state without an arrow out of it is final.",
     ]
     for title, described, held in _STATES:

@@ -13,10 +13,17 @@ from shipyard_api.domain import transitions
 _DECLARED: Mapping[str, Mapping[Any, str]] = {
     "actions": transitions.ACTION,
     "steps": transitions.STEP,
+    "work_items": transitions.ITEM,
     "deployment_groups": transitions.GROUP,
     "action_nodes": transitions.NODE,
 }
-_COLUMNS = {"actions": "state", "steps": "state", "deployment_groups": "status", "action_nodes": "status"}
+_COLUMNS = {
+    "actions": "state",
+    "steps": "state",
+    "work_items": "state",
+    "deployment_groups": "status",
+    "action_nodes": "status",
+}
 
 Change = tuple[str, str | None, str]
 """A table, the state before (None: none yet) and the state after."""

@@ -1,4 +1,4 @@
-"""Which state can follow which, of actions, steps, groups and nodes, and what causes each transition.
+"""Which state can follow which, of actions, steps, work items, groups and nodes, and what causes each transition.
 
 ``docs/reference/states.md`` draws these tables, and the crash suite refuses every transition that they lack.
 """
@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from shipyard_api.domain.actions import RunState, StepState
 from shipyard_api.domain.groups import GroupStatus
+from shipyard_api.domain.items import ItemState
 from shipyard_api.domain.nodes import NodeStatus
 
 S = TypeVar("S", bound=Enum)
@@ -32,6 +33,13 @@ STEP: Transitions[StepState] = {
     (None, StepState.FAILED): "the action was stopped before the step began",
     (None, StepState.UPSTREAM_FAILED): "a step before it failed",
     (None, StepState.SKIPPED): "continue-on-fail, and the provisioner is unhealthy",
+}
+
+ITEM: Transitions[ItemState] = {
+    (ItemState.QUEUED, ItemState.RUNNING): "a worker claims the item",
+    (ItemState.RUNNING, ItemState.SUCCESS): "the work succeeded",
+    (ItemState.RUNNING, ItemState.FAILED): "the work failed",
+    (ItemState.RUNNING, ItemState.STOPPED): "the action was stopped, or the step no longer needs the item",
 }
 
 GROUP: Transitions[GroupStatus] = {
