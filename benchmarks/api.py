@@ -350,6 +350,7 @@ def bystanders(load: Load) -> Iterator[None]:
             one = stack.enter_context(socket.create_connection(("127.0.0.1", load.port), timeout=60))
             if number < UPLOADS:
                 one.sendall(upload)
+        time.sleep(1.5)  # until the server has accepted all of them
         yield
 
 
