@@ -41,8 +41,8 @@ from shipyard_api.domain.actions import ENDED, ActionId, ActionName
 from shipyard_api.domain.documents import BufferMode
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.selectors import Selector
 from shipyard_api.domain.site_design import DesignRules
+from shipyard_api.domain.strategy.selectors import Selector
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.provisioner import (
     Capabilities,

@@ -6,12 +6,12 @@ Documents are plain JSON values, as they come out of a YAML stream; domain value
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from shipyard_api.domain.criteria import SuccessCriteria
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
-from shipyard_api.domain.rollout import Move, Outcome, Rollout
-from shipyard_api.domain.selectors import Selector
-from shipyard_api.domain.strategy import SCHEMA, DeploymentGroup, GroupName, Strategy, parse_strategy
+from shipyard_api.domain.rollout.rollout import Move, Outcome, Rollout
+from shipyard_api.domain.strategy.criteria import SuccessCriteria
+from shipyard_api.domain.strategy.selectors import Selector
+from shipyard_api.domain.strategy.strategy import SCHEMA, DeploymentGroup, GroupName, Strategy, parse_strategy
 
 
 def node(name: str, *, rack: str = "", tags: Iterable[str] = (), labels: Mapping[str, str] | None = None) -> Node:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shipyard_api.domain.modes import SERIAL, Mode, OnTimeout
+from shipyard_api.domain.rollout.modes import SERIAL, Mode, OnTimeout
 
 SCHEMA = "shipyard/DeploymentConfiguration/v1"
 NAME = "deployment-configuration"

@@ -9,7 +9,6 @@ from datetime import UTC
 from functools import singledispatch
 from typing import Any
 
-from shipyard_api.domain.criteria import Shortfall
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.facts.fact import JournalFact, UnknownFact
@@ -20,6 +19,7 @@ from shipyard_api.domain.facts.nodes import NodesChanged, NodesKept
 from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.facts.steps import AttemptFailed, Broke, Intended, StepEnded, StepStarted
 from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.strategy.criteria import Shortfall
 
 _WIDEST_KIND = len("work left behind")
 

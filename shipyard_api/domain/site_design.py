@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shipyard_api.domain import deployment_configuration, selectors, strategy
+from shipyard_api.domain import deployment_configuration
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
 from shipyard_api.domain.documents import BAREMETAL_NODE, Document, Rendering, find, inventory
 from shipyard_api.domain.findings import DocumentRef, Finding, Level, error, errors, info, warning
-from shipyard_api.domain.modes import Mode, OnTimeout
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.modes import Mode, OnTimeout
+from shipyard_api.domain.strategy import selectors, strategy
 from shipyard_api.domain.targets import targeted
 
 SchemaCheck = Callable[[str, object], tuple[Finding, ...]]

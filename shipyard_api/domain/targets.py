@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from shipyard_api.domain.criteria import SuccessCriteria
 from shipyard_api.domain.errors import InvalidTargets
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.selectors import Selector
-from shipyard_api.domain.strategy import DeploymentGroup, GroupName, Strategy
+from shipyard_api.domain.strategy.criteria import SuccessCriteria
+from shipyard_api.domain.strategy.selectors import Selector
+from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
 
 TARGET_GROUP = GroupName("target-group")
 _NAME_LENGTH = 253  # as in DNS

@@ -12,7 +12,7 @@ from typing import NewType, Protocol
 
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.selectors import Selector
+from shipyard_api.domain.strategy.selectors import Selector
 from shipyard_api.ports.errors import PeerError
 
 JobId = NewType("JobId", str)

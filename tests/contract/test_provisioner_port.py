@@ -9,7 +9,7 @@ import pytest
 
 from shipyard_api.domain.findings import Level, errors
 from shipyard_api.domain.nodes import Inventory, NodeName
-from shipyard_api.domain.selectors import Selector, select
+from shipyard_api.domain.strategy.selectors import Selector, select
 from shipyard_api.ports.errors import Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Wipe, Work
 from tests.contract.provisioner_sites import NODES, DrydockSite, Fate, Plot, Site, Slip, StartSite

@@ -11,8 +11,9 @@ import yaml
 
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
-from shipyard_api.domain import deployment_configuration, strategy
+from shipyard_api.domain import deployment_configuration
 from shipyard_api.domain.documents import Collection, Revision, StoredDocument, parse_documents, render
+from shipyard_api.domain.strategy import strategy
 from shipyard_api.yaml_stream import read_documents
 from shipyard_simulators.scenario import parse_scenario
 

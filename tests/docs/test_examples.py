@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from shipyard_api.domain import strategy
+from shipyard_api.domain.strategy import strategy
 from tests.factories import group_entry
 
 ROOT = Path(__file__).resolve().parents[2]

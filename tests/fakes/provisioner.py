@@ -7,7 +7,7 @@ from enum import Enum
 
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
-from shipyard_api.domain.selectors import Selector, select
+from shipyard_api.domain.strategy.selectors import Selector, select
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import (
     Capabilities,

@@ -7,13 +7,13 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from shipyard_api.domain.criteria import SuccessCriteria
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.groups import Phase
-from shipyard_api.domain.modes import SERIAL, Mode
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.rollout import Move, Outcome, Rollout
-from shipyard_api.domain.strategy import DeploymentGroup, GroupName, Strategy
+from shipyard_api.domain.rollout.modes import SERIAL, Mode
+from shipyard_api.domain.rollout.rollout import Move, Outcome, Rollout
+from shipyard_api.domain.strategy.criteria import SuccessCriteria
+from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
 
 T = TypeVar("T")
 

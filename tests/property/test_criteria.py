@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shipyard_api.domain.criteria import Criterion, SuccessCriteria, shortfalls
+from shipyard_api.domain.strategy.criteria import Criterion, SuccessCriteria, shortfalls
 
 counts = st.integers(0, 10**12).flatmap(lambda members: st.tuples(st.just(members), st.integers(0, members)))
 small = st.integers(0, 200).flatmap(lambda members: st.tuples(st.just(members), st.integers(0, members)))

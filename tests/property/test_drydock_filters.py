@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from shipyard_api.adapters.drydock import translate
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
-from shipyard_api.domain.selectors import Selector, select
+from shipyard_api.domain.strategy.selectors import Selector, select
 
 WORDS = st.frozensets(st.sampled_from("abc"), max_size=2)
 LABELS = st.frozensets(st.tuples(st.sampled_from("kl"), st.sampled_from("xyz")), max_size=4)

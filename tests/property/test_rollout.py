@@ -8,14 +8,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shipyard_api.domain.criteria import shortfalls
 from shipyard_api.domain.facts.groups import GroupChanged
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason, Verdict
-from shipyard_api.domain.modes import SERIAL, Mode
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout import Move, Rollout
-from shipyard_api.domain.strategy import GroupName, Strategy
+from shipyard_api.domain.rollout.modes import SERIAL, Mode
+from shipyard_api.domain.rollout.rollout import Move, Rollout
+from shipyard_api.domain.strategy.criteria import shortfalls
+from shipyard_api.domain.strategy.strategy import GroupName, Strategy
 from tests.property.sites import NODES, Site, run, sites
 
 ENDED = {GroupStatus.SUCCESS, GroupStatus.FAILED}

@@ -9,13 +9,13 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shipyard_api.domain.criteria import shortfalls
 from shipyard_api.domain.facts.groups import GroupChanged
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason
-from shipyard_api.domain.modes import SERIAL, Mode
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.strategy import GroupName
+from shipyard_api.domain.rollout.modes import SERIAL, Mode
+from shipyard_api.domain.strategy.criteria import shortfalls
+from shipyard_api.domain.strategy.strategy import GroupName
 from tests.property.sites import Site, modes, run, sites, weave
 from tests.property.test_rollout import resumed, stored
 

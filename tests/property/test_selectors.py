@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
-from shipyard_api.domain.selectors import Selector, select, selects_every_node
+from shipyard_api.domain.strategy.selectors import Selector, select, selects_every_node
 
 NAMES = [NodeName(f"n{number}") for number in range(8)]
 UNKNOWN = NodeName("n99")

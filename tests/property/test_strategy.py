@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shipyard_api.domain.findings import errors
-from shipyard_api.domain.rollout import Rollout
-from shipyard_api.domain.strategy import check_groups, parse_strategy
+from shipyard_api.domain.rollout.rollout import Rollout
+from shipyard_api.domain.strategy.strategy import check_groups, parse_strategy
 from tests.factories import group_entry, play
 from tests.property.test_graphs import reachable
 

@@ -21,9 +21,9 @@ from shipyard_api.domain.facts.nodes import NodesKept
 from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.groups import Phase, PhaseStatus, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout import Move, Outcome, Rollout
+from shipyard_api.domain.rollout.rollout import Move, Outcome, Rollout
 from shipyard_api.domain.site_design import SiteInputs
-from shipyard_api.domain.strategy import GroupName
+from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.cluster import Cluster, NodeReadiness
 from shipyard_api.ports.errors import PeerError, Refused
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Provisioner, Reports, Work

@@ -11,11 +11,11 @@ from shipyard_api.actions.steps.job_watch import Job
 from shipyard_api.actions.steps.joining import Joining
 from shipyard_api.domain.deployment_configuration import PhaseLimits
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason
-from shipyard_api.domain.modes import Mode
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout import Membership, Move, Rollout
+from shipyard_api.domain.rollout.modes import Mode
+from shipyard_api.domain.rollout.rollout import Membership, Move, Rollout
 from shipyard_api.domain.site_design import SiteInputs
-from shipyard_api.domain.strategy import GroupName
+from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.workflow.step import Json
 
 VERSION = 1

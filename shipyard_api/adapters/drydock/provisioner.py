@@ -8,7 +8,7 @@ from typing import Any
 
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.selectors import Selector
+from shipyard_api.domain.strategy.selectors import Selector
 from shipyard_api.ports.errors import PeerError, Refused
 from shipyard_api.ports.provisioner import (
     Capabilities,

@@ -9,7 +9,7 @@ from typing import Any
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.selectors import Selector, selects_every_node
+from shipyard_api.domain.strategy.selectors import Selector, selects_every_node
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import JobId, Marker, Operation, Wipe, Work
 from shipyard_api.scrubbing import Scrubber, without_users

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import Inventory, NodeName
-from shipyard_api.domain.selectors import Selector, select
+from shipyard_api.domain.strategy.selectors import Selector, select
 from shipyard_api.ports.documents import UnreadableDesign
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import (

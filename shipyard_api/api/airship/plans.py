@@ -15,8 +15,8 @@ from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body
 from shipyard_api.api.http.threads import answer_in_thread
 from shipyard_api.domain.documents import Version
 from shipyard_api.domain.errors import ShipyardError
-from shipyard_api.domain.modes import Mode
-from shipyard_api.domain.planning import PlannedGroup
+from shipyard_api.domain.rollout.modes import Mode
+from shipyard_api.domain.rollout.planning import PlannedGroup
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.usecases.actions.plan import Plan, PlanAction
 from shipyard_api.usecases.actions.request import ActionRequest

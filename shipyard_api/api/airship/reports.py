@@ -10,10 +10,10 @@ from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.actions import lifecycle
-from shipyard_api.domain.criteria import Shortfall
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.groups import GroupStatus
 from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.domain.strategy.criteria import Shortfall
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.usecases.actions import report as report_action
 from shipyard_api.usecases.actions.report import ReportAction, ReportedGroup, ReportedNode

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from shipyard_api.domain.criteria import Criterion, Shortfall
 from shipyard_api.domain.facts import reading
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.groups import GroupStatus, Reason, Verdict
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.strategy import DeploymentGroup, GroupName, Strategy
+from shipyard_api.domain.strategy.criteria import Criterion, Shortfall
+from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
 
 
 @dataclass(frozen=True, slots=True)

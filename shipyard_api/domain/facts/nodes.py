@@ -9,7 +9,7 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.strategy import GroupName
+from shipyard_api.domain.strategy.strategy import GroupName
 
 _TIMEOUT = "timeout"
 

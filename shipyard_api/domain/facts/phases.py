@@ -8,7 +8,7 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.groups import Phase, PhaseStatus
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.strategy import GroupName
+from shipyard_api.domain.strategy.strategy import GroupName
 
 
 @dataclass(frozen=True, slots=True)

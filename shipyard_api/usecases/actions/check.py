@@ -26,8 +26,8 @@ from shipyard_api.domain.parameters import (
     TargetRevision,
     parse_parameters,
 )
-from shipyard_api.domain.selectors import select
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
+from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.state.store import Transaction

@@ -10,13 +10,13 @@ from shipyard_api.domain.actions import CHECKS, EXCLUSIVE, ActionId, ActionName,
 from shipyard_api.domain.documents import Revision, Version
 from shipyard_api.domain.errors import Conflict, NothingToPlan, ShipyardError
 from shipyard_api.domain.findings import Finding, error
-from shipyard_api.domain.modes import Mode
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import Parameters
-from shipyard_api.domain.planning import PlannedGroup, plan_groups
-from shipyard_api.domain.selectors import select
+from shipyard_api.domain.rollout.modes import Mode
+from shipyard_api.domain.rollout.planning import PlannedGroup, plan_groups
 from shipyard_api.domain.site_design import SiteInputs
-from shipyard_api.domain.strategy import Strategy
+from shipyard_api.domain.strategy.selectors import select
+from shipyard_api.domain.strategy.strategy import Strategy
 from shipyard_api.domain.targets import targeted
 from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed, UnknownRevision
 from shipyard_api.ports.state.errors import SiteBusy

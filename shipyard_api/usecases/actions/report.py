@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from shipyard_api.domain.actions import ENDED, ActionId
-from shipyard_api.domain.criteria import Shortfall
 from shipyard_api.domain.errors import ActionNotFound
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeStatus
-from shipyard_api.domain.strategy import GroupName
+from shipyard_api.domain.strategy.criteria import Shortfall
+from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord

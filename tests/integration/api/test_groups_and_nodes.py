@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.domain import selectors
 from shipyard_api.domain.actions import ActionId, RunState, StepState
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.facts.phases import PhaseEnded, PhaseStarted
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.strategy import GroupName
+from shipyard_api.domain.strategy import selectors
+from shipyard_api.domain.strategy.strategy import GroupName
 from tests.factories import five_groups_inventory, five_groups_strategy
 from tests.integration.api.recorded import pages, record
 from tests.integration.api.wire import Site, five_groups_design

@@ -24,7 +24,7 @@ from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.notes import note_id
-from shipyard_api.domain.strategy import GroupName
+from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.provisioner import JobReport, JobState
 from shipyard_api.setting_types import Secret
 from shipyard_api.settings import ProvisionerKind, ProvisionerOptions

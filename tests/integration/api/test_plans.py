@@ -21,7 +21,7 @@ from shipyard_api.domain.facts.jobs import WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.strategy import GroupName
+from shipyard_api.domain.strategy.strategy import GroupName
 from tests.factories import group, group_entry, layering_policy, node_document, strategy, strategy_document
 from tests.integration.api.recorded import record
 from tests.integration.api.wire import (

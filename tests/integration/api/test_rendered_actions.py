@@ -31,7 +31,7 @@ from shipyard_api.domain.facts.steps import AttemptFailed
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.strategy import GroupName
+from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Work
 from shipyard_api.ports.state.stragglers import Straggler
 from shipyard_api.ports.state.turns import Claim, Intent

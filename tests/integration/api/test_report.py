@@ -7,7 +7,6 @@ import falcon
 import pytest
 
 from shipyard_api.domain.actions import ActionId, RunState
-from shipyard_api.domain.criteria import Criterion, Shortfall
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
 from shipyard_api.domain.facts.nodes import NodesChanged
@@ -15,7 +14,8 @@ from shipyard_api.domain.facts.phases import PhaseEnded, PhaseStarted
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.strategy import GroupName
+from shipyard_api.domain.strategy.criteria import Criterion, Shortfall
+from shipyard_api.domain.strategy.strategy import GroupName
 from tests.factories import group, strategy
 from tests.integration.api.recorded import record, statements
 from tests.integration.api.wire import Site, five_groups_design, small_design

@@ -16,7 +16,7 @@ from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.facts.phases import PhaseEnded, PhaseStarted
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.strategy import GroupName
+from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.projections.line import Line

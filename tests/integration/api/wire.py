@@ -8,7 +8,7 @@ import falcon
 from falcon.testing import Result
 
 from shipyard_api.api.mount import Mount
-from shipyard_api.domain.strategy import DEFAULT_STRATEGY_NAME
+from shipyard_api.domain.strategy.strategy import DEFAULT_STRATEGY_NAME
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import SqlStore
 from shipyard_api.yaml_stream import write_documents

@@ -17,7 +17,7 @@ from shipyard_api.domain.facts.phases import PhaseStarted
 from shipyard_api.domain.facts.steps import Intended, StepEnded
 from shipyard_api.domain.findings import DocumentRef, info
 from shipyard_api.domain.groups import Phase
-from shipyard_api.domain.strategy import GroupName
+from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.errors import Fenced
 from shipyard_api.ports.state.turns import Claim, Intent, Turns

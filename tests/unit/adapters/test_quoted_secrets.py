@@ -25,7 +25,7 @@ from shipyard_api.adapters.maas.provisioner import MaasProvisioner
 from shipyard_api.adapters.promenade.design_validation import PromenadeValidation
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
-from shipyard_api.domain.selectors import Selector
+from shipyard_api.domain.strategy.selectors import Selector
 from shipyard_api.ports.documents import RenderingFailed
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.provisioner import JobId, Marker, Operation, Work

@@ -6,7 +6,7 @@ import pytest
 
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits, parse_configuration
-from shipyard_api.domain.strategy import DEFAULT_STRATEGY_NAME
+from shipyard_api.domain.strategy.strategy import DEFAULT_STRATEGY_NAME
 from tests.conftest import ROOT
 
 

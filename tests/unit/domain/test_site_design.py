@@ -11,7 +11,7 @@ from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.documents import Collection, Revision, StoredDocument, parse_documents, render
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.site_design import SiteInputs, read_design
-from shipyard_api.domain.strategy import ALL_AT_ONCE
+from shipyard_api.domain.strategy.strategy import ALL_AT_ONCE
 from tests.conftest import ROOT
 from tests.factories import (
     document,

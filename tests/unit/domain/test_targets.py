@@ -4,7 +4,7 @@ import pytest
 
 from shipyard_api.domain.errors import InvalidTargets
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.rollout import Rollout
+from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.targets import TARGET_GROUP, parse_targets, targeted
 from tests.factories import play
 

@@ -11,7 +11,7 @@ from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.facts.phases import PhaseEnded, PhaseStarted
 from shipyard_api.domain.groups import Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.strategy import GroupName
+from shipyard_api.domain.strategy.strategy import GroupName
 from tests.factories import group, strategy
 from tests.integration.api.contract.states import Stage
 from tests.peer import Answer

@@ -9,7 +9,7 @@ import pytest
 from shipyard_api.adapters.drydock.client import DrydockClient
 from shipyard_api.adapters.drydock.provisioner import DrydockProvisioner
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.selectors import Selector
+from shipyard_api.domain.strategy.selectors import Selector
 from shipyard_api.ports.errors import Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Work
 from tests.peer import Answer, Peer

@@ -8,7 +8,7 @@ import pytest
 from shipyard_api.adapters.drydock import translate
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.selectors import Selector
+from shipyard_api.domain.strategy.selectors import Selector
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import JobId, Marker, Operation, Work
 from shipyard_api.scrubbing import Scrubber

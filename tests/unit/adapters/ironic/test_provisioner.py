@@ -13,7 +13,7 @@ from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
 from shipyard_api.adapters.ironic.translate import claim
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.nodes import Node as Machine
-from shipyard_api.domain.selectors import Selector
+from shipyard_api.domain.strategy.selectors import Selector
 from shipyard_api.ports.documents import UnreadableDesign
 from shipyard_api.ports.errors import Busy, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Wipe, Work

@@ -9,7 +9,6 @@ import pytest
 
 from shipyard_api.domain import facts
 from shipyard_api.domain.actions import RunState, StepId, StepState
-from shipyard_api.domain.criteria import Criterion, Shortfall
 from shipyard_api.domain.facts import codec
 from shipyard_api.domain.facts.actions import ActionEnded, Noted
 from shipyard_api.domain.facts.codec import KINDS, decode, encode
@@ -23,7 +22,8 @@ from shipyard_api.domain.facts.steps import AttemptFailed, Broke, Intended, Step
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.strategy import GroupName
+from shipyard_api.domain.strategy.criteria import Criterion, Shortfall
+from shipyard_api.domain.strategy.strategy import GroupName
 from tests.factories import group, strategy
 
 A, B = GroupName("a"), GroupName("b")

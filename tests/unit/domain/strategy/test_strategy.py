@@ -7,10 +7,10 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from shipyard_api.domain.criteria import SuccessCriteria
 from shipyard_api.domain.findings import Finding, Level, errors
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.strategy import (
+from shipyard_api.domain.strategy.criteria import SuccessCriteria
+from shipyard_api.domain.strategy.strategy import (
     ALL_AT_ONCE,
     DeploymentGroup,
     GroupName,
@@ -21,7 +21,7 @@ from shipyard_api.domain.strategy import (
 )
 from tests.factories import five_groups_data, five_groups_strategy, group, group_entry, selector, strategy
 
-SCHEMA_FILE = Path(__file__).parents[3] / "schemas" / "deployment_strategy_v1.yaml"
+SCHEMA_FILE = Path(__file__).parents[4] / "schemas" / "deployment_strategy_v1.yaml"
 
 
 def data(*entries: object) -> dict[str, Any]:

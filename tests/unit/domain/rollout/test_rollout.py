@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.domain.criteria import Criterion, Shortfall
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout import Move, Outcome, Rollout
-from shipyard_api.domain.selectors import select
-from shipyard_api.domain.strategy import GroupName, check_groups
+from shipyard_api.domain.rollout.rollout import Move, Outcome, Rollout
+from shipyard_api.domain.strategy.criteria import Criterion, Shortfall
+from shipyard_api.domain.strategy.selectors import select
+from shipyard_api.domain.strategy.strategy import GroupName, check_groups
 from tests.factories import (
     five_groups_data,
     five_groups_inventory,

@@ -6,12 +6,12 @@ from difflib import get_close_matches
 from heapq import nsmallest
 from typing import Any, NewType
 
-from shipyard_api.domain.criteria import SuccessCriteria
 from shipyard_api.domain.documents.paths import pointer
 from shipyard_api.domain.findings import Finding, error, info, warning
 from shipyard_api.domain.graphs import find_cycles
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.selectors import Label, Selector
+from shipyard_api.domain.strategy.criteria import SuccessCriteria
+from shipyard_api.domain.strategy.selectors import Label, Selector
 
 GroupName = NewType("GroupName", str)
 """Name of a deployment group, unique within its strategy."""

@@ -4,10 +4,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from shipyard_api.domain.groups import GroupStatus
-from shipyard_api.domain.modes import Mode
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout import Move, Outcome, Rollout
-from shipyard_api.domain.strategy import DeploymentGroup, GroupName, Strategy
+from shipyard_api.domain.rollout.modes import Mode
+from shipyard_api.domain.rollout.rollout import Move, Outcome, Rollout
+from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.domain import selectors
-from shipyard_api.domain.modes import SERIAL, Mode
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.planning import PlannedGroup, plan_groups
-from shipyard_api.domain.strategy import DeploymentGroup, GroupName, Strategy
+from shipyard_api.domain.rollout.modes import SERIAL, Mode
+from shipyard_api.domain.rollout.planning import PlannedGroup, plan_groups
+from shipyard_api.domain.strategy import selectors
+from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
 from tests.factories import five_groups_inventory, five_groups_strategy, group, strategy
 
 

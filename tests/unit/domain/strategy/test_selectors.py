@@ -3,7 +3,7 @@
 import pytest
 
 from shipyard_api.domain.nodes import Inventory, NodeName
-from shipyard_api.domain.selectors import Selector, select, selects_every_node
+from shipyard_api.domain.strategy.selectors import Selector, select, selects_every_node
 from tests.factories import node, selector
 
 SITE = Inventory.of(

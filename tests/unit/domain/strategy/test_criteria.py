@@ -2,7 +2,7 @@
 
 import pytest
 
-from shipyard_api.domain.criteria import Criterion, Shortfall, SuccessCriteria, shortfalls
+from shipyard_api.domain.strategy.criteria import Criterion, Shortfall, SuccessCriteria, shortfalls
 
 
 def missed(criteria: SuccessCriteria, *, members: int, successful: int) -> list[Criterion]:

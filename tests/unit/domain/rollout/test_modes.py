@@ -5,10 +5,10 @@ import pytest
 from shipyard_api.domain.facts.groups import GroupChanged
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason
-from shipyard_api.domain.modes import Mode, OnTimeout
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout import Move, Outcome, Rollout
-from shipyard_api.domain.strategy import DeploymentGroup, GroupName, Strategy
+from shipyard_api.domain.rollout.modes import Mode, OnTimeout
+from shipyard_api.domain.rollout.rollout import Move, Outcome, Rollout
+from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
 from tests.factories import group
 
 PREPARE, DEPLOY = Phase.PREPARE, Phase.DEPLOY

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
-from shipyard_api.domain.criteria import Shortfall, shortfalls
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged, RolloutEnded
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason, Verdict
-from shipyard_api.domain.modes import SERIAL, Mode, OnTimeout
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.strategy import DeploymentGroup, GroupName, Strategy
+from shipyard_api.domain.rollout.modes import SERIAL, Mode, OnTimeout
+from shipyard_api.domain.strategy.criteria import Shortfall, shortfalls
+from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
 
 _SENT_AS = {Phase.PREPARE: NodeStatus.NOT_STARTED, Phase.DEPLOY: NodeStatus.PREPARED}
 _UNSETTLED = (NodeStatus.NOT_STARTED, NodeStatus.PREPARED)

@@ -1,0 +1,1 @@
+"""The deployment strategy: its document, its groups, their selectors and success criteria (seed 000)."""
