@@ -23,7 +23,7 @@ from shipyard_api.storage.projections.line import Line
 
 # Items that end within this time of each other are gathered by one turn of their action.
 _GATHER_PAUSE = timedelta(seconds=0.25)
-_RUNS = 32
+_RUNS = 32  # of one action, queued or at work
 
 _items = t.work_items
 _OPEN = _items.c.ended_at.is_(None)
@@ -106,6 +106,10 @@ class SqlItems:
         count = self._connection.execute(sa.select(sa.func.count()).select_from(due)).scalar_one()
         if count > 1:
             self._queue_runs(action, count - 1, None)
+
+    def continue_run(self, action: ActionId, *, limit: int) -> None:
+        """Queue a run in place of one that ends; its own job still counts."""
+        self._execute(self._wakeup.runs(action, 1, limit + 1, None))
 
     def end_run(self, action: ActionId, *, now: datetime) -> None:
         """Queue a run for the item that is due next."""

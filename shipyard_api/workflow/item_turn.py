@@ -59,7 +59,9 @@ class ItemTurns:
             tx.items.start_run(action, holder, limit=RUNS, now=self.clock.now())
         while self.turn(action, holder):
             if self.clock.monotonic() - started > RUN_SECONDS:
-                break
+                with self.store.begin() as tx:
+                    tx.items.continue_run(action, limit=RUNS)
+                return
         with self.store.begin() as tx:
             tx.items.end_run(action, now=self.clock.now())
 

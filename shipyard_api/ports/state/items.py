@@ -58,6 +58,9 @@ class Items(Protocol):
     def start_run(self, action: ActionId, holder: str, *, limit: int, now: datetime) -> None:
         """Release what an earlier delivery of this run held, and queue more runs, up to ``limit``, if more are due."""
 
+    def continue_run(self, action: ActionId, *, limit: int) -> None:
+        """Queue a run in place of one that makes way for other work although items are due."""
+
     def end_run(self, action: ActionId, *, now: datetime) -> None:
         """Queue a run for the next item that will be due, if there is one and no run is queued for it."""
 
