@@ -86,13 +86,13 @@ class SqlItems:
 
     def stop_open(self, claim: Claim, why: str, *, now: datetime) -> bool:
         """Tell the open items of the claim's step to end; one that is held sees it when its turn goes on."""
-        told = self._connection.execute(
+        stopped = self._connection.execute(
             _items.update()
             .where(*self._of_step(claim), _OPEN, _items.c.stop.is_(None))
             .values(stop=why, wake_at=sa.case((_items.c.holder.is_(None), now), else_=_items.c.wake_at))
         )
-        if told.rowcount:
-            self._queue_runs(claim.action, told.rowcount, None)
+        if stopped.rowcount:
+            self._queue_runs(claim.action, stopped.rowcount, None)
         return bool(self._connection.execute(sa.select(sa.exists().where(*self._of_step(claim), _OPEN))).scalar_one())
 
     def start_run(self, action: ActionId, holder: str, *, limit: int, now: datetime) -> None:

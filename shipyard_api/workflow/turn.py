@@ -113,7 +113,7 @@ class Engine:
         return self._attempts.run(attempt, committed_at, self._decide)
 
     def _claim(self, tx: Transaction, action: ActionId) -> Claim | None:
-        """Take the next epoch; raises UnknownToThisReleaseError, which undoes the transaction and so fences nobody."""
+        """Take the next epoch; raises UnknownToThisReleaseError, which rolls back, so no turn is fenced."""
         claim = tx.turns.claim(action, now=self._clock.now(), worker=self._worker)
         if claim is None:
             return None
