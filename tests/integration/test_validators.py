@@ -10,10 +10,11 @@ import sqlalchemy as sa
 
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
-from shipyard_api.domain.documents import BufferMode, Revision, RevisionTag
+from shipyard_api.domain.documents import BufferMode, Rendering, Revision, RevisionTag
 from shipyard_api.domain.errors import Blocked, BufferChanged, BufferEmpty, Conflict
-from shipyard_api.domain.findings import Finding, error, info
+from shipyard_api.domain.findings import Finding, error, info, warning
 from shipyard_api.domain.site_design import DesignRules
+from shipyard_api.ports.documents import RenderingFailed
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import connect
@@ -115,6 +116,52 @@ def test_a_bug_in_one_is_not_taken_for_an_answer(database_url: str) -> None:
 
     with pytest.raises(KeyError):
         commit(database_url, Validator("Drydock", broken))
+
+
+class ReportingStore(SqlDesigns):
+    """A store that has findings of its own, as Deckhand has. ``broken``: why the design cannot be rendered, if so."""
+
+    reported: tuple[Finding, ...] = ()
+    broken: Finding | None = None
+
+    def findings(self, revision: Revision) -> tuple[Finding, ...]:
+        return self.reported
+
+    def rendered(self, revision: Revision) -> Rendering:
+        if self.broken is not None:
+            raise RenderingFailed(revision, (self.broken,))
+        return super().rendered(revision)
+
+
+PEER = error("P", "the peer's")
+STORE = error("D", "the store's")
+RENDERING = error("R", "the rendering's")
+HINT = warning("D", "only a hint of the store's")
+
+
+@pytest.mark.parametrize(
+    ("reported", "broken", "found"),
+    [
+        pytest.param(STORE, None, [STORE], id="an error without a rendering failure"),
+        pytest.param(STORE, RENDERING, [RENDERING, STORE], id="an error with a rendering failure"),
+        pytest.param(HINT, RENDERING, [RENDERING, HINT], id="a warning with a rendering failure"),
+        pytest.param(HINT, None, [HINT, PEER], id="a warning without a rendering failure"),
+    ],
+)
+def test_an_error_of_the_store_and_a_failed_rendering_are_reported_and_no_peer_is_asked(
+    desk: Desk, reported: Finding, broken: Finding | None, found: list[Finding]
+) -> None:
+    store = ReportingStore(desk.engine, None, DataSchemas())
+    store.reported, store.broken = (reported,), broken
+    desk.designs = store
+
+    outcome = desk.commit(Validator("P", lambda _: (PEER,)))
+
+    # Shipyard's own finding, that there is no strategy, needs a design that can be read.
+    assert [one for one in outcome.findings if one.name != "DeploymentStrategyNotSpecified"] == found
+    assert (len(outcome.findings) > len(found)) == (PEER in found)
+    assert not outcome.committed
+    assert desk.committed() == []
 
 
 def test_a_peer_that_takes_its_time_keeps_nobody_out(desk: Desk) -> None:

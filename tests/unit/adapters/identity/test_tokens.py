@@ -100,9 +100,10 @@ def test_with_no_time_nothing_is_remembered() -> None:
     assert look_ups.made == ["a", "a"]
 
 
-def test_a_secret_that_was_wrong_is_not_looked_up_again_for_a_moment() -> None:
+@pytest.mark.parametrize("cached_for", [2.0, 3600.0])
+def test_a_secret_that_was_wrong_is_looked_up_again_after_two_seconds(cached_for: float) -> None:
     look_ups, clock = LookUps(), Clock()
-    known = identities(look_ups, clock)
+    known = identities(look_ups, clock, cached_for)
     for _ in range(3):
         with pytest.raises(Unauthenticated):
             known.of(request("a"))

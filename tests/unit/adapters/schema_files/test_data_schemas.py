@@ -266,12 +266,16 @@ def test_equal_schemas_are_compiled_once_whatever_the_order_of_their_keys() -> N
     assert schemas({"type": "object"}) is not schemas({"type": "array"})
 
 
-def test_only_so_many_compiled_schemas_are_kept() -> None:
+def test_of_many_schemas_the_newest_and_those_in_use_stay_compiled() -> None:
     schemas = DataSchemas()
+    oldest, in_use = schemas({"type": "array"}), schemas({"type": "object"})
     for number in range(600):
-        schemas({"minimum": number})
+        newest = schemas({"minimum": number})
+        assert schemas({"type": "object"}) is in_use
 
-    assert len(schemas._compiled) <= 512
+    assert len(schemas._compiled) == 512
+    assert schemas({"minimum": 599}) is newest
+    assert schemas({"type": "array"}) is not oldest
 
 
 def test_a_schema_stays_as_it_was_given() -> None:
