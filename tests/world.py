@@ -23,12 +23,12 @@ from shipyard_api.actions.site_parts import RetryPolicy
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
-from shipyard_api.domain.actions import ENDED, ActionId, ActionName
+from shipyard_api.domain.actions import ENDED, ActionId, ActionName, Control
 from shipyard_api.domain.documents import BufferMode
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import DesignRules
-from shipyard_api.ports.provisioner import Marker
+from shipyard_api.ports.provisioner import JobId, Marker
 from shipyard_api.ports.state.store import Transaction
 from shipyard_api.storage import tables
 from shipyard_api.storage.designs import SqlDesigns
@@ -233,6 +233,27 @@ class World:
         world = copy.copy(self)
         world.clock, world.provisioner, world.cluster = copy.deepcopy(moment.peers)
         return world
+
+    def control(self, control: Control) -> bool:
+        """Pause, resume or stop the action; return whether its state allowed it."""
+        with self.store().begin() as tx:
+            before = tx.actions.control(self.action, control, "ann")
+            assert before is not None
+            if control is not Control.PAUSE:
+                # The database's clock runs, the world's stands still.
+                tx.turns._connection.execute(tables.actions.update().values(wake_at=self.clock.now()))
+        return before.refusal(control) is None
+
+    def has_intent(self) -> bool:
+        """Return whether an effect is intended whose outcome is not recorded."""
+        query = sa.select(sa.func.count()).where(tables.steps.c.intent.is_not(None))
+        with self.engine().connect() as connection:
+            return bool(connection.execute(query).scalar_one())
+
+    def stragglers(self) -> set[JobId]:
+        """Return the jobs of the stragglers that have not ended."""
+        with self.store().begin() as tx:
+            return {one.job for one in tx.stragglers.open()}
 
     def stands(self) -> tuple[bool, float]:
         """Whether the action has ended, and in how many seconds it wants to be looked at."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests import transitions
+from tests.crash.calm import PLANS, Calm, Plan
+from tests.world import World
 
 
 @pytest.fixture
@@ -23,3 +25,17 @@ def module_database_url(module_database_url: str) -> Iterator[str]:
     with transitions.recorded(module_database_url) as changes:
         yield module_database_url
     assert changes <= transitions.declared()
+
+
+@pytest.fixture(
+    params=[name if not at else pytest.param(name, marks=pytest.mark.crash) for at, name in enumerate(PLANS)]
+)
+def plan(request: pytest.FixtureRequest) -> Plan:
+    """Each plan; all but the first belong to the long tests."""
+    return PLANS[request.param]
+
+
+@pytest.fixture
+def calm(worlds: Callable[..., World], plan: Plan) -> Calm:
+    """The calm run of a plan."""
+    return Calm.of(worlds, plan)

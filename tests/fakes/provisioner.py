@@ -59,7 +59,8 @@ class FakeProvisioner:
     queued, then running, before it has ended. ``findings``: what ``validate_design`` returns. ``readable``: whether the
     design can be read. ``empty``: it knows no machine any more. ``failing``: raised by the next calls, first in first
     out, by name of the method.
-    ``submissions`` is everything accepted, in order; of the jobs in ``mute`` nothing is told.
+    ``submissions`` is everything accepted, in order; of the jobs in ``mute`` nothing is told. ``finished`` are jobs
+    whose end was reported, or the outcome of every node that was asked about.
     """
 
     nodes: Iterable[Node] = ()
@@ -83,6 +84,7 @@ class FakeProvisioner:
         self._lost: set[JobId] = set()
         self.aborted: set[JobId] = set()
         self.mute: set[JobId] = set()
+        self.finished: set[JobId] = set()
 
     # What tests do.
 
@@ -162,6 +164,13 @@ class FakeProvisioner:
         return self._report(job, work)
 
     def _report(self, job: JobId, work: Work) -> JobReport:
+        report = self._report_now(job, work)
+        settled = work.nodes is not None and set(work.nodes) <= report.succeeded | report.failed
+        if report.state in (JobState.ENDED, JobState.LOST) or settled:
+            self.finished.add(job)
+        return report
+
+    def _report_now(self, job: JobId, work: Work) -> JobReport:
         if job in self.mute:
             raise Unavailable(self.name, f"report {job}", "nobody answers for it")
         if job in self._lost or all(job != one.job for one in self.submissions):

@@ -197,7 +197,9 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
 
     def leave(self, state: RolloutState, why: str) -> tuple[Fact, ...]:
         """Return the jobs that go on, and that the groups they worked for have failed by it."""
-        return self._left_all(state, state.rollout, why) if state.rollout is not None else ()
+        if state.rollout is None or state.failed:
+            return ()
+        return self._left_all(state, state.rollout, why)
 
     def _design(self, state: RolloutState) -> str:
         return self.provisioner.design_reference(state.inputs.revision)

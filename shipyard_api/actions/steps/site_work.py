@@ -137,7 +137,7 @@ class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobRepor
 
     def leave(self, state: SiteWorkState, why: str) -> tuple[Fact, ...]:
         """Return the job that goes on."""
-        if state.job is None:
+        if state.job is None or state.done is not None or state.failed is not None:
             return ()
         design = self.provisioner.design_reference(state.revision)
         return (WorkLeftBehind(self.operation.value, state.job.id, design, None, why),)
