@@ -27,14 +27,14 @@ from shipyard_api.ports.state.actions import (
     NO_FILTERS,
     ActionFilters,
     ActionRecord,
-    CommandRecord,
+    DescribedAction,
     NewAction,
     StepRecord,
 )
 from shipyard_api.ports.state.errors import RequestKeyTaken, SiteBusy
 from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord
 from shipyard_api.ports.state.nodes import NodeRecord
-from shipyard_api.storage import journal
+from shipyard_api.storage import description, journal
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.phases import IN_ORDER, phase
 from shipyard_api.storage.projections.line import Line
@@ -49,9 +49,7 @@ _SHOWN = tuple(column for column in t.actions.c if column.name != "inputs")
 SERVER = "server"
 """Key in a connection's info for the start time of its server."""
 
-# The last transaction that wrote the action's row. Every change that readers see also writes that row.
-_VERSION: sa.ColumnElement[str] = sa.literal_column("actions.xmin::text").label("version")
-_VERSION_OF = sa.select(_VERSION).select_from(t.actions).where(t.actions.c.id == sa.bindparam("action"))
+_VERSION: sa.ColumnElement[str] = sa.literal_column(f"actions.{description.VERSION}").label("version")
 
 
 class SqlActions:
@@ -148,8 +146,8 @@ class SqlActions:
 
     def version(self, action: ActionId) -> str | None:
         """Return the version of an action: its server and the last transaction that wrote its row."""
-        found = self._connection.execute(_VERSION_OF, {"action": action}).scalar_one_or_none()
-        return None if found is None else f"{self._connection.info.get(SERVER, '')} {found}"
+        found = description.VERSION_OF_ACTION.one(self._connection, action)
+        return None if found is None else f"{self._connection.info.get(SERVER, '')} {found.version}"
 
     def versions(
         self, filters: ActionFilters = NO_FILTERS, *, after: ActionId | None = None, limit: int | None = None
@@ -194,15 +192,18 @@ class SqlActions:
             )
         return found
 
-    def commands(self, action: ActionId) -> Sequence[CommandRecord]:
-        """Return the command audit."""
-        audit = t.command_audit
-        return [
-            CommandRecord(row.id, ActionId(row.action_id), row.command, row.user_name, row.at)
-            for row in self._connection.execute(
-                sa.select(audit).where(audit.c.action_id == action).order_by(audit.c.id)
-            )
-        ]
+    def described(self, action: ActionId, kinds: Collection[str]) -> DescribedAction | None:
+        """Return the action with what is shown of it."""
+        row = description.DESCRIBED_ACTION.one(self._connection, action, list(kinds))
+        if row is None:
+            return None
+        return DescribedAction(
+            f"{self._connection.info.get(SERVER, '')} {row.version}",
+            description.action(row.action),
+            description.steps(action, row.steps),
+            description.commands(action, row.commands),
+            description.entries(row.entries),
+        )
 
     def groups(
         self, action: ActionId, *, status: Collection[str], group: Collection[str], after: int, limit: int

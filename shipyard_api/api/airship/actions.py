@@ -25,14 +25,14 @@ from shipyard_api.domain.actions import Control as Verb
 from shipyard_api.domain.errors import ActionNotFound
 from shipyard_api.domain.notes import SUMMARY
 from shipyard_api.ports.schemas import Schemas
-from shipyard_api.ports.state.actions import ActionRecord
+from shipyard_api.ports.state.actions import ActionRecord, DescribedAction
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
-from shipyard_api.usecases.actions.describe import DescribeAction
+from shipyard_api.usecases.actions.describe import ActionWithSteps, DescribeAction
 from shipyard_api.usecases.actions.list import ListActions
 from shipyard_api.usecases.actions.request import ActionRequest, Idempotency
 from shipyard_api.usecases.journal.notes import ReadNotes
-from shipyard_api.usecases.journal.validations import ReadValidations
+from shipyard_api.usecases.journal.validations import validations
 
 _LONGEST_KEY = 255
 
@@ -123,32 +123,37 @@ class Action:
 
     policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:get_action"}
 
-    def __init__(
-        self, describe: DescribeAction, notes: ReadNotes, validations: ReadValidations, rendered: RenderedActions
-    ) -> None:
+    def __init__(self, describe: DescribeAction, notes: ReadNotes, rendered: RenderedActions) -> None:
         self._rendered = rendered
         self._describe = describe
         self._notes = notes
-        self._validations = validations
 
     @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
         """Answer with the action, its steps and who commanded what; of the steps' notes only what sums them up."""
         verbosity = min(req.context.verbosity, SUMMARY)  # above that, nothing more is shown here
         try:
-            version = (ActionId(action_id), self._describe.version(action_id))
-            resp.data = self._rendered.one(version, ("one", verbosity), lambda: self._entity(action_id, verbosity))
+            resp.data = self._rendered.current(
+                ActionId(action_id),
+                ("one", verbosity),
+                lambda: self._describe.version(action_id),
+                lambda: self._read(action_id, verbosity),
+            )
         except ActionNotFound:
             raise UnknownAction(action_id) from None
         resp.content_type = falcon.MEDIA_JSON
 
-    def _entity(self, action_id: str, verbosity: int) -> dict[str, Any]:
-        action, commands = self._describe.one(action_id)
+    def _read(self, action_id: str, verbosity: int) -> tuple[str, dict[str, Any]]:
+        found = self._describe.one(action_id, verbosity)
+        return found.version, self._entity(found, verbosity)
+
+    def _entity(self, found: DescribedAction, verbosity: int) -> dict[str, Any]:
+        action = found.action
         return {
-            **entity(action, self._notes.of_action(action.action, verbosity)),
-            "verdict": verdict(action.action.state),
-            "validations": [validation_entity(one) for one in self._validations.of_action(action.action.id)],
-            "command_audit": [command_entity(command) for command in commands],
+            **entity(ActionWithSteps(action, found.steps), self._notes.of_action(action, found.entries, verbosity)),
+            "verdict": verdict(action.state),
+            "validations": [validation_entity(one) for one in validations(action.id, found.entries)],
+            "command_audit": [command_entity(command) for command in found.commands],
         }
 
 

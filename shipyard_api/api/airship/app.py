@@ -83,7 +83,7 @@ def routes(own: Collaborators) -> dict[str, object]:
         f"{v1}/actions": actions.Actions(
             own.create_action, own.list_actions, own.read_notes, own.schemas, rendered, own.json_bytes
         ),
-        f"{v1}/actions/{{action_id}}": actions.Action(describe, own.read_notes, own.read_validations, rendered),
+        f"{v1}/actions/{{action_id}}": actions.Action(describe, own.read_notes, rendered),
         f"{v1}/actions/{{action_id}}/control/{{control_verb}}": actions.Control(own.control_action),
         f"{v1}/actions/{{action_id}}/steps/{{step_id}}": steps.Step(describe, own.read_notes),
         f"{v1}/actions/{{action_id}}/steps/{{step_id}}/logs": steps.StepLogs(own.read_logs),

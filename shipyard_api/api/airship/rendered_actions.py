@@ -46,6 +46,24 @@ class RenderedActions:
             self._keep([(version, found)], view)
         return found
 
+    def current(
+        self,
+        action: ActionId,
+        view: tuple[str, int],
+        version: Callable[[], str],
+        read: Callable[[], tuple[str, object]],
+    ) -> bytes:
+        """Return an action in a view. ``read`` returns its version and its entity, as of one moment.
+
+        The version alone is cheaper, so it is asked for first if the view of the action is known.
+        """
+        with self._lock:
+            is_known = (action, *view) in self._known
+        if is_known:
+            return self.one((action, version()), view, lambda: read()[1])
+        found, entity = read()
+        return self.one((action, found), view, lambda: entity)
+
     def many(
         self,
         versions: Sequence[Version],

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from shipyard_api.domain.actions import ActionId, ActionName, ActionState, Control, RunState, StepId, StepState
 from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
@@ -87,6 +88,20 @@ class CommandRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class DescribedAction:
+    """An action with its steps, its command audit and entries of its journal, all in order, as of one moment.
+
+    ``version`` is the one that ``Actions.version`` returned at that moment.
+    """
+
+    version: str
+    action: ActionRecord
+    steps: Sequence[StepRecord]
+    commands: Sequence[CommandRecord]
+    entries: Sequence[JournalEntry]
+
+
+@dataclass(frozen=True, slots=True)
 class ActionFilters:
     """The filters of a list of actions, all of which an action must pass. Empty, or None for ``states``: no filter."""
 
@@ -139,8 +154,8 @@ class Actions(Protocol):
     def steps(self, actions: Collection[ActionId]) -> Mapping[ActionId, Sequence[StepRecord]]:
         """Return the steps of these actions, in order."""
 
-    def commands(self, action: ActionId) -> Sequence[CommandRecord]:
-        """Return the command audit, in order."""
+    def described(self, action: ActionId, kinds: Collection[str]) -> DescribedAction | None:
+        """Return the action with its steps, its command audit and its journal entries of these kinds."""
 
     def groups(
         self, action: ActionId, *, status: Collection[str], group: Collection[str], after: int, limit: int

@@ -7,7 +7,9 @@ from datetime import datetime
 from shipyard_api.domain.actions import BARE_GROUPS, ActionId, ActionName, StepId
 from shipyard_api.domain.errors import ActionNotFound, StepNotFound
 from shipyard_api.domain.facts.entry import JournalEntry
-from shipyard_api.ports.state.actions import ActionRecord, CommandRecord, StepRecord
+from shipyard_api.domain.facts.findings import FindingReported
+from shipyard_api.domain.notes import kinds
+from shipyard_api.ports.state.actions import ActionRecord, DescribedAction, StepRecord
 from shipyard_api.ports.state.groups import GroupRecord
 from shipyard_api.ports.state.journal import StepRun
 from shipyard_api.ports.state.nodes import NodeRecord
@@ -58,15 +60,13 @@ class DescribeAction:
             raise ActionNotFound(action)
         return found
 
-    def one(self, action: str) -> tuple[ActionWithSteps, Sequence[CommandRecord]]:
-        """Return an action with its steps and its command audit."""
-
-        def question(tx: Transaction) -> tuple[ActionWithSteps, Sequence[CommandRecord]]:
-            record = _action(tx, action)
-            steps = tx.actions.steps([record.id])[record.id]
-            return ActionWithSteps(record, steps), tx.actions.commands(record.id)
-
-        return self.store.read(question)
+    def one(self, action: str, verbosity: int) -> DescribedAction:
+        """Return an action with the journal entries that its validations and its notes up to a verbosity need."""
+        wanted = {FindingReported.kind, *kinds(verbosity)}
+        found = self.store.read(lambda tx: tx.actions.described(ActionId(action), wanted))
+        if found is None:
+            raise ActionNotFound(action)
+        return found
 
     def step(self, action: str, step: str) -> tuple[ActionRun, StepRecord | None]:
         """Return a step with its action; no record for a bare group id such as ``drydock_build``."""

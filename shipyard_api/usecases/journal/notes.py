@@ -35,13 +35,16 @@ class ReadNotes:
             by_action[action].append(entry)
         return {action.id: self._notes(action, by_action.get(action.id, ()), verbosity) for action in actions}
 
-    def of_action(self, action: ActionRecord, verbosity: int) -> Sequence[Note]:
-        """Return the notes on an action, up to a verbosity, with the summary of those on its steps."""
-        return self._read(action, min(verbosity, SUMMARY))
+    def of_action(self, action: ActionRecord, journal: Iterable[JournalEntry], verbosity: int) -> Sequence[Note]:
+        """Return the notes, up to a verbosity, of journal entries of an action; at most a summary of its steps."""
+        return self._notes(action, journal, min(verbosity, SUMMARY)) if verbosity else ()
 
     def of_step(self, action: ActionRecord, step: StepId, verbosity: int) -> Sequence[Note]:
         """Return the notes on a step, up to a verbosity."""
-        return [note for note in self._read(action, verbosity) if note.step == step]
+        if not verbosity:
+            return ()
+        journal = self.store.read(lambda tx: tx.journal.entries(action.id, kinds(verbosity)))
+        return [note for note in self._notes(action, journal, verbosity) if note.step == step]
 
     def one(self, note: str) -> Note:
         """Return a note by its id; raises NotFound."""
@@ -68,12 +71,6 @@ class ReadNotes:
                 action = tx.actions.get(found[0])
                 entries.append(found[1])
         return self._notes(action, entries) if action else ()
-
-    def _read(self, action: ActionRecord, verbosity: int) -> Sequence[Note]:
-        if not verbosity:
-            return ()
-        journal = self.store.read(lambda tx: tx.journal.entries(action.id, kinds(verbosity)))
-        return self._notes(action, journal, verbosity)
 
     def _notes(self, action: ActionRecord, journal: Iterable[JournalEntry], verbosity: int = MOST) -> Sequence[Note]:
         written = notes(action.id, action.name, journal, verbosity)

@@ -3,7 +3,7 @@
 A validation, like a note, is a view of a journal entry, and its id holds the id of the entry.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from shipyard_api.domain.actions import ActionId
@@ -34,11 +34,6 @@ class ReadValidations:
 
     store: Store
 
-    def of_action(self, action: ActionId) -> Sequence[Validation]:
-        """Return the validations of an action, in the order in which they were found."""
-        entries = self.store.read(lambda tx: tx.journal.entries(action, (FindingReported.kind,)))
-        return [found for entry in entries if (found := _validation(action, entry)) is not None]
-
     def one(self, action: str, validation: str) -> Validation:
         """Return a validation by its own id, of any action, as upstream does; raises NotFound."""
         key = entry_of(validation)
@@ -50,6 +45,11 @@ class ReadValidations:
         if found is None or found.id != validation:
             raise ValidationNotFound(validation)
         return found
+
+
+def validations(action: ActionId, journal: Iterable[JournalEntry]) -> Sequence[Validation]:
+    """Return the validations among journal entries of an action, in their order."""
+    return [found for entry in journal if (found := _validation(action, entry)) is not None]
 
 
 def _validation(action: ActionId, entry: JournalEntry) -> Validation | None:

@@ -205,7 +205,7 @@ READS: dict[Callable[..., Any], Callable[[Tx, ActionId], object]] = {
     SqlActions.versions: lambda tx, _: tx.actions.versions(),
     SqlActions.created_at: lambda tx, _: tx.actions.created_at(ActionName.DEPLOY_SITE, NOW),
     SqlActions.steps: lambda tx, action: tx.actions.steps([action]),
-    SqlActions.commands: lambda tx, action: tx.actions.commands(action),
+    SqlActions.described: lambda tx, action: tx.actions.described(action, ("noted",)),
     SqlActions.groups: lambda tx, action: tx.actions.groups(action, status=(), group=(), after=-1, limit=9),
     SqlActions.nodes: lambda tx, action: tx.actions.nodes(action, status=(), group=(), after="", limit=9),
     SqlActions.inputs: lambda tx, action: tx.actions.inputs(action),

@@ -1,0 +1,94 @@
+"""One action with everything that is shown of it, in one statement.
+
+Rows come as JSON arrays, so the statement returns the same types whatever a migration does to columns: Postgres refuses
+a prepared statement whose types have changed.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepId, StepState
+from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.facts.codec import decode
+from shipyard_api.domain.facts.entry import JournalEntry
+from shipyard_api.ports.state.actions import ActionRecord, CommandRecord, StepRecord
+from shipyard_api.storage.prepared import Prepared
+
+# The last transaction that wrote the action's row. Every change that readers see also writes that row.
+VERSION = "xmin::text"
+
+VERSION_OF_ACTION = Prepared(
+    "version_of_action",
+    ("text",),
+    f"SELECT {VERSION} AS version FROM actions WHERE id = $1",  # noqa: S608  # constant
+)
+
+DESCRIBED_ACTION = Prepared(
+    "described_action",
+    ("text", "text[]"),
+    f"""
+    SELECT {VERSION} AS version,
+        json_build_array(id, name, parameters, user_name, context_marker, revision, allow_intermediate_commits, state,
+            created_at, started_at, ended_at, epoch) AS action,
+        (SELECT json_agg(json_build_array(s.id, s.position, s.state, s.started_at, s.ended_at, s.detail)
+                ORDER BY s.position)
+            FROM steps s WHERE s.action_id = $1) AS steps,
+        (SELECT json_agg(json_build_array(c.id, c.command, c.user_name, c.at) ORDER BY c.id)
+            FROM command_audit c WHERE c.action_id = $1) AS commands,
+        (SELECT json_agg(json_build_array(j.id, j.epoch, j.step_id, j.at, j.worker, j.kind, j.facts) ORDER BY j.id)
+            FROM journal j WHERE j.action_id = $1 AND j.kind = ANY ($2)) AS entries
+    FROM actions WHERE id = $1
+    """,  # noqa: S608  # constant
+)
+"""Parameters: the id of the action, and the kinds of the journal entries."""
+
+
+def action(row: Sequence[Any]) -> ActionRecord:
+    """Return the action of a described action."""
+    own, name, parameters, user, marker, revision, allow, state, created, started, ended, epoch = row
+    return ActionRecord(
+        ActionId(own),
+        ActionName(name),
+        parameters,
+        user,
+        marker,
+        None if revision is None else Revision(revision),
+        allow,
+        RunState(state),
+        datetime.fromisoformat(created),
+        _moment(started),
+        _moment(ended),
+        epoch,
+    )
+
+
+def steps(action: ActionId, rows: Sequence[Any] | None) -> Sequence[StepRecord]:
+    """Return the steps of a described action."""
+    return [
+        StepRecord(
+            action, StepId(step), position, StepState(state) if state else None, _moment(begun), _moment(ended), detail
+        )
+        for step, position, state, begun, ended, detail in rows or ()
+    ]
+
+
+def commands(action: ActionId, rows: Sequence[Any] | None) -> Sequence[CommandRecord]:
+    """Return the command audit of a described action."""
+    return [
+        CommandRecord(own, action, command, user, datetime.fromisoformat(at)) for own, command, user, at in rows or ()
+    ]
+
+
+def entries(rows: Sequence[Any] | None) -> Sequence[JournalEntry]:
+    """Return the journal entries of a described action."""
+    return [
+        JournalEntry(
+            own, epoch, StepId(step) if step else None, datetime.fromisoformat(at), worker, decode(kind, facts)
+        )
+        for own, epoch, step, at, worker, kind, facts in rows or ()
+    ]
+
+
+def _moment(written: str | None) -> datetime | None:
+    return datetime.fromisoformat(written) if written else None
