@@ -1,0 +1,168 @@
+"""Steps that check: what an answer means, how long a peer may give none, and what continue-on-fail changes."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from shipyard_api.actions.steps.checks import Check, CheckState
+from shipyard_api.domain.actions import StepId
+from shipyard_api.domain.facts.findings import FindingReported
+from shipyard_api.domain.facts.steps import AttemptFailed
+from shipyard_api.domain.findings import Finding, error, info, warning
+from shipyard_api.workflow.step import Done, Failed, Folded, Look, Trouble
+from tests.unit.actions.steps.instants import MOMENT, T0, at
+
+LATER = (StepId("build"), StepId("deploy"))
+GOOD, DOUBT = info("Good", "all is well"), warning("Doubt", "have a look")
+BAD, WORSE = error("Bad", "no such thing"), error("Worse", "nor this")
+SILENCE = Trouble("503 no answer", refused=False)
+REFUSAL = Trouble("403 forbidden", refused=True)
+
+
+def check(spares: tuple[StepId, ...] | None = None, findings: Sequence[Finding] = (GOOD,)) -> Check:
+    return Check(StepId("check"), lambda _revision: findings, give_up_after=60, pause=10, spares=spares)
+
+
+def state(**fields: Any) -> CheckState:
+    return CheckState(**{"revision": 7, "continues": False, **fields})
+
+
+@pytest.mark.parametrize(
+    ("spares", "inputs", "continues"),
+    [
+        pytest.param(None, {}, False, id="plain"),
+        pytest.param(None, {"continue_on_fail": True}, False, id="asked-for-but-spares-nothing"),
+        pytest.param((), {"continue_on_fail": True}, True, id="asked-for-and-skips-no-step"),
+        pytest.param(LATER, {"continue_on_fail": True}, True, id="asked-for"),
+        pytest.param(LATER, {"continue_on_fail": False}, False, id="not-asked-for"),
+        pytest.param(LATER, {}, False, id="not-mentioned"),
+    ],
+)
+def test_a_check_goes_on_after_a_failure_only_where_it_may_and_is_asked_to(
+    spares: tuple[StepId, ...] | None, inputs: dict[str, Any], continues: bool
+) -> None:
+    assert check(spares).begin({"revision": 7, **inputs}) == state(continues=continues)
+
+
+@pytest.mark.parametrize(
+    ("spares", "of", "expected"),
+    [
+        pytest.param(None, state(), Look(7), id="asks"),
+        pytest.param(None, state(since=T0, attempts=3), Look(7), id="asks-again"),
+        pytest.param(None, state(done="fine"), Done("fine"), id="done"),
+        pytest.param(None, state(done=""), Done(""), id="done-without-a-word"),
+        pytest.param(None, state(failed="no such thing"), Failed("no such thing"), id="failed"),
+        pytest.param(None, state(failed=""), Failed(""), id="failed-without-a-word"),
+        pytest.param(
+            LATER,
+            state(failed="no such thing", continues=True),
+            Done("went on, as continue-on-fail asks: no such thing", LATER),
+            id="goes-on-and-skips",
+        ),
+        pytest.param(
+            (),
+            state(failed="no such thing", continues=True),
+            Done("went on, as continue-on-fail asks: no such thing", ()),
+            id="goes-on",
+        ),
+        pytest.param(
+            None,
+            state(failed="no such thing", continues=True),
+            Done("went on, as continue-on-fail asks: no such thing", ()),
+            id="goes-on-as-an-earlier-release-decided",
+        ),
+        pytest.param(LATER, state(failed="bad"), Failed("bad"), id="skips-nothing-without-continue-on-fail"),
+        pytest.param(LATER, state(continues=True), Look(7), id="asks-with-continue-on-fail"),
+        pytest.param(LATER, state(done="fine", continues=True), Done("fine"), id="done-skips-nothing"),
+    ],
+)
+def test_what_comes_next(
+    spares: tuple[StepId, ...] | None, of: CheckState, expected: Look[int] | Done | Failed
+) -> None:
+    assert check(spares).decide(of, at(5)) == expected
+
+
+@pytest.mark.parametrize(
+    ("findings", "expected"),
+    [
+        pytest.param((), state(done="fine"), id="none"),
+        pytest.param((GOOD,), state(done="all is well"), id="one"),
+        pytest.param((DOUBT,), state(done="have a look"), id="a-warning-fails-nothing"),
+        pytest.param((GOOD, DOUBT), state(done="2 messages, none of them an error"), id="two"),
+        pytest.param((BAD,), state(failed="no such thing"), id="an-error"),
+        pytest.param((GOOD, BAD), state(failed="no such thing"), id="an-error-among-others"),
+        pytest.param((WORSE, BAD), state(failed="nor this (and 1 more)"), id="two-errors"),
+        pytest.param((BAD, GOOD, WORSE, BAD), state(failed="no such thing (and 2 more)"), id="three-errors"),
+    ],
+)
+def test_what_findings_mean(findings: tuple[Finding, ...], expected: CheckState) -> None:
+    facts = tuple(FindingReported(one) for one in findings)
+    assert check().fold(state(), 7, findings, T0) == Folded(expected, facts)
+
+
+def again(since: datetime, attempts: int, now: datetime) -> Folded[CheckState]:
+    waits = (AttemptFailed(attempts, "503 no answer", 10),)
+    return Folded(state(since=since, attempts=attempts), waits, wait_until=now + (at(10) - T0))
+
+
+@pytest.mark.parametrize(
+    ("of", "trouble", "now", "expected"),
+    [
+        pytest.param(state(), SILENCE, T0, again(T0, 1, T0), id="first"),
+        pytest.param(state(since=T0, attempts=1), SILENCE, at(10), again(T0, 2, at(10)), id="second"),
+        pytest.param(
+            state(since=T0, attempts=5), SILENCE, at(60) - MOMENT, again(T0, 6, at(60) - MOMENT), id="just-before"
+        ),
+        pytest.param(
+            state(since=T0, attempts=6),
+            SILENCE,
+            at(60),
+            Folded(state(since=T0, attempts=6, failed="503 no answer")),
+            id="at-the-limit",
+        ),
+        pytest.param(
+            state(since=T0, attempts=6),
+            SILENCE,
+            at(60) + MOMENT,
+            Folded(state(since=T0, attempts=6, failed="503 no answer")),
+            id="just-after",
+        ),
+        pytest.param(state(), REFUSAL, T0, Folded(state(failed="403 forbidden")), id="refused-at-once"),
+        pytest.param(
+            state(since=T0, attempts=1),
+            REFUSAL,
+            at(10),
+            Folded(state(since=T0, attempts=1, failed="403 forbidden")),
+            id="refused-later",
+        ),
+    ],
+)
+def test_how_long_a_peer_may_give_no_answer(
+    of: CheckState, trouble: Trouble, now: datetime, expected: Folded[CheckState]
+) -> None:
+    assert check().fold(of, 7, trouble, now) == expected
+
+
+def test_an_answer_after_trouble_counts() -> None:
+    folded = check().fold(state(since=T0, attempts=9), 7, (GOOD,), at(9999))
+    assert folded.state == state(since=T0, attempts=9, done="all is well")
+
+
+def test_the_check_gets_the_revision() -> None:
+    asked: list[int] = []
+
+    def ask_about(revision: int) -> list[Finding]:
+        asked.append(revision)
+        return [GOOD, BAD]
+
+    step = Check(StepId("check"), ask_about, give_up_after=60, pause=10)
+    assert step.ask(7) == (GOOD, BAD)
+    assert asked == [7]
+
+
+def test_a_check_has_nothing_to_watch_nor_to_leave() -> None:
+    assert check().watch(state(), T0) is None
+    assert check().leave(state(), "stopped by ops") == ()
+    assert check().always is False

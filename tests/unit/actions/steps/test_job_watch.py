@@ -1,0 +1,256 @@
+"""Judging a job by its reports: which limit applies, when it strikes, and what is known of the nodes by then."""
+
+from contextlib import nullcontext
+from dataclasses import replace
+from datetime import datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from shipyard_api.actions.steps.job_watch import End, Job, Limits, Submitted, Watched, find, judge
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Work
+from shipyard_api.workflow.step import Trouble
+from tests.fakes.provisioner import FakeProvisioner
+from tests.unit.actions.steps.instants import MOMENT, T0, at
+
+LIMITS = Limits(interval=30, timeout=100, queue_limit=1000)
+ID = JobId("job-1")
+N1, N2 = NodeName("n1"), NodeName("n2")
+QUEUED_JOB = Job(ID, T0)
+# It ran from second 500 on: far enough from its submission that the two limits cannot be mistaken.
+RUNNING_JOB = Job(ID, T0, at(500), frozenset({N1}))
+SILENCE = Trouble("503 no answer", refused=False)
+REFUSAL = Trouble("404 not here", refused=True)
+IN_QUEUE = "waited more than 1000 s in the provisioner's queue"
+AT_WORK = "limit 100 s since it started"
+UNKNOWN = "the provisioner no longer knows the job"
+
+
+def report(state: JobState, *succeeded: NodeName, ok: bool = False) -> JobReport:
+    return JobReport(ID, state, ok, frozenset(succeeded))
+
+
+QUEUED, RUNNING, LOST = report(JobState.QUEUED), report(JobState.RUNNING, N2), report(JobState.LOST)
+ENDED = report(JobState.ENDED, N1, N2, ok=True)
+
+
+def goes_on(job: Job, poll_at: datetime, current: JobReport | None = None) -> Watched:
+    return Watched(job, None, current, job.succeeded, "", poll_at)
+
+
+def time_up(job: Job, now: datetime, why: str, current: JobReport | None = None) -> Watched:
+    return Watched(job, End.TIME_UP, current, job.succeeded, why, now)
+
+
+def started(since: datetime, *succeeded: NodeName) -> Job:
+    return Job(ID, T0, since, frozenset(succeeded))
+
+
+@pytest.mark.parametrize(
+    ("job", "answer", "now", "expected"),
+    [
+        # In the queue: only the queue's limit counts, since the submission.
+        pytest.param(QUEUED_JOB, QUEUED, T0, goes_on(QUEUED_JOB, at(30), QUEUED), id="queued"),
+        pytest.param(QUEUED_JOB, QUEUED, at(100), goes_on(QUEUED_JOB, at(130), QUEUED), id="queued-beyond-work-limit"),
+        pytest.param(QUEUED_JOB, QUEUED, at(970), goes_on(QUEUED_JOB, at(1000), QUEUED), id="queued-one-interval-left"),
+        pytest.param(
+            QUEUED_JOB, QUEUED, at(980), goes_on(QUEUED_JOB, at(1000), QUEUED), id="queued-less-than-interval"
+        ),
+        pytest.param(
+            QUEUED_JOB, QUEUED, at(1000) - MOMENT, goes_on(QUEUED_JOB, at(1000), QUEUED), id="queued-just-before"
+        ),
+        pytest.param(
+            QUEUED_JOB, QUEUED, at(1000), time_up(QUEUED_JOB, at(1000), IN_QUEUE, QUEUED), id="queued-at-the-limit"
+        ),
+        pytest.param(
+            QUEUED_JOB,
+            QUEUED,
+            at(1000) + MOMENT,
+            time_up(QUEUED_JOB, at(1000) + MOMENT, IN_QUEUE, QUEUED),
+            id="queued-just-after",
+        ),
+        pytest.param(QUEUED_JOB, SILENCE, at(10), goes_on(QUEUED_JOB, at(40)), id="queued-no-answer"),
+        pytest.param(QUEUED_JOB, REFUSAL, at(10), goes_on(QUEUED_JOB, at(40)), id="queued-refused-answer-costs-time"),
+        pytest.param(
+            QUEUED_JOB, SILENCE, at(1000) - MOMENT, goes_on(QUEUED_JOB, at(1000)), id="queued-no-answer-just-before"
+        ),
+        pytest.param(
+            QUEUED_JOB,
+            SILENCE,
+            at(1000),
+            time_up(QUEUED_JOB, at(1000), f"{IN_QUEUE}; last answer: 503 no answer"),
+            id="queued-no-answer-at-the-limit",
+        ),
+        # It starts: from this poll on the limit of the work counts, however long it was queued.
+        pytest.param(QUEUED_JOB, RUNNING, at(10), goes_on(started(at(10), N2), at(40), RUNNING), id="starts"),
+        pytest.param(
+            QUEUED_JOB,
+            RUNNING,
+            at(5000),
+            goes_on(started(at(5000), N2), at(5030), RUNNING),
+            id="starts-after-the-limit",
+        ),
+        # At work: the limit counts from the first report that it runs, whatever later reports say.
+        pytest.param(RUNNING_JOB, RUNNING, at(520), goes_on(started(at(500), N2), at(550), RUNNING), id="running"),
+        pytest.param(
+            RUNNING_JOB,
+            RUNNING,
+            at(570),
+            goes_on(started(at(500), N2), at(600), RUNNING),
+            id="running-one-interval-left",
+        ),
+        pytest.param(
+            RUNNING_JOB,
+            RUNNING,
+            at(590),
+            goes_on(started(at(500), N2), at(600), RUNNING),
+            id="running-less-than-interval",
+        ),
+        pytest.param(
+            RUNNING_JOB,
+            RUNNING,
+            at(600) - MOMENT,
+            goes_on(started(at(500), N2), at(600), RUNNING),
+            id="running-just-before",
+        ),
+        pytest.param(
+            RUNNING_JOB,
+            RUNNING,
+            at(600),
+            time_up(started(at(500), N2), at(600), AT_WORK, RUNNING),
+            id="running-at-the-limit",
+        ),
+        pytest.param(
+            RUNNING_JOB,
+            RUNNING,
+            at(600) + MOMENT,
+            time_up(started(at(500), N2), at(600) + MOMENT, AT_WORK, RUNNING),
+            id="running-just-after",
+        ),
+        pytest.param(
+            RUNNING_JOB, QUEUED, at(520), goes_on(RUNNING_JOB, at(550), QUEUED), id="queued-again-keeps-start"
+        ),
+        pytest.param(
+            RUNNING_JOB, QUEUED, at(600), time_up(RUNNING_JOB, at(600), AT_WORK, QUEUED), id="queued-again-work-limit"
+        ),
+        pytest.param(RUNNING_JOB, SILENCE, at(520), goes_on(RUNNING_JOB, at(550)), id="running-no-answer"),
+        pytest.param(
+            RUNNING_JOB, SILENCE, at(600) - MOMENT, goes_on(RUNNING_JOB, at(600)), id="running-no-answer-just-before"
+        ),
+        pytest.param(
+            RUNNING_JOB,
+            SILENCE,
+            at(600),
+            time_up(RUNNING_JOB, at(600), f"{AT_WORK}; last answer: 503 no answer"),
+            id="running-no-answer-at-the-limit",
+        ),
+        pytest.param(
+            RUNNING_JOB,
+            REFUSAL,
+            at(600),
+            time_up(RUNNING_JOB, at(600), f"{AT_WORK}; last answer: 404 not here"),
+            id="running-refused-at-the-limit",
+        ),
+        # The end counts whenever it is reported.
+        pytest.param(
+            RUNNING_JOB,
+            ENDED,
+            at(520),
+            Watched(RUNNING_JOB, End.ENDED, ENDED, frozenset({N1, N2}), "", at(520)),
+            id="ended",
+        ),
+        pytest.param(
+            RUNNING_JOB,
+            ENDED,
+            at(9999),
+            Watched(RUNNING_JOB, End.ENDED, ENDED, frozenset({N1, N2}), "", at(9999)),
+            id="ended-after-the-limit",
+        ),
+        pytest.param(
+            QUEUED_JOB,
+            ENDED,
+            at(5000),
+            Watched(QUEUED_JOB, End.ENDED, ENDED, frozenset({N1, N2}), "", at(5000)),
+            id="ended-between-two-polls",
+        ),
+        pytest.param(
+            RUNNING_JOB,
+            report(JobState.ENDED),
+            at(520),
+            Watched(RUNNING_JOB, End.ENDED, report(JobState.ENDED), frozenset(), "", at(520)),
+            id="ended-is-the-last-word-on-nodes",
+        ),
+        pytest.param(
+            RUNNING_JOB,
+            LOST,
+            at(520),
+            Watched(RUNNING_JOB, End.LOST, LOST, frozenset({N1}), UNKNOWN, at(520)),
+            id="lost-keeps-early-successes",
+        ),
+        pytest.param(
+            QUEUED_JOB,
+            LOST,
+            at(10),
+            Watched(QUEUED_JOB, End.LOST, LOST, frozenset(), UNKNOWN, at(10)),
+            id="lost-in-queue",
+        ),
+        pytest.param(
+            RUNNING_JOB,
+            LOST,
+            at(600),
+            Watched(RUNNING_JOB, End.LOST, LOST, frozenset({N1}), UNKNOWN, at(600)),
+            id="lost-at-the-limit",
+        ),
+    ],
+)
+def test_what_a_poll_of_a_job_means(job: Job, answer: JobReport | Trouble, now: datetime, expected: Watched) -> None:
+    assert judge(job, answer, LIMITS, now) == expected
+
+
+def test_the_reasons_write_fractions_of_seconds_only_where_there_are_any() -> None:
+    limits = Limits(1, 0.5, 1.25)
+    assert judge(QUEUED_JOB, QUEUED, limits, at(2)).why == "waited more than 1.25 s in the provisioner's queue"
+    assert judge(started(T0), QUEUED, limits, at(2)).why == "limit 0.5 s since it started"
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        pytest.param(QUEUED_JOB, id="queued"),
+        pytest.param(RUNNING_JOB, id="running"),
+        pytest.param(replace(RUNNING_JOB, succeeded=frozenset({N1, N2})), id="two-nodes"),
+    ],
+)
+def test_a_job_is_loaded_as_it_was_stored(job: Job) -> None:
+    assert Job.from_json(job.to_json()) == job
+
+
+WORK = Work(Operation.PREPARE_NODES, "fake://design/7", (N1,))
+
+
+@pytest.mark.parametrize(("found", "expected"), [(ID, Submitted(ID)), (None, None)], ids=["a job", "no job"])
+def test_an_earlier_submission_is_searched_among_jobs_that_no_other_intent_has(
+    found: JobId | None, expected: Submitted | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    known = [JobId("another")]
+
+    def jobs_since(since: datetime) -> list[JobId]:
+        asked.append(since)
+        return known
+
+    def of_peer(marker: Marker, work: Work, **keywords: Any) -> JobId | None:
+        asked.append((marker, work, keywords))
+        return found
+
+    store: Any = SimpleNamespace(
+        begin=lambda: nullcontext(SimpleNamespace(journal=SimpleNamespace(jobs_since=jobs_since)))
+    )
+    provisioner = FakeProvisioner()
+    monkeypatch.setattr(provisioner, "find", of_peer)
+
+    assert find(store, provisioner, Marker("m"), WORK, T0) == expected
+    # A peer's clock may differ from ours, by ten minutes at most.
+    assert asked == [T0 - timedelta(minutes=10), ("m", WORK, {"intended_at": T0, "known": known})]

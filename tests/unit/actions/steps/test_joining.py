@@ -1,0 +1,99 @@
+"""Judging the wait for deployed nodes: when the cluster is asked, when the time is up, and why a node is lost."""
+
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+
+from shipyard_api.actions.steps.joining import Answer, Joined, Joining, first_poll, judge
+from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.cluster import NodeReadiness
+from shipyard_api.workflow.step import Trouble
+from tests.unit.actions.steps.instants import MOMENT, T0, at
+
+# First poll at second 120, deadline at second 620, a poll every 30 s.
+SITE = DeploymentConfiguration(join_wait=120, node_status=PhaseLimits(30, 500))
+N1, N2 = NodeName("n1"), NodeName("n2")
+BOTH, NONE = frozenset({N1, N2}), frozenset[NodeName]()
+WAIT = Joining(T0, BOTH, timed_out=True, message="the deploy's own message")
+SILENCE = Trouble("503 no answer", refused=False)
+REFUSAL = Trouble("403 forbidden", refused=True)
+READY, NOT_READY = NodeReadiness(ready=True), NodeReadiness(ready=False, why="no network plugin")
+ALL_READY = {N1: READY, N2: READY}
+ONE_READY = {N1: READY, N2: NOT_READY}
+LATE = "not ready in Kubernetes within 620 s after its deployment: "
+
+
+def waits(poll_at: datetime, ready: frozenset[NodeName] = NONE) -> Joined:
+    return Joined(replace(WAIT, nodes=BOTH - ready), ready, {}, poll_at)
+
+
+def over(ready: frozenset[NodeName], **lost: str) -> Joined:
+    reasons = {NodeName(node): f"{LATE}{why}" for node, why in lost.items()}
+    return Joined(replace(WAIT, nodes=NONE), ready, reasons, None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "now", "expected"),
+    [
+        # Not asked.
+        pytest.param(None, T0, waits(at(120)), id="not-asked-at-the-start"),
+        pytest.param(None, at(119), waits(at(120)), id="not-asked-before-the-first-poll"),
+        pytest.param(None, at(120) - MOMENT, waits(at(120)), id="not-asked-just-before-the-first-poll"),
+        pytest.param(None, at(120), waits(at(150)), id="not-asked-at-the-first-poll"),
+        pytest.param(None, at(610), waits(at(620)), id="not-asked-near-the-deadline"),
+        pytest.param(None, at(620), waits(at(620)), id="not-asked-at-the-deadline-asks-at-once"),
+        pytest.param(None, at(700), waits(at(700)), id="not-asked-after-the-deadline-asks-at-once"),
+        # Some are ready.
+        pytest.param(ONE_READY, at(120), waits(at(150), frozenset({N1})), id="one-ready"),
+        pytest.param({N1: READY}, at(120), waits(at(150), frozenset({N1})), id="one-ready-nothing-about-the-other"),
+        pytest.param({N1: NOT_READY, N2: NOT_READY}, at(200), waits(at(230)), id="none-ready"),
+        pytest.param({}, at(200), waits(at(230)), id="nothing-about-any"),
+        pytest.param({NodeName("other"): READY}, at(200), waits(at(230)), id="nodes-of-others-do-not-count"),
+        pytest.param(ONE_READY, at(110), waits(at(120), frozenset({N1})), id="answer-before-the-first-poll"),
+        pytest.param(ONE_READY, at(590), waits(at(620), frozenset({N1})), id="one-interval-left"),
+        pytest.param(ONE_READY, at(600), waits(at(620), frozenset({N1})), id="less-than-an-interval-left"),
+        pytest.param(ONE_READY, at(620) - MOMENT, waits(at(620), frozenset({N1})), id="just-before-the-deadline"),
+        # All are ready.
+        pytest.param(ALL_READY, at(120), over(BOTH), id="all-ready"),
+        pytest.param(ALL_READY, at(620), over(BOTH), id="all-ready-at-the-deadline"),
+        pytest.param(ALL_READY, at(9999), over(BOTH), id="all-ready-after-the-deadline"),
+        # The deadline: the wait before the first poll and the limit of the site together.
+        pytest.param(ONE_READY, at(620), over(frozenset({N1}), n2="no network plugin"), id="at-the-deadline"),
+        pytest.param(
+            ONE_READY, at(620) + MOMENT, over(frozenset({N1}), n2="no network plugin"), id="just-after-the-deadline"
+        ),
+        pytest.param(
+            {N2: NOT_READY},
+            at(620),
+            over(NONE, n1="no answer about it", n2="no network plugin"),
+            id="at-the-deadline-nothing-about-one",
+        ),
+        # No answer only costs time, and is named when the time is up.
+        pytest.param(SILENCE, at(120), waits(at(150)), id="no-answer"),
+        pytest.param(REFUSAL, at(120), waits(at(150)), id="refused-answer-costs-time"),
+        pytest.param(SILENCE, at(620) - MOMENT, waits(at(620)), id="no-answer-just-before-the-deadline"),
+        pytest.param(
+            SILENCE, at(620), over(NONE, n1="503 no answer", n2="503 no answer"), id="no-answer-at-the-deadline"
+        ),
+        pytest.param(
+            REFUSAL, at(620), over(NONE, n1="403 forbidden", n2="403 forbidden"), id="refused-answer-at-the-deadline"
+        ),
+    ],
+)
+def test_what_an_answer_of_the_cluster_means(answer: Answer | None, now: datetime, expected: Joined) -> None:
+    assert judge(WAIT, answer, SITE, now) == expected
+
+
+def test_a_wait_without_nodes_is_over() -> None:
+    assert judge(replace(WAIT, nodes=NONE), None, SITE, T0) == over(NONE)
+
+
+def test_the_first_poll_comes_join_wait_seconds_after_the_deployment() -> None:
+    assert first_poll(WAIT, SITE) == at(120)
+
+
+@pytest.mark.parametrize("wait", [WAIT, Joining(at(5), frozenset({N2}), timed_out=False, message="")], ids=["a", "b"])
+def test_a_wait_is_loaded_as_it_was_stored(wait: Joining) -> None:
+    assert Joining.from_json(wait.to_json()) == wait

@@ -1,0 +1,157 @@
+"""The tag of a revision: chosen from how the steps ended, and set whatever happened before."""
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from shipyard_api.actions.steps.mark_revision import MarkRevision, MarkState, SetTag, StepsEnded, TagSet
+from shipyard_api.domain.actions import ActionId, StepId, StepState
+from shipyard_api.domain.documents import RevisionTag
+from shipyard_api.ports.documents import DesignStore
+from shipyard_api.ports.provisioner import Marker
+from shipyard_api.ports.state.store import Store
+from shipyard_api.workflow.step import Act, Done, Failed, Folded, Look, Trouble
+from tests.unit.actions.steps.instants import T0, at
+
+ACTION = ActionId("01J0000000000000000000DEPL")
+CHECK, BUILD, DEPLOY, TAG = (StepId(name) for name in ("check", "build", "deploy", "tag"))
+NEW = MarkState(ACTION, "deploy_site", 7)
+WELL, BADLY = (
+    replace(NEW, tag=RevisionTag.SITE_ACTION_SUCCESS),
+    replace(NEW, tag=RevisionTag.SITE_ACTION_FAILURE),
+)
+SUCCESS, FAILED, SKIPPED = StepState.SUCCESS, StepState.FAILED, StepState.SKIPPED
+NOT_RUN = StepState.UPSTREAM_FAILED
+NOT_CHANGED = "not tagged: nothing was changed, the provisioner's steps were skipped"
+TOO_EARLY = "not tagged: the action failed before it could change anything"
+
+
+def step(store: Any = None, designs: Any = None) -> MarkRevision:
+    before = frozenset({CHECK})
+    return MarkRevision(TAG, cast(Store, store), cast(DesignStore, designs), before, give_up_after=60)
+
+
+STEP = step()
+
+
+def effect(tag: RevisionTag) -> SetTag:
+    return SetTag(7, tag, ACTION, "deploy_site")
+
+
+def test_it_begins_without_a_tag_and_runs_whatever_happened_before() -> None:
+    assert STEP.begin({"action": ACTION, "name": "deploy_site", "revision": 7}) == NEW
+    assert STEP.always is True
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        pytest.param(NEW, Look(ACTION), id="asks-how-the-steps-ended"),
+        pytest.param(WELL, Act(effect(RevisionTag.SITE_ACTION_SUCCESS), give_up_at=at(65)), id="tags-a-success"),
+        pytest.param(BADLY, Act(effect(RevisionTag.SITE_ACTION_FAILURE), give_up_at=at(65)), id="tags-a-failure"),
+        pytest.param(replace(NEW, done="not tagged"), Done("not tagged"), id="done-without-a-tag"),
+        pytest.param(replace(WELL, done=""), Done(""), id="done-without-a-word"),
+        pytest.param(replace(WELL, failed="403"), Failed("403"), id="failed"),
+        pytest.param(replace(NEW, failed=""), Failed(""), id="failed-without-a-word"),
+    ],
+)
+def test_what_comes_next(state: MarkState, expected: Act[SetTag] | Look[ActionId] | Done | Failed) -> None:
+    assert STEP.decide(state, at(5)) == expected
+
+
+@pytest.mark.parametrize(
+    ("states", "expected"),
+    [
+        pytest.param({CHECK: SUCCESS, BUILD: SUCCESS, DEPLOY: SUCCESS, TAG: None}, WELL, id="all-well"),
+        pytest.param({CHECK: SUCCESS, BUILD: SUCCESS, DEPLOY: FAILED, TAG: None}, BADLY, id="the-last-failed"),
+        pytest.param({CHECK: SUCCESS, BUILD: FAILED, DEPLOY: NOT_RUN, TAG: None}, BADLY, id="the-first-failed"),
+        pytest.param({CHECK: SUCCESS, BUILD: SUCCESS, DEPLOY: SKIPPED, TAG: None}, WELL, id="one-skipped"),
+        pytest.param(
+            {CHECK: FAILED, BUILD: NOT_RUN, DEPLOY: NOT_RUN, TAG: None},
+            replace(NEW, done=TOO_EARLY),
+            id="a-check-failed",
+        ),
+        pytest.param(
+            {CHECK: FAILED, BUILD: FAILED, TAG: None}, replace(NEW, done=TOO_EARLY), id="a-check-failed-and-more"
+        ),
+        pytest.param(
+            {CHECK: SUCCESS, BUILD: SKIPPED, DEPLOY: SKIPPED, TAG: None},
+            replace(NEW, done=NOT_CHANGED),
+            id="every-change-skipped",
+        ),
+        pytest.param({CHECK: SKIPPED, BUILD: SUCCESS, TAG: None}, WELL, id="a-skipped-check-counts-for-nothing"),
+        pytest.param({CHECK: SUCCESS, TAG: None}, WELL, id="an-action-without-changes"),
+        pytest.param({CHECK: SUCCESS, BUILD: None, TAG: None}, WELL, id="a-step-that-never-ran"),
+        pytest.param(
+            {CHECK: SUCCESS, BUILD: SKIPPED, TAG: FAILED}, replace(NEW, done=NOT_CHANGED), id="its-own-state-counts-not"
+        ),
+    ],
+)
+def test_which_tag_it_sets(states: Mapping[StepId, StepState | None], expected: MarkState) -> None:
+    assert STEP.fold(NEW, ACTION, StepsEnded(states), T0) == Folded(expected)
+
+
+@pytest.mark.parametrize(
+    ("state", "asked", "report", "expected"),
+    [
+        pytest.param(
+            WELL,
+            effect(RevisionTag.SITE_ACTION_SUCCESS),
+            TagSet(),
+            replace(WELL, done="revision 7 is tagged site-action-success"),
+            id="tagged-success",
+        ),
+        pytest.param(
+            BADLY,
+            effect(RevisionTag.SITE_ACTION_FAILURE),
+            TagSet(),
+            replace(BADLY, done="revision 7 is tagged site-action-failure"),
+            id="tagged-failure",
+        ),
+        pytest.param(
+            WELL,
+            effect(RevisionTag.SITE_ACTION_SUCCESS),
+            Trouble("403 forbidden", refused=True),
+            replace(WELL, failed="403 forbidden"),
+            id="refused",
+        ),
+        pytest.param(
+            WELL,
+            effect(RevisionTag.SITE_ACTION_SUCCESS),
+            Trouble("503 no answer", refused=False),
+            replace(WELL, failed="503 no answer"),
+            id="given-up",
+        ),
+        pytest.param(
+            NEW, ACTION, Trouble("gone", refused=False), replace(NEW, failed="gone"), id="no-answer-about-the-steps"
+        ),
+    ],
+)
+def test_what_an_answer_means(
+    state: MarkState, asked: ActionId | SetTag, report: TagSet | Trouble, expected: MarkState
+) -> None:
+    assert STEP.fold(state, asked, report, T0) == Folded(expected)
+
+
+def test_it_reads_how_the_steps_of_its_own_action_ended() -> None:
+    rows = [SimpleNamespace(id=CHECK, state=SUCCESS), SimpleNamespace(id=TAG, state=None)]
+    actions = SimpleNamespace(steps=lambda ids: dict.fromkeys(ids, rows))
+    store = SimpleNamespace(begin=lambda: nullcontext(SimpleNamespace(actions=actions)))
+    assert step(store).ask(ACTION) == StepsEnded({CHECK: SUCCESS, TAG: None})
+
+
+def test_the_tag_names_the_action() -> None:
+    tagged: list[tuple[Any, ...]] = []
+    designs = SimpleNamespace(tag=lambda *given: tagged.append(given))
+    assert step(designs=designs).perform(effect(RevisionTag.SITE_ACTION_FAILURE), Marker("m")) == TagSet()
+    assert tagged == [(7, "site-action-failure", {"dag_id": "deploy_site", "action_id": ACTION})]
+
+
+def test_it_may_set_the_tag_again_and_leaves_nothing_behind() -> None:
+    assert STEP.find(effect(RevisionTag.SITE_ACTION_SUCCESS), Marker("m"), T0) is None
+    assert STEP.watch(WELL, T0) is None
+    assert STEP.leave(WELL, "stopped by ops") == ()

@@ -1,0 +1,244 @@
+"""Steps of work on the whole site: one submission, then polls until the work ends or its time is up."""
+
+from contextlib import nullcontext
+from dataclasses import replace
+from datetime import datetime, timedelta
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from shipyard_api.actions.steps.job_watch import Job, Limits, Submitted
+from shipyard_api.actions.steps.site_work import PollJob, SiteWork, SiteWorkState, SubmitSiteWork
+from shipyard_api.domain.actions import StepId
+from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.site_design import SiteInputs
+from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Work
+from shipyard_api.ports.state.store import Store
+from shipyard_api.workflow.step import Act, Done, Failed, Folded, Look, Trouble
+from tests.fakes.provisioner import FakeProvisioner
+from tests.unit.actions.steps.instants import MOMENT, T0, at
+
+SITE = DeploymentConfiguration(
+    verify_site=PhaseLimits(5, 60), prepare_site=PhaseLimits(10, 300), queue_limit=1000, join=False
+)
+LIMITS = Limits(interval=10, timeout=300, queue_limit=1000)
+ID, DESIGN = JobId("job-1"), "fake://design/7"
+QUEUED_JOB, RUNNING_JOB = Job(ID, T0), Job(ID, T0, at(20))
+NEW = SiteWorkState(7, LIMITS)
+QUEUED, RUNNING = replace(NEW, job=QUEUED_JOB), replace(NEW, job=RUNNING_JOB)
+POLL, SUBMIT = PollJob(ID, DESIGN), SubmitSiteWork(DESIGN)
+SILENCE = Trouble("503 no answer", refused=False)
+REFUSAL = Trouble("403 forbidden", refused=True)
+
+
+def step(provisioner: FakeProvisioner | None = None, store: Any = None) -> SiteWork:
+    return SiteWork(
+        StepId("prepare_site"),
+        Operation.PREPARE_SITE,
+        lambda configuration: configuration.prepare_site,
+        cast(Store, store),
+        provisioner or FakeProvisioner(),
+    )
+
+
+STEP = step()
+
+
+def report(state: JobState, message: str = "", *, ok: bool = False) -> JobReport:
+    return JobReport(ID, state, ok, message=message)
+
+
+def left(why: str) -> WorkLeftBehind:
+    return WorkLeftBehind("prepare_site", ID, DESIGN, None, why)
+
+
+def test_it_begins_with_the_limits_of_its_operation() -> None:
+    inputs = SiteInputs(7, SITE, None, None).to_json()
+    assert STEP.begin(inputs) == NEW
+    verify = replace(STEP, limits=lambda configuration: configuration.verify_site)
+    assert verify.begin(inputs) == SiteWorkState(7, Limits(5, 60, 1000))
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        pytest.param(NEW, Act(SUBMIT, give_up_at=at(305)), id="submits"),
+        pytest.param(QUEUED, Look(POLL), id="polls-in-the-queue"),
+        pytest.param(RUNNING, Look(POLL), id="polls-at-work"),
+        pytest.param(replace(RUNNING, done="success"), Done("success"), id="done"),
+        pytest.param(replace(RUNNING, done=""), Done(""), id="done-without-a-word"),
+        pytest.param(replace(RUNNING, failed="it broke"), Failed("it broke"), id="failed"),
+        pytest.param(replace(NEW, failed=""), Failed(""), id="failed-before-a-job"),
+    ],
+)
+def test_what_comes_next(state: SiteWorkState, expected: Act[SubmitSiteWork] | Look[PollJob] | Done | Failed) -> None:
+    assert STEP.decide(state, at(5)) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        pytest.param(
+            Submitted(ID),
+            Folded(replace(NEW, job=Job(ID, at(5))), (JobStarted("prepare_site", ID),)),
+            id="accepted",
+        ),
+        pytest.param(REFUSAL, Folded(replace(NEW, failed="403 forbidden")), id="refused"),
+        pytest.param(SILENCE, Folded(replace(NEW, failed="503 no answer")), id="given-up"),
+    ],
+)
+def test_what_an_answer_to_the_submission_means(answer: Submitted | Trouble, expected: Folded[SiteWorkState]) -> None:
+    assert STEP.fold(NEW, SUBMIT, answer, at(5)) == expected
+
+
+IN_QUEUE = "waited more than 1000 s in the provisioner's queue"
+AT_WORK = "limit 300 s since it started"
+
+
+def out_of_time(of: SiteWorkState, why: str) -> Folded[SiteWorkState]:
+    failed = f"prepare_site did not end in time ({why}); job job-1 may still be working"
+    return Folded(replace(of, failed=failed), (left(why),))
+
+
+@pytest.mark.parametrize(
+    ("state", "answer", "now", "expected"),
+    [
+        pytest.param(QUEUED, report(JobState.QUEUED), at(5), Folded(QUEUED, wait_until=at(15)), id="queued"),
+        pytest.param(
+            QUEUED,
+            report(JobState.QUEUED),
+            at(1000) - MOMENT,
+            Folded(QUEUED, wait_until=at(1000)),
+            id="queued-just-before",
+        ),
+        pytest.param(
+            QUEUED, report(JobState.QUEUED), at(1000), out_of_time(QUEUED, IN_QUEUE), id="queued-longer-than-its-limit"
+        ),
+        pytest.param(QUEUED, report(JobState.RUNNING), at(20), Folded(RUNNING, wait_until=at(30)), id="starts"),
+        pytest.param(RUNNING, report(JobState.RUNNING), at(40), Folded(RUNNING, wait_until=at(50)), id="running"),
+        pytest.param(
+            RUNNING, report(JobState.RUNNING), at(320) - MOMENT, Folded(RUNNING, wait_until=at(320)), id="just-before"
+        ),
+        pytest.param(RUNNING, report(JobState.RUNNING), at(320), out_of_time(RUNNING, AT_WORK), id="time-up"),
+        pytest.param(RUNNING, SILENCE, at(40), Folded(RUNNING, wait_until=at(50)), id="no-answer"),
+        pytest.param(RUNNING, REFUSAL, at(40), Folded(RUNNING, wait_until=at(50)), id="refused-answer-costs-time"),
+        pytest.param(
+            RUNNING,
+            SILENCE,
+            at(320),
+            out_of_time(RUNNING, f"{AT_WORK}; last answer: 503 no answer"),
+            id="silent-time-up",
+        ),
+        pytest.param(
+            RUNNING,
+            report(JobState.ENDED, "all verified", ok=True),
+            at(40),
+            Folded(replace(RUNNING, done="all verified")),
+            id="ended-well",
+        ),
+        pytest.param(
+            RUNNING,
+            report(JobState.ENDED, ok=True),
+            at(40),
+            Folded(replace(RUNNING, done="success")),
+            id="ended-in-silence",
+        ),
+        pytest.param(
+            RUNNING,
+            report(JobState.ENDED, "no network"),
+            at(40),
+            Folded(replace(RUNNING, failed="prepare_site failed (job job-1): no network")),
+            id="ended-badly",
+        ),
+        pytest.param(
+            RUNNING,
+            report(JobState.ENDED),
+            at(40),
+            Folded(replace(RUNNING, failed="prepare_site failed (job job-1): no reason given")),
+            id="ended-badly-in-silence",
+        ),
+        pytest.param(
+            RUNNING,
+            report(JobState.LOST),
+            at(40),
+            Folded(replace(RUNNING, failed="prepare_site failed (job job-1): the provisioner no longer knows the job")),
+            id="lost",
+        ),
+        pytest.param(
+            RUNNING,
+            report(JobState.LOST, "purged", ok=True),
+            at(40),
+            Folded(replace(RUNNING, failed="prepare_site failed (job job-1): purged")),
+            id="lost-and-why",
+        ),
+    ],
+)
+def test_what_a_poll_means(
+    state: SiteWorkState, answer: JobReport | Trouble, now: datetime, expected: Folded[SiteWorkState]
+) -> None:
+    assert STEP.fold(state, POLL, answer, now) == expected
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        pytest.param(NEW, (), id="nothing-submitted"),
+        pytest.param(QUEUED, (left("stopped by ops"),), id="queued"),
+        pytest.param(RUNNING, (left("stopped by ops"),), id="running"),
+    ],
+)
+def test_a_stop_leaves_the_job_behind(state: SiteWorkState, expected: tuple[Fact, ...]) -> None:
+    assert STEP.leave(state, "stopped by ops") == expected
+
+
+def test_the_work_is_submitted_for_the_design_of_the_intent() -> None:
+    provisioner = FakeProvisioner()
+    submitted = step(provisioner).perform(SubmitSiteWork("fake://design/6"), Marker("m"))
+    (sent,) = provisioner.submissions
+    assert submitted == Submitted(sent.job)
+    assert (sent.marker, sent.work) == ("m", Work(Operation.PREPARE_SITE, "fake://design/6"))
+
+
+def test_an_interrupted_submission_is_searched_for_the_design_of_the_intent() -> None:
+    provisioner = FakeProvisioner(now=lambda: at(1))
+    store = SimpleNamespace(
+        begin=lambda: nullcontext(SimpleNamespace(journal=SimpleNamespace(jobs_since=lambda _since: ())))
+    )
+    site_work = step(provisioner, store)
+    assert site_work.find(SUBMIT, Marker("m"), T0) is None
+    submitted = site_work.perform(SUBMIT, Marker("m"))
+    assert site_work.find(SUBMIT, Marker("m"), T0) == submitted
+    assert site_work.find(SubmitSiteWork("fake://design/6"), Marker("m"), T0) is None
+
+
+def test_a_poll_names_the_job_and_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    provisioner = FakeProvisioner()
+    answer = report(JobState.RUNNING)
+    asked: list[tuple[JobId, Work]] = []
+
+    def reported(job: JobId, work: Work) -> JobReport:
+        asked.append((job, work))
+        return answer
+
+    monkeypatch.setattr(provisioner, "report", reported)
+    assert step(provisioner).ask(POLL) is answer
+    assert asked == [(ID, Work(Operation.PREPARE_SITE, DESIGN))]
+
+
+def test_it_does_not_run_after_a_failed_step_and_has_nothing_to_poll_while_it_must_not_submit() -> None:
+    assert STEP.always is False
+    assert STEP.watch(NEW, T0) is None
+
+
+def test_early_successes_do_not_belong_to_work_on_a_site() -> None:
+    """A provisioner that names nodes in such a report changes nothing but what is stored of the job."""
+    node = frozenset({NodeName("n1")})
+    running = JobReport(ID, JobState.RUNNING, ok=False, succeeded=node)
+    folded = STEP.fold(QUEUED, POLL, running, at(20))
+    assert folded == Folded(
+        replace(QUEUED, job=replace(RUNNING_JOB, succeeded=node)), wait_until=at(20) + timedelta(seconds=10)
+    )
