@@ -8,6 +8,7 @@ ROOT = Path(__file__).resolve().parents[2]
 UNIT, PACKAGE = ROOT / "tests" / "unit", ROOT / "shipyard_api"
 # Families that hold every module of their folder to the same rule.
 OF_A_FOLDER = {
+    "actions/steps/test_stored_samples.py",
     "adapters/test_quoted_secrets.py",
     "domain/documents/test_large_design.py",
     "domain/documents/test_real_sites.py",

@@ -77,12 +77,12 @@ def _document_change(one: DocumentChange) -> dict[str, Any]:
     document = one.document
     changes = []
     for value in one.values():
-        change: dict[str, Any] = {"kind": value.kind, "path": value.path}
+        told: dict[str, Any] = {"kind": value.kind, "path": value.path}
         if not value.kind.endswith("_added"):
-            change["old"] = value.old
+            told["old"] = value.old
         if not value.kind.endswith("_removed"):
-            change["new"] = value.new
-        changes.append(change)
+            told["new"] = value.new
+        changes.append(told)
     return {
         "schema": document.schema,
         "name": document.name,

@@ -193,6 +193,19 @@ def test_a_node_that_no_group_sent_has_no_phases(site: Site, two: tuple[str, str
     assert [one["status"] for one in newest["changes"]] == ["not_started"]
 
 
+def test_a_node_shows_no_phase_in_which_its_group_sent_only_others(committed: Site) -> None:
+    sent = PhaseStarted(A, Phase.PREPARE, names("n1"), "job")
+    prepared = NodesChanged(A, Phase.PREPARE, PREPARED, names("n1"))
+    played(committed, [members(a="n1 n2"), sent, prepared, PhaseEnded(A, Phase.PREPARE, PhaseStatus.SUCCESS)])
+
+    (past,) = committed.viewer.get("/nodes/n1").json["history"]
+    (unsent,) = committed.viewer.get("/nodes/n2").json["history"]
+
+    assert [one["job"] for one in past["phases"]] == ["job"]
+    assert unsent["phases"] == []
+    assert [one["phase"] for one in unsent["changes"]] == [None]
+
+
 def test_the_past_comes_in_pages(committed: Site) -> None:
     ids = [played(committed, rolled(members(a="n1"), {})) for _ in range(3)]
 

@@ -1,0 +1,133 @@
+"""The step that deploys nodes, over peers in memory, and states of it on the way."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, cast
+
+from shipyard_api.actions.steps.baremetal_nodes import Answers, BaremetalNodes, Members, PollJobs, SelectMembers
+from shipyard_api.actions.steps.job_watch import Submitted
+from shipyard_api.actions.steps.joining import Answer
+from shipyard_api.actions.steps.rollout_state import RolloutState
+from shipyard_api.domain.actions import StepId
+from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.modes import SERIAL, Mode
+from shipyard_api.domain.site_design import SiteInputs
+from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.ports.cluster import Cluster
+from shipyard_api.ports.errors import PeerError
+from shipyard_api.ports.provisioner import JobId, JobReport, JobState
+from shipyard_api.ports.state.store import Store
+from shipyard_api.workflow.step import Act, Folded, Look, Trouble
+from tests.factories import group_entry
+from tests.fakes.provisioner import FakeProvisioner
+from tests.unit.actions.steps.instants import T0, at
+
+DESIGN = "fake://design/7"
+SILENCE = Trouble("503 no answer", refused=False)
+REFUSAL = Trouble("403 forbidden", refused=True)
+TWO_GROUPS = {"a": "n1 n2", "b": "n3"}
+
+
+def step(
+    provisioner: FakeProvisioner | None = None, cluster: Cluster | None = None, store: Any = None
+) -> BaremetalNodes:
+    return BaremetalNodes(
+        StepId("nodes"), cast(Store, store), provisioner or FakeProvisioner(), cluster, give_up_after=60, pause=10
+    )
+
+
+STEP = step()
+
+
+def names(words: str) -> tuple[NodeName, ...]:
+    return tuple(NodeName(word) for word in words.split())
+
+
+def site(groups: Iterable[dict[str, Any]], *, mode: Mode = SERIAL, join: bool = False) -> SiteInputs:
+    """Return inputs in which no two limits are the same."""
+    configuration = DeploymentConfiguration(
+        strategy_name="of-the-site",
+        prepare_nodes=PhaseLimits(30, 300),
+        deploy_nodes=PhaseLimits(40, 400),
+        queue_limit=1000,
+        mode=mode,
+        join=join,
+        join_wait=120,
+        node_status=PhaseLimits(50, 500),
+    )
+    return SiteInputs(7, configuration, "of-the-site", {"groups": list(groups)})
+
+
+def begun(
+    members: dict[str, str], *, mode: Mode = SERIAL, join: bool = False, groups: dict[str, dict[str, Any]] | None = None
+) -> RolloutState:
+    """Return a state whose members are known; ``groups`` are the fields of group entries that are not ordinary."""
+    entries = [group_entry(name, **(groups or {}).get(name, {})) for name in members]
+    state = STEP.begin(site(entries, mode=mode, join=join).to_json())
+    found = {GroupName(name): frozenset(names(words)) for name, words in members.items()}
+    return STEP.fold(state, SelectMembers(state.inputs), Members(found), T0).state
+
+
+def submit(state: RolloutState, job: str, now: datetime = T0) -> Folded[RolloutState]:
+    """Let the next move be accepted as this job."""
+    decision = STEP.decide(state, now)
+    assert isinstance(decision, Act)
+    return STEP.fold(state, decision.effect, Submitted(JobId(job)), now)
+
+
+def question(state: RolloutState, now: datetime) -> PollJobs:
+    """Return how what is under way is polled."""
+    look = STEP.watch(state, now)
+    assert look is not None
+    assert isinstance(look, Look)
+    assert isinstance(look.question, PollJobs)
+    return look.question
+
+
+def poll(
+    state: RolloutState,
+    now: datetime,
+    *reports: JobReport,
+    errors: dict[str, PeerError] | None = None,
+    readiness: Answer | None = None,
+) -> Folded[RolloutState]:
+    """Fold the answers to the poll of everything that is under way."""
+    given = {one.job: one for one in reports} | {JobId(job): error for job, error in (errors or {}).items()}
+    return STEP.fold(state, question(state, now), Answers(given, readiness), now)
+
+
+def queued(job: str) -> JobReport:
+    return JobReport(JobId(job), JobState.QUEUED, ok=False)
+
+
+def running(job: str, succeeded: str = "", failed: str = "", message: str = "", **reasons: str) -> JobReport:
+    return _report(job, JobState.RUNNING, succeeded, failed, message, reasons)
+
+
+def ended(job: str, succeeded: str = "", failed: str = "", message: str = "", **reasons: str) -> JobReport:
+    return _report(job, JobState.ENDED, succeeded, failed, message, reasons)
+
+
+def lost(job: str) -> JobReport:
+    return JobReport(JobId(job), JobState.LOST, ok=False)
+
+
+def _report(job: str, state: JobState, succeeded: str, failed: str, message: str, reasons: dict[str, str]) -> JobReport:
+    ok = state is JobState.ENDED and not failed
+    why = {NodeName(node): reason for node, reason in reasons.items()}
+    return JobReport(JobId(job), state, ok, frozenset(names(succeeded)), frozenset(names(failed)), why, message)
+
+
+def prepared(members: dict[str, str], **keywords: Any) -> RolloutState:
+    """Return a state whose first group is prepared, at second 30; its deployment comes next."""
+    state = begun(members, **keywords)
+    submit(state, "prepare-1")
+    first = next(iter(members.values()))
+    return poll(state, at(30), ended("prepare-1", first)).state
+
+
+def deploying(members: dict[str, str], **keywords: Any) -> RolloutState:
+    """Return a state whose first group deploys since second 30, as ``deploy-1``."""
+    state = prepared(members, **keywords)
+    return submit(state, "deploy-1", at(30)).state

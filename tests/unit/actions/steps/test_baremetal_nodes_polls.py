@@ -1,0 +1,326 @@
+"""The step that deploys nodes: what reports on its jobs mean for the phases, groups and nodes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from shipyard_api.actions.steps.baremetal_nodes import Answers, PollJobs, SubmitMove
+from shipyard_api.actions.steps.rollout_state import RolloutState
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.groups import GroupChanged, RolloutEnded
+from shipyard_api.domain.facts.jobs import WorkLeftBehind
+from shipyard_api.domain.facts.nodes import NodesChanged
+from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseRunning
+from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason, Verdict
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.rollout.modes import Mode, OnTimeout
+from shipyard_api.domain.rollout.rollout import Move
+from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.ports.errors import Unavailable
+from shipyard_api.ports.provisioner import JobId, JobReport
+from shipyard_api.workflow.step import Act, Done, Folded, Look
+from tests.unit.actions.steps.instants import MOMENT, T0, at
+from tests.unit.actions.steps.rollouts import (
+    DESIGN,
+    REFUSAL,
+    SILENCE,
+    STEP,
+    TWO_GROUPS,
+    begun,
+    deploying,
+    ended,
+    lost,
+    names,
+    poll,
+    prepared,
+    question,
+    queued,
+    running,
+    submit,
+)
+
+A, B = GroupName("a"), GroupName("b")
+ALL_OR_NONE: dict[str, Any] = {"success_criteria": {"percent_successful_nodes": 100}}
+STREAM = Mode(deploy_as_prepared=True)
+
+
+def preparing(**keywords: Any) -> RolloutState:
+    """Return a state whose first group is prepared by job ``j`` since T0."""
+    return submit(begun(TWO_GROUPS, **keywords), "j").state
+
+
+def of(facts: Sequence[Fact], *kinds: type[Fact]) -> list[Fact]:
+    return [fact for fact in facts if isinstance(fact, kinds)]
+
+
+# --- A job that goes on -----------------------------------------------------------------------------------------------
+
+
+def test_a_queued_job_is_polled_again_after_the_interval_of_its_phase() -> None:
+    state = preparing()
+    assert poll(state, at(10), queued("j")) == Folded(state, (), wait_until=at(40), watch_at=at(40))
+    state = deploying(TWO_GROUPS)
+    assert poll(state, at(50), queued("deploy-1")) == Folded(state, (), wait_until=at(90), watch_at=at(90))
+
+
+def test_a_phase_runs_from_the_first_report_that_says_so() -> None:
+    state = preparing()
+    first = poll(state, at(10), running("j"))
+    second = poll(state, at(40), running("j"))
+    assert first == Folded(state, (PhaseRunning(A, Phase.PREPARE, 1),), wait_until=at(40), watch_at=at(40))
+    assert second == Folded(state, (), wait_until=at(70), watch_at=at(70))
+    (watch,) = state.watches.values()
+    assert watch.job.running_since == at(10)
+
+
+@pytest.mark.parametrize("trouble", [SILENCE, REFUSAL], ids=["no answer", "refused"])
+def test_a_provisioner_that_gives_no_answer_only_costs_time(trouble: Any) -> None:
+    state = preparing()
+    folded = STEP.fold(state, question(state, at(10)), trouble, at(10))
+    assert folded == Folded(state, (), wait_until=at(40), watch_at=at(40))
+
+
+def test_a_move_that_can_start_does_not_wait_for_the_next_poll() -> None:
+    state = preparing(mode=Mode(max_parallel_groups=2))
+    folded = poll(state, at(10), queued("j"))
+    assert folded == Folded(state, (), wait_until=None, watch_at=at(40))
+    assert isinstance(STEP.decide(state, at(10)), Act)
+
+
+def test_the_next_poll_comes_when_the_first_of_the_jobs_needs_it() -> None:
+    state = begun(TWO_GROUPS, mode=Mode(max_parallel_groups=2))
+    submit(state, "j", T0)
+    submit(state, "k", at(20))
+    poll(state, at(20), running("j"), queued("k"))
+    # The limit of j strikes at second 320, within the interval of k.
+    folded = poll(state, at(300), running("j"), queued("k"))
+    assert folded == Folded(state, (), wait_until=at(320), watch_at=at(320))
+
+
+def test_a_job_without_a_report_keeps_no_other_waiting() -> None:
+    state = begun(TWO_GROUPS, mode=Mode(max_parallel_groups=2))
+    submit(state, "j")
+    submit(state, "k")
+    folded = poll(state, at(10), ended("k", "n3"), errors={"j": Unavailable("Fake", "report", "mute")})
+    assert of(folded.facts, PhaseEnded) == [PhaseEnded(B, Phase.PREPARE, PhaseStatus.SUCCESS)]
+    assert [move.group for move in state.watches] == [A]
+    assert folded.watch_at == at(40)
+
+
+# --- A job that has ended ---------------------------------------------------------------------------------------------
+
+ENDS = {
+    "all nodes": (ended("j", "n1 n2", message="done"), PhaseStatus.SUCCESS, "done", "n1 n2", ""),
+    "some nodes": (ended("j", "n1", "n2", n2="no disk"), PhaseStatus.PARTIAL_SUCCESS, "", "n1", "n2"),
+    "no node": (ended("j", "", "n1 n2", "it broke"), PhaseStatus.FAILURE, "it broke", "", "n1 n2"),
+    "a node without a word is no success": (ended("j", "n1"), PhaseStatus.PARTIAL_SUCCESS, "", "n1", "n2"),
+    "nodes of others do not count": (ended("j", "n3 n1"), PhaseStatus.PARTIAL_SUCCESS, "", "n1", "n2"),
+}
+
+
+@pytest.mark.parametrize(("report", "status", "message", "good", "bad"), ENDS.values(), ids=ENDS)
+def test_how_a_phase_ends(report: JobReport, status: PhaseStatus, message: str, good: str, bad: str) -> None:
+    state = preparing(groups={"a": {"success_criteria": {"minimum_successful_nodes": 1}}})
+    folded = poll(state, at(10), report)
+    assert of(folded.facts, PhaseEnded) == [PhaseEnded(A, Phase.PREPARE, status, message)]
+    changes = [NodesChanged(A, Phase.PREPARE, NodeStatus.PREPARED, names(good))] if good else []
+    if bad:
+        reasons = {node: why for node, why in report.reasons.items() if node in names(bad)}
+        changes.append(NodesChanged(A, Phase.PREPARE, NodeStatus.FAILURE, names(bad), reasons=reasons))
+    assert of(folded.facts, NodesChanged) == changes
+    assert (state.watches, folded.wait_until, folded.watch_at) == ({}, None, None)
+
+
+def test_the_last_job_brings_the_report() -> None:
+    state = deploying({"a": "n1 n2"})
+    folded = poll(state, at(60), ended("deploy-1", "n1 n2"))
+    assert folded.facts == (
+        PhaseEnded(A, Phase.DEPLOY, PhaseStatus.SUCCESS),
+        NodesChanged(A, Phase.DEPLOY, NodeStatus.SUCCESS, names("n1 n2")),
+        GroupChanged(A, GroupStatus.SUCCESS),
+        RolloutEnded(Verdict.SUCCESS, {GroupStatus.SUCCESS: (A,)}, {NodeStatus.SUCCESS: names("n1 n2")}),
+    )
+    assert STEP.decide(state, at(60)) == Done("1 of 1 groups and 2 of 2 nodes deployed")
+
+
+UNKNOWN = "the provisioner no longer knows the job"
+
+
+def test_a_lost_job_keeps_its_early_successes() -> None:
+    state = preparing()
+    poll(state, at(10), running("j", "n2"))
+    folded = poll(state, at(40), lost("j"))
+    assert of(folded.facts, PhaseEnded, NodesChanged, WorkLeftBehind) == [
+        PhaseEnded(A, Phase.PREPARE, PhaseStatus.PARTIAL_SUCCESS, UNKNOWN),
+        NodesChanged(A, Phase.PREPARE, NodeStatus.PREPARED, names("n2")),
+        NodesChanged(A, Phase.PREPARE, NodeStatus.FAILURE, names("n1"), reasons={NodeName("n1"): UNKNOWN}),
+    ]
+
+
+# --- A job whose time is up -------------------------------------------------------------------------------------------
+
+IN_QUEUE = "waited more than 1000 s in the provisioner's queue"
+AT_WORK = "limit 300 s since it started"
+
+
+def test_a_job_that_is_queued_longer_than_its_limit_is_given_up() -> None:
+    state = preparing()
+    assert poll(state, at(1000) - MOMENT, queued("j")) == Folded(state, (), wait_until=at(1000), watch_at=at(1000))
+    folded = poll(state, at(1000), queued("j"))
+    why = f"{IN_QUEUE}; job j may still be working"
+    assert folded.facts == (
+        WorkLeftBehind("prepare_nodes", "j", DESIGN, names("n1 n2"), IN_QUEUE),
+        PhaseEnded(A, Phase.PREPARE, PhaseStatus.TIMEOUT, why),
+        NodesChanged(
+            A,
+            Phase.PREPARE,
+            NodeStatus.FAILURE,
+            names("n1 n2"),
+            timed_out=True,
+            reasons=dict.fromkeys(names("n1 n2"), why),
+        ),
+        GroupChanged(A, GroupStatus.FAILED, Reason.TIMEOUT, "prepare did not end within its time limit"),
+    )
+    assert STEP.decide(state, at(1000)) == Act(
+        SubmitMove(Move(B, Phase.PREPARE, names("n3")), DESIGN), give_up_at=at(1300)
+    )
+
+
+def test_the_limit_of_the_work_counts_from_its_start() -> None:
+    state = preparing()
+    poll(state, at(900), running("j"))
+    assert poll(state, at(1200) - MOMENT, running("j")).watch_at == at(1200)
+    folded = poll(state, at(1200), running("j"))
+    assert of(folded.facts, WorkLeftBehind) == [WorkLeftBehind("prepare_nodes", "j", DESIGN, names("n1 n2"), AT_WORK)]
+
+
+def test_the_limit_of_a_deployment_is_its_own() -> None:
+    state = deploying(TWO_GROUPS)
+    poll(state, at(30), running("deploy-1"))
+    assert not of(poll(state, at(430) - MOMENT, running("deploy-1")).facts, WorkLeftBehind)
+    folded = poll(state, at(430), running("deploy-1"))
+    assert of(folded.facts, WorkLeftBehind) == [
+        WorkLeftBehind("deploy_nodes", "deploy-1", DESIGN, names("n1 n2"), "limit 400 s since it started")
+    ]
+
+
+def test_nodes_that_were_done_when_the_time_was_up_count_and_are_not_held() -> None:
+    state = preparing(mode=Mode(on_timeout=OnTimeout.JUDGE_CRITERIA))
+    poll(state, T0, running("j"))
+    folded = poll(state, at(300), running("j", "n2", message="in rack 4", n1="burning"))
+    why = f"{AT_WORK}; job j may still be working"
+    assert folded.facts == (
+        WorkLeftBehind("prepare_nodes", "j", DESIGN, names("n1"), AT_WORK),
+        PhaseEnded(A, Phase.PREPARE, PhaseStatus.TIMEOUT, f"{why}; in rack 4"),
+        NodesChanged(A, Phase.PREPARE, NodeStatus.PREPARED, names("n2")),
+        NodesChanged(
+            A, Phase.PREPARE, NodeStatus.FAILURE, names("n1"), timed_out=True, reasons={NodeName("n1"): "burning"}
+        ),
+        GroupChanged(A, GroupStatus.DEPLOYING),
+    )
+
+
+def test_a_job_out_of_time_that_is_done_with_all_its_nodes_holds_them_all() -> None:
+    """Its end is not reported, so what it does next to them is unknown."""
+    state = preparing()
+    poll(state, T0, running("j"))
+    folded = poll(state, at(300), running("j", "n1 n2"))
+    assert of(folded.facts, WorkLeftBehind, PhaseEnded) == [
+        WorkLeftBehind("prepare_nodes", "j", DESIGN, names("n1 n2"), AT_WORK),
+        PhaseEnded(A, Phase.PREPARE, PhaseStatus.TIMEOUT, f"{AT_WORK}; job j may still be working"),
+    ]
+
+
+def test_the_last_answer_is_named_when_the_time_is_up() -> None:
+    state = preparing()
+    poll(state, T0, running("j"))
+    folded = STEP.fold(state, question(state, at(300)), SILENCE, at(300))
+    assert of(folded.facts, WorkLeftBehind) == [
+        WorkLeftBehind("prepare_nodes", "j", DESIGN, names("n1 n2"), f"{AT_WORK}; last answer: 503 no answer")
+    ]
+
+
+# --- Progress while a job runs ----------------------------------------------------------------------------------------
+
+
+def test_without_a_mode_that_needs_it_early_outcomes_change_no_node() -> None:
+    state = preparing()
+    folded = poll(state, at(10), running("j", "n1", "n2"))
+    assert folded.facts == (PhaseRunning(A, Phase.PREPARE, 1),)
+    assert [watch.done for watch in state.watches.values()] == [()]
+
+
+@pytest.mark.parametrize("mode", [STREAM, Mode(max_nodes_in_flight=3)], ids=["as prepared", "bounded"])
+def test_early_outcomes_settle_nodes_where_the_mode_needs_it(mode: Mode) -> None:
+    state = submit(begun({"a": "n1 n2 n3"}, mode=mode), "j").state
+    folded = poll(state, at(10), running("j", "n2", "n1", n1="no disk"))
+    assert of(folded.facts, PhaseRunning, NodesChanged) == [
+        PhaseRunning(A, Phase.PREPARE, 1),
+        NodesChanged(A, Phase.PREPARE, NodeStatus.PREPARED, names("n2")),
+        NodesChanged(A, Phase.PREPARE, NodeStatus.FAILURE, names("n1"), reasons={NodeName("n1"): "no disk"}),
+    ]
+    assert next(iter(state.watches.values())).done == names("n2")
+
+
+def test_a_job_that_is_only_queued_settles_no_node() -> None:
+    state = submit(begun({"a": "n1"}, mode=STREAM), "j").state
+    folded = poll(state, at(10), JobReport(JobId("j"), queued("j").state, False, frozenset(names("n1"))))
+    assert folded.facts == ()
+
+
+def test_a_move_ends_when_its_last_node_is_settled_although_its_job_runs() -> None:
+    state = submit(begun({"a": "n1 n2"}, mode=STREAM), "j").state
+    poll(state, at(10), running("j", "n1"))
+    folded = poll(state, at(40), running("j", "n1", "n2", "nearly done"))
+    assert of(folded.facts, PhaseEnded) == [PhaseEnded(A, Phase.PREPARE, PhaseStatus.PARTIAL_SUCCESS, "nearly done")]
+    assert (state.watches, folded.watch_at) == ({}, None)
+
+
+@pytest.mark.parametrize(
+    ("report", "status"),
+    [
+        pytest.param(ended("j", "n1 n2"), PhaseStatus.SUCCESS, id="success"),
+        pytest.param(ended("j", "n1", "n2"), PhaseStatus.PARTIAL_SUCCESS, id="partial"),
+        pytest.param(ended("j", "", "n1 n2"), PhaseStatus.PARTIAL_SUCCESS, id="what-was-certain-stays"),
+    ],
+)
+def test_nodes_that_were_settled_early_count_in_the_status_of_the_phase(report: JobReport, status: PhaseStatus) -> None:
+    state = submit(begun({"a": "n1 n2"}, mode=STREAM), "j").state
+    poll(state, at(10), running("j", "n1"))
+    folded = poll(state, at(40), report)
+    assert of(folded.facts, PhaseEnded) == [PhaseEnded(A, Phase.PREPARE, status)]
+
+
+def test_prepared_nodes_deploy_while_the_others_are_prepared() -> None:
+    state = submit(begun({"a": "n1 n2"}, mode=STREAM), "j").state
+    folded = poll(state, at(10), running("j", "n2"))
+    assert (folded.wait_until, folded.watch_at) == (None, at(40))
+    assert STEP.decide(state, at(10)) == Act(SubmitMove(Move(A, Phase.DEPLOY, names("n2")), DESIGN), give_up_at=at(410))
+
+
+# --- Nodes that no move sent ------------------------------------------------------------------------------------------
+
+
+def test_facts_about_phases_name_only_nodes_that_a_move_sent() -> None:
+    """n3 fails with group b for its dependency; nothing was sent for it."""
+    state = submit(begun(TWO_GROUPS, groups={"a": ALL_OR_NONE, "b": {"depends_on": ["a"]}}), "j").state
+    folded = poll(state, at(10), ended("j", "n1", "n2"))
+    assert {fact.group for fact in folded.facts if isinstance(fact, NodesChanged | PhaseEnded)} == {A}
+    assert folded.facts[-1] == RolloutEnded(
+        Verdict.SUCCESS,
+        {GroupStatus.FAILED: (A, B)},
+        {NodeStatus.PREPARED: names("n1"), NodeStatus.FAILURE: names("n2"), NodeStatus.NOT_STARTED: names("n3")},
+    )
+
+
+def test_a_deployment_without_joining_is_the_end_of_its_nodes() -> None:
+    state = deploying({"a": "n1 n2"})
+    folded = poll(state, at(60), ended("deploy-1", "n1 n2"))
+    assert not of(folded.facts, JoinAwaited)
+
+
+def test_a_poll_without_jobs_folds_to_nothing() -> None:
+    state = prepared(TWO_GROUPS)
+    assert STEP.fold(state, PollJobs({}, ()), Answers({}, None), at(40)) == Folded(state)
+    assert not isinstance(STEP.decide(state, at(40)), Look)

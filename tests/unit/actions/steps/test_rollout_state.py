@@ -1,0 +1,120 @@
+"""The state of a rollout: its limits and summary, and a stored form that leaves out what has not started."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from shipyard_api.actions.steps.rollout_state import VERSION, RolloutState
+from shipyard_api.domain.deployment_configuration import PhaseLimits
+from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.rollout.modes import Mode, OnTimeout
+from shipyard_api.workflow.step import Act
+from tests.factories import group_entry
+from tests.unit.actions.steps import rollouts
+from tests.unit.actions.steps.instants import T0, at
+from tests.unit.actions.steps.rollouts import STEP, TWO_GROUPS, begun, deploying, ended, poll, prepared, running, submit
+
+INPUTS = rollouts.site([group_entry("a"), group_entry("b")])
+NEW = RolloutState(INPUTS)
+
+
+def test_each_phase_has_its_own_limits() -> None:
+    assert NEW.limits(Phase.PREPARE) == PhaseLimits(30, 300)
+    assert NEW.limits(Phase.DEPLOY) == PhaseLimits(40, 400)
+
+
+def finished() -> RolloutState:
+    state = deploying(TWO_GROUPS)
+    return poll(state, at(60), ended("deploy-1", "n1", "n2")).state
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        pytest.param(NEW, "", id="no-members"),
+        pytest.param(begun(TWO_GROUPS), "0 of 2 groups and 0 of 3 nodes deployed", id="not-started"),
+        pytest.param(prepared(TWO_GROUPS), "0 of 2 groups and 0 of 3 nodes deployed", id="prepared"),
+        pytest.param(finished(), "1 of 2 groups and 1 of 3 nodes deployed", id="one-group"),
+    ],
+)
+def test_the_summary_counts_what_is_deployed(state: RolloutState, expected: str) -> None:
+    assert state.summary() == expected
+
+
+def in_flight() -> RolloutState:
+    state = begun(TWO_GROUPS, mode=Mode(2, 3, True, OnTimeout.JUDGE_CRITERIA))
+    submit(state, "j")
+    submit(state, "k", at(5))
+    return poll(state, at(10), running("j", "n2"), running("k")).state
+
+
+def joining() -> RolloutState:
+    state = deploying(TWO_GROUPS, join=True)
+    return poll(state, at(100), ended("deploy-1", "n1", "n2", "as built")).state
+
+
+STATES: dict[str, Callable[[], RolloutState]] = {
+    "no members": lambda: RolloutState(INPUTS),
+    "trouble with the members": lambda: RolloutState(INPUTS, since=T0),
+    "kept nodes": lambda: STEP.begin({**INPUTS.to_json(), "kept": ["n1"], "retried": "earlier"}),
+    "members": lambda: begun(TWO_GROUPS),
+    "under way": in_flight,
+    "joining": joining,
+    "a group has ended": finished,
+}
+
+
+@pytest.mark.parametrize("make", STATES.values(), ids=STATES)
+def test_a_state_that_was_stored_goes_on_as_the_one_in_memory(make: Callable[[], RolloutState]) -> None:
+    state = make()
+    stored = json.loads(json.dumps(state.to_json()))
+    loaded = RolloutState.from_json(stored)
+    assert stored["v"] == VERSION == STEP.version
+    assert STEP.decide(loaded, at(300)) == STEP.decide(state, at(300))
+    assert STEP.watch(loaded, at(300)) == STEP.watch(state, at(300))
+    assert STEP.leave(loaded, "stopped") == STEP.leave(state, "stopped")
+    assert (loaded.since, loaded.failed, loaded.kept, loaded.kept_from) == (
+        state.since,
+        state.failed,
+        state.kept,
+        state.kept_from,
+    )
+    assert loaded.watches == state.watches
+
+
+def test_two_states_that_were_loaded_from_one_text_share_nothing_that_changes() -> None:
+    stored = begun(TWO_GROUPS).to_json()
+    one, other = RolloutState.from_json(stored), RolloutState.from_json(stored)
+    submit(one, "j")
+    assert other.rollout is not None
+    assert other.rollout.running == []
+    assert isinstance(STEP.decide(other, T0), Act)
+
+
+def test_inputs_and_members_are_one_text_that_is_kept() -> None:
+    stored = in_flight().to_json()
+    loaded = RolloutState.from_json(stored)
+    assert loaded.fixed == stored["fixed"]
+    assert loaded.to_json()["fixed"] is loaded.fixed
+
+
+def test_the_text_is_made_anew_once_the_members_are_known() -> None:
+    loaded = RolloutState.from_json(NEW.to_json())
+    assert loaded.fixed == ""
+    assert json.loads(NEW.to_json()["fixed"])["members"] is None
+    assert json.loads(begun(TWO_GROUPS).to_json()["fixed"])["members"] == {"a": ["n1", "n2"], "b": ["n3"]}
+
+
+def test_groups_and_nodes_that_have_not_started_are_left_out() -> None:
+    stored = submit(begun(TWO_GROUPS), "j").state.to_json()
+    assert stored["rollout"]["groups"] == {"a": "preparing"}
+    assert stored["rollout"]["nodes"] == {"prepared": [], "success": [], "failure": []}
+
+
+def test_a_state_that_keeps_no_nodes_says_nothing_of_them() -> None:
+    assert not {"kept", "kept_from"} & NEW.to_json().keys()
+
+
+def test_running_moves_are_stored_in_the_order_of_their_start() -> None:
+    assert [one["job"]["id"] for one in in_flight().to_json()["rollout"]["running"]] == ["j", "k"]

@@ -1,0 +1,95 @@
+"""What a release has stored of a running step, a later release reads: samples of every version of states and effects.
+
+A file is named ``CLASS.KIND.vVERSION.STAGE.json``. Never change one: a new version gets new files beside the old ones.
+"""
+
+import importlib
+import inspect
+import json
+import pkgutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shipyard_api.actions import steps
+from shipyard_api.actions.steps.baremetal_nodes import BaremetalNodes
+from shipyard_api.actions.steps.checks import Check
+from shipyard_api.actions.steps.mark_revision import MarkRevision
+from shipyard_api.actions.steps.site_work import SiteWork
+from shipyard_api.workflow.step import Act, AnyStep, Done, Failed, Look, Step
+from tests.unit.actions.steps import rollouts, test_checks, test_mark_revision, test_site_work
+from tests.unit.actions.steps.instants import at
+
+SAMPLES = sorted((Path(__file__).parent / "samples").iterdir())
+STEPS: dict[str, AnyStep] = {
+    BaremetalNodes.__name__: rollouts.STEP,
+    Check.__name__: test_checks.check(),
+    MarkRevision.__name__: test_mark_revision.STEP,
+    SiteWork.__name__: test_site_work.STEP,
+}
+# What the step does next in a state of this stage; in any other stage it polls.
+NEXT: dict[str, type] = {
+    "BaremetalNodes.members-known": Act,
+    "BaremetalNodes.kept-nodes": Act,
+    "BaremetalNodes.queued": Act,
+    "BaremetalNodes.running": Act,
+    "BaremetalNodes.joining": Look,
+    "SiteWork.begun": Act,
+    "MarkRevision.tagging": Act,
+}
+
+
+def named(sample: Path) -> tuple[AnyStep, str, int, str]:
+    step, kind, version, stage, _ = sample.name.split(".")
+    return STEPS[step], kind, int(version.removeprefix("v")), stage
+
+
+def read(sample: Path) -> dict[str, Any]:
+    stored: dict[str, Any] = json.loads(sample.read_text())
+    return stored
+
+
+STATES = [sample for sample in SAMPLES if named(sample)[1] == "state"]
+EFFECTS = [sample for sample in SAMPLES if named(sample)[1] == "effect"]
+STAGES = {"done": Done, "failed": Failed}
+
+
+@pytest.mark.parametrize("sample", STATES, ids=lambda one: one.stem)
+def test_a_stored_state_is_read_and_stored_again_as_it_was(sample: Path) -> None:
+    step, _, version, _ = named(sample)
+    stored = read(sample)
+    assert stored["v"] == version
+    written = step.load_state(stored).to_json()
+    # A state of an earlier version is stored again in the version of this release.
+    assert written["v"] == step.version
+    if version == step.version:
+        assert json.loads(json.dumps(written)) == stored
+
+
+@pytest.mark.parametrize("sample", STATES, ids=lambda one: one.stem)
+def test_a_step_goes_on_from_a_stored_state(sample: Path) -> None:
+    step, _, _, stage = named(sample)
+    expected = STAGES.get(stage, NEXT.get(f"{type(step).__name__}.{stage}", Look))
+    assert isinstance(step.decide(step.load_state(read(sample)), at(100)), expected)
+
+
+@pytest.mark.parametrize("sample", EFFECTS, ids=lambda one: one.stem)
+def test_a_stored_effect_is_read_and_stored_again_as_it_was(sample: Path) -> None:
+    step = named(sample)[0]
+    assert step.load_effect(read(sample)).to_json() == read(sample)
+
+
+def test_every_step_has_samples_of_every_version_of_its_state() -> None:
+    modules = [importlib.import_module(f"{steps.__name__}.{one.name}") for one in pkgutil.iter_modules(steps.__path__)]
+    found = {
+        name: one
+        for module in modules
+        for name, one in inspect.getmembers(module, inspect.isclass)
+        if issubclass(one, Step) and one.__module__ == module.__name__
+    }
+    assert set(found) == set(STEPS)
+    written = {(name, version) for name, step in found.items() for version in range(1, step.version + 1)}
+    assert {(type(step).__name__, version) for step, _, version, _ in map(named, STATES)} == written
+    submitting = {name for name, step in found.items() if step.load_effect is not Step.load_effect}
+    assert {type(named(sample)[0]).__name__ for sample in EFFECTS} == submitting
