@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Never
@@ -231,12 +232,12 @@ class ItemWorld:
         self.engine = connect(self.url, pool_size=3)
         self.create(self.action, self.inputs)
 
-    def create(self, action: ActionId, inputs: dict[str, Any]) -> None:
+    def create(self, action: ActionId, inputs: dict[str, Any], steps: Sequence[StepId] = (STEP,)) -> None:
         self.action = action
         stored = {"v": 1, "waves": self.waves, **inputs}
         with self.store().begin() as tx:
             tx.actions.create(
-                NewAction(action, ActionName.TEST_SITE, {}, "ann", str(uuid.uuid4()), None, None, stored, [STEP])
+                NewAction(action, ActionName.TEST_SITE, {}, "ann", str(uuid.uuid4()), None, None, stored, steps)
             )
             due = tables.actions.update().where(tables.actions.c.id == action).values(wake_at=self.clock.now())
             tx.turns._connection.execute(due)

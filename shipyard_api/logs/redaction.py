@@ -156,7 +156,7 @@ def _without_named(text: str) -> str:
 
 
 def _value_of(text: str, named: re.Match[str]) -> tuple[int, int]:
-    """Return from where to where the value reaches that stands behind a telling name, without its scrubber."""
+    """Return start and end of the value that follows a telltale name, without its quotes."""
     value = _VALUE.match(text, named.end())
     if value is None or value["hidden"]:
         return (at := value.end() if value else named.end()), at

@@ -86,23 +86,25 @@ class SqlItems:
 
     def stop_open(self, claim: Claim, why: str, *, now: datetime) -> bool:
         """Tell the open items of the claim's step to end; one that is held sees it when its turn goes on."""
-        told = self._connection.execute(
+        stopped = self._connection.execute(
             _items.update()
             .where(*self._of_step(claim), _OPEN, _items.c.stop.is_(None))
             .values(stop=why, wake_at=sa.case((_items.c.holder.is_(None), now), else_=_items.c.wake_at))
         )
-        if told.rowcount:
-            self._queue_runs(claim.action, told.rowcount, None)
+        if stopped.rowcount:
+            self._queue_runs(claim.action, stopped.rowcount, None)
         return bool(self._connection.execute(sa.select(sa.exists().where(*self._of_step(claim), _OPEN))).scalar_one())
 
-    def start_run(self, action: ActionId, holder: str, *, limit: int, now: datetime) -> None:
+    def start_run(
+        self, action: ActionId, versions: Mapping[StepId, int], *, holder: str, limit: int, now: datetime
+    ) -> None:
         """Release what an earlier delivery of this run held, and queue more runs if more items are due."""
         self._connection.execute(
             _items.update()
             .where(_items.c.action_id == action, _items.c.holder == holder, _OPEN)
             .values(holder=None, wake_at=now)
         )
-        due = sa.select(sa.literal(1)).where(*self._due(action, now)).limit(limit).subquery()
+        due = sa.select(sa.literal(1)).where(*self._due(action, now), _known(versions)).limit(limit).subquery()
         count = self._connection.execute(sa.select(sa.func.count()).select_from(due)).scalar_one()
         if count > 1:
             self._queue_runs(action, count - 1, None)
@@ -111,26 +113,20 @@ class SqlItems:
         """Queue a run in place of one that ends; its own job still counts."""
         self._execute(self._wakeup.runs(action, 1, limit + 1, None))
 
-    def end_run(self, action: ActionId, *, now: datetime) -> None:
+    def end_run(self, action: ActionId, *, now: datetime, left_until: datetime) -> None:
         """Queue a run for the item that is due next."""
         waiting = (_items.c.action_id == action, _OPEN, _items.c.wake_at.is_not(None))
         following = self._connection.execute(sa.select(sa.func.min(_items.c.wake_at)).where(*waiting)).scalar_one()
         if following is not None:
-            self._execute(self._wakeup.next_run(action, max(following, now)))
+            self._execute(self._wakeup.next_run(action, following if following > now else left_until))
 
     def claim(
         self, action: ActionId, versions: Mapping[StepId, int], *, holder: str, now: datetime, worker: str
     ) -> ItemClaim | None:
         """Begin a turn of a due item that no run holds. Runs pass over each other's rows without waiting."""
-        known = [
-            sa.and_(_items.c.step_id == step, sa.func.coalesce(_items.c.memory["v"].as_integer(), 1) <= version)
-            for step, version in versions.items()
-        ]
-        if not known:
-            return None
         due = (
             sa.select(_items.c.step_id, _items.c.id)
-            .where(*self._due(action, now), sa.or_(*known))
+            .where(*self._due(action, now), _known(versions))
             .order_by(_items.c.wake_at, _items.c.position)
             .limit(1)
             .with_for_update(skip_locked=True)
@@ -316,3 +312,10 @@ class SqlItems:
 
     def _execute(self, statement: Statement) -> None:
         self._connection.execute(sa.text(statement.sql), dict(statement.parameters))
+
+
+def _known(versions: Mapping[StepId, int]) -> sa.ColumnElement[bool]:
+    """Match the items of these steps whose state has at most the version of their step."""
+    version = sa.func.coalesce(_items.c.memory["v"].as_integer(), 1)
+    known = [sa.and_(_items.c.step_id == step, version <= newest) for step, newest in versions.items()]
+    return sa.or_(sa.false(), *known)

@@ -148,7 +148,7 @@ class SqlTurns:
         self.wake(claim.action, until)
 
     def rest(self, claim: Claim) -> None:
-        """Let nobody look at the action until it is told to go on."""
+        """Schedule no further turn until a control verb or the end of an item wakes the action."""
         self._fenced(claim, wake_at=None)
 
     def broke(self, claim: Claim, detail: str, *, now: datetime) -> int:

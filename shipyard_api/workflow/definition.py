@@ -1,10 +1,12 @@
-"""An action's steps, in order, and which of them a failure skips."""
+"""An action's steps, in order, which of them a failure skips, and what of an action only another release knows."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.workflow.step import AnyStep, Json
+
+Steps = Mapping[StepId, AnyStep]
 
 StepsFor = Callable[[Json], tuple[AnyStep, ...]]
 """Return the steps of an action with these inputs, in order. Pure: the same inputs give the same steps."""
@@ -22,9 +24,13 @@ class Definition:
     steps_for: StepsFor
     missing: str = ""
 
+    def steps(self, inputs: Json) -> Steps:
+        """Return the steps of an action with these inputs by id, in order."""
+        return {step.id: step for step in self.steps_for(inputs)}
+
     def step_ids(self, inputs: Json) -> list[StepId]:
         """Return the names of the steps of an action with these inputs, in order."""
-        return [step.id for step in self.steps_for(inputs)]
+        return list(self.steps(inputs))
 
 
 def fixed(*steps: AnyStep) -> StepsFor:
@@ -32,6 +38,22 @@ def fixed(*steps: AnyStep) -> StepsFor:
     return lambda _inputs: steps
 
 
-def skipped_by_failure(steps: Mapping[StepId, AnyStep], remaining: Sequence[StepId]) -> tuple[StepId, ...]:
+def unknown_part(name: str, steps: Steps | None, open_steps: Sequence[StepId], version: int) -> str:
+    """Return what of an unfinished action this release does not know; empty if it knows all that is left to do.
+
+    ``steps``: those of this release, None if it lacks the action. ``open_steps``: those that have not ended, in order.
+    ``version``: that of the stored state of the first of them, 1 before it has begun.
+    """
+    if steps is None:
+        return f"action {name}"
+    for step in open_steps:
+        if step not in steps:
+            return f"step {step}"
+    if open_steps and not 1 <= version <= steps[open_steps[0]].version:
+        return f"version {version} of the state of step {open_steps[0]}"
+    return ""
+
+
+def skipped_by_failure(steps: Steps, remaining: Sequence[StepId]) -> tuple[StepId, ...]:
     """Return which of the remaining steps will not run because a step before them failed."""
     return tuple(step_id for step_id in remaining if not steps[step_id].always)

@@ -56,14 +56,16 @@ class ItemTurns:
     def _run(self, action: ActionId, holder: str) -> None:
         started = self.clock.monotonic()
         with self.store.begin() as tx:
-            tx.items.start_run(action, holder, limit=RUNS, now=self.clock.now())
+            tx.items.start_run(action, self._versions(tx, action), holder=holder, limit=RUNS, now=self.clock.now())
         while self.turn(action, holder):
             if self.clock.monotonic() - started > RUN_SECONDS:
                 with self.store.begin() as tx:
                     tx.items.continue_run(action, limit=RUNS)
                 return
         with self.store.begin() as tx:
-            tx.items.end_run(action, now=self.clock.now())
+            now = self.clock.now()
+            # What is due and not ours, a worker of another release takes; without a pause we would ask and ask.
+            tx.items.end_run(action, now=now, left_until=now + timedelta(seconds=self.settle / 2))
 
     def turn(self, action: ActionId, holder: str) -> bool:
         """Run one turn of the next due item; return whether there was one."""
@@ -91,9 +93,13 @@ class ItemTurns:
         return True
 
     def _claim(self, tx: Transaction, action: ActionId, holder: str) -> ItemClaim | None:
-        steps = self.steps(tx, action)
-        kinds = {step.id: step.item_kind.version for step in steps.values() if step.item_kind is not None}
-        return tx.items.claim(action, kinds, holder=holder, now=self.clock.now(), worker=self.worker)
+        versions = self._versions(tx, action)
+        return tx.items.claim(action, versions, holder=holder, now=self.clock.now(), worker=self.worker)
+
+    def _versions(self, tx: Transaction, action: ActionId) -> Mapping[StepId, int]:
+        """Return the newest version of the states of items that this release reads, by step."""
+        steps = self.steps(tx, action).values()
+        return {step.id: step.item_kind.version for step in steps if step.item_kind is not None}
 
     def _kind(self, tx: Transaction, claim: ItemClaim) -> AnyItemKind:
         kind = self.steps(tx, claim.action)[claim.step].item_kind

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from shipyard_api import request_context
-from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepId, StepState
+from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepState
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.errors import Fenced, StoreUnavailable
@@ -21,7 +21,7 @@ from shipyard_api.ports.state.store import Store, Transaction
 from shipyard_api.ports.state.turns import Claim
 from shipyard_api.request_context import RequestContext
 from shipyard_api.workflow.attempts import ATTEMPTS, Again, Attempt, Attempts, log_facts
-from shipyard_api.workflow.definition import Definition, skipped_by_failure
+from shipyard_api.workflow.definition import Definition, Steps, skipped_by_failure, unknown_part
 from shipyard_api.workflow.item_turn import ItemTurns
 from shipyard_api.workflow.step import Act, AnyStep, Done, Failed, Gather, Look
 
@@ -31,8 +31,6 @@ BROKEN_TURNS = 5
 """After this many turns in a row that ended in a bug of ours, the step or item fails."""
 
 _KEPT_ACTIONS = 64  # actions whose steps are kept in memory
-
-Steps = Mapping[StepId, AnyStep]
 
 
 class UnknownToThisReleaseError(Exception):
@@ -113,19 +111,14 @@ class Engine:
         return self._attempts.run(attempt, committed_at, self._decide)
 
     def _claim(self, tx: Transaction, action: ActionId) -> Claim | None:
-        """Take the next epoch; raises UnknownToThisReleaseError, which undoes the transaction and so fences nobody."""
+        """Take the next epoch; raises UnknownToThisReleaseError, which rolls back, so no turn is fenced."""
         claim = tx.turns.claim(action, now=self._clock.now(), worker=self._worker)
         if claim is None:
             return None
-        if claim.name not in self._definitions:
-            raise UnknownToThisReleaseError(f"action {claim.name}")
-        steps = self._steps(tx, action, claim.name)
-        left = (() if claim.step is None else (claim.step,)) + tuple(claim.remaining)
-        for step in left:
-            if step not in steps:
-                raise UnknownToThisReleaseError(f"step {step}")
-        if claim.step is not None and not 1 <= claim.version <= steps[claim.step].version:
-            raise UnknownToThisReleaseError(f"version {claim.version} of the state of step {claim.step}")
+        steps = self._steps(tx, action, claim.name) if claim.name in self._definitions else None
+        open_steps = (() if claim.step is None else (claim.step,)) + tuple(claim.remaining)
+        if unknown := unknown_part(claim.name, steps, open_steps, claim.version):
+            raise UnknownToThisReleaseError(unknown)
         return claim
 
     def _leave_alone(self, action: ActionId, unknown: UnknownToThisReleaseError) -> None:
@@ -141,7 +134,7 @@ class Engine:
         steps = self._known_steps.get(action)
         if steps is None:
             inputs = tx.actions.inputs(action)
-            steps = {step.id: step for step in self._definitions[name].steps_for(inputs)}
+            steps = self._definitions[name].steps(inputs)
             if len(self._known_steps) >= _KEPT_ACTIONS:
                 self._known_steps.clear()
             self._known_steps[action] = steps
@@ -222,11 +215,10 @@ class Engine:
             tx.turns.rest(claim)
             return Again.LATER
         folded = step.gather(state, ended, now)
-        if not ended and not folded.items:
+        stored = folded.state.to_json()
+        if not ended and not folded.items and stored == claim.state:
             raise RuntimeError(f"{step.id} waits for work items and has none")
-        tx.turns.record(
-            claim, folded.state.to_json(), folded.facts, now=now, wake_at=folded.wait_until, items=folded.items
-        )
+        tx.turns.record(claim, stored, folded.facts, now=now, wake_at=folded.wait_until, items=folded.items)
         log_facts(folded.facts, claim.log_fields)
         return Again.NOW if folded.wait_until is None else Again.LATER
 

@@ -170,7 +170,7 @@ class Control:
         """Accept the command with 202; a retry is a new action, answered as one that was just created."""
         verb = next((verb for verb in Verb if verb.value == control_verb), None)
         if verb is None:
-            # That there is no such action is the first thing to be told.
+            # An unknown action is reported before anything else.
             self._control.name_of(action_id)
             raise ControlNotFound(control_verb)
         if verb is Verb.RETRY:

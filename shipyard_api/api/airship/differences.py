@@ -77,12 +77,12 @@ def _document_change(one: DocumentChange) -> dict[str, Any]:
     document = one.document
     changes = []
     for value in one.values():
-        told: dict[str, Any] = {"kind": value.kind, "path": value.path}
+        change: dict[str, Any] = {"kind": value.kind, "path": value.path}
         if not value.kind.endswith("_added"):
-            told["old"] = value.old
+            change["old"] = value.old
         if not value.kind.endswith("_removed"):
-            told["new"] = value.new
-        changes.append(told)
+            change["new"] = value.new
+        changes.append(change)
     return {
         "schema": document.schema,
         "name": document.name,

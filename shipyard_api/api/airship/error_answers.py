@@ -159,5 +159,5 @@ def _answer(
         error_type=error_type,
         code=code,
         retry=retry,
-        told=listed or (),
+        messages=listed or (),
     )

@@ -17,10 +17,10 @@ def error_status(
     error_type: str,
     code: str,
     retry: bool,
-    told: Sequence[dict[str, Any]] = (),
+    messages: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Return the error form; ``path`` is the request's. Without ``told`` the reason is repeated once."""
-    listed = list(told) or [{"message": reason, "error": True}]
+    """Return the error form; ``path`` is the request's. Without ``messages`` the reason is repeated once."""
+    listed = list(messages) or [{"message": reason, "error": True}]
     return {
         "kind": "status",
         "apiVersion": "v1.0" if path.startswith("/api/v1.0") else "N/A",

@@ -15,7 +15,7 @@ from shipyard_api.logs import AUDIT, shortened, shortened_query
 
 LOG = logging.getLogger(AUDIT)
 
-# More tells nobody anything, and a caller chooses how long it is.
+# Callers choose the length; more than this has no use.
 _LONGEST = 1000
 
 

@@ -27,7 +27,7 @@ class RequestContextMiddleware:
     async def process_request(self, req: falcon.asgi.Request, _resp: falcon.Response) -> None:
         """Give the request its id and its marker.
 
-        From here on this thread works for the request: lines of the log and peers are told of it.
+        Log lines and requests to peers carry marker and user of the request from here on.
         """
         req.context.request_id = str(uuid.uuid4())
         req.context.marker = _uuid(req.get_header("X-Context-Marker")) or req.context.request_id

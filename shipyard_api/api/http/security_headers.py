@@ -1,4 +1,4 @@
-"""What every answer tells browsers: take it for what it says it is, run nothing of it, show it to no other site.
+"""Headers of every answer: browsers must trust its content type, run nothing of it, and show it to no other site.
 
 There is no CORS here: without ``Access-Control-Allow-Origin`` no page of another origin can read an answer, and what a
 page of another origin sends carries no token, since tokens are no cookies.

@@ -1,0 +1,486 @@
+"""One attempt after another, without a database: when an intent is looked into, sent, given up, and what is written."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shipyard_api.domain.actions import StepId
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.steps import StepsSkipped
+from shipyard_api.domain.items import ItemId, NewItem
+from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
+from shipyard_api.ports.provisioner import Marker
+from shipyard_api.ports.state.errors import Fenced
+from shipyard_api.ports.state.turns import Intent
+from shipyard_api.workflow.attempts import Again, Attempt, Attempts
+from shipyard_api.workflow.step import Act, Folded, Json, Look, Trouble, Unit
+from tests.fakes.clock import FakeClock
+
+SETTLE = 10.0
+MARKER = Marker("m-1")
+NEW = Marker("m-new")
+FACT = StepsSkipped((StepId("later"),))
+BROKEN = "broken on purpose"
+TX: Any = None  # no database
+ITEM = NewItem(ItemId("one"), {})
+
+
+@dataclass(frozen=True)
+class Sent:
+    """State and effect of the sample unit: what was reported so far, and what is sent."""
+
+    reports: tuple[Any, ...] = ()
+
+    def to_json(self) -> Json:
+        return {"v": 1, "reports": [str(one) for one in self.reports]}
+
+
+@dataclass
+class Sample(Unit[Sent, str, Sent, str]):
+    """``errors``: raised by the next calls of a method. Each call takes ``takes`` seconds.
+
+    A submission whose answer is lost is found once it has arrived, ``arrives_after`` seconds after it was sent.
+    """
+
+    clock: FakeClock
+    errors: dict[str, list[PeerError]] = field(default_factory=dict)
+    takes: dict[str, float] = field(default_factory=dict)
+    folded: dict[str, Any] = field(default_factory=dict)
+    watched: Look[str] | None = None
+    found: str | None = None
+    arrives_after: float | None = None
+    calls: list[tuple[Any, ...]] = field(default_factory=list)
+    arrives: list[datetime] = field(default_factory=list)
+
+    def load_state(self, stored: Json) -> Sent:
+        return Sent()
+
+    def load_effect(self, stored: Json) -> Sent:
+        return Sent(tuple(stored["reports"]))
+
+    def decide(self, state: Sent, now: datetime) -> Act[Sent]:
+        raise AssertionError("the caller decides")
+
+    def ask(self, question: str) -> str:
+        self._call("ask", question)
+        return "answer"
+
+    def perform(self, effect: Sent, marker: Marker) -> str:
+        if self.arrives_after is not None:
+            self.arrives.append(self.clock.now() + timedelta(seconds=self.arrives_after))
+        self._call("perform", marker)
+        return "done"
+
+    def find(self, effect: Sent, marker: Marker, intended_at: datetime) -> str | None:
+        self._call("find", marker, intended_at)
+        return "found" if any(at <= self.clock.now() for at in self.arrives) else self.found
+
+    def watch(self, state: Sent, now: datetime) -> Look[str] | None:
+        return self.watched
+
+    def fold(self, state: Sent, asked: str | Sent, report: str | Trouble, now: datetime) -> Folded[Sent]:
+        return Folded(Sent((*state.reports, report)), **self.folded)
+
+    def _call(self, method: str, *arguments: Any) -> None:
+        self.calls.append((method, *arguments))
+        self.clock.advance(self.takes.get(method, 0.0))
+        if self.errors.get(method):
+            raise self.errors[method].pop(0)
+
+
+@dataclass(frozen=True)
+class Claim:
+    state: Json | None = None
+    intent: Intent | None = None
+    on_hold: bool = False
+
+    @property
+    def log_fields(self) -> dict[str, str | int]:
+        return {"action": "a", "step": "s"}
+
+
+@dataclass
+class Rows:
+    """Writes nothing but a list of what it was told. ``fenced``: a later turn has begun."""
+
+    written: list[tuple[Any, ...]] = field(default_factory=list)
+    fenced: bool = False
+    on_hold: bool = False
+
+    def intend(self, claim: Claim, intent: Intent) -> Claim:
+        self._write("intend", intent)
+        return replace(claim, intent=intent)
+
+    def record(
+        self,
+        claim: Claim,
+        state: Json,
+        facts: tuple[Fact, ...],
+        *,
+        now: datetime,
+        wake_at: datetime | None,
+        items: tuple[NewItem, ...] = (),
+    ) -> Claim:
+        self._write("record", tuple(state["reports"]), facts, wake_at, items)
+        return replace(claim, state=state, intent=None, on_hold=self.on_hold)
+
+    def sleep(self, claim: Claim, *, until: datetime) -> None:
+        self._write("sleep", until)
+
+    def rest(self, claim: Claim) -> None:
+        self._write("rest")
+
+    def _write(self, *what: Any) -> None:
+        if self.fenced:
+            raise Fenced("a later turn has begun")
+        self.written.append(what)
+
+
+class World:
+    """The engine room of one unit. ``commit_takes``: seconds that the next commits take."""
+
+    def __init__(self, limit: int = 100, settle: float = SETTLE) -> None:
+        self.clock = FakeClock()
+        self.unit = Sample(self.clock)
+        self.rows = Rows()
+        self.commit_takes: list[float] = []
+        store: Any = self
+        self.attempts: Attempts[Claim] = Attempts(
+            store, lambda _tx: self.rows, self.clock, lambda: NEW, settle=settle, limit=limit
+        )
+        self.decided: list[tuple[Claim, Sent]] = []
+
+    @contextmanager
+    def begin(self) -> Iterator[Any]:
+        yield None
+        self.clock.advance(self.commit_takes.pop(0) if self.commit_takes else 0.0)
+
+    def at(self, seconds: float) -> datetime:
+        """The time so many seconds from now."""
+        return self.clock.now() + timedelta(seconds=seconds)
+
+    def intent(self, attempts: int = 1, *, give_up_in: float = 300.0) -> Intent:
+        now = self.clock.now()
+        return Intent(MARKER, Sent(("x",)).to_json(), self.at(give_up_in), self.at(-500.0), now, attempts)
+
+    def attempt(self, intent: Intent | None = None, *, on_hold: bool = False) -> Attempt[Claim]:
+        return Attempt(
+            Claim(intent=intent, on_hold=on_hold), self.unit, Sent(), "question" if intent is None else Sent()
+        )
+
+    def run(
+        self, attempt: Attempt[Claim], *following: Callable[[Claim], Attempt[Claim]] | Again, age: float = 0.0
+    ) -> Again:
+        """Carry it out ``age`` seconds after its intent was committed; then what follows is decided, in order."""
+        left = list(following) or [Again.LATER]
+
+        def decide(_tx: Any, claim: Claim, state: Sent) -> Attempt[Claim] | Again:
+            self.decided.append((claim, state))
+            chosen = left.pop(0) if len(left) > 1 else left[0]
+            return chosen if isinstance(chosen, Again) else chosen(claim)
+
+        return self.attempts.run(attempt, self.clock.monotonic() - age, decide)
+
+    def methods(self) -> list[str]:
+        return [call[0] for call in self.unit.calls]
+
+    def kinds(self) -> list[str]:
+        return [one[0] for one in self.rows.written]
+
+
+def unavailable(operation: str = "submit") -> Unavailable:
+    return Unavailable("Peer", operation, BROKEN)
+
+
+def refused(operation: str = "submit") -> Refused:
+    return Refused("Peer", operation, "403")
+
+
+# --- When an intent without outcome is taken up -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settle", "attempts", "pause"),
+    [(10.0, 1, 10), (10.0, 2, 20), (10.0, 3, 40), (10.0, 4, 60), (10.0, 9, 60), (90.0, 1, 90), (90.0, 4, 90)],
+)
+def test_the_pauses_before_an_intent_is_looked_into_double_up_to_a_minute(
+    settle: float, attempts: int, pause: float
+) -> None:
+    world = World(settle=settle)
+    intent = world.intent(attempts)
+    claim, due = Claim(intent=intent), world.at(pause)
+
+    early = world.attempts.resume(TX, claim, world.unit, Sent(), intent, due - timedelta(milliseconds=1))
+
+    assert (early, world.rows.written) == (Again.LATER, [("sleep", due)])
+    world.rows.written.clear()
+    taken_up = world.attempts.resume(TX, claim, world.unit, Sent(), intent, due)
+    again = replace(intent, attempted_at=due, attempts=attempts + 1)
+    assert isinstance(taken_up, Attempt)
+    assert (taken_up.claim.intent, taken_up.asked) == (again, Sent(("x",)))
+    assert world.rows.written == [("intend", again)]
+
+
+def test_a_submission_that_arrives_late_is_found_and_not_sent_twice() -> None:
+    """It begins as late as it may, its answer is lost, and it arrives just before the search."""
+    world = World()
+    world.unit.arrives_after = 0.9 * SETTLE / 2
+    world.unit.errors = {"perform": [unavailable()]}
+    intent = world.intent()
+    world.clock.advance(SETTLE / 2)
+    assert world.run(world.attempt(intent), age=SETTLE / 2) is Again.LATER
+    (woken,) = [one[1] for one in world.rows.written if one[0] == "sleep"]
+
+    def delivered() -> Attempt[Claim] | Again:
+        return world.attempts.resume(TX, Claim(intent=intent), world.unit, Sent(), intent, world.clock.now())
+
+    world.clock.advance(0.3 * SETTLE)  # a doubled delivery
+    assert delivered() is Again.LATER
+    world.clock.advance(0.7 * SETTLE)
+    assert world.clock.now() == woken
+    taken_up = delivered()
+    assert isinstance(taken_up, Attempt)
+    world.run(taken_up)
+
+    assert world.methods() == ["perform", "find"]
+    assert world.rows.written[-1][:2] == ("record", ("found",))
+
+
+# --- How an effect begins ---------------------------------------------------------------------------------------------
+
+
+def test_an_effect_begins_with_its_intent_and_a_question_with_nothing() -> None:
+    world = World()
+    now, give_up_at = world.clock.now(), world.at(40)
+
+    act = world.attempts.begin(TX, Claim(), world.unit, Sent(), Act(Sent(("x",)), give_up_at), now)
+    look = world.attempts.begin(TX, Claim(on_hold=True), world.unit, Sent(), Look("question"), now)
+
+    intent = Intent(NEW, Sent(("x",)).to_json(), give_up_at, now, now, 1)
+    assert isinstance(act, Attempt)
+    assert (act.claim.intent, act.asked) == (intent, Sent(("x",)))
+    assert isinstance(look, Attempt)
+    assert (look.claim.intent, look.asked) == (None, "question")
+    assert world.rows.written == [("intend", intent)]
+
+
+@pytest.mark.parametrize("watched", [None, Look("watched")], ids=["nothing runs", "something runs"])
+def test_on_hold_no_effect_begins_and_what_runs_is_polled(watched: Look[str] | None) -> None:
+    world = World()
+    world.unit.watched = watched
+
+    begun = world.attempts.begin(
+        TX, Claim(on_hold=True), world.unit, Sent(), Act(Sent(), world.at(40)), world.clock.now()
+    )
+
+    if watched is None:
+        assert (begun, world.rows.written) == (Again.LATER, [("rest",)])
+    else:
+        assert isinstance(begun, Attempt)
+        assert (begun.claim.intent, begun.asked, world.rows.written) == (None, "watched", [])
+
+
+# --- What is sent, and when not ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("age", "sent"), [(SETTLE / 2, True), (SETTLE / 2 + 0.001, False)], ids=["young", "old"])
+def test_a_submission_begins_only_within_half_of_settle(age: float, sent: bool) -> None:
+    world = World()
+
+    ended = world.run(world.attempt(world.intent()), age=age)
+
+    assert world.methods() == (["perform"] if sent else [])
+    assert world.kinds() == (["record"] if sent else [])
+    assert ended is (Again.LATER if sent else Again.NOW)
+
+
+def test_the_first_attempt_is_not_searched_for() -> None:
+    world = World()
+    world.run(world.attempt(world.intent(1)))
+    assert world.unit.calls == [("perform", MARKER)]
+    assert world.decided[0][1] == Sent(("done",))
+
+
+@pytest.mark.parametrize("found", ["found", None])
+def test_a_later_attempt_searches_first_and_sends_only_what_is_not_there(found: str | None) -> None:
+    world = World()
+    world.unit.found = found
+    world.unit.takes = {"find": 7.0}  # longer than half of settle: what is sent afterwards has a newer intent
+    intent = world.intent(2)
+    world.run(world.attempt(intent))
+
+    assert world.unit.calls[0] == ("find", MARKER, intent.intended_at)
+    if found:
+        assert (world.methods(), world.kinds()) == (["find"], ["record"])
+    else:
+        assert world.methods() == ["find", "perform"]
+        assert world.rows.written[0] == ("intend", replace(intent, attempted_at=world.clock.now()))
+
+
+def test_an_intent_that_was_written_again_ages_from_then_on() -> None:
+    world = World()
+    world.commit_takes = [SETTLE / 2 + 1]
+
+    assert world.run(world.attempt(world.intent(2))) is Again.NOW
+    assert world.methods() == ["find"]
+
+
+def test_a_later_turn_that_began_during_the_search_sends_alone() -> None:
+    world = World()
+    world.rows.fenced = True
+
+    with pytest.raises(Fenced):
+        world.run(world.attempt(world.intent(2)))
+    assert world.methods() == ["find"]
+
+
+def test_each_effect_of_a_turn_ages_from_its_own_commit() -> None:
+    world = World()
+    world.unit.takes = {"perform": 3 * SETTLE}
+
+    world.run(world.attempt(world.intent()), lambda _claim: world.attempt(world.intent()), Again.LATER)
+
+    assert world.methods() == ["perform", "perform"]
+
+
+def test_a_following_effect_whose_commit_took_too_long_is_not_sent() -> None:
+    world = World()
+    world.commit_takes = [SETTLE / 2 + 1]
+
+    assert world.run(world.attempt(), lambda _claim: world.attempt(world.intent()), Again.LATER) is Again.NOW
+    assert world.methods() == ["ask"]
+
+
+# --- Peers in trouble -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "pause"),
+    [
+        pytest.param(unavailable(), 10, id="unavailable"),
+        pytest.param(Busy("Peer", "submit", "not now"), 10, id="busy"),
+        pytest.param(Busy("Peer", "submit", "not now", retry_after=3), 10, id="busy for less than settle"),
+        pytest.param(Busy("Peer", "submit", "not now", retry_after=30), 30, id="busy for longer"),
+    ],
+)
+def test_an_effect_whose_outcome_is_unknown_stays_intended_and_is_tried_later(error: PeerError, pause: float) -> None:
+    world = World()
+    world.unit.errors = {"perform": [error]}
+
+    assert world.run(world.attempt(world.intent())) is Again.LATER
+    assert world.rows.written == [("sleep", world.at(pause))]
+    assert world.decided == []
+
+
+def test_a_search_that_is_refused_refuses_not_the_work(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    world.unit.errors = {"find": [refused("find")]}
+
+    assert world.run(world.attempt(world.intent(2))) is Again.LATER
+    assert (world.methods(), world.rows.written) == (["find"], [("sleep", world.at(SETTLE))])
+    (trouble,) = [getattr(one, "trouble", None) for one in caplog.records if one.message == "peer in trouble"]
+    assert trouble == "Peer find: 403"
+
+
+@pytest.mark.parametrize(
+    ("method", "error", "in_time", "folded"),
+    [
+        pytest.param("perform", refused(), True, Trouble("Peer submit: 403", refused=True), id="refused"),
+        pytest.param("perform", unavailable(), False, Trouble(f"Peer submit: {BROKEN}", False), id="silent"),
+        pytest.param(
+            "find", unavailable("find"), False, Trouble("Peer find: broken on purpose", False), id="no search"
+        ),
+        pytest.param("find", refused("find"), False, Trouble("Peer find: 403", False), id="search refused"),
+    ],
+)
+def test_what_is_refused_or_out_of_time_is_folded_as_trouble(
+    method: str, error: PeerError, in_time: bool, folded: Trouble
+) -> None:
+    world = World()
+    world.unit.errors = {method: [error]}
+    intent = world.intent(2 if method == "find" else 1, give_up_in=300.0 if in_time else 0.0)
+
+    world.run(world.attempt(intent))
+
+    assert world.kinds()[-1] == "record"
+    assert world.decided[0][1] == Sent((folded,))
+    assert world.decided[0][0].intent is None
+
+
+def test_an_effect_is_given_up_at_its_time_and_not_before() -> None:
+    world = World()
+    world.unit.errors = {"perform": [unavailable()]}
+    world.unit.takes = {"perform": 4.0}
+
+    world.run(world.attempt(world.intent(give_up_in=4.001)))
+
+    assert world.kinds() == ["sleep"]
+
+
+def test_a_question_without_answer_is_folded_at_once() -> None:
+    world = World()
+    world.unit.errors = {"ask": [unavailable("report")]}
+
+    world.run(world.attempt())
+
+    assert world.decided[0][1] == Sent((Trouble("Peer report: broken on purpose", refused=False),))
+
+
+# --- How a turn goes on -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("again", list(Again))
+def test_a_turn_ends_as_the_decision_says(again: Again) -> None:
+    world = World()
+    assert world.run(world.attempt(), again) is again
+    assert world.rows.written == [("record", ("answer",), (), None, ())]
+
+
+@pytest.mark.parametrize(
+    ("on_hold", "wait", "watch", "wakes"),
+    [
+        pytest.param(False, 5, None, 5, id="waits"),
+        pytest.param(False, None, 7, None, id="nothing to wait for"),
+        pytest.param(True, None, 7, 7, id="watches while on hold"),
+        pytest.param(True, 5, 7, 5, id="waits while on hold"),
+    ],
+)
+def test_a_turn_ends_when_there_is_something_to_wait_for(
+    on_hold: bool, wait: int | None, watch: int | None, wakes: int | None
+) -> None:
+    world = World()
+    world.unit.folded = {
+        name: world.at(seconds) for name, seconds in (("wait_until", wait), ("watch_at", watch)) if seconds is not None
+    }
+
+    assert world.run(world.attempt(on_hold=on_hold), Again.NOW) is (Again.NOW if wakes is None else Again.LATER)
+    assert world.rows.written[0][3] == (None if wakes is None else world.at(wakes))
+    assert len(world.decided) == (wakes is None)
+
+
+def test_facts_and_items_are_written_with_the_outcome_and_facts_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    world = World()
+    world.unit.folded = {"facts": (FACT,), "items": (ITEM,)}
+
+    world.run(world.attempt())
+
+    assert world.rows.written == [("record", ("answer",), (FACT,), None, (ITEM,))]
+    (line,) = [one for one in caplog.records if one.message == "turn"]
+    assert (getattr(line, "facts", None), getattr(line, "action", None)) == (["StepsSkipped"], "a")
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_after_its_attempts_a_turn_makes_way_for_another_delivery(limit: int) -> None:
+    world = World(limit)
+
+    assert world.run(world.attempt(), lambda _claim: world.attempt()) is Again.NOW
+    # Nothing is decided after the last one: an intent would be written that nobody acts on.
+    assert (world.kinds(), len(world.decided)) == (["record"] * limit, limit - 1)
