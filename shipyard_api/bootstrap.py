@@ -51,6 +51,7 @@ from shipyard_api.usecases.actions.check import CheckAction
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.describe import DescribeAction
+from shipyard_api.usecases.actions.left_alone import FindLeftAlone
 from shipyard_api.usecases.actions.list import ListActions
 from shipyard_api.usecases.actions.plan import PlanAction
 from shipyard_api.usecases.actions.report import ReportAction
@@ -224,6 +225,7 @@ def api(settings: Settings) -> Mount:
                 definitions=definitions,
             ),
             describe_action=DescribeAction(store),
+            find_left_alone=FindLeftAlone(store, {name.value: one for name, one in definitions.items()}),
             list_actions=ListActions(store, made.clock),
             report_action=ReportAction(store, made.clock, provisioners.places(settings)),
             read_notes=ReadNotes(store, provisioners.places(settings), provisioners.links(settings)),

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import groupby
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,7 +15,7 @@ from shipyard_api.domain.facts.steps import Broke, Intended, StepEnded, StepsSki
 from shipyard_api.domain.items import NewItem
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.ports.state.errors import Fenced
-from shipyard_api.ports.state.turns import Claim, Intent
+from shipyard_api.ports.state.turns import Claim, Intent, Unfinished
 from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
@@ -104,6 +105,24 @@ class SqlTurns:
     def name(self, action: ActionId) -> str:
         """Return the action's name as stored."""
         return self._connection.execute(sa.select(t.actions.c.name).where(t.actions.c.id == action)).scalar() or ""
+
+    def unfinished(self) -> Sequence[Unfinished]:
+        """Return what is left to do of every action that has not ended."""
+        steps = t.steps.c
+        is_open = sa.or_(steps.state.is_(None), steps.state == StepState.RUNNING.value)
+        version = sa.case((steps.state.is_not(None), sa.func.coalesce(steps.memory["v"].as_integer(), 1)), else_=1)
+        rows = self._connection.execute(
+            sa.select(t.actions.c.id.label("action"), t.actions.c.name, steps.id, version.label("version"))
+            .select_from(t.actions.outerjoin(t.steps, sa.and_(steps.action_id == t.actions.c.id, is_open)))
+            .where(t.actions.c.state.in_(_MOVING))
+            .order_by(t.actions.c.id, steps.position)
+        )
+        found = []
+        for action, of_action in groupby(rows, key=lambda row: row.action):
+            left = list(of_action)
+            open_steps = tuple(StepId(row.id) for row in left if row.id is not None)
+            found.append(Unfinished(ActionId(action), left[0].name, open_steps, left[0].version))
+        return found
 
     def start_step(self, claim: Claim, state: JsonObject, *, now: datetime) -> Claim:
         """Record that the claim's step has begun."""

@@ -15,6 +15,7 @@ from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepId
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.storage import tables
 from shipyard_api.usecases.actions.control import ControlAction
+from shipyard_api.usecases.actions.left_alone import FindLeftAlone
 from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.step import Json
@@ -164,6 +165,29 @@ def test_a_state_of_a_version_that_is_not_known_is_left_alone(
     write(1)
     world.run(world.worker())
     assert world.ending()[0] is RunState.SUCCESS
+
+
+def test_the_actions_that_are_left_alone_are_found(worlds: Worlds) -> None:
+    world = worlds(name=ActionName.UPDATE_SOFTWARE)
+    known = {name.value: one for name, one in world.definitions(Checkpoints()).items()}
+    world.worker(attempts=1).turn(world.action)
+    name = world.name.value
+    shorter = Definition(world.name, lambda given: known[name].steps_for(given)[:-1])
+
+    def found(definitions: Mapping[str, Definition]) -> list[tuple[str, str]]:
+        return [(one.action, one.unknown) for one in FindLeftAlone(world.store(), definitions)()]
+
+    assert found(known) == []
+    assert found({}) == [(world.action, f"action {name}")]
+    assert found({name: shorter}) == [(world.action, "step create_action_tag")]
+    with world.engine().begin() as connection:
+        running = tables.steps.c.state == "running"
+        connection.execute(tables.steps.update().where(running).values(memory={"v": 7}))
+    ((_, unknown),) = found(known)
+    assert unknown.startswith("version 7 of the state of step ")
+    with world.engine().begin() as connection:
+        connection.execute(tables.actions.update().values(state="failed", ended_at=world.clock.now()))
+    assert found({}) == []
 
 
 # --- Work items -------------------------------------------------------------------------------------------------------

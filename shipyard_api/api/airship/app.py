@@ -28,6 +28,7 @@ from shipyard_api.ports.schemas import Schemas
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.describe import DescribeAction
+from shipyard_api.usecases.actions.left_alone import FindLeftAlone
 from shipyard_api.usecases.actions.list import ListActions
 from shipyard_api.usecases.actions.plan import PlanAction
 from shipyard_api.usecases.actions.report import ReportAction
@@ -52,6 +53,7 @@ class Collaborators:
     control_action: ControlAction
     plan_action: PlanAction
     describe_action: DescribeAction
+    find_left_alone: FindLeftAlone
     list_actions: ListActions
     report_action: ReportAction
     read_notes: ReadNotes
@@ -72,7 +74,7 @@ def routes(own: Collaborators) -> dict[str, object]:
     rendered = RenderedActions()
     return {
         "/versions": versions.Versions(),
-        "/health": health.Readiness(describe),
+        "/health": health.Readiness(own.find_left_alone),
         "/openapi.json": health.OpenApi(own.openapi),
         f"{v1}/health": versions.Health(),
         f"{v1}/configdocs": differences.ConfigdocsStatus(read),

@@ -9,21 +9,29 @@ import yaml
 
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.threads import threaded
-from shipyard_api.usecases.actions.describe import DescribeAction
+from shipyard_api.usecases.actions.left_alone import FindLeftAlone
+
+LEFT_ALONE_HEADER = "X-Shipyard-Left-Alone"
+_SHOWN = 5  # actions in the header
 
 
 class Readiness:
-    """``/health``: says whether this process can work: its database answers."""
+    """``/health``: says whether this process can work: its database answers.
+
+    A header names the running actions that this release leaves to workers of another one.
+    """
 
     policy: ClassVar[Policy] = {"GET": None}
 
-    def __init__(self, describe: DescribeAction) -> None:
-        self._describe = describe
+    def __init__(self, find_left_alone: FindLeftAlone) -> None:
+        self._find_left_alone = find_left_alone
 
     @threaded
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
         """Answer 204, or 503 with the error status."""
-        self._describe.ping()
+        if left := self._find_left_alone():
+            shown = ", ".join(f"{one.action} {one.unknown}" for one in left[:_SHOWN])
+            resp.set_header(LEFT_ALONE_HEADER, shown.encode("ascii", "backslashreplace").decode())
         resp.status = falcon.HTTP_204
 
 

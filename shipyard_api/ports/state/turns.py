@@ -65,6 +65,19 @@ class Claim:
         return {"action": self.action, "step": self.step or "", "epoch": self.epoch}
 
 
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """What is left to do of an action: its name as stored, and the steps that have not ended, in order.
+
+    ``version`` is that of the stored state of the first of them, 1 before it has begun.
+    """
+
+    action: ActionId
+    name: str
+    open_steps: Sequence[StepId]
+    version: int
+
+
 class Turns(Protocol):
     """The engine's own rows. Every write names the epoch of its turn and raises Fenced after a later turn has begun."""
 
@@ -76,6 +89,9 @@ class Turns(Protocol):
 
     def name(self, action: ActionId) -> str:
         """Return the action's name as stored; empty for no action."""
+
+    def unfinished(self) -> Sequence[Unfinished]:
+        """Return what is left to do of every action that has not ended."""
 
     def start_step(self, claim: Claim, state: JsonObject, *, now: datetime) -> Claim:
         """Record that the claim's step has begun, with its first state; return the claim with that state."""

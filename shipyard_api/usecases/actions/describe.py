@@ -48,11 +48,6 @@ class DescribeAction:
 
     store: Store
 
-    def ping(self) -> None:
-        """Return if the database answers; raises StoreUnavailable otherwise."""
-        with self.store.begin() as tx:
-            tx.actions.running_site_action()
-
     def version(self, action: str) -> str:
         """Return an opaque version that changes whenever the representation of the action does."""
         found = self.store.read(lambda tx: tx.actions.version(ActionId(action)))

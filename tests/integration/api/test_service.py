@@ -6,8 +6,10 @@ from typing import Any
 
 import falcon
 import pytest
+import sqlalchemy as sa
 
 from shipyard_api import bootstrap
+from shipyard_api.storage import tables
 from shipyard_api.storage.actions import SqlActions
 from tests.integration.api import description
 from tests.integration.api.conftest import settings
@@ -29,6 +31,19 @@ def test_health_is_204_without_a_body(site: Site, path: str) -> None:
     answer = site.nobody.ask("GET", path)
 
     assert (answer.status, answer.content) == (falcon.HTTP_204, b"")
+
+
+def test_health_names_the_actions_that_wait_for_another_release(site: Site, engine: sa.Engine) -> None:
+    site.commit(*small_design())
+    action = site.admin.post("/actions", '{"name": "deploy_site"}', JSON).json["id"]
+    assert "X-Shipyard-Left-Alone" not in site.nobody.ask("GET", "/health").headers
+    with engine.begin() as connection:
+        connection.execute(tables.actions.update().values(name="upgrade_süd"))
+
+    answer = site.nobody.ask("GET", "/health")
+
+    assert (answer.status, answer.content) == (falcon.HTTP_204, b"")
+    assert answer.headers["X-Shipyard-Left-Alone"] == f"{action} action upgrade_s\\xfcd"
 
 
 @pytest.mark.parametrize("path", [*OPEN, f"{V1}/actions", "/nowhere"])
