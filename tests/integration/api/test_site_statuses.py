@@ -106,7 +106,7 @@ TROUBLES = {
     "no such address": Trouble([Answer(404)], BAD_GATEWAY, "answered 404", False),
     "busy": Trouble([Answer(429)], UNAVAILABLE, "answered 429", True),
     "no JSON": Trouble([Answer(200, "<html>")], UNAVAILABLE, "JSON", True),
-    "another shape": Trouble([Answer(200, {"n1": "Ready"})], UNAVAILABLE, "another shape", True),
+    "another shape": Trouble([Answer(200, {"n1": "Ready"})], UNAVAILABLE, "unexpected structure", True),
     "cut off": Trouble([Answer(200, MACHINES, cut=5)], UNAVAILABLE, "GET /nodes", True),
     "hung up": Trouble([], UNAVAILABLE, "GET /nodes", True),
 }
