@@ -15,8 +15,8 @@ processes of their own over connections that stay open, in turns, so that other 
 - 200 callers at once, and 50,000 requests with what the workers hold in memory along the way.
 
 Exits with 1 if a GET comes to less than 0.7 of its bare route, or 0.4 where the action has just changed, if there is
-any 5xx or no answer, if bystanders make a GET request's p99 a fifth longer, or if memory grows by more than a tenth after the
-first fifth of the requests.
+any 5xx or no answer, if bystanders make the p99 of a GET a fifth longer, or if memory grows by more than a tenth after
+the first fifth of the requests.
 """
 
 from __future__ import annotations
