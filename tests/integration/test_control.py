@@ -5,16 +5,20 @@ import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import datetime
+from typing import Any, cast
 
 import pytest
+import sqlalchemy as sa
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.domain.actions import CONTROLLABLE, ENDED, ActionId, ActionName, Control, RunState
+from shipyard_api.domain.actions import CONTROLLABLE, ENDED, ActionId, ActionName, Control, RunState, StepState
 from shipyard_api.domain.errors import Conflict, InvalidDesign, NotFound, WorkUnderWay, WrongState
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import DesignRules, VersionRule
+from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import Capabilities, Operation
 from shipyard_api.ports.state.stragglers import Straggler
 from shipyard_api.storage import tables
@@ -26,11 +30,12 @@ from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
+from shipyard_api.workflow.attempts import Again
 from shipyard_api.workflow.turn import Engine
 from tests.fakes.provisioner import Fate
-from tests.world import RULES, SCHEMAS, Checkpoints, World
+from tests.world import RULES, SCHEMAS, Checkpoints, KilledError, World
 
-Worlds = Callable[[], World]
+Worlds = Callable[..., World]
 ANN = Caller("ann", frozenset({"admin"}), str(uuid.uuid4()))
 BEA = Caller("bea", frozenset({"admin"}), str(uuid.uuid4()))
 
@@ -59,6 +64,12 @@ def state(world: World, action: ActionId | None = None) -> RunState:
         record = tx.actions.get(action or world.action)
     assert record is not None
     return record.state
+
+
+def wake_at(world: World) -> datetime | None:
+    with world.engine().connect() as connection:
+        query = sa.select(tables.actions.c.wake_at).where(tables.actions.c.id == world.action)
+        return cast("datetime | None", connection.execute(query).scalar_one())
 
 
 def stragglers(world: World) -> Sequence[Straggler]:
@@ -439,6 +450,141 @@ def test_trying_again_waits_for_what_is_still_under_way(worlds: Worlds) -> None:
         control(world).retry(world.action, ANN, force=False)
 
     assert control(world).retry(world.action, ANN, force=True).state is RunState.QUEUED
+
+
+def test_trying_a_retry_again_that_did_not_come_far_keeps_the_nodes_of_the_first(worlds: Worlds) -> None:
+    world = worlds()
+    world.provisioner.fates = {NodeName(f"n{number}"): Fate.FAILS_DEPLOY for number in (0, 1, 2)}
+    world.run(world.worker())
+    world.provisioner.fates = {}
+
+    def tried_again(number: int) -> None:
+        world.action = control(world, number).retry(world.action, ANN, force=False).id
+        with world.store().begin() as tx:
+            tx.turns._connection.execute(tables.actions.update().values(wake_at=world.clock.now()))
+        world.run(world.worker())
+
+    world.provisioner.fail_next("check_health", Refused("Fake", "check_health", "the database is gone"))
+    tried_again(4)
+    assert state(world) is RunState.FAILED
+    sent = len(world.provisioner.submissions)
+    tried_again(5)
+
+    assert state(world) is RunState.SUCCESS
+    again = {name for one in world.provisioner.submissions[sent:] for name in one.work.nodes or ()}
+    assert again == {"n0", "n1", "n2", "n4", "n5"}
+
+
+def test_work_on_nodes_that_are_kept_is_in_no_retrys_way(worlds: Worlds) -> None:
+    world = worlds()
+    world.provisioner.fates = {NodeName("n0"): Fate.HANGS_PREPARE}
+    world.run(world.worker())
+    (left,) = stragglers(world)
+
+    def deployed(nodes: Sequence[NodeName]) -> None:
+        with world.store().begin() as tx:
+            held = tables.action_nodes.c.name.in_(nodes)
+            tx.turns._connection.execute(tables.action_nodes.update().where(held).values(status="success", reason=None))
+
+    assert left.work.nodes
+    deployed(left.work.nodes[1:])
+    with pytest.raises(WorkUnderWay):
+        control(world).retry(world.action, ANN, force=False)
+    deployed(left.work.nodes)
+    assert control(world).retry(world.action, ANN, force=False).state is RunState.QUEUED
+
+
+# --- Stops beside work on the whole site ----------------------------------------------------------------------------
+
+
+def test_a_stop_while_the_site_is_prepared_leaves_that_behind(worlds: Worlds) -> None:
+    world = worlds()
+    worker = world.worker(attempts=1)
+    drive(world, worker, lambda: submitted(world, Operation.PREPARE_SITE))
+    control(world)(world.action, Control.STOP, ANN)
+    world.run(worker)
+
+    (left,) = stragglers(world)
+    assert (left.work.operation, left.job) == (Operation.PREPARE_SITE, world.provisioner.submissions[-1].job)
+
+
+def test_a_preparation_of_the_site_that_is_out_of_time_is_left_behind(worlds: Worlds) -> None:
+    world = worlds()
+    worker = world.worker()
+    drive(world, worker, lambda: submitted(world, Operation.PREPARE_SITE))
+    world.provisioner.running_reports = 10**6
+    world.run(worker)
+
+    (left,) = stragglers(world)
+    assert (state(world), left.work.operation) == (RunState.FAILED, Operation.PREPARE_SITE)
+    assert left.why.startswith("limit ")
+
+
+def test_what_was_submitted_by_a_worker_that_died_is_left_behind_by_a_stop(worlds: Worlds) -> None:
+    world = worlds()
+
+    class Killed(Checkpoints):
+        def passed(self, name: str) -> None:
+            if name == "after submit":
+                raise KilledError
+
+    with pytest.raises(KilledError):
+        drive(world, world.worker(Killed()), lambda: False)
+    control(world)(world.action, Control.STOP, ANN)
+    world.run(world.worker())
+
+    assert state(world) is RunState.FAILED
+    assert [one.job for one in stragglers(world)] == [one.job for one in world.provisioner.submissions]
+
+
+# --- Pauses between steps, and turns that break ---------------------------------------------------------------------
+
+
+def test_paused_before_a_step_has_begun_it_rests_and_goes_on_from_there(worlds: Worlds) -> None:
+    world = worlds(name=ActionName.UPDATE_SOFTWARE)
+    worker = world.worker()
+
+    def between() -> bool:
+        with world.store().begin() as tx:
+            states = [step.state for step in tx.actions.steps([world.action])[world.action]]
+        return StepState.SUCCESS in states and StepState.RUNNING not in states
+
+    while not between():
+        worker.turn(world.action)
+    control(world)(world.action, Control.PAUSE, ANN)
+    begun = len(journal(world, "step_started"))
+    for _ in range(3):
+        assert worker.turn(world.action) is Again.LATER
+        assert wake_at(world) is None
+    assert len(journal(world, "step_started")) == begun
+
+    control(world)(world.action, Control.UNPAUSE, ANN)
+    with world.store().begin() as tx:
+        tx.turns._connection.execute(tables.actions.update().values(wake_at=world.clock.now()))
+    world.run(worker)
+    assert state(world) is RunState.SUCCESS
+
+
+@pytest.mark.parametrize("times", [4, 5])
+def test_a_step_fails_at_the_fifth_turn_in_a_row_that_breaks(worlds: Worlds, times: int) -> None:
+    world = worlds()
+    worker = world.worker()
+    drive(world, worker, lambda: submitted(world, Operation.VERIFY_SITE))
+    left, report = [times], world.provisioner.report
+
+    def bug(*given: Any) -> Any:
+        if left[0]:
+            left[0] -= 1
+            raise ZeroDivisionError
+        return report(*given)
+
+    world.provisioner.report = bug  # type: ignore[method-assign]  # a bug of ours, as far as the engine can know
+    world.run(worker)
+
+    assert left == [0]
+    verified = dict(world.ending()[1])["drydock_build.verify_site"].value
+    assert verified == ("failed" if times == 5 else "success")
+    assert [entry.fact.in_a_row for entry in journal(world, "broke")] == list(range(1, times + 1))
 
 
 # --- Continuing on a failed check of the documents ------------------------------------------------------------------

@@ -248,6 +248,36 @@ def test_while_it_is_paused_what_runs_is_watched_and_nothing_new_begins(worlds: 
     assert set(groups(world).values()) == {("success", None)}
 
 
+def test_paused_the_next_move_of_a_group_waits_without_spinning_while_another_is_watched(worlds: Worlds) -> None:
+    world = worlds(groups=THREE, configuration={"max_parallel_groups": 2})
+    steps(world, lambda: len(submissions(world)) == 2)
+    control(world, Control.PAUSE)
+    (still,) = [one.job for one in world.provisioner.submissions if one.work.nodes == ("n3",)]
+    world.provisioner.mute.add(still)  # nothing is known of it, so that it is watched until its time is up
+
+    worker, before = world.worker(attempts=50), world.provisioner.calls.count("report")
+    for number in range(1, 9):
+        worker.run(world.action)
+        ended, wait = world.stands()
+        assert (ended, wait > 0) == (False, True)
+        # One poll a turn, each after a pause.
+        assert world.provisioner.calls.count("report") == before + number
+        world.clock.advance(wait)
+
+    assert {entry.fact.group for entry in journal(world, "phase_ended")} == {"a"}
+    assert len(submissions(world)) == 2
+
+
+def test_a_stop_while_nodes_join_leaves_nothing_behind(worlds: Worlds) -> None:
+    world = worlds(groups=THREE[:1], cluster=joining(n0=False, n2=False))
+    steps(world, lambda: bool(journal(world, "join_awaited")))
+    control(world, Control.STOP)
+    world.run(world.worker())
+
+    assert groups(world)["a"] == ("failed", "stopped")
+    assert list(stragglers(world)) == []
+
+
 def test_a_stop_leaves_every_job_to_be_watched_and_tells_how_all_stands(worlds: Worlds) -> None:
     world = worlds(groups=THREE, configuration={"max_parallel_groups": 2})
     steps(world, lambda: len(submissions(world)) == 2)
