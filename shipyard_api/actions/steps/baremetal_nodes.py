@@ -197,7 +197,7 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
 
     def leave(self, state: RolloutState, why: str) -> tuple[Fact, ...]:
         """Return the jobs that go on, and that the groups they worked for have failed by it."""
-        if state.rollout is None or state.failed:
+        if state.rollout is None or state.failed or state.rollout.done:
             return ()
         return self._left_all(state, state.rollout, why)
 

@@ -344,6 +344,13 @@ def test_the_members_are_selected_from_the_design_in_the_order_of_the_groups() -
     assert answer == Members({A: frozenset(names("n1")), B: frozenset(names("n3"))})
 
 
+def test_a_provisioner_that_forgets_a_group_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    provisioner = FakeProvisioner()
+    monkeypatch.setattr(provisioner, "select_nodes", lambda _design, _groups: (frozenset(names("n1")),))
+    with pytest.raises(ValueError, match="shorter"):
+        rollouts.step(provisioner).ask(SelectMembers(INPUTS))
+
+
 READY = {NodeName("n9"): NodeReadiness(ready=True)}
 DOWN, AWAY = Unavailable("Fake", "reports", "broken"), Unavailable("Fake", "readiness", "away")
 REPORTS_FAILED = Trouble("Fake reports: broken", refused=False)
@@ -423,6 +430,19 @@ WHY = "stopped by ops"
 
 def test_a_stop_before_the_members_are_known_leaves_nothing() -> None:
     assert STEP.leave(RolloutState(INPUTS), WHY) == ()
+
+
+def test_a_stop_after_a_refusal_leaves_nothing_a_second_time() -> None:
+    state = submit(begun(TWO_GROUPS, mode=PARALLEL), "j").state
+    STEP.fold(state, SubmitMove(PREPARE_B, DESIGN), REFUSAL, at(5))
+    assert STEP.leave(state, WHY) == ()
+
+
+def test_a_stop_after_the_last_job_does_not_report_a_second_time() -> None:
+    state = deploying({"a": "n1 n2"})
+    folded = poll(state, at(60), ended("deploy-1", "n1 n2"))
+    assert isinstance(folded.facts[-1], RolloutEnded)
+    assert STEP.leave(folded.state, WHY) == ()
 
 
 def test_a_stop_before_a_move_only_reports() -> None:

@@ -189,6 +189,8 @@ def test_what_a_poll_means(
         pytest.param(NEW, (), id="nothing-submitted"),
         pytest.param(QUEUED, (left("stopped by ops"),), id="queued"),
         pytest.param(RUNNING, (left("stopped by ops"),), id="running"),
+        pytest.param(replace(RUNNING, done="success"), (), id="done"),
+        pytest.param(replace(RUNNING, failed="out of time"), (), id="failed-and-left-behind-already"),
     ],
 )
 def test_a_stop_leaves_the_job_behind(state: SiteWorkState, expected: tuple[Fact, ...]) -> None:
