@@ -239,10 +239,15 @@ class World:
         with self.store().begin() as tx:
             before = tx.actions.control(self.action, control, "ann")
             assert before is not None
-            if control is not Control.PAUSE:
-                # The database's clock runs, the world's stands still.
-                tx.turns._connection.execute(tables.actions.update().values(wake_at=self.clock.now()))
+        if control is not Control.PAUSE:
+            self.make_due()
         return before.refusal(control) is None
+
+    def make_due(self) -> None:
+        """Let the action be due now: the database's clock runs, and the world's stands still."""
+        own = (tables.actions.c.id == self.action, tables.actions.c.wake_at.is_not(None))
+        with self.engine().begin() as connection:
+            connection.execute(tables.actions.update().where(*own).values(wake_at=self.clock.now()))
 
     def has_intent(self) -> bool:
         """Return whether an effect is intended whose outcome is not recorded."""
@@ -254,6 +259,11 @@ class World:
         """Return the jobs of the stragglers that have not ended."""
         with self.store().begin() as tx:
             return {one.job for one in tx.stragglers.open()}
+
+    def straggling_nodes(self) -> list[set[str]]:
+        """Return the nodes that each straggler holds."""
+        with self.store().begin() as tx:
+            return [set(one.work.nodes or ()) for one in tx.stragglers.open() if one.work.nodes]
 
     def stands(self) -> tuple[bool, float]:
         """Whether the action has ended, and in how many seconds it wants to be looked at."""

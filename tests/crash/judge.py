@@ -6,7 +6,7 @@ Written without any code of Shipyard's, from the design's words alone (seed 000)
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -24,7 +24,7 @@ class Judge:
     """A plan, what the peer's log says, and what Shipyard reports.
 
     ``forgot``: the peer lost jobs in the run, so that Shipyard could not learn how they ended. ``rolled_out``: it says
-    that it came to an end with the groups, and did not fail before or in between.
+    that it came to an end with the groups, and did not fail before or in between. ``stopped``: an operator stopped it.
     """
 
     plan: Plan
@@ -36,16 +36,18 @@ class Judge:
     verdict: str
     groups: Mapping[str, Told]
     nodes: Mapping[str, Told]
+    stopped: bool = False
 
     def complaints(self) -> list[str]:
         """Return every promise that was broken."""
         return [
             *self._twice(),
             *self._deployed_unprepared(),
-            *self._worked_on_in_vain(),
+            *(self._worked_on_in_vain() if not self.stopped else ()),
             *self._too_many_at_once(),
             *self._nodes_told_wrong(),
-            *(self._groups_told_wrong() if self.rolled_out else ()),
+            *(self._groups_told_wrong() if self.rolled_out and not self.stopped else ()),
+            *(["it was stopped, and did not fail"] if self.stopped and self.verdict != "failed" else ()),
             *(["the rollout did not come to its end"] if self.plan.calm and not self.rolled_out else ()),
         ]
 
@@ -153,7 +155,7 @@ class Judge:
             return "" if deployed else "it was never deployed"
         if reason == "timeout":
             return self._in_time(node) if self.plan.calm and "limits" not in self.plan.options else ""
-        if self.forgot:
+        if self.forgot or self.stopped:
             return ""
         ends = self._ends[str(reason), node]
         if not ends:
@@ -211,6 +213,19 @@ class Judge:
 
     def _may_time_out(self, group: Group) -> bool:
         return any(self.nodes[node] == ("failure", "timeout") for node in group.members)
+
+
+def unwatched(begun: list[Begun], ended: list[Ended], held: Collection[str]) -> list[str]:
+    """Return what goes on at the peer and is no straggler, although its action has ended.
+
+    ``held``: the nodes of stragglers.
+    """
+    done = {(one.phase, one.node) for one in ended}
+    return [
+        f"{one.node}: {one.phase} of {one.at:%H:%M:%S} goes on, and it is no straggler"
+        for one in begun
+        if (one.phase, one.node) not in done and one.node not in held
+    ]
 
 
 _SUCCESS: Told = ("success", None)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
+from shipyard_api.domain.actions import Control
 from shipyard_simulators.ironic.conductor import Limits
 from tests.factories import group_entry
 from tests.simulated_peers import PEERS, scenario
@@ -42,7 +43,8 @@ class Plan:
     """A run. ``losses``: when the peer loses its memory (forget) or falls and gets up again (stumble).
 
     ``kills``: how likely a worker dies at a checkpoint. ``workers``: each turn is delivered to all of them.
-    ``overtaken``: the number of a checkpoint at which a worker is taken for dead.
+    ``overtaken``: the number of a checkpoint at which a worker is taken for dead. ``controls``: when an operator
+    pauses, resumes or stops the action. ``retried``: whether it is retried if it failed.
     """
 
     seed: int
@@ -55,6 +57,8 @@ class Plan:
     kills: float = 0.0
     workers: int = 1
     overtaken: int = -1
+    controls: tuple[tuple[float, Control], ...] = ()
+    retried: bool = False
 
     @property
     def modes(self) -> Mapping[str, Any]:
@@ -64,7 +68,9 @@ class Plan:
     @property
     def calm(self) -> bool:
         """Whether nothing goes wrong but nodes: then it is certain what has to come of them, and when."""
-        disturbed = self.episodes or self.losses or self.kills or self.workers > 1 or self.overtaken >= 0
+        disturbed = (
+            self.episodes or self.losses or self.kills or self.workers > 1 or self.overtaken >= 0 or self.controls
+        )
         return not disturbed
 
     def __str__(self) -> str:
@@ -82,6 +88,8 @@ class Plan:
         for episode in self.episodes:
             lines.append(f"  from {episode.begins:.0f} s to {episode.ends:.0f} s: {list(episode.faults)}")
         lines += [f"  at {at:.0f} s the peer is made to {what}" for at, what in self.losses]
+        lines += [f"  at {at:.0f} s an operator asks to {verb.value}" for at, verb in self.controls]
+        lines += ["  retried if it fails"] if self.retried else []
         lines.append(
             f"  {self.workers} worker(s), killed at {self.kills:.0%} of the checkpoints, overtaken at {self.overtaken}"
         )
@@ -90,6 +98,12 @@ class Plan:
 
 def plan_of(seed: int) -> Plan:
     """Return the plan of a seed; it is the same each time."""
+    operator = Random(f"operator of {seed}")  # its own dice, as of the modes
+    return replace(_undisturbed(seed), controls=_controls(operator), retried=operator.random() < 0.4)
+
+
+def _undisturbed(seed: int) -> Plan:
+    """Return the plan without what operators do."""
     random = Random(f"random run {seed}")
     peer = random.choice(sorted(PEERS))
     nodes: dict[str, dict[str, Any]] = {
@@ -151,6 +165,22 @@ def modes(random: Random) -> dict[str, Any]:
         "deploy_as_prepared": random.random() < 0.5,
         "max_nodes_in_flight": random.choice((0, 0, 1, 3, 8)),
     }
+
+
+def _controls(random: Random) -> tuple[tuple[float, Control], ...]:
+    """Return what an operator does: most do nothing, others pause up to three times, and some stop it."""
+    if random.random() < 0.5:
+        return ()
+    verbs: list[tuple[float, Control]] = []
+    at = random.uniform(0, 80)
+    for _ in range(random.choice((0, 1, 1, 2, 3))):
+        verbs.append((at, Control.PAUSE))
+        at += random.choice((1, 20, 70, 300))
+        verbs.append((at, Control.UNPAUSE))
+        at += random.uniform(1, 100)
+    if not verbs or random.random() < 0.4:
+        verbs.append((at, Control.STOP))
+    return tuple(verbs)
 
 
 def _groups(random: Random, nodes: dict[str, dict[str, Any]]) -> tuple[tuple[Group, ...], list[dict[str, Any]]]:

@@ -1,8 +1,8 @@
 """Random sites, random trouble: the promises that no run may break, judged by the log of the peer alone.
 
 Each seed is a site, the fates of its nodes, and everything that goes wrong beside them: a service that fails, hangs up
-or loses its memory, workers that die, are overtaken, or are delivered the same turn twice. It can be played again
-from its number.
+or loses its memory, workers that die, are overtaken, or are delivered the same turn twice, and an operator who pauses,
+stops and retries. It can be played again from its number.
 """
 
 from __future__ import annotations
@@ -18,16 +18,24 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from shipyard_api.domain.actions import Control
+from shipyard_api.domain.errors import WorkUnderWay
+from shipyard_api.domain.facts.phases import PhaseStarted
+from shipyard_api.domain.facts.steps import Intended
 from shipyard_api.storage import tables
-from tests.crash.judge import Judge
+from shipyard_api.usecases.actions.control import ControlAction
+from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.stragglers.watch import WatchStragglers
+from tests.crash.judge import Judge, unwatched
 from tests.crash.random_plans import Plan, plan_of
 from tests.simulated_peers import PEERS
 from tests.simulated_world import SimulatedWorld
 from tests.world import SETTLE, Checkpoints, KilledError
 
-EVERY_DAY, ALL = 40, 1000
+EVERY_DAY, ALL = 26, 1000
 MOST_KILLS = 6
 AT_ONCE = 0.001  # seconds that are none
+OPERATOR = Caller("ann", frozenset({"admin"}), "00000000-0000-4000-8000-000000000000")
 AFTERWARDS = 3000.0  # seconds in which whatever is still going on at the peer comes to its end
 
 SEEDS = [
@@ -38,30 +46,34 @@ SEEDS = [
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_random_run_keeps_every_promise(module_database_url: str, seed: int) -> None:
     plan = plan_of(seed)
-    with played(module_database_url, plan) as (world, forgot):
+    with played(module_database_url, plan) as run:
+        world, peer = run.world, run.world.peer
         verdict, _steps, groups, nodes = world.ending()
-        peer = world.peer
         journal = world.told()
         judge = Judge(
             plan,
             peer.begun(),
             peer.ended(),
             peer.touched(),
-            forgot=forgot,
+            forgot=run.forgot,
             rolled_out=" rollout_ended " in journal,
             verdict=verdict,
             groups=groups,
             nodes=nodes,
+            stopped=run.stopped,
         )
-        complaints = judge.complaints()
+        complaints = [*judge.complaints(), *run.complaints]
         if " broke " in journal:
             complaints.append("a turn broke: a bug, whatever came of it")
+        if not complaints and plan.retried and verdict == "failed":
+            complaints = run.retry()
+            journal = f"{journal}\n-- the journal of the retry\n{world.told()}"
         assert not complaints, report(plan, complaints, journal, peer.events())
 
 
 @contextmanager
-def played(url: str, plan: Plan) -> Iterator[tuple[SimulatedWorld, bool]]:
-    """Play a plan to its end and beyond; yield the world, and whether the peer lost jobs on the way."""
+def played(url: str, plan: Plan) -> Iterator[Run]:
+    """Play a plan to its end and beyond."""
     random.seed(plan.seed)  # what adapters leave to chance
     world = SimulatedWorld.in_emptied(url, site=plan.site, make_peer=partial(PEERS[plan.peer], **plan.options))
     try:
@@ -70,7 +82,7 @@ def played(url: str, plan: Plan) -> Iterator[tuple[SimulatedWorld, bool]]:
             run.play()
         except Exception as error:
             raise AssertionError(report(plan, [f"{error!r}"], world.told(), world.peer.events())) from error
-        yield world, run.forgot
+        yield run
     finally:
         world.close()
 
@@ -94,11 +106,13 @@ class Mischief(Checkpoints):
 
 @dataclass
 class Run:
-    """A plan being played in a world."""
+    """A plan being played in a world. ``forgot``: the peer lost jobs. ``stopped``: an operator stopped the action."""
 
     world: SimulatedWorld
     plan: Plan
     forgot: bool = False
+    stopped: bool = False
+    complaints: list[str] = field(default_factory=list)
     passed: int = 0
     kills_left: int = MOST_KILLS
 
@@ -107,7 +121,9 @@ class Run:
         ahead: list[tuple[float, str, Any]] = []
         for episode in self.plan.episodes:
             ahead += [(episode.begins, "play", episode.faults), (episode.ends, "play", ())]
+        ahead += [(at, "control", verb) for at, verb in self.plan.controls]
         self.ahead = sorted([*ahead, *((at, what, None) for at, what in self.plan.losses)], key=lambda one: one[0])
+        self._intended: int | None = None  # effects that were intended before the pause
 
     def play(self) -> None:
         """Deliver turns when they are due, or earlier, until the action has ended; then let time pass."""
@@ -123,11 +139,72 @@ class Run:
                 workers = self._workers()
             ended, wait = self.world.stands()
             if ended:
-                self.world.clock.advance(AFTERWARDS)
+                self._ended()
                 return
-            ahead = (at - self.world.clock.monotonic() for at, *_ in self.ahead)
-            self.world.clock.advance(min([wait, *(seconds for seconds in ahead if seconds > AT_ONCE)]))
+            ahead = [at - self.world.clock.monotonic() for at, *_ in self.ahead]
+            rests = self._intended is not None and wait == 0.0  # paused, and nothing is under way
+            self.world.clock.advance(
+                min([*([] if rests else [wait]), *(seconds for seconds in ahead if seconds > AT_ONCE)], default=1.0)
+            )
         raise AssertionError("the action does not end")
+
+    def retry(self) -> list[str]:
+        """Retry the failed action once its stragglers have ended; return every promise that was broken."""
+        world, began = self.world, self.world.clock.now()
+        with world.store().begin() as tx:
+            kept = set(tx.actions.deployed(world.action))
+        controls = ControlAction(world.store(), world.definitions(Checkpoints()), lambda: "1" * 26)
+        try:
+            world.action = controls.retry(world.action, OPERATOR, force=False).id
+        except WorkUnderWay:
+            return []  # a node of it never comes to its end
+        world.make_due()
+        self.ahead = [one for one in self.ahead if one[1] != "control"]
+        self.play()
+        sent = [(one.phase, one.node) for one in world.peer.begun() if one.at >= began]
+        return [
+            *self.complaints,
+            *(f"{node}: {phase} was begun, although it was deployed before" for phase, node in sent if node in kept),
+        ]
+
+    def _ended(self) -> None:
+        """Look what goes on although the action has ended; let it come to its end, and Shipyard learn of it."""
+        world, peer = self.world, self.world.peer
+        held = {node for nodes in world.straggling_nodes() for node in nodes}
+        if not self.forgot:
+            self.complaints += unwatched(peer.begun(), peer.ended(), held | self._given_up())
+        peer.play(())
+        world.clock.advance(AFTERWARDS)
+        if not held:
+            return
+        WatchStragglers(world.store(), world.provisioner, world.clock.now, 30.0, "watcher")()
+        done = {(one.phase, one.node) for one in peer.ended()}
+        going_on = {one.node for one in peer.begun() if (one.phase, one.node) not in done}
+        forgotten = [sorted(nodes) for nodes in world.straggling_nodes() if not nodes & going_on]
+        if forgotten and not self.forgot:
+            self.complaints.append(f"{forgotten} are stragglers still, and the peer is done with all of them")
+
+    def _given_up(self) -> set[str]:
+        """Return the nodes of submissions whose outcome stayed unknown: there is no job of theirs to watch."""
+        with self.world.store().begin() as tx:
+            entries = tx.journal.entries(self.world.action)
+        intended: dict[tuple[str, str, int], list[str]] = {}
+        for entry in entries:
+            if isinstance(entry.fact, Intended) and "group" in (effect := entry.fact.effect):
+                intended[effect["group"], effect["phase"], effect["batch"]] = effect["nodes"]
+            if isinstance(entry.fact, PhaseStarted):
+                intended.pop((entry.fact.group, entry.fact.phase.value, entry.fact.batch), None)
+        return {node for nodes in intended.values() for node in nodes}
+
+    def _control(self, verb: Control) -> None:
+        """Do what an operator asks for, if the action allows it."""
+        intended = self.world.told().count("attempt=1,")
+        if self._intended is not None and intended != self._intended:
+            self.complaints.append(f"{intended - self._intended} effects were begun during a pause")
+        if not self.world.control(verb):
+            return
+        self._intended = intended if verb is Control.PAUSE else None
+        self.stopped |= verb is Control.STOP
 
     def _workers(self) -> list[Any]:
         return [self.world.worker(Mischief(run=self)) for _ in range(self.plan.workers)]
@@ -143,6 +220,8 @@ class Run:
             _, what, faults = event
             if what == "play":
                 self.world.peer.play(faults)
+            elif what == "control":
+                self._control(faults)
             elif self._undecided():
                 continue
             else:
