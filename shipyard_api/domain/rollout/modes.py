@@ -5,7 +5,7 @@ from enum import Enum
 
 
 class OnTimeout(Enum):
-    """What a phase whose time is up does to its group; the values are the words of the deployment configuration."""
+    """What a timeout of a phase does to its group; the values are the words of the deployment configuration."""
 
     FAIL_GROUP = "fail_group"
     JUDGE_CRITERIA = "judge_criteria"
@@ -13,10 +13,10 @@ class OnTimeout(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """How much may be in flight at once, and when a node is deployed; as it stands here: one group after another.
+    """How much may be in flight at once, and when a node is deployed. The default is one group after another.
 
-    ``max_nodes_in_flight`` is None for no bound. ``deploy_as_prepared``: a node need not wait for the other nodes of
-    its group to be prepared, once the group cannot miss its prepare criteria any more.
+    ``max_nodes_in_flight`` is None for no bound. ``deploy_as_prepared``: once the group can no longer
+    miss its prepare criteria, a node is deployed without waiting for the others to be prepared.
     """
 
     max_parallel_groups: int = 1
@@ -26,7 +26,7 @@ class Mode:
 
     @property
     def wants_progress(self) -> bool:
-        """Whether it matters which nodes of a move are done before the move has ended."""
+        """Whether nodes of a move count as done before the move has ended."""
         return self.deploy_as_prepared or self.max_nodes_in_flight is not None
 
 

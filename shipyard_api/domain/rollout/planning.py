@@ -1,4 +1,4 @@
-"""The order in which deployment groups would run, found by playing the rollout through (seed 000, Process)."""
+"""The order in which deployment groups would run, found by simulating the rollout (seed 000, Process)."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, St
 class PlannedGroup:
     """A group as it would run; nodes in order of name.
 
-    ``order`` counts from 1, None for a group that never begins. ``sends``: those of its members that it hands to the
-    provisioner, since no group before it does and they are not left alone. ``can_succeed``: whether it does if every
-    node does; a group that waits for one that cannot, cannot.
+    ``order`` counts from 1; None for a group that never begins. ``sends``: the members that it submits to the
+    provisioner, because no earlier group does and they are not kept. ``can_succeed``: whether the group succeeds if
+    every node does; false for a group that depends on one that cannot.
     """
 
     group: DeploymentGroup
@@ -34,7 +34,7 @@ def plan_groups(
 ) -> tuple[PlannedGroup, ...]:
     """Return the groups in the order in which they begin if every node succeeds and every move takes equally long.
 
-    What never begins comes last, in the order of the document. ``kept`` are nodes that are deployed already.
+    Groups that never begin come last, in the order of the document. ``kept`` are nodes that are already deployed.
     """
     rollout = Rollout(strategy, members, mode)
     done = dict.fromkeys((node for node in kept if node in rollout.nodes), NodeStatus.SUCCESS)
@@ -67,7 +67,7 @@ def plan_groups(
 
 
 def _note(move: Move, sent: Mapping[GroupName, set[NodeName]], seen: set[NodeName]) -> None:
-    """Remember who sent a node first: another group may deploy what one has prepared."""
+    """Record which group sent a node first: another group may deploy a node that this one prepared."""
     new = [node for node in move.nodes if node not in seen]
     sent[move.group].update(new)
     seen.update(new)

@@ -3,7 +3,7 @@
 A rollout only changes by ``start``, ``progress`` and ``finish``; all return facts. It knows no clock and no
 provisioner. A phase sends those members whose node status fits at that moment (prepare: not started; deploy:
 prepared) and that no other group has in flight, so a node is sent at most once per phase, by whichever of its groups
-comes first. A group is judged when all its members are settled, whoever moved them.
+comes first. A group is judged when all its members are settled, whichever group moved them.
 """
 
 import heapq
@@ -40,9 +40,9 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a move ended: the nodes that succeeded, and whether the time was up before it had.
+    """How a move ended: the nodes that succeeded, and whether it reached its time limit.
 
-    Every other node of the move has failed (product: at a timeout too, unless reported as done).
+    Every other node of the move has failed, also at a timeout (product, section 3).
     """
 
     succeeded: frozenset[NodeName] = frozenset()
@@ -52,8 +52,10 @@ class Outcome:
 
 @dataclass(slots=True)
 class _Open:
-    """A group that has begun and not ended. ``to_prepare`` (in order of name) and ``to_deploy`` are what it could send
-    now, the numbers count members by status, in flight or not; ``batches`` are the moves it has made.
+    """A group that has begun and not ended.
+
+    ``to_prepare`` (in order of name) and ``to_deploy`` are the nodes that it could send now. The numbers count members
+    by status, in flight or not. ``batches`` are the moves it has made.
     """
 
     to_prepare: dict[NodeName, None]
@@ -65,7 +67,7 @@ class _Open:
 
 
 class Membership:
-    """The groups of a strategy with their members: what does not change in a rollout, and may serve several."""
+    """The groups of a strategy with their members. It never changes, and several rollouts may share it."""
 
     def __init__(self, strategy: Strategy, members: Mapping[GroupName, Iterable[NodeName]]) -> None:
         self.groups: dict[GroupName, DeploymentGroup] = {group.name: group for group in strategy.groups}
@@ -84,8 +86,8 @@ class Membership:
 class Rollout:
     """The deployment of one strategy on known members, from the first move to the verdict.
 
-    All the work of a whole rollout is linear in groups, dependencies and memberships. ``running`` are the moves under
-    way, in order of their start.
+    The cost of a whole rollout is linear in groups, dependencies and memberships. ``running`` are the running moves, in
+    order of their start.
     """
 
     def __init__(
@@ -106,7 +108,7 @@ class Rollout:
         running: Iterable[Move] = (),
         batches: Mapping[GroupName, Mapping[Phase, int]] | None = None,
     ) -> "Rollout":
-        """Return a rollout as its stored state left it; names that are not given have not started."""
+        """Return a rollout from its stored state; names that are not given have not started."""
         rollout = cls.__new__(cls)
         rollout._set_up(membership, mode)
         rollout.restore(nodes=nodes, groups=groups, reasons=reasons, running=running, batches=batches)
@@ -123,7 +125,7 @@ class Rollout:
         self.running: list[Move] = []
 
     def _index(self, batches: Mapping[GroupName, Mapping[Phase, int]]) -> None:
-        """Rebuild what follows from the statuses: who waits for whom, who is in flight, what could be sent."""
+        """Rebuild the indexes from the statuses: dependencies, nodes in flight, nodes that could be sent."""
         self._waiting = {
             name: sum(self.groups[parent] is not GroupStatus.SUCCESS for parent in group.depends_on)
             for name, group in self._groups.items()
@@ -153,15 +155,15 @@ class Rollout:
         return {name: dict(opened.batches) for name, opened in self._open.items()}
 
     def unsettled(self, move: Move) -> tuple[NodeName, ...]:
-        """Return the nodes of a running move of which nothing is known yet."""
+        """Return the nodes of a running move whose outcome is unknown."""
         sent_as = _SENT_AS[move.phase]
         return tuple(node for node in move.nodes if self.nodes[node] is sent_as)
 
     def next_move(self) -> Move | None:
-        """Return what to send next, or None if nothing may be sent for now. Changes nothing.
+        """Return the next move, None if nothing may start now. Changes nothing.
 
-        What has begun comes first: nodes to deploy before nodes to prepare, groups in the order of the document. Of
-        the groups whose parents all succeeded, the first in the document begins next.
+        Groups that have begun come first: nodes to deploy before nodes to prepare, groups in the order of the document.
+        Of the groups whose parents all succeeded, the first in the document begins next.
         """
         limit = self.mode.max_nodes_in_flight
         room = None if limit is None else max(limit - len(self._in_flight), 0)
@@ -178,7 +180,7 @@ class Rollout:
         return self._move(name, Phase.PREPARE, opened, room)
 
     def start(self, move: Move) -> tuple[Fact, ...]:
-        """Record that the move, which must be the next one, is under way. An empty one has ended by that."""
+        """Record that the move, which must be the next one, has started. An empty one ends at once."""
         if move != self.next_move():
             raise ValueError(f"{move.phase.value} of {move.group} is not the next move")
         facts: list[Fact] = []
@@ -202,7 +204,7 @@ class Rollout:
         return tuple(facts)
 
     def progress(self, move: Move, outcome: Outcome, failed: Iterable[NodeName] = ()) -> tuple[Fact, ...]:
-        """Record what is certain of a running move before its end: who succeeded and who failed, the rest goes on."""
+        """Record the nodes of a running move that are known to have succeeded or failed before it ends."""
         if move not in self.running:
             raise ValueError(f"{move.phase.value} of {move.group} is not running")
         lost = frozenset(failed)
@@ -222,9 +224,9 @@ class Rollout:
         return tuple(self._settled(move, good, bad, outcome))
 
     def stop(self, why: str) -> tuple[Fact, ...]:
-        """Fail every group that is under way and every node that is away, since nobody will bring them to their end.
+        """Fail every running group and every node in flight, because no turn will finish them.
 
-        The rest stays as it is.
+        All other statuses stay.
         """
         facts: list[Fact] = []
         for move in self.running:
@@ -269,7 +271,7 @@ class Rollout:
         running: Iterable[Move] = (),
         batches: Mapping[GroupName, Mapping[Phase, int]] | None = None,
     ) -> None:
-        """Take up a rollout where its stored state left it; names that are not given have not started."""
+        """Set the statuses from a stored state; names that are not given have not started."""
         self.nodes.update(nodes)
         self.groups.update(groups)
         self.reasons.update(reasons)
@@ -277,7 +279,7 @@ class Rollout:
         self._index(batches or {})
 
     def _groups_in_flight(self) -> int:
-        """Count the groups that have begun and not ended, and those that failed while their nodes are still away."""
+        """Count the groups that have begun and not ended, and the failed ones with nodes in flight."""
         return len(self._open.keys() | {move.group for move in self.running})
 
     def _may_deploy(self, name: GroupName) -> bool:
@@ -302,7 +304,7 @@ class Rollout:
         )
 
     def _begin(self, name: GroupName, batches: Mapping[Phase, int]) -> _Open:
-        """Follow the members of a group from now on."""
+        """Open a group, and index its members."""
         opened = self._open[name] = self._opened(name, batches)
         for node in self.members[name]:
             if self.nodes[node] in _UNSETTLED:
@@ -311,7 +313,7 @@ class Rollout:
         return opened
 
     def _note(self, name: GroupName, opened: _Open) -> None:
-        """Remember whether the group could send anything now."""
+        """Update the index of groups that could send nodes now."""
         if opened.to_prepare or self._may_deploy(name):
             self._can_send.add(name)
         else:
@@ -320,7 +322,7 @@ class Rollout:
     def _settled(
         self, move: Move, good: tuple[NodeName, ...], bad: tuple[NodeName, ...], outcome: Outcome
     ) -> Iterator[Fact]:
-        """Give nodes of the move their status, fail its group if its time was up, and judge whom that concerns."""
+        """Set the status of nodes, fail the group of a move that timed out, and judge all affected groups."""
         self._in_flight.difference_update(good, bad)
         concerned: dict[GroupName, None] = dict.fromkeys(self._open.keys() & {move.group})
         for nodes, status in ((good, _REACHES[move.phase]), (bad, NodeStatus.FAILURE)):
@@ -337,7 +339,7 @@ class Rollout:
         yield from self._judged(concerned)
 
     def _settle(self, node: NodeName, before: NodeStatus, status: NodeStatus) -> Iterable[GroupName]:
-        """Give a node its status and return the groups that follow it."""
+        """Set the status of a node and return the groups that watch it."""
         self.nodes[node] = status
         watchers = self._watchers.get(node, [])
         for name in watchers:
@@ -358,7 +360,7 @@ class Rollout:
         return watchers
 
     def _judged(self, concerned: Iterable[GroupName]) -> Iterator[Fact]:
-        """Bring these groups on as far as the statuses of their members allow, in the order of the document."""
+        """Advance these groups as far as the statuses of their members allow, in the order of the document."""
         for name in sorted(concerned, key=self._rank.__getitem__):
             opened = self._open.get(name)
             if opened is None:
@@ -371,7 +373,7 @@ class Rollout:
                 self._note(name, opened)
 
     def _judge_prepare(self, name: GroupName, opened: _Open) -> Iterator[Fact]:
-        """Judge over every node the selectors found; early only if nobody could change what is found then."""
+        """Judge the preparation over all members; early only if no outstanding outcome can change the result."""
         early = self.mode.deploy_as_prepared and bool(opened.to_deploy)
         if opened.not_started and not early:
             return
