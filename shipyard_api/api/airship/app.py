@@ -23,6 +23,7 @@ from shipyard_api.api.airship import (
 from shipyard_api.api.airship.parameters import Verbosity
 from shipyard_api.api.airship.rendered_actions import RenderedActions
 from shipyard_api.api.http import health
+from shipyard_api.api.http.authentication import Guarded
 from shipyard_api.api.http.dialect import Dialect
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.usecases.actions.control import ControlAction
@@ -67,7 +68,7 @@ class Collaborators:
     json_bytes: int
 
 
-def routes(own: Collaborators) -> dict[str, object]:
+def routes(own: Collaborators) -> dict[str, Guarded]:
     """Return every address with its resource."""
     v1 = "/api/v1.0"
     describe, read = own.describe_action, own.read_configdocs

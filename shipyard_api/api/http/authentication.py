@@ -6,12 +6,14 @@ The names of the rules are upstream's (contract: shipyard-rest, chapter 4), so t
 import base64
 import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import falcon
 import falcon.asgi
 
 from shipyard_api import request_context
+from shipyard_api.api.http.limits import AUTHENTICATED
 from shipyard_api.api.http.threads import in_thread
 from shipyard_api.domain.errors import Forbidden, Unauthenticated
 from shipyard_api.ports import identity as ports
@@ -40,14 +42,12 @@ class Authentication:
         self._policy = policy
 
     async def process_resource(
-        self, req: falcon.asgi.Request, _resp: falcon.Response, resource: object, _params: dict[str, str]
+        self, req: falcon.asgi.Request, _resp: falcon.Response, resource: Guarded, _params: dict[str, str]
     ) -> None:
         """Know the caller, or refuse. A method that the resource does not have is left to become a 405."""
         # A word that only resembles a method ("get") is none: the framework refuses it.
         if req.method == "OPTIONS" or not req.method.isupper() or not hasattr(resource, f"on_{req.method.lower()}"):
             return
-        if not isinstance(resource, Guarded):
-            raise TypeError(f"{type(resource).__name__} names no policy")
         rule = resource.policy[req.method]
         if rule is None:
             return
@@ -57,6 +57,7 @@ class Authentication:
         if identity is None:
             identity = await in_thread(self._identities.of, sent)
         req.context.identity = identity
+        req.scope[AUTHENTICATED] = True
         request_context.name_user(identity.user)
         req.context.policy = self._policy
         req.context.caller = Caller(identity.user, identity.roles, req.context.marker, identity.key)
@@ -82,7 +83,9 @@ def _as_sent(req: falcon.asgi.Request) -> Mapping[str, Any]:
         raise Unauthenticated
     environ = _environ(req)
     environ.pop("HTTP_X_AUTH_TOKEN", None)
-    return {**environ, "HTTP_X_AUTH_TOKEN": token} if token else environ
+    if token:
+        environ["HTTP_X_AUTH_TOKEN"] = token
+    return environ
 
 
 def _environ(req: falcon.asgi.Request) -> dict[str, Any]:
@@ -103,8 +106,14 @@ def _environ(req: falcon.asgi.Request) -> dict[str, Any]:
         "wsgi.version": (1, 0),
         "wsgi.url_scheme": scope.get("scheme", "http"),
         "wsgi.errors": sys.stderr,
-        **{f"HTTP_{name.upper().replace('-', '_')}": value for name, value in req.headers.items()},
+        **{_variable(name): value for name, value in req.headers.items()},
     }
+
+
+@lru_cache(maxsize=256)
+def _variable(header: str) -> str:
+    """Return the name of a header in a WSGI environment."""
+    return f"HTTP_{header.upper().replace('-', '_')}"
 
 
 def _secret(req: falcon.Request) -> str | None:

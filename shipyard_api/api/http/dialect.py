@@ -7,7 +7,7 @@ from typing import Any
 import falcon.asgi
 
 from shipyard_api.api.http.audit import Audit
-from shipyard_api.api.http.authentication import Authentication
+from shipyard_api.api.http.authentication import Authentication, Guarded
 from shipyard_api.api.http.request_context import RequestContextMiddleware
 from shipyard_api.api.http.security_headers import SecurityHeaders
 from shipyard_api.api.http.write_limit import WriteLimit
@@ -33,7 +33,7 @@ class Dialect:
     ``middleware`` runs after the request has its id and before its caller is authenticated.
     """
 
-    routes: Mapping[str, object]
+    routes: Mapping[str, Guarded]
     install_errors: Callable[[App], None]
     middleware: Sequence[Any] = ()
 

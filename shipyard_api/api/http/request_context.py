@@ -43,7 +43,7 @@ class RequestContextMiddleware:
         The thread is free for another request.
         """
         request_context.end()
-        resp.set_header(REQUEST_ID_HEADER, getattr(req.context, "request_id", str(uuid.uuid4())))
+        resp.set_header(REQUEST_ID_HEADER, getattr(req.context, "request_id", None) or str(uuid.uuid4()))
         allowed = resp.get_header("Allow")
         if req.method == "OPTIONS" and allowed and "OPTIONS" not in allowed:
             resp.set_header("Allow", ", ".join(sorted([*allowed.split(", "), "OPTIONS"])))
