@@ -84,7 +84,9 @@ def journal(world: World, kind: str) -> list[JournalEntry]:
 
 def audit(world: World) -> list[tuple[str, str]]:
     with world.store().begin() as tx:
-        return [(one.command, one.user) for one in tx.actions.commands(world.action)]
+        described = tx.actions.described(world.action, ())
+    assert described is not None
+    return [(one.command, one.user) for one in described.commands]
 
 
 def watch(world: World) -> WatchStragglers:

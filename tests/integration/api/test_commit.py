@@ -408,8 +408,8 @@ def test_promenade_is_asked_at_the_commit_and_by_the_actions_where_it_is_set(
 
         committed = site.admin.commit(force="true")
         definition = bootstrap._definitions(bootstrap.parts(own))[ActionName.DEPLOY_SITE]
-        step = definition.step(StepId("validate_site_design.promenade_validate_site_design"))
-        looked = step.look(1)
+        step = definition.steps({})[StepId("validate_site_design.promenade_validate_site_design")]
+        looked = step.ask(1)
 
     assert [one["message"] for one in messages(committed) if one["error"]] == ["no etcd in it"]
     assert [one.message for one in looked] == ["no etcd in it"]

@@ -171,10 +171,11 @@ def test_without_its_database_the_service_says_so_and_invites_to_ask_again(tmp_p
 
 
 def test_a_bug_is_a_500_that_gives_nothing_away(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_self: SqlActions, _action: str) -> None:
+    def broken(_self: SqlActions, *_arguments: Any) -> None:
         raise RuntimeError("the password is swordfish")
 
-    monkeypatch.setattr(SqlActions, "version", broken)
+    for question in ("version", "described"):
+        monkeypatch.setattr(SqlActions, question, broken)
     answer = site.viewer.client.simulate_get(f"{V1}/actions/x")
 
     assert answer.status == falcon.HTTP_500

@@ -45,7 +45,9 @@ def test_what_was_created_reads_back(store: SqlStore) -> None:
             ("a", 1, None),
             ("b", 2, None),
         ]
-        (audit,) = tx.actions.commands(new.id)
+        described = tx.actions.described(new.id, ())
+    assert described is not None
+    (audit,) = described.commands
     assert (made.state, made.epoch, made.started_at, made.user) == (RunState.QUEUED, 0, None, "ann")
     assert (audit.command, audit.user, len(audit.id)) == ("invoke", "ann", 26)
 

@@ -127,7 +127,9 @@ def test_two_at_the_same_time_both_succeed(blank: sa.Engine, empty_database_url:
     assert said == [f"database is at {migrations.head(DIRECTORY)}\n"] * 2
     assert migrations.current(blank) == migrations.head(DIRECTORY)
     with blank.connect() as connection:
-        held = connection.execute(sa.text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")).scalar_one()
+        locks = "SELECT count(*) FROM pg_locks JOIN pg_database ON oid = database"
+        here = "WHERE locktype = 'advisory' AND datname = current_database()"
+        held = connection.execute(sa.text(f"{locks} {here}")).scalar_one()
     assert held == 0
 
 
