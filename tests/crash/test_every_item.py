@@ -145,6 +145,18 @@ def test_a_stop_at_every_checkpoint_leaves_every_submitted_job_ended_or_a_stragg
         assert left == open_jobs, where
 
 
+def test_what_a_run_that_died_had_submitted_is_left_behind_by_a_stop(item_worlds: Worlds) -> None:
+    chosen = checkpoints(item_worlds).index("after submit")
+    world = item_worlds()
+    with pytest.raises(KilledError):
+        world.run(world.worker(Checkpoints(chosen, die)))
+    assert world.control(Control.STOP)
+    world.run(world.worker())
+
+    with world.store().begin() as tx:
+        assert [one.job for one in tx.stragglers.open()] == ["job-1"]
+
+
 def test_a_pause_at_every_checkpoint_starts_nothing_and_resumes_to_the_calm_end(item_worlds: Worlds) -> None:
     for chosen, name in enumerate(checkpoints(item_worlds)):
         if name == "before commit":
