@@ -21,7 +21,7 @@ limit_request_line = 8190
 limit_request_fields = 64
 limit_request_field_size = 8190
 # Nobody's headers say who a caller is, where the service begins, or that the connection was a secure one; gunicorn
-# would believe whoever comes over a unix socket.
+# would believe every caller of a unix socket.
 forwarded_allow_ips = ""
 forwarder_headers = ""
 secure_scheme_headers = {}
@@ -42,7 +42,7 @@ def post_worker_init(worker: Any) -> None:
 
 
 def when_ready(server: Any) -> None:
-    """Refuse to serve other machines where nobody needs to show who they are; requests are looked at once more."""
+    """Refuse to serve other machines without authentication; each request is checked again."""
     from shipyard_api.adapters.identity.loopback import open_to_others
     from shipyard_api.adapters.identity.options import IdentityKind
     from shipyard_api.settings import SettingsError, load

@@ -10,7 +10,7 @@ from urllib.parse import unquote_plus
 
 HIDDEN = "***"
 
-# Names of what has no blanks in it, of headers, and of everything else that is nobody's business. What stands before
+# Names of secrets without blanks, of headers, and of all other secrets. What stands before
 # such a word in a name does not matter; what stands behind it does: a `token_id` is no secret.
 _OF_A_WORD = r"tokens?|api[ _-]?keys?|(?<=[_-])signature"
 _OF_A_HEADER = r"authorization|cookies?"

@@ -1,6 +1,6 @@
 """Contents of documents: each stored once, under its hash, and encrypted where it is secret.
 
-An encrypted content names the hash that it belongs to. So nobody with write access to the database can swap one secret
+An encrypted content names the hash that it belongs to. So a writer to the database cannot swap one secret
 for another.
 """
 

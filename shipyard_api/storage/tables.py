@@ -294,7 +294,7 @@ document_contents = sa.Table(
     "document_contents",
     metadata,
     # sha256 of the canonical JSON, so that equal documents are stored once across revisions. For encrypted documents an
-    # HMAC, so that nobody can guess secrets by their hash.
+    # HMAC, so that secrets cannot be guessed by their hash.
     sa.Column("hash", sa.String(64), primary_key=True),
     # JSON as text: jsonb would lose the order of keys and refuse some legal texts.
     sa.Column("metadata", sa.Text, nullable=False),

@@ -304,10 +304,10 @@ def _failure(message: JsonObject, kind: str, summary: str, quotable: _Quotable) 
 
 
 def _diagnostic(message: JsonObject, about: Sequence[DocumentRef], quotable: _Quotable) -> str:
-    told = message.get("diagnostic")
-    if isinstance(told, str) and told:
-        return told if quotable(about) else ""
-    parts = told if isinstance(told, Mapping) else message
+    diagnostic = message.get("diagnostic")
+    if isinstance(diagnostic, str) and diagnostic:
+        return diagnostic if quotable(about) else ""
+    parts = diagnostic if isinstance(diagnostic, Mapping) else message
     if not any(key in parts for key in ("error_section", "path", "validation_schema", "schema_path")):
         return ""
     section = _text(parts.get("error_section")) if quotable(about) else NOT_SPECIFIED

@@ -1,8 +1,7 @@
-"""Actions as they are answered, kept as bytes for as long as nothing about them changes.
+"""Rendered actions, kept as bytes until they change.
 
-Most of what one is told of actions is what one was told before: ended ones never change. The database is asked for the
-versions of what is wanted, in one question, and only what has another version than the one at hand is read and
-rendered again.
+Most answers repeat earlier ones: ended actions never change. One query returns the versions of the wanted actions, and
+only actions with a new version are read and rendered again.
 """
 
 import json
@@ -91,7 +90,7 @@ class RenderedActions:
         view: tuple[str, int],
         render: Callable[[Sequence[ActionId]], Iterable[tuple[ActionId, object]]],
     ) -> list[bytes | None]:
-        """Return these, those that nobody else has rendered by now rendered; None for what is gone."""
+        """Return these actions, rendered where no other thread has done so; None for those that are gone."""
         found = self._find(versions, view)
         missing = [version for version, body in zip(versions, found, strict=True) if body is None]
         if missing:

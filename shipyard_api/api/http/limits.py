@@ -71,7 +71,7 @@ class _Body:
         if not self._awaited:
             return await self._receive()
         if not self._begun:
-            # The framework asks before it looks at the request: whoever may not send a body is refused without it.
+            # The framework asks before it authenticates: a caller who may not send a body is refused without it.
             self._begun = True
             return _NOTHING_YET
         if self._deadline is None:
