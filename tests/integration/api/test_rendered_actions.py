@@ -195,6 +195,7 @@ UNSEEN: dict[Callable[..., Any], str] = {
 
 READS: dict[Callable[..., Any], Callable[[Tx, ActionId], object]] = {
     SqlTurns.overdue: lambda tx, _: tx.turns.overdue(grace=0),
+    SqlTurns.unfinished: lambda tx, _: tx.turns.unfinished(),
     SqlTurns.name: lambda tx, action: tx.turns.name(action),
     SqlActions.with_key: lambda tx, _: tx.actions.with_key("c", "k"),
     SqlActions.running_site_action: lambda tx, _: tx.actions.running_site_action(),
