@@ -95,23 +95,21 @@ class SqlItems:
             self._queue_runs(claim.action, stopped.rowcount, None)
         return bool(self._connection.execute(sa.select(sa.exists().where(*self._of_step(claim), _OPEN))).scalar_one())
 
-    def start_run(
-        self, action: ActionId, versions: Mapping[StepId, int], *, holder: str, limit: int, now: datetime
-    ) -> None:
+    def start_run(self, action: ActionId, versions: Mapping[StepId, int], *, holder: str, now: datetime) -> None:
         """Release what an earlier delivery of this run held, and queue more runs if more items are due."""
         self._connection.execute(
             _items.update()
             .where(_items.c.action_id == action, _items.c.holder == holder, _OPEN)
             .values(holder=None, wake_at=now)
         )
-        due = sa.select(sa.literal(1)).where(*self._due(action, now), _known(versions)).limit(limit).subquery()
+        due = sa.select(sa.literal(1)).where(*self._due(action, now), _known(versions)).limit(_RUNS).subquery()
         count = self._connection.execute(sa.select(sa.func.count()).select_from(due)).scalar_one()
         if count > 1:
             self._queue_runs(action, count - 1, None)
 
-    def continue_run(self, action: ActionId, *, limit: int) -> None:
+    def continue_run(self, action: ActionId) -> None:
         """Queue a run in place of one that ends; its own job still counts."""
-        self._execute(self._wakeup.runs(action, 1, limit + 1, None))
+        self._execute(self._wakeup.runs(action, 1, _RUNS + 1, None))
 
     def end_run(self, action: ActionId, *, now: datetime, left_until: datetime) -> None:
         """Queue a run for the item that is due next."""

@@ -27,6 +27,9 @@ LOG = logging.getLogger(__name__)
 ATTEMPTS = 100
 """After this many attempts a turn makes way for another delivery."""
 
+BROKEN_TURNS = 5
+"""After this many turns in a row that ended in a bug of ours, the step or item fails."""
+
 # The longest pause between two attempts at an effect, in seconds; the pauses double up to it.
 _LONGEST_PAUSE = 60.0
 

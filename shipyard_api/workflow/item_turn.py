@@ -19,19 +19,13 @@ from shipyard_api.ports.state.errors import Fenced, StoreUnavailable
 from shipyard_api.ports.state.items import ItemClaim
 from shipyard_api.ports.state.store import Store, Transaction
 from shipyard_api.request_context import RequestContext
-from shipyard_api.workflow.attempts import Again, Attempt, Attempts
+from shipyard_api.workflow.attempts import BROKEN_TURNS, Again, Attempt, Attempts
 from shipyard_api.workflow.step import Act, AnyItemKind, AnyStep, Done, Failed, Gather, Look
 
 LOG = logging.getLogger(__name__)
 
-BROKEN_TURNS = 5
-"""After this many turns in a row that ended in a bug of ours, an item fails."""
-
 RUN_SECONDS = 2.0
 """A run gives its thread back after this time, so that turns of other actions are not kept waiting."""
-
-RUNS = 32
-"""How many runs of one action may be queued or at work at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +50,11 @@ class ItemTurns:
     def _run(self, action: ActionId, holder: str) -> None:
         started = self.clock.monotonic()
         with self.store.begin() as tx:
-            tx.items.start_run(action, self._versions(tx, action), holder=holder, limit=RUNS, now=self.clock.now())
+            tx.items.start_run(action, self._versions(tx, action), holder=holder, now=self.clock.now())
         while self.turn(action, holder):
             if self.clock.monotonic() - started > RUN_SECONDS:
                 with self.store.begin() as tx:
-                    tx.items.continue_run(action, limit=RUNS)
+                    tx.items.continue_run(action)
                 return
         with self.store.begin() as tx:
             now = self.clock.now()

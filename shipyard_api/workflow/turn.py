@@ -20,15 +20,12 @@ from shipyard_api.ports.state.items import ItemClaim
 from shipyard_api.ports.state.store import Store, Transaction
 from shipyard_api.ports.state.turns import Claim
 from shipyard_api.request_context import RequestContext
-from shipyard_api.workflow.attempts import ATTEMPTS, Again, Attempt, Attempts, log_facts
+from shipyard_api.workflow.attempts import ATTEMPTS, BROKEN_TURNS, Again, Attempt, Attempts, log_facts
 from shipyard_api.workflow.definition import Definition, Steps, skipped_by_failure, unknown_part
 from shipyard_api.workflow.item_turn import ItemTurns
 from shipyard_api.workflow.step import Act, AnyStep, Done, Failed, Gather, Look
 
 LOG = logging.getLogger(__name__)
-
-BROKEN_TURNS = 5
-"""After this many turns in a row that ended in a bug of ours, the step or item fails."""
 
 _KEPT_ACTIONS = 64  # actions whose steps are kept in memory
 
@@ -189,14 +186,14 @@ class Engine:
             return self._attempts.resume(tx, claim, step, state, claim.intent, now)
         match step.decide(state, now):
             case Done(summary, skips):
-                if self._items_end_first(tx, claim, "their step has succeeded", now):
+                if self._items_end_first(tx, claim, step, "their step has succeeded", now):
                     return Again.LATER
                 LOG.info("step succeeded", extra={"action": claim.action, "step": claim.step, "summary": summary})
                 tx.turns.skip(claim, skips, now=now)
                 tx.turns.end_step(claim, StepState.SUCCESS, summary, (), now=now)
                 return Again.NOW
             case Failed(reason):
-                if self._items_end_first(tx, claim, "their step has failed", now):
+                if self._items_end_first(tx, claim, step, "their step has failed", now):
                     return Again.LATER
                 LOG.warning("step failed", extra={"action": claim.action, "step": claim.step, "reason": reason})
                 self._end_step(tx, claim, steps, StepState.FAILED, reason, now)
@@ -222,9 +219,9 @@ class Engine:
         log_facts(folded.facts, claim.log_fields)
         return Again.NOW if folded.wait_until is None else Again.LATER
 
-    def _items_end_first(self, tx: Transaction, claim: Claim, why: str, now: datetime) -> bool:
+    def _items_end_first(self, tx: Transaction, claim: Claim, step: AnyStep, why: str, now: datetime) -> bool:
         """Stop the items that are still open; return whether there are any. The last one to end wakes the action."""
-        if not tx.items.stop_open(claim, why, now=now):
+        if step.item_kind is None or not tx.items.stop_open(claim, why, now=now):
             return False
         tx.turns.rest(claim)
         return True
@@ -234,7 +231,7 @@ class Engine:
     ) -> Again:
         """End the step where it is, and skip all that follows but for steps that always run."""
         why = f"stopped by {user}"
-        if self._items_end_first(tx, claim, why, now):
+        if self._items_end_first(tx, claim, step, why, now):
             return Again.LATER
         if state is not None and step.item_kind is not None:
             ended, _ = tx.items.gather(claim)

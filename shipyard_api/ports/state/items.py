@@ -55,15 +55,13 @@ class Items(Protocol):
     def stop_open(self, claim: Claim, why: str, *, now: datetime) -> bool:
         """Tell the open items of the claim's step to end; return whether there are any."""
 
-    def start_run(
-        self, action: ActionId, versions: Mapping[StepId, int], *, holder: str, limit: int, now: datetime
-    ) -> None:
-        """Release what an earlier delivery of this run held, and queue more runs, up to ``limit``, if more are due.
+    def start_run(self, action: ActionId, versions: Mapping[StepId, int], *, holder: str, now: datetime) -> None:
+        """Release what an earlier delivery of this run held, and queue more runs if more items are due.
 
         ``versions``: as for ``claim``.
         """
 
-    def continue_run(self, action: ActionId, *, limit: int) -> None:
+    def continue_run(self, action: ActionId) -> None:
         """Queue a run in place of one that makes way for other work although items are due."""
 
     def end_run(self, action: ActionId, *, now: datetime, left_until: datetime) -> None:
