@@ -256,8 +256,10 @@ def _sections() -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
 def _descriptions(kind: type) -> dict[str, str]:
     """Return the description of each attribute from the docstring of its class."""
     parts = re.split(r"``(\w+)``:\s*", inspect.getdoc(kind) or "")
-    described = {}
+    described: dict[str, str] = {}
     for name, text in zip(parts[1::2], parts[2::2], strict=True):
+        if name in described:
+            raise ValueError(f"{kind.__name__} describes {name} twice: ``name``: begins a description")
         words = " ".join(text.partition("\n\n")[0].split()).replace("``", "")
         described[name] = words[:1].upper() + words[1:].rstrip(".") + "."
     return described

@@ -119,6 +119,13 @@ def test_every_operation_names_its_answers(method: str, path: str, operation: di
     assert {"verbosity", "X-Context-Marker"} <= {one["name"] for one in resolved}
 
 
+def test_every_operation_has_a_tag_that_exists() -> None:
+    """The page of the API has a chapter for each tag; what the specification asks for, ./dev check asks too."""
+    tags = {tag["name"] for tag in description.read()["tags"]}
+    for method, path, operation in description.operations():
+        assert set(operation["tags"]) <= tags, f"{method} {path}"
+
+
 def test_every_answer_names_the_request() -> None:
     for method, path, operation in description.operations():
         for code, response in operation["responses"].items():
@@ -126,34 +133,6 @@ def test_every_answer_names_the_request() -> None:
             assert "X-Shipyard-Req" in found["headers"], f"{method} {path} {code}"
             assert ("Location" in found["headers"]) == (code == "201")
             assert ("WWW-Authenticate" in found["headers"]) == (code == "401")
-
-
-def test_the_document_is_openapi_3_1() -> None:
-    """The rules of the specification that a hand can break; the schemas are held to their own dialect below."""
-    document = description.read()
-    assert document["openapi"] == "3.1.0"
-    assert {"title", "version"} <= set(document["info"])
-    assert set(document) <= {
-        "openapi", "info", "jsonSchemaDialect", "servers", "paths", "components", "security", "tags",
-    }  # fmt: skip
-    names = [operation["operationId"] for _, _, operation in description.operations()]
-    assert len(set(names)) == len(names)
-    tags = {tag["name"] for tag in document["tags"]}
-    for method, path, operation in description.operations():
-        where = f"{method} {path}"
-        assert set(operation) <= {
-            "operationId", "summary", "description", "tags", "security", "parameters", "requestBody", "responses",
-            "x-policy",
-        }, where  # fmt: skip
-        assert set(operation["tags"]) <= tags, where
-        for one in operation.get("parameters", ()):
-            parameter = description.at(one["$ref"]) if "$ref" in one else one
-            assert {"name", "in", "schema"} <= set(parameter), where
-            assert parameter["in"] in ("query", "header", "path"), where
-        for code, response in operation["responses"].items():
-            assert isinstance(code, str)
-            assert len(code) == 3
-            assert "$ref" in response or response["description"], f"{where} {code}"
 
 
 def test_references_lead_somewhere_and_nothing_is_left_over() -> None:

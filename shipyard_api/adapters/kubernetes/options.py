@@ -14,8 +14,8 @@ class KubernetesOptions:
     ``kubeconfig``: a kubeconfig file with a token or a client certificate; or give ``url``, not both.
     ``context``: the context of the kubeconfig to use; empty: its current one.
     ``url``: the API server's address, such as https://10.0.0.1:6443.
-    ``token``: with ``url``: sent as a bearer token.
-    ``ca_file``: with ``url``: the certificate authorities (PEM) to trust; empty: the well-known ones.
+    ``token``: only with ``url``; sent as a bearer token.
+    ``ca_file``: only with ``url``; the certificate authorities (PEM) to trust; empty: the well-known ones.
     ``connect_timeout_seconds``: timeout of a connection.
     ``read_timeout_seconds``: timeout of an answer.
     """
