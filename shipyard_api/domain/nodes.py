@@ -18,6 +18,9 @@ class NodeStatus(Enum):
     SUCCESS = "success"
     FAILURE = "failure"
 
+    # Enum hashes the name in Python; sites have 10,000 nodes, and a member is equal to itself only.
+    __hash__ = object.__hash__
+
 
 @dataclass(frozen=True, slots=True)
 class Node:

@@ -8,11 +8,12 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import ClassVar
 
 from shipyard_api.actions.steps import job_watch, joining
 from shipyard_api.actions.steps.job_watch import Job, Submitted
 from shipyard_api.actions.steps.joining import Joining
-from shipyard_api.actions.steps.rollout_state import RolloutState, Watch
+from shipyard_api.actions.steps.rollout_state import VERSION, RolloutState, Watch
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import MembersKnown
@@ -123,6 +124,7 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
     give_up_after: float
     pause: float
     always: bool = False
+    version: ClassVar[int] = VERSION
 
     def begin(self, inputs: Json) -> RolloutState:
         """Start without knowing any member."""

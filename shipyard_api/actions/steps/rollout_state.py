@@ -18,8 +18,16 @@ from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.workflow.step import Json
 
-VERSION = 1
-"""The version of the state that this release writes."""
+VERSION = 2
+"""The version of the state that this release writes. Version 1 listed the names of the nodes of each status."""
+
+_LETTERS = {
+    NodeStatus.NOT_STARTED: "n",
+    NodeStatus.PREPARED: "p",
+    NodeStatus.SUCCESS: "s",
+    NodeStatus.FAILURE: "f",
+}
+_OF_LETTER = {letter: status for status, letter in _LETTERS.items()}
 
 
 @dataclass(slots=True)
@@ -68,13 +76,17 @@ class RolloutState:
         )
 
     def to_json(self) -> Json:
-        """Return the stored form. Groups and nodes that have not started are left out: most of a large site, at first.
+        """Return the stored form, which is written on every turn: a letter a node, in order of name.
 
-        Inputs and members do not change, so they are one text, which is made and parsed once.
+        Groups that have not started are left out: most of a large site, at first. Inputs and members do not change, so
+        they are one text, which is made and parsed once.
         """
+        fixed = self.fixed or _fixed_text(self.inputs, self.rollout)
+        if self.rollout is not None:
+            self.fixed = fixed
         stored: dict[str, Any] = {
             "v": VERSION,
-            "fixed": self.fixed or _fixed_text(self.inputs, self.rollout),
+            "fixed": fixed,
             "since": self.since.isoformat() if self.since else None,
             "failed": self.failed,
         }
@@ -149,9 +161,8 @@ def _fixed(text: str) -> _Fixed:
 
 
 def _dump(rollout: Rollout) -> dict[str, Any]:
-    moved = [status for status in NodeStatus if status is not NodeStatus.NOT_STARTED]
     return {
-        "nodes": {status.value: [name for name, one in rollout.nodes.items() if one is status] for status in moved},
+        "nodes": "".join([_LETTERS[status] for status in rollout.nodes.values()]),
         "groups": {
             name: status.value for name, status in rollout.groups.items() if status is not GroupStatus.NOT_STARTED
         },
@@ -163,13 +174,10 @@ def _dump(rollout: Rollout) -> dict[str, Any]:
 
 
 def _load(membership: Membership, mode: Mode, stored: Mapping[str, Any], running: list[Move]) -> Rollout:
-    nodes: dict[NodeName, NodeStatus] = {}
-    for status, names in stored["nodes"].items():
-        nodes |= dict.fromkeys(names, NodeStatus(status))
     return Rollout.resumed(
         membership,
         mode,
-        nodes=nodes,
+        nodes=_statuses(membership, stored["nodes"]),
         groups={GroupName(name): GroupStatus(status) for name, status in stored["groups"].items()},
         reasons={GroupName(name): Reason(reason) for name, reason in stored["reasons"].items()},
         running=running,
@@ -178,3 +186,9 @@ def _load(membership: Membership, mode: Mode, stored: Mapping[str, Any], running
             for name, made in stored["batches"].items()
         },
     )
+
+
+def _statuses(membership: Membership, stored: str | Mapping[str, list[NodeName]]) -> dict[NodeName, NodeStatus]:
+    if isinstance(stored, str):
+        return dict(zip(membership.nodes, [_OF_LETTER[letter] for letter in stored], strict=True))
+    return {name: NodeStatus(status) for status, names in stored.items() for name in names}

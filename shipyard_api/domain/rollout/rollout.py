@@ -74,9 +74,10 @@ class Membership:
         self.rank = {name: position for position, name in enumerate(self.groups)}
         self.by_rank = list(self.groups)
         self.members: dict[GroupName, frozenset[NodeName]] = {name: frozenset(members[name]) for name in self.groups}
-        self.nodes: dict[NodeName, NodeStatus] = {
-            node: NodeStatus.NOT_STARTED for selected in self.members.values() for node in selected
-        }
+        # In order of name, so that the statuses alone can be stored.
+        self.nodes: dict[NodeName, NodeStatus] = dict.fromkeys(
+            sorted(frozenset[NodeName]().union(*self.members.values())), NodeStatus.NOT_STARTED
+        )
         self.children: dict[GroupName, list[GroupName]] = {name: [] for name in self.groups}
         for group in strategy.groups:
             for parent in group.depends_on:

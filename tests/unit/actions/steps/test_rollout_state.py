@@ -106,10 +106,14 @@ def test_the_text_is_made_anew_once_the_members_are_known() -> None:
     assert json.loads(begun(TWO_GROUPS).to_json()["fixed"])["members"] == {"a": ["n1", "n2"], "b": ["n3"]}
 
 
-def test_groups_and_nodes_that_have_not_started_are_left_out() -> None:
+def test_groups_that_have_not_started_are_left_out() -> None:
     stored = submit(begun(TWO_GROUPS), "j").state.to_json()
     assert stored["rollout"]["groups"] == {"a": "preparing"}
-    assert stored["rollout"]["nodes"] == {"prepared": [], "success": [], "failure": []}
+
+
+def test_the_status_of_a_node_is_a_letter_in_order_of_name() -> None:
+    assert begun(TWO_GROUPS).to_json()["rollout"]["nodes"] == "nnn"
+    assert finished().to_json()["rollout"]["nodes"] == "sfn"
 
 
 def test_a_state_that_keeps_no_nodes_says_nothing_of_them() -> None:
