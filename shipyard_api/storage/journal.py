@@ -16,11 +16,21 @@ _PROJECTIONS = (groups.project, phases.project, nodes.project, node_changes.proj
 
 def record(connection: sa.Connection, line: Line, facts: Sequence[Fact]) -> None:
     """Write facts to the journal, in their order, and bring the projections up to date."""
-    if not facts:
-        return
+    project(connection, line, facts)
+    write(connection, [(line, fact) for fact in facts])
+
+
+def project(connection: sa.Connection, line: Line, facts: Sequence[Fact]) -> None:
+    """Bring the projections up to date."""
     for fact in facts:
-        for project in _PROJECTIONS:
-            project(connection, line, fact)
+        for projection in _PROJECTIONS:
+            projection(connection, line, fact)
+
+
+def write(connection: sa.Connection, entries: Sequence[tuple[Line, Fact]]) -> None:
+    """Write facts to the journal, in their order."""
+    if not entries:
+        return
     connection.execute(
         t.journal.insert(),
         [
@@ -33,6 +43,6 @@ def record(connection: sa.Connection, line: Line, facts: Sequence[Fact]) -> None
                 "worker": line.worker,
                 "facts": dict(encode(fact)),
             }
-            for fact in facts
+            for line, fact in entries
         ],
     )

@@ -35,6 +35,19 @@ class SqlTurns:
         self._connection = connection
         self._wakeup = wakeup
         self._items = items
+        self._planned: tuple[ActionId, int] | None = None
+        self._of_step: tuple[Claim, dict[str, Any]] | None = None
+        self._lines: list[tuple[Line, Fact]] = []
+
+    def flush(self) -> None:
+        """Write what was gathered: a transaction that ends one move and begins the next writes the step's row once."""
+        if self._of_step is not None:
+            claim, values = self._of_step
+            self._of_step = None
+            own = (t.steps.c.action_id == claim.action, t.steps.c.id == claim.step)
+            self._connection.execute(t.steps.update().where(*own).values(**values))
+        lines, self._lines = self._lines, []
+        journal.write(self._connection, lines)
 
     def claim(self, action: ActionId, *, now: datetime, worker: str) -> Claim | None:
         """Begin a turn. The row lock makes concurrent claims wait for each other; each gets an epoch of its own."""
@@ -51,6 +64,7 @@ class SqlTurns:
             )
             .values(
                 epoch=actions.c.epoch + 1,
+                wake_at=now,
                 state=sa.case(
                     (actions.c.state == RunState.QUEUED.value, RunState.RUNNING.value), else_=actions.c.state
                 ),
@@ -67,6 +81,7 @@ class SqlTurns:
         ).one_or_none()
         if row is None:
             return None
+        self._planned = (action, row.epoch)
         # Read behind the lock: a turn that was writing has written. Large values of ended steps are not read.
         is_open = sa.or_(steps.state.is_(None), steps.state == StepState.RUNNING.value)
         found = self._connection.execute(
@@ -150,6 +165,7 @@ class SqlTurns:
     ) -> Claim:
         """Write the outcome of what the turn did."""
         row = self._fenced(claim, wake_at=wake_at or now)
+        self._planned = (claim.action, claim.epoch)
         if state != claim.state:
             self._update_step(claim, intent=None, **_memory(state, claim.state or {}))
         elif claim.intent is not None:
@@ -163,7 +179,7 @@ class SqlTurns:
 
     def sleep(self, claim: Claim, *, until: datetime) -> None:
         """Write when the action wants to be looked at again."""
-        self._plan(claim, until)
+        self._fenced(claim, wake_at=until)
         self.wake(claim.action, until)
 
     def rest(self, claim: Claim) -> None:
@@ -173,6 +189,7 @@ class SqlTurns:
     def broke(self, claim: Claim, detail: str, *, now: datetime) -> int:
         """Write down that a turn ended in a bug."""
         self._fenced(claim, epoch=claim.epoch)
+        self.flush()
         lines = t.journal.c
         own = (lines.action_id == claim.action, lines.step_id == claim.step)
         # Trying an intent again is no progress: only what a turn brought to an end is.
@@ -235,7 +252,13 @@ class SqlTurns:
         self._connection.execute(sa.text(statement.sql), dict(statement.parameters))
 
     def _plan(self, claim: Claim, at: datetime) -> None:
-        self._fenced(claim, wake_at=at)
+        """Say that the turn is at work, so that the sweeper does not take the action for a lost one.
+
+        A transaction that has done so holds the row's lock, so no later turn can have begun.
+        """
+        if self._planned != (claim.action, claim.epoch):
+            self._fenced(claim, wake_at=at)
+            self._planned = (claim.action, claim.epoch)
 
     def _fenced(self, claim: Claim, **values: Any) -> sa.Row[Any]:
         """Write to the action's row, or raise Fenced: every other write of the turn follows this one."""
@@ -251,11 +274,15 @@ class SqlTurns:
         return row
 
     def _update_step(self, claim: Claim, **values: Any) -> None:
-        own = (t.steps.c.action_id == claim.action, t.steps.c.id == claim.step)
-        self._connection.execute(t.steps.update().where(*own).values(**values))
+        if self._of_step is not None and self._of_step[0].step != claim.step:
+            self.flush()
+        gathered = self._of_step[1] if self._of_step is not None else {}
+        self._of_step = (claim, {**gathered, **values})
 
     def _journal(self, claim: Claim, at: datetime, *facts: Fact) -> None:
-        journal.record(self._connection, Line(claim.action, claim.epoch, claim.step, at, claim.worker), facts)
+        line = Line(claim.action, claim.epoch, claim.step, at, claim.worker)
+        journal.project(self._connection, line, facts)
+        self._lines += [(line, fact) for fact in facts]
 
 
 def _memory(state: JsonObject, before: JsonObject) -> dict[str, Any]:

@@ -60,7 +60,9 @@ class SqlStore:
     def begin(self) -> Iterator[SqlTransaction]:
         """Open a transaction; raises StoreUnavailable when the database is out of reach."""
         with outages(), self._engine.begin() as connection:
-            yield self._transaction(connection)
+            transaction = self._transaction(connection)
+            yield transaction
+            transaction.turns.flush()
 
     def read(self, query: Callable[[SqlTransaction], T]) -> T:
         """Return the result of a query. On a dead connection it runs once more, on another."""
