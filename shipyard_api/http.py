@@ -28,6 +28,7 @@ MAX_BODY = 64 * 1024 * 1024
 
 _READS = frozenset({"GET", "HEAD"})
 _NO_ANSWER = frozenset({502, 503, 504})
+_OF_EVERY_REQUEST = frozenset({401, 403, 404, 405, 406, 407})
 _PIECE = 64 * 1024
 _HOST = re.compile(r"[\w.~:%-]+")
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"})  # OpenSSL's errors for an answer in plain text
@@ -286,6 +287,11 @@ class _Final(Unavailable):
 def segment(text: str) -> str:
     """Return the text quoted as one segment of a path."""
     return quote(text, safe="")
+
+
+def refuses_us(status: int) -> bool:
+    """Return whether a refusal is due to our credentials or our address, and not to the contents of the request."""
+    return 300 <= status < 400 or status in _OF_EVERY_REQUEST
 
 
 def retry_after(headers: Headers, *, now: datetime) -> float | None:

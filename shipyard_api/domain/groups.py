@@ -32,12 +32,16 @@ class GroupStatus(Enum):
 
 
 class Reason(Enum):
-    """Why a group failed; ``prepare`` and ``deploy`` name the phase that missed its criteria."""
+    """Why a group failed; ``prepare`` and ``deploy`` name the phase that missed its criteria.
+
+    ``refused``: the provisioner rejected the submission of its nodes.
+    """
 
     PREPARE = "prepare"
     DEPLOY = "deploy"
     DEPENDENCY = "dependency"
     TIMEOUT = "timeout"
+    REFUSED = "refused"
     STOPPED = "stopped"
 
 

@@ -60,7 +60,25 @@ class Unavailable(PeerError):
 
 
 class Refused(PeerError):
-    """The peer rejects this request, now and later."""
+    """The peer rejects this request, now and later.
+
+    ``whole_site``: it would reject any other request too, because of our address, credentials or design; otherwise the
+    refusal is about this request alone.
+    """
+
+    def __init__(
+        self,
+        system: str,
+        operation: str,
+        detail: str,
+        *,
+        marker: str = "",
+        code: int | None = None,
+        said: str = "",
+        whole_site: bool = False,
+    ) -> None:
+        super().__init__(system, operation, detail, marker=marker, code=code, said=said)
+        self.whole_site = whole_site
 
 
 class Busy(PeerError):

@@ -77,15 +77,19 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A peer gave no report. ``refused``: it rejected the request; otherwise it was unreachable or broken."""
+    """A peer gave no report. ``refused``: it rejected the request; otherwise it was unreachable or broken.
+
+    ``whole_site``: the refusal is not about this request alone (``ports.errors.Refused``).
+    """
 
     detail: str
     refused: bool
+    whole_site: bool = False
 
     @classmethod
     def of(cls, error: PeerError) -> "Trouble":
         """Return the trouble that stands for an error of a peer."""
-        return cls(str(error), isinstance(error, Refused))
+        return cls(str(error), isinstance(error, Refused), isinstance(error, Refused) and error.whole_site)
 
 
 @dataclass(frozen=True, slots=True)

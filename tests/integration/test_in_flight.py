@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from shipyard_api.domain.actions import Control
+from shipyard_api.actions.steps.baremetal_nodes import AFTER_REFUSAL
+from shipyard_api.domain.actions import ActionName, Control
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.notes import notes
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.state.stragglers import Straggler
 from shipyard_api.usecases.actions.control import ControlAction
@@ -296,14 +298,33 @@ def test_a_stop_leaves_every_job_to_be_watched_and_tells_how_all_stands(worlds: 
 def test_a_refusal_ends_the_step_and_what_runs_is_left_to_be_watched(worlds: Worlds) -> None:
     world = worlds(groups=THREE, configuration={"max_parallel_groups": 2})
     steps(world, lambda: len(submissions(world)) == 1)
-    world.provisioner.fail_next("submit", Refused("Fake", "submit", "403 Forbidden"))
+    world.provisioner.fail_next("submit", Refused("Fake", "submit", "403 Forbidden", whole_site=True))
     world.run(world.worker())
 
     (left,) = stragglers(world)
     assert left.work.nodes == ("n0", "n2")
     assert groups(world)["a"] == ("failed", "stopped")
+    assert groups(world)["b"] == ("failed", "refused")
     assert len(journal(world, "rollout_ended")) == 1
     assert world.ending()[0].value == "failed"
+
+
+def test_a_refused_group_fails_alone_and_says_why_everywhere(worlds: Worlds) -> None:
+    world = worlds(groups=[THREE[0] | {"critical": False}, *THREE[1:]])
+    steps(world, lambda: len(world.provisioner.submissions) == 2)  # verify_site and prepare_site
+    world.provisioner.fail_next("submit", Refused("Fake", "submit", "n2 is too long"))
+    world.run(world.worker())
+
+    assert world.ending()[0].value == "success"
+    assert groups(world) == {"a": ("failed", "refused"), "b": ("success", None), "c": ("success", None)}
+    assert statuses(world)["n2"] == ("not_started", "refused")
+    why = f"prepare was refused: Fake submit: n2 is too long. {AFTER_REFUSAL}"
+    with world.store().begin() as tx:
+        (group, *_) = tx.actions.groups(world.action, status=(), group=(), after=-1, limit=1)
+        (node, *_) = tx.actions.nodes(world.action, status=(), group=("a",), after="", limit=1)
+        noted = notes(world.action, ActionName.DEPLOY_SITE, tx.journal.entries(world.action), 1)
+    assert (group.detail, node.detail) == (why, why)
+    assert f"group a: {why}" in [note.text for note in noted]
 
 
 # --- Joining ----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shipyard_api.http import HttpClient, retry_after, segment
+from shipyard_api.http import HttpClient, refuses_us, retry_after, segment
 from shipyard_api.ports.errors import Busy, PeerError, Unavailable
 
 Answer = Callable[[socket.socket], None]
@@ -341,6 +341,11 @@ HINTS = [
 @pytest.mark.parametrize(("value", "seconds"), HINTS, ids=[value for value, _ in HINTS])
 def test_retry_after_is_read_as_seconds_or_date(value, seconds):
     assert retry_after({"retry-after": value}, now=NOW) == seconds
+
+
+def test_a_refusal_of_us_is_told_from_one_of_the_request():
+    ours = {status for status in range(300, 500) if refuses_us(status)}
+    assert ours == {*range(300, 400), 401, 403, 404, 405, 406, 407}
 
 
 def test_a_segment_keeps_what_it_holds_out_of_the_path():

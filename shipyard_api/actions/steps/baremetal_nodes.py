@@ -15,6 +15,7 @@ from shipyard_api.actions.steps.job_watch import Job, Submitted
 from shipyard_api.actions.steps.joining import Joining
 from shipyard_api.actions.steps.rollout_state import VERSION, RolloutState, Watch
 from shipyard_api.domain.actions import StepId
+from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import MembersKnown
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
@@ -35,6 +36,9 @@ LOG = logging.getLogger(__name__)
 
 _OPERATIONS = {Phase.PREPARE: Operation.PREPARE_NODES, Phase.DEPLOY: Operation.DEPLOY_NODES}
 CRITICAL_FAILED = "One or more deployment groups marked as critical have failed"
+AFTER_REFUSAL = (
+    "Correct the cause, then start a new action; retry this one only if it failed and the design stays the same."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,13 +281,23 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
     def _fold_not_submitted(self, state: RolloutState, move: Move, trouble: Trouble) -> Folded[RolloutState]:
         rollout = _known(state)
         if trouble.refused:
-            # Refused once is refused for every group: going on would only turn the site's nodes into failures.
-            state.failed = f"{move.phase.value} of group {move.group} was refused: {trouble.detail}"
-            return Folded(state, self._left_all(state, rollout, state.failed))
+            return self._fold_refused(state, rollout, move, trouble)
         facts = rollout.start(move)
         outcome = Outcome(timed_out=True, reasons=dict.fromkeys(move.nodes, trouble.detail))
         ended = PhaseEnded(move.group, move.phase, PhaseStatus.TIMEOUT, trouble.detail, move.batch)
         return Folded(state, (*facts, ended, *rollout.finish(move, outcome), *_settle_empty(rollout)))
+
+    def _fold_refused(
+        self, state: RolloutState, rollout: Rollout, move: Move, trouble: Trouble
+    ) -> Folded[RolloutState]:
+        """Fail the group; and the step, if the provisioner would refuse every other group too."""
+        why = f"{move.phase.value} was refused: {trouble.detail.rstrip('.')}. {AFTER_REFUSAL}"
+        noted = Noted("Submission Refused", f"group {move.group}: {why}")
+        facts = (noted, *rollout.refuse(move, why))
+        if not trouble.whole_site:
+            return Folded(state, (*facts, *_settle_empty(rollout)))
+        state.failed = f"group {move.group}: {why}"
+        return Folded(state, (*facts, *self._left_all(state, rollout, state.failed)))
 
     def _fold_answers(self, state: RolloutState, answers: Answers, now: datetime) -> Folded[RolloutState]:
         rollout = _known(state)

@@ -19,7 +19,10 @@ from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.workflow.step import Json
 
 VERSION = 2
-"""The version of the state that this release writes. Version 1 listed the names of the nodes of each status."""
+"""The version of the state that this release writes.
+
+Version 1 listed the names of the nodes of each status, and had no group with the reason ``refused``.
+"""
 
 _LETTERS = {
     NodeStatus.NOT_STARTED: "n",
@@ -70,9 +73,11 @@ class RolloutState:
         if self.rollout is None:
             return ""
         groups, nodes = list(self.rollout.groups.values()), list(self.rollout.nodes.values())
+        refused = ", ".join(name for name, reason in self.rollout.reasons.items() if reason is Reason.REFUSED)
         return (
             f"{groups.count(GroupStatus.SUCCESS)} of {len(groups)} groups and "
             f"{nodes.count(NodeStatus.SUCCESS)} of {len(nodes)} nodes deployed"
+            f"{'; refused by the provisioner: ' if refused else ''}{refused}"
         )
 
     def to_json(self) -> Json:

@@ -8,7 +8,7 @@ from typing import Any
 
 from shipyard_api import request_context
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.http import HttpClient, Params, Response, retry_after, segment
+from shipyard_api.http import HttpClient, Params, Response, refuses_us, retry_after, segment
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, Marker
 from shipyard_api.scrubbing import Scrubber
@@ -184,8 +184,10 @@ def _fault(answer: Response, marker: str = "") -> PeerError:
     if answer.status == 429:
         pause = retry_after(answer.headers, now=datetime.now(UTC))
         return Busy(SYSTEM, answer.operation, _reason(answer), marker=marker, retry_after=pause)
-    kind = Refused if answer.status < 500 and answer.status != 408 else Unavailable
-    return kind(SYSTEM, answer.operation, _reason(answer), marker=marker)
+    if answer.status >= 500 or answer.status == 408:
+        return Unavailable(SYSTEM, answer.operation, _reason(answer), marker=marker)
+    ours = refuses_us(answer.status)
+    return Refused(SYSTEM, answer.operation, _reason(answer), marker=marker, whole_site=ours)
 
 
 def _reason(answer: Response) -> str:

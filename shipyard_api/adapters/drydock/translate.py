@@ -86,11 +86,12 @@ def task_body(marker: Marker, work: Work) -> dict[str, Any]:
     long design address, no nodes where they are required, names too long for the results.
     """
 
-    def refuse(why: str) -> Refused:
-        return Refused(SYSTEM, work.operation.value, why, marker=marker)
+    def refuse(why: str, *, whole_site: bool = False) -> Refused:
+        return Refused(SYSTEM, work.operation.value, why, marker=marker, whole_site=whole_site)
 
     if not 0 < len(work.design) <= LONGEST_DESIGN_REFERENCE:
-        raise refuse(f"the design address has {len(work.design)} characters, allowed are 1 to 128")
+        length = len(work.design)
+        raise refuse(f"the design address has {length} characters, allowed are 1 to 128", whole_site=True)
     body: dict[str, Any] = {"action": work.operation.value, "design_ref": work.design, "node_filter": None}
     if work.wipe is not Wipe.ALL:
         raise refuse("Drydock erases all disks of a machine and cannot keep any")

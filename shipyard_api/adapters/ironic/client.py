@@ -10,7 +10,7 @@ from typing import Unpack
 from urllib.parse import parse_qsl, urlsplit
 
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.http import Headers, HttpClient, Params, RequestOptions, Response, retry_after, segment
+from shipyard_api.http import Headers, HttpClient, Params, RequestOptions, Response, refuses_us, retry_after, segment
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.scrubbing import Scrubber
 
@@ -161,19 +161,19 @@ class IronicClient:
             try:
                 self._http = self._http or self._client_at(address)
             except ValueError as error:
-                raise Refused(SYSTEM, "address", f"{self.scrubber(address)} cannot be used: {error}") from error
+                detail = f"{self.scrubber(address)} cannot be used: {error}"
+                raise Refused(SYSTEM, "address", detail, whole_site=True) from error
             return self._http
 
     def _negotiated(self) -> int:
         answer = _expected(self._authenticated("GET", "v1"))
         lowest, highest = (_minor(answer.headers.get(f"x-openstack-ironic-api-{end}-version")) for end in _ENDS)
         if lowest is None or highest is None:
-            raise Refused(
-                SYSTEM, answer.operation, "the answer names no API versions; check that the address is Ironic's"
-            )
+            detail = "the answer names no API versions; check that the address is Ironic's"
+            raise Refused(SYSTEM, answer.operation, detail, whole_site=True)
         if highest < OLDEST or lowest > NEWEST:
             detail = f"this Ironic speaks 1.{lowest} to 1.{highest}; Shipyard needs one of 1.{OLDEST} to 1.{NEWEST}"
-            raise Refused(SYSTEM, answer.operation, detail)
+            raise Refused(SYSTEM, answer.operation, detail, whole_site=True)
         return min(highest, NEWEST)
 
     def _read(self, path: str, params: Params = ()) -> Response:
@@ -231,8 +231,9 @@ def _fault(answer: Response) -> PeerError:
     if answer.status == 429:
         pause = retry_after(answer.headers, now=datetime.now(UTC))
         return Busy(SYSTEM, answer.operation, detail, retry_after=pause)
-    kind = Refused if answer.status < 500 and answer.status != 408 else Unavailable
-    return kind(SYSTEM, answer.operation, detail)
+    if answer.status >= 500 or answer.status == 408:
+        return Unavailable(SYSTEM, answer.operation, detail)
+    return Refused(SYSTEM, answer.operation, detail, whole_site=refuses_us(answer.status))
 
 
 def _text(answer: Response) -> str:

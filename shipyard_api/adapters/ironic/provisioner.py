@@ -152,9 +152,8 @@ class IronicProvisioner:
             raise Busy(SYSTEM, "submit", "every node is in another transition", marker=marker)
         for one in outcome if not marked else ():
             if one.denied and isinstance(one.decision, Failed):
-                raise Refused(
-                    SYSTEM, "submit", f"Shipyard's user may change none of the nodes: {one.decision.why}", marker=marker
-                )
+                why = f"Shipyard's user may change none of the nodes: {one.decision.why}"
+                raise Refused(SYSTEM, "submit", why, marker=marker, whole_site=True)
         return JobId(marker)
 
     def find(self, marker: Marker, work: Work, *, intended_at: datetime, known: Collection[JobId] = ()) -> JobId | None:

@@ -46,7 +46,7 @@ class Grant:
         try:
             url = self.access.service_catalog.url_for(service_type, interface, region or None)
         except CatalogException as error:
-            raise Refused(SYSTEM, "catalog", f"it has no {wanted} for our user") from error
+            raise Refused(SYSTEM, "catalog", f"it has no {wanted} for our user", whole_site=True) from error
         return str(url)
 
 
@@ -153,16 +153,16 @@ def _fault(answer: http.Response, options: KeystoneOptions) -> PeerError:
     match answer.status:
         case 401:
             hint = "check the password and the user's role there"
-            return Refused(SYSTEM, operation, f"no token for {options.whose}; {hint} ({detail})")
+            return Refused(SYSTEM, operation, f"no token for {options.whose}; {hint} ({detail})", whole_site=True)
         case 403:
-            return Refused(SYSTEM, operation, f"no token for {options.whose} ({detail})")
+            return Refused(SYSTEM, operation, f"no token for {options.whose} ({detail})", whole_site=True)
         case 404:
-            return Refused(SYSTEM, operation, f"there is no Identity API v3 at this address ({detail})")
+            return Refused(SYSTEM, operation, f"no Identity API v3 at this address ({detail})", whole_site=True)
         case 429:
             return Busy(SYSTEM, operation, detail, retry_after=http.retry_after(answer.headers, now=datetime.now(UTC)))
         case status if status >= _UNKNOWN_OUTCOME or status == 408:
             return Unavailable(SYSTEM, operation, detail)
-    return Refused(SYSTEM, operation, f"no token for {options.whose} ({detail})")
+    return Refused(SYSTEM, operation, f"no token for {options.whose} ({detail})", whole_site=True)
 
 
 def _text(answer: http.Response) -> str:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from urllib.parse import urlencode
 
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.http import HttpClient, Params, Response, retry_after, segment
+from shipyard_api.http import HttpClient, Params, Response, refuses_us, retry_after, segment
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.scrubbing import Scrubber
 
@@ -203,8 +203,9 @@ def _fault(answer: Response, marker: str) -> PeerError:
         return Busy(SYSTEM, answer.operation, detail, marker=marker, retry_after=pause)
     if answer.status == 409 or (answer.status == 400 and _STATE_FORBIDS in detail):
         return WrongState(SYSTEM, answer.operation, detail, marker=marker)
-    kind = Refused if answer.status < 500 and answer.status != 408 else Unavailable
-    return kind(SYSTEM, answer.operation, detail, marker=marker)
+    if answer.status >= 500 or answer.status == 408:
+        return Unavailable(SYSTEM, answer.operation, detail, marker=marker)
+    return Refused(SYSTEM, answer.operation, detail, marker=marker, whole_site=refuses_us(answer.status))
 
 
 def _reason(answer: Response) -> str:

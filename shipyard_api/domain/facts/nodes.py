@@ -12,11 +12,15 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.strategy import GroupName
 
 _TIMEOUT = "timeout"
+_REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
 class NodesChanged:
-    """Nodes of a move have a new status; ``reasons`` are the provisioner's, of failed nodes."""
+    """Nodes of a move have a new status; ``reasons`` are the provisioner's, of failed nodes.
+
+    ``refused``: the provisioner rejected the move, so the nodes keep their status and get a reason.
+    """
 
     kind: ClassVar[str] = "nodes_changed"
     version: ClassVar[int] = 1
@@ -27,10 +31,13 @@ class NodesChanged:
     nodes: tuple[NodeName, ...]
     timed_out: bool = False
     reasons: Mapping[NodeName, str] = field(default_factory=dict)
+    refused: bool = False
 
     @property
     def reason(self) -> str | None:
-        """Why the nodes failed, in one word of the wire; None if they did not."""
+        """Why the nodes failed or were not accepted, in one word of the wire; None if all is well."""
+        if self.refused:
+            return _REFUSED
         if self.status is not NodeStatus.FAILURE:
             return None
         return _TIMEOUT if self.timed_out else self.phase.value
@@ -57,6 +64,7 @@ class NodesChanged:
             reading.nodes(stored),
             stored.get("reason") == _TIMEOUT,
             {NodeName(node): reading.text(details, node) for node in details},
+            stored.get("reason") == _REFUSED,
         )
 
 

@@ -1,6 +1,6 @@
 """Deploying a strategy: which nodes move next, and what an outcome means (seed 000, Process; product, section 3).
 
-A rollout only changes by ``start``, ``progress`` and ``finish``; all return facts. It knows no clock and no
+A rollout only changes by ``start``, ``refuse``, ``progress`` and ``finish``; all return facts. It knows no clock and no
 provisioner. A phase sends those members whose node status fits at that moment (prepare: not started; deploy:
 prepared) and that no other group has in flight, so a node is sent at most once per phase, by whichever of its groups
 comes first. A group is judged when all its members are settled, whichever group moved them.
@@ -203,6 +203,21 @@ class Rollout:
                         self._note(name, opened)
         facts.extend(self._judged([move.group]))
         return tuple(facts)
+
+    def refuse(self, move: Move, why: str) -> tuple[Fact, ...]:
+        """Fail the group of the next move, because the provisioner rejected it; its descendants fail by dependency.
+
+        The nodes keep their statuses, so that other groups that hold them can still send them.
+        """
+        if move != self.next_move():
+            raise ValueError(f"{move.phase.value} of {move.group} is not the next move")
+        status = _SENT_AS[move.phase]
+        reasons = dict.fromkeys(move.nodes, why)
+        nodes = NodesChanged(move.group, move.phase, status, move.nodes, reasons=reasons, refused=True)
+        if self.groups[move.group] is GroupStatus.NOT_STARTED:
+            heapq.heappop(self._ready)
+            self._begin(move.group, {})
+        return (nodes, *self._fail(move.group, Reason.REFUSED, why))
 
     def progress(self, move: Move, outcome: Outcome, failed: Iterable[NodeName] = ()) -> tuple[Fact, ...]:
         """Record the nodes of a running move that are known to have succeeded or failed before it ends."""

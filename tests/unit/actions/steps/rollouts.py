@@ -25,7 +25,7 @@ from tests.unit.actions.steps.instants import T0, at
 
 DESIGN = "fake://design/7"
 SILENCE = Trouble("503 no answer", refused=False)
-REFUSAL = Trouble("403 forbidden", refused=True)
+REFUSAL = Trouble("403 forbidden", refused=True, whole_site=True)
 TWO_GROUPS = {"a": "n1 n2", "b": "n3"}
 
 

@@ -3,10 +3,12 @@
 from contextlib import nullcontext
 from datetime import datetime
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from shipyard_api.actions.steps.baremetal_nodes import (
+    AFTER_REFUSAL,
     CRITICAL_FAILED,
     Answers,
     Members,
@@ -16,6 +18,7 @@ from shipyard_api.actions.steps.baremetal_nodes import (
 )
 from shipyard_api.actions.steps.job_watch import Job, Submitted
 from shipyard_api.actions.steps.rollout_state import RolloutState
+from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged, NodesKept
@@ -245,14 +248,20 @@ def test_a_group_whose_nodes_are_all_under_way_starts_without_the_provisioner() 
     )
 
 
-def test_a_refused_move_fails_the_step_and_leaves_behind_what_runs() -> None:
+def test_a_refusal_of_the_whole_site_fails_the_step_and_leaves_behind_what_runs() -> None:
     state = submit(begun(TWO_GROUPS, mode=PARALLEL), "j").state
-    why = "prepare of group b was refused: 403 forbidden"
+    refused = f"prepare was refused: 403 forbidden. {AFTER_REFUSAL}"
+    why = f"group b: {refused}"
     folded = STEP.fold(state, SubmitMove(PREPARE_B, DESIGN), REFUSAL, at(5))
     assert STEP.decide(state, at(5)) == Failed(why)
     assert folded == Folded(
         state,
         (
+            Noted("Submission Refused", why),
+            NodesChanged(
+                B, Phase.PREPARE, NodeStatus.NOT_STARTED, names("n3"), reasons={names("n3")[0]: refused}, refused=True
+            ),
+            GroupChanged(B, GroupStatus.FAILED, Reason.REFUSED, refused),
             WorkLeftBehind("prepare_nodes", "j", DESIGN, names("n1 n2"), why),
             PhaseEnded(A, Phase.PREPARE, PhaseStatus.STOPPED, f"{why}; job j may be at work", 1),
             NodesChanged(
@@ -261,11 +270,35 @@ def test_a_refused_move_fails_the_step_and_leaves_behind_what_runs() -> None:
             GroupChanged(A, GroupStatus.FAILED, Reason.STOPPED, why),
             RolloutEnded(
                 Verdict.SUCCESS,
-                {GroupStatus.FAILED: (A,), GroupStatus.NOT_STARTED: (B,)},
+                {GroupStatus.FAILED: (A, B)},
                 {NodeStatus.FAILURE: names("n1 n2"), NodeStatus.NOT_STARTED: names("n3")},
             ),
         ),
     )
+
+
+def test_a_refusal_of_one_submission_fails_its_group_and_descendants_only() -> None:
+    groups: dict[str, dict[str, Any]] = {"b": {"depends_on": ["a"]}, "c": {"critical": False}}
+    state = begun({"a": "n1 n2", "b": "n3", "c": "n1 n4"}, groups=groups)
+    refusal = Trouble("Fake: name too long.", refused=True)
+    folded = STEP.fold(state, SubmitMove(PREPARE_A, DESIGN), refusal, at(5))
+    why = f"prepare was refused: Fake: name too long. {AFTER_REFUSAL}"
+    sent = names("n1 n2")
+    assert folded == Folded(
+        state,
+        (
+            Noted("Submission Refused", f"group a: {why}"),
+            NodesChanged(
+                A, Phase.PREPARE, NodeStatus.NOT_STARTED, sent, reasons=dict.fromkeys(sent, why), refused=True
+            ),
+            GroupChanged(A, GroupStatus.FAILED, Reason.REFUSED, why),
+            GroupChanged(B, GroupStatus.FAILED, Reason.DEPENDENCY, "depends on a, which failed"),
+        ),
+    )
+    # The next group is sent the node that it shares with the refused one.
+    shared = Move(GroupName("c"), Phase.PREPARE, names("n1 n4"))
+    assert STEP.decide(state, at(5)) == Act(SubmitMove(shared, DESIGN), give_up_at=at(305))
+    assert state.summary() == "0 of 3 groups and 0 of 4 nodes deployed; refused by the provisioner: a"
 
 
 def test_a_move_of_unknown_outcome_times_out_and_the_next_group_starts() -> None:

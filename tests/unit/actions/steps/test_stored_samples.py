@@ -52,7 +52,7 @@ def read(sample: Path) -> dict[str, Any]:
 
 STATES = [sample for sample in SAMPLES if named(sample)[1] == "state"]
 EFFECTS = [sample for sample in SAMPLES if named(sample)[1] == "effect"]
-STAGES = {"done": Done, "failed": Failed}
+STAGES = {"done": Done, "failed": Failed, "failed-refused": Failed}
 
 
 @pytest.mark.parametrize("sample", STATES, ids=lambda one: one.stem)

@@ -94,8 +94,9 @@ def test_a_token_is_renewed_once_even_if_the_new_one_is_turned_down(ironic: Peer
     tokens = ["old", "new", "newest"]
     ironic.on("PATCH /v1/nodes/n1", Answer(401, {"error": {"code": 401, "message": "who?"}}))
     asking = client(ironic, token=lambda: tokens[0], renew_token=lambda: tokens.pop(0))
-    with pytest.raises(Refused, match="answered 401: who"):
+    with pytest.raises(Refused, match="answered 401: who") as caught:
         asking.patch("n1", [])
+    assert caught.value.whole_site
     assert [one.headers["x-auth-token"] for one in ironic.asked("PATCH /v1/nodes/n1")] == ["old", "new"]
 
 

@@ -103,6 +103,7 @@ def test_what_an_answer_without_a_token_means(peer: Peer, answer: Answer, error:
         client(peer).grant()
     assert (raised.value.system, raised.value.operation) == ("Keystone", "POST /auth/tokens")
     assert len(peer.asked(ROUTE)) == 1
+    assert getattr(raised.value, "whole_site", False) is (error is Refused)
 
 
 def test_a_keystone_that_is_down_is_unavailable() -> None:

@@ -123,6 +123,18 @@ SAMPLES: dict[str, tuple[str, dict[str, Any], Fact]] = {
         {"group": "a", "phase": "deploy", "status": "failure", "reason": "timeout", "nodes": ["n1"], "details": {}},
         NodesChanged(A, Phase.DEPLOY, NodeStatus.FAILURE, (N1,), timed_out=True),
     ),
+    "nodes are refused": (
+        "nodes_changed",
+        {
+            "group": "a",
+            "phase": "deploy",
+            "status": "prepared",
+            "reason": "refused",
+            "nodes": ["n1"],
+            "details": {"n1": "no"},
+        },
+        NodesChanged(A, Phase.DEPLOY, NodeStatus.PREPARED, (N1,), reasons={N1: "no"}, refused=True),
+    ),
     "nodes are kept": ("nodes_kept", {"nodes": ["n1"], "action": "01M7"}, NodesKept((N1,), "01M7")),
     "a job begins": (
         "job_started",

@@ -569,6 +569,28 @@ def test_nodes_that_were_not_done_when_the_time_was_up_are_never_sent_again() ->
     assert moves == [move("slow", PREPARE, "n1"), move("other", PREPARE, "n2"), move("other", DEPLOY, "n2")]
 
 
+# --- Refusals ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("phase", [PREPARE, DEPLOY], ids=lambda one: one.value)
+def test_a_refused_move_fails_its_group_and_descendants_and_leaves_its_nodes_to_others(phase: Phase) -> None:
+    subject = rollout((group("a"), "n1"), (group("b", after=["a"]), "n2"), (group("c"), "n1 n3"))
+    sent_as = "not_started"
+    if phase is DEPLOY:
+        subject.start(move("a", PREPARE, "n1"))
+        subject.finish(move("a", PREPARE, "n1"), Outcome(frozenset({NodeName("n1")})))
+        sent_as = "prepared"
+
+    facts = subject.refuse(move("a", phase, "n1"), "no")
+
+    assert [fact.group for fact in facts if isinstance(fact, GroupChanged)] == ["a", "b"]
+    assert nodes(subject)["n1"] == sent_as
+    assert reasons(subject) == {"a": "refused", "b": "dependency"}
+    assert order(play(subject)[0]) == ["prepare c", "deploy c"]
+    assert groups(subject) == {"a": "failed", "b": "failed", "c": "success"}
+    assert nodes(subject) == {"n1": "success", "n2": "not_started", "n3": "success"}
+
+
 # --- Facts ------------------------------------------------------------------------------------------------------------
 
 
@@ -619,6 +641,8 @@ def test_only_the_next_move_can_be_started(wrong: Move) -> None:
 
     with pytest.raises(ValueError, match="is not the next move"):
         subject.start(wrong)
+    with pytest.raises(ValueError, match="is not the next move"):
+        subject.refuse(wrong, "no")
 
 
 def test_nothing_can_be_finished_that_was_not_started() -> None:
