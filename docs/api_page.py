@@ -48,7 +48,7 @@ class ApiPage:
         rule = operation.get("x-policy")
         yield f"\nRule: `{rule}`" if rule else "\nPublic."
         parameters = [self._at(one) for one in (*item.get("parameters", ()), *operation.get("parameters", ()))]
-        own = [one for one in parameters if one["name"] not in ("verbosity", "X-Context-Marker")]
+        own = [one for one in parameters if one["name"] not in ("verbosity", "X-Context-Marker", "If-None-Match")]
         if own:
             yield "\n| parameter | in | type | meaning |\n|---|---|---|---|"
             for one in own:

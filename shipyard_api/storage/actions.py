@@ -131,10 +131,15 @@ class SqlActions:
         return _action(row) if row else None
 
     def matching(
-        self, filters: ActionFilters = NO_FILTERS, *, after: ActionId | None = None, limit: int | None = None
+        self,
+        filters: ActionFilters = NO_FILTERS,
+        *,
+        after: ActionId | None = None,
+        descending: bool = False,
+        limit: int | None = None,
     ) -> Sequence[ActionRecord]:
         """Return a page of actions."""
-        query = _filtered(sa.select(*_SHOWN), filters, after, limit)
+        query = _filtered(sa.select(*_SHOWN), filters, after, descending=descending, limit=limit)
         return [_action(row) for row in self._connection.execute(query)]
 
     def by_ids(self, actions: Collection[ActionId]) -> Sequence[ActionRecord]:
@@ -150,10 +155,15 @@ class SqlActions:
         return None if found is None else f"{self._connection.info.get(SERVER, '')} {found.version}"
 
     def versions(
-        self, filters: ActionFilters = NO_FILTERS, *, after: ActionId | None = None, limit: int | None = None
+        self,
+        filters: ActionFilters = NO_FILTERS,
+        *,
+        after: ActionId | None = None,
+        descending: bool = False,
+        limit: int | None = None,
     ) -> Sequence[tuple[ActionId, str]]:
         """Return the versions of a page of actions."""
-        query = _filtered(sa.select(t.actions.c.id, _VERSION), filters, after, limit)
+        query = _filtered(sa.select(t.actions.c.id, _VERSION), filters, after, descending=descending, limit=limit)
         server = self._connection.info.get(SERVER, "")
         return [(action, f"{server} {version}") for action, version in self._connection.execute(query)]
 
@@ -329,9 +339,9 @@ class SqlActions:
 
 
 def _filtered(
-    query: "sa.Select[Any]", filters: ActionFilters, after: ActionId | None, limit: int | None
+    query: "sa.Select[Any]", filters: ActionFilters, after: ActionId | None, *, descending: bool, limit: int | None
 ) -> "sa.Select[Any]":
-    """Return the query with the filters applied, in order of creation."""
+    """Return the query with the filters applied, in order."""
     actions = t.actions.c
     if filters.names:
         query = query.where(actions.name.in_([name.value for name in filters.names]))
@@ -342,8 +352,8 @@ def _filtered(
     if filters.since is not None:
         query = query.where(actions.created_at >= filters.since)
     if after is not None:
-        query = query.where(actions.id > after)
-    return query.order_by(actions.id).limit(limit)
+        query = query.where(actions.id < after if descending else actions.id > after)
+    return query.order_by(actions.id.desc() if descending else actions.id).limit(limit)
 
 
 def _action(row: Row) -> ActionRecord:

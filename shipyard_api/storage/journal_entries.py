@@ -60,6 +60,13 @@ class SqlJournal:
                 begun[StepId(row.step_id)] = row.worker
         return {step: StepRun(worker, failed[step]) for step, worker in begun.items()}
 
+    def extent(self, action: ActionId, steps: Collection[StepId]) -> tuple[int, int]:
+        """Return how many entries there are about these steps, and the last id."""
+        own = t.journal.c
+        counted = sa.select(sa.func.count().label("number"), sa.func.coalesce(sa.func.max(own.id), 0).label("last"))
+        row = self._connection.execute(counted.where(own.action_id == action, own.step_id.in_(steps))).one()
+        return row.number, row.last
+
     def step_entries(
         self, action: ActionId, step: StepId, *, after: int, until: int | None, limit: int
     ) -> Sequence[JournalEntry]:

@@ -16,7 +16,7 @@ VERIFY = StepId("drydock_build.verify_site")
 
 
 def kinds(world: World, step: str, attempt: int | None = None) -> list[str]:
-    pages = ReadLogs(world.store())(world.action, step, attempt)
+    pages = ReadLogs(world.store())(world.action, step, attempt).pages
     return [entry.kind for page in pages for entry in page]
 
 
@@ -45,7 +45,7 @@ def test_each_time_that_a_peer_did_not_answer_is_an_attempt(worlds: Worlds) -> N
         ["finding", "step_ended"],
     ]
     assert kinds(world, PREFLIGHT) == kinds(world, PREFLIGHT, 3)
-    (failed,) = (entry.fact for page in ReadLogs(world.store())(world.action, PREFLIGHT, 2) for entry in page)
+    (failed,) = (entry.fact for page in ReadLogs(world.store())(world.action, PREFLIGHT, 2).pages for entry in page)
     assert (failed.attempt, failed.pause) == (2, 10)
     assert failed.why.startswith("Fake check_health")
 

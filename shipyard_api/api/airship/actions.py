@@ -17,6 +17,7 @@ from shipyard_api.api.airship.statuses import messages
 from shipyard_api.api.airship.times import since, zulu
 from shipyard_api.api.airship.validations import entity as validation_entity
 from shipyard_api.api.http.authentication import Policy, require
+from shipyard_api.api.http.entity_tags import holds
 from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body
 from shipyard_api.api.http.request_context import note_created
 from shipyard_api.api.http.threads import answer_in_thread, threaded
@@ -67,6 +68,8 @@ class Actions:
         versions, more = self._actions.versions(wanted_actions(req, _since(req)))
         link_next(req, resp, versions[-1][0] if versions else None, more=more)
         verbosity = min(req.context.verbosity, SUMMARY)  # above that, nothing more is shown here
+        if holds(req, resp, verbosity, more, versions):
+            return
         bodies = self._rendered.many(versions, ("listed", verbosity), lambda ids: self._entities(ids, verbosity))
         resp.stream, resp.content_length = listed(bodies)
         resp.content_type = falcon.MEDIA_JSON
@@ -133,7 +136,9 @@ class Action:
         """Answer with the action, its steps and who commanded what; of the steps' notes only what sums them up."""
         verbosity = min(req.context.verbosity, SUMMARY)  # above that, nothing more is shown here
         try:
-            resp.data = self._rendered.current(
+            if req.get_header("If-None-Match") and holds(req, resp, verbosity, self._describe.version(action_id)):
+                return
+            version, resp.data = self._rendered.current(
                 ActionId(action_id),
                 ("one", verbosity),
                 lambda: self._describe.version(action_id),
@@ -141,6 +146,7 @@ class Action:
             )
         except ActionNotFound:
             raise UnknownAction(action_id) from None
+        holds(req, resp, verbosity, version)
         resp.content_type = falcon.MEDIA_JSON
 
     def _read(self, action_id: str, verbosity: int) -> tuple[str, dict[str, Any]]:

@@ -10,6 +10,7 @@ from shipyard_api.api.airship.errors import DetailsUnavailable, StatusesUnavaila
 from shipyard_api.api.airship.statuses import error_status, messages
 from shipyard_api.api.airship.texts import text_of
 from shipyard_api.api.http.dialect import App
+from shipyard_api.api.http.errors import BodyEncoded
 from shipyard_api.domain.errors import ShipyardError, TooManyRequests, Unauthenticated
 from shipyard_api.ports.documents import SecretsLocked
 from shipyard_api.ports.errors import Busy, PeerError, Purpose, Refused, Unavailable
@@ -65,6 +66,8 @@ async def _ours(req: falcon.Request, resp: falcon.Response, error: ShipyardError
         LOG.error("details of a note unavailable", extra={"trouble": str(error.__cause__)})
     if isinstance(error, TooManyRequests):
         resp.set_header("Retry-After", str(error.seconds))
+    if isinstance(error, BodyEncoded):
+        resp.set_header("Accept-Encoding", "identity")
     if isinstance(error, Unauthenticated):
         resp.set_header("WWW-Authenticate", req.context.challenge)
     listed = messages(text.findings)

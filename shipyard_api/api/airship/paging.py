@@ -8,8 +8,9 @@ from urllib.parse import parse_qsl, urlencode
 
 import falcon
 
-from shipyard_api.api.http.reading import text, whole_number, words
+from shipyard_api.api.http.reading import is_descending, text, whole_number, words
 from shipyard_api.domain.actions import ActionId, ActionName, RunState, lifecycle
+from shipyard_api.domain.notes import LENGTH
 from shipyard_api.usecases.actions.list import ListQuery
 
 MOST = 1000
@@ -20,9 +21,6 @@ def wanted_actions(req: falcon.Request, since: datetime | timedelta | None) -> L
     names = words(req, "name", [name.value for name in ActionName])
     states = words(req, "state", [state.value for state in RunState])
     lifecycles = words(req, "lifecycle", [lifecycle(state) for state in RunState])
-    after = req.get_param("marker")
-    if after is not None and not (after.isascii() and after.isalnum()):
-        raise falcon.HTTPInvalidParam("The value is the id of an action.", "marker")
     both = [
         state
         for state in RunState
@@ -33,9 +31,20 @@ def wanted_actions(req: falcon.Request, since: datetime | timedelta | None) -> L
         states=both if states or lifecycles else None,
         users=text(req, "user"),
         since=since,
-        after=ActionId(after) if after else None,
+        after=marker(req),
+        descending=is_descending(req),
         limit=whole_number(req, "limit", 0, least=1, most=MOST) or None,
     )
+
+
+def marker(req: falcon.Request) -> ActionId | None:
+    """Return the id after which a page of actions begins."""
+    written = req.get_param("marker")
+    if written is None:
+        return None
+    if not (len(written) == LENGTH and written.isascii() and written.isalnum()):
+        raise falcon.HTTPInvalidParam(f"The value must be the id of an action, {LENGTH} letters and digits.", "marker")
+    return ActionId(written)
 
 
 def link_next(req: falcon.Request, resp: falcon.Response, last: ActionId | None, *, more: bool) -> None:

@@ -51,17 +51,18 @@ class RenderedActions:
         view: tuple[str, int],
         version: Callable[[], str],
         read: Callable[[], tuple[str, object]],
-    ) -> bytes:
-        """Return an action in a view. ``read`` returns its version and its entity, as of one moment.
+    ) -> tuple[str, bytes]:
+        """Return an action in a view with its version. ``read`` returns its version and its entity, as of one moment.
 
         The version alone is cheaper, so it is asked for first if the view of the action is known.
         """
         with self._lock:
             is_known = (action, *view) in self._known
         if is_known:
-            return self.one((action, version()), view, lambda: read()[1])
+            found = version()
+            return found, self.one((action, found), view, lambda: read()[1])
         found, entity = read()
-        return self.one((action, found), view, lambda: entity)
+        return found, self.one((action, found), view, lambda: entity)
 
     def many(
         self,

@@ -9,7 +9,7 @@ import falcon
 from shipyard_api.api.airship.documents import YAML, as_yaml, version_of, wants_clear_text
 from shipyard_api.api.airship.errors import BrokenDesign, RevisionNotNumeric
 from shipyard_api.api.http.authentication import Policy, may
-from shipyard_api.api.http.reading import integer
+from shipyard_api.api.http.reading import integer, is_descending
 from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.documents import Query, Rendering, Revision
 from shipyard_api.domain.errors import NotRendered
@@ -106,9 +106,6 @@ def _query(req: falcon.Request) -> Query:
         if not sign or not key:
             raise falcon.HTTPInvalidParam("A label is written as key=value.", "metadata.label")
         labels.append((key, value))
-    order = req.get_param("order") or "asc"
-    if order not in ("asc", "desc"):
-        raise falcon.HTTPInvalidParam("The order is asc or desc.", "order")
     return Query(
         schemas=words("schema"),
         names=words("metadata.name"),
@@ -116,7 +113,7 @@ def _query(req: falcon.Request) -> Query:
         labels=tuple(labels),
         collections=words("status.bucket"),
         sort=words("sort"),
-        descending=order == "desc",
+        descending=is_descending(req),
         limit=_limit(req),
     )
 

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 import falcon
 
 from shipyard_api.api.airship.action_nodes import MOST, name_of_node, node_entity, phase_entity
+from shipyard_api.api.airship.paging import marker
 from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import whole_number, words
@@ -48,10 +49,7 @@ class SiteNode:
     def on_get(self, req: falcon.Request, resp: falcon.Response, node_name: str) -> None:
         """Answer with the node and what each action did with it, newest first, in pages of actions."""
         limit = whole_number(req, "limit", 20, least=1, most=MOST_ACTIONS)
-        before = req.get_param("marker")
-        if before is not None and not (before.isascii() and before.isalnum()):
-            raise falcon.HTTPInvalidParam("The value is the id of an action.", "marker")
-        node, history = self._nodes.one(node_name, before=before, limit=limit)
+        node, history = self._nodes.one(node_name, before=marker(req), limit=limit)
         last = history[-1].action if len(history) == limit else None
         resp.media = {**_latest(node), "history": [_history(one) for one in history], "next": last}
 

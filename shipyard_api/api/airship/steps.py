@@ -11,6 +11,7 @@ from shipyard_api.api.airship.action_views import shown_steps
 from shipyard_api.api.airship.errors import InvalidActionId, NoLogOfAction
 from shipyard_api.api.airship.notes import shown as shown_notes
 from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.entity_tags import holds
 from shipyard_api.api.http.reading import integer
 from shipyard_api.api.http.threads import in_thread, threaded
 from shipyard_api.domain.errors import ActionNotFound, StepNotFound
@@ -61,11 +62,13 @@ class StepLogs:
         if len(action_id) != LENGTH:
             raise InvalidActionId
         try:
-            pages = self._logs(action_id, step_id, attempt)
+            log = self._logs(action_id, step_id, attempt)
         except ActionNotFound:
             raise NoLogOfAction(action_id) from None
-        first = next(pages, ())
-        resp.stream = _text(first, pages)
+        if holds(req, resp, log.version):
+            return
+        first = next(log.pages, ())
+        resp.stream = _text(first, log.pages)
 
 
 async def _text(page: Sequence[JournalEntry], later: Iterator[Sequence[JournalEntry]]) -> AsyncIterator[bytes]:

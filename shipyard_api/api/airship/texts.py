@@ -17,6 +17,8 @@ from shipyard_api.domain.findings import Finding, error, errors
 
 # As many nodes or findings are named in a sentence.
 _NAMED = 5
+# As many characters of what a caller wrote are repeated.
+_QUOTED = 60
 _UNSUITABLE = "Document(s) invalid syntax or otherwise unsuitable"
 _UNABLE_TO_COMMIT = "Unable to commit configuration documents"
 _ELSEWHERE = "Documents may not exist in more than one collection"
@@ -154,6 +156,12 @@ _CALLERS: dict[type[domain.ShipyardError], Row] = {
 
 _REQUESTS: dict[type[domain.ShipyardError], Row] = {
     http.BodyTooLarge: Row(falcon.HTTP_413, _too_large),
+    http.BodyEncoded: Row(
+        falcon.HTTP_415,
+        lambda failed: Text(
+            "Unsupported content encoding", f"The body has the encoding {failed.coding[:_QUOTED]}; send it as it is"
+        ),
+    ),
     http.BodyIncomplete: _invalid(_incomplete),
     http.InvalidAddress: _invalid(_address),
     http.JsonRequired: _invalid(

@@ -8,6 +8,8 @@ import falcon.asgi
 
 from shipyard_api.api.http.audit import Audit
 from shipyard_api.api.http.authentication import Authentication, Guarded
+from shipyard_api.api.http.compression import Compression
+from shipyard_api.api.http.entity_tags import EntityTags
 from shipyard_api.api.http.request_context import RequestContextMiddleware
 from shipyard_api.api.http.security_headers import SecurityHeaders
 from shipyard_api.api.http.write_limit import WriteLimit
@@ -44,6 +46,8 @@ def create_app(dialect: Dialect, guards: Guards) -> App:
         Audit(),
         SecurityHeaders(),
         RequestContextMiddleware(),
+        Compression(),
+        EntityTags(),
         *dialect.middleware,
         Authentication(guards.identities, guards.policy),
         WriteLimit(guards.limit_writes),

@@ -16,6 +16,13 @@ class BodyTooLarge(ShipyardError):
 
 
 @dataclass(eq=False)
+class BodyEncoded(ShipyardError):
+    """The body is compressed or otherwise encoded."""
+
+    coding: str
+
+
+@dataclass(eq=False)
 class BodyIncomplete(Invalid):
     """The connection ended before the whole body arrived; ``arrived``: how many bytes came."""
 

@@ -11,6 +11,7 @@ import falcon
 import falcon.asgi
 
 from shipyard_api.api.http.errors import (
+    BodyEncoded,
     BodyIncomplete,
     BodyTooLarge,
     JsonRequired,
@@ -31,7 +32,10 @@ _LONGEST_COUNT = 18
 
 
 async def read_body(req: falcon.asgi.Request, limit: int) -> bytes:
-    """Return the whole body; raises BodyTooLarge before reading one that is too large, and BodyIncomplete."""
+    """Return the whole body. Raises BodyEncoded and BodyTooLarge before it reads one, and BodyIncomplete."""
+    coding = req.get_header("Content-Encoding")
+    if coding and coding.strip().lower() != "identity":
+        raise BodyEncoded(coding)
     length = req.content_length or 0
     if length > limit:
         raise BodyTooLarge(length, limit)
@@ -127,6 +131,14 @@ def one_of(req: falcon.Request, name: str, kind: type[E], default: E, refuse: Ca
         return kind(written.lower())
     except ValueError:
         raise refuse(written) from None
+
+
+def is_descending(req: falcon.Request) -> bool:
+    """Return whether the parameter ``order`` is desc; asc if it is absent."""
+    order = req.get_param("order") or "asc"
+    if order not in ("asc", "desc"):
+        raise falcon.HTTPInvalidParam("The order is asc or desc.", "order")
+    return order == "desc"
 
 
 def words(req: falcon.Request, name: str, allowed: Sequence[str]) -> tuple[str, ...]:

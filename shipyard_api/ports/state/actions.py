@@ -133,9 +133,17 @@ class Actions(Protocol):
         """Return the action."""
 
     def matching(
-        self, filters: ActionFilters = NO_FILTERS, *, after: ActionId | None = None, limit: int | None = None
+        self,
+        filters: ActionFilters = NO_FILTERS,
+        *,
+        after: ActionId | None = None,
+        descending: bool = False,
+        limit: int | None = None,
     ) -> Sequence[ActionRecord]:
-        """Return the actions that pass the filters, in order of creation; ``after`` an id, and at most ``limit``."""
+        """Return the actions that pass the filters, in order of creation or ``descending``.
+
+        ``after``: only those that follow this id in that order. ``limit``: at most so many.
+        """
 
     def by_ids(self, actions: Collection[ActionId]) -> Sequence[ActionRecord]:
         """Return these actions, in order of creation."""
@@ -144,7 +152,12 @@ class Actions(Protocol):
         """Return an opaque version that changes whenever the action's representation does; None for no action."""
 
     def versions(
-        self, filters: ActionFilters = NO_FILTERS, *, after: ActionId | None = None, limit: int | None = None
+        self,
+        filters: ActionFilters = NO_FILTERS,
+        *,
+        after: ActionId | None = None,
+        descending: bool = False,
+        limit: int | None = None,
     ) -> Sequence[tuple[ActionId, str]]:
         """Return the versions of the actions that ``matching`` returns for the same arguments."""
 

@@ -38,6 +38,9 @@ class Journal(Protocol):
         Returns at most ``limit`` entries, and fewer if they are large; none only if there are no more.
         """
 
+    def extent(self, action: ActionId, steps: Collection[StepId]) -> tuple[int, int]:
+        """Return how many entries there are about these steps, and the last id: entries are only ever added."""
+
     def step_runs(self, action: ActionId) -> Mapping[StepId, StepRun]:
         """Return how each step ran that has begun."""
 

@@ -1,4 +1,4 @@
-"""List actions in order of creation, with filters and pages."""
+"""List actions in order of creation or newest first, with filters and pages."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ _FIRST = datetime.min.replace(tzinfo=UTC)
 class ListQuery:
     """Filters and page of a list of actions. Empty filters match everything.
 
-    ``since``: a time, or a duration before now. ``after``: the id of the last action of the previous page. ``limit``:
-    maximum number of actions, None for all.
+    ``since``: a time, or a duration before now. ``after``: the id of the last action of the previous page.
+    ``descending``: newest first. ``limit``: maximum number of actions, None for all.
     """
 
     names: Collection[ActionName] = ()
@@ -26,6 +26,7 @@ class ListQuery:
     users: Collection[str] = ()
     since: datetime | timedelta | None = None
     after: ActionId | None = None
+    descending: bool = False
     limit: int | None = None
 
 
@@ -40,13 +41,15 @@ class ListActions:
         """Return the actions without their steps."""
         filters, limit = self._filters(query)
         with self.store.begin() as tx:
-            found = tx.actions.matching(filters, after=query.after, limit=limit)
+            found = tx.actions.matching(filters, after=query.after, descending=query.descending, limit=limit)
         return found[: query.limit], query.limit is not None and len(found) > query.limit
 
     def versions(self, query: ListQuery) -> tuple[Sequence[tuple[ActionId, str]], bool]:
         """Return the ids of the actions, each with an opaque version that changes with its representation."""
         filters, limit = self._filters(query)
-        found = self.store.read(lambda tx: tx.actions.versions(filters, after=query.after, limit=limit))
+        found = self.store.read(
+            lambda tx: tx.actions.versions(filters, after=query.after, descending=query.descending, limit=limit)
+        )
         return found[: query.limit], query.limit is not None and len(found) > query.limit
 
     def by_ids(self, actions: Sequence[ActionId]) -> Sequence[ActionWithSteps]:

@@ -23,12 +23,20 @@ class _Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Log:
+    """The log of an attempt. ``version``: a text that changes with the log. ``pages``: its entries, read as needed."""
+
+    version: str
+    pages: Iterator[Sequence[JournalEntry]]
+
+
+@dataclass(frozen=True, slots=True)
 class ReadLogs:
     """The use case; changes nothing. It holds one page of the log in memory at a time."""
 
     store: Store
 
-    def __call__(self, action: str, step: str, attempt: int | None) -> Iterator[Sequence[JournalEntry]]:
+    def __call__(self, action: str, step: str, attempt: int | None) -> Log:
         """Return an attempt at a step, by default the latest, page by page; raises NotFound before the first page.
 
         The bare id of a group of steps selects those of its steps, in order, that have such an attempt. Each page is
@@ -41,11 +49,11 @@ class ReadLogs:
             steps = tx.actions.steps([record.id])[record.id]
             if not steps:
                 raise StepsNotFound(action)
-            runs = tx.journal.step_runs(record.id)
-        parts = _parts(steps, runs, step, attempt)
-        if not parts:
-            raise AttemptNotFound(step, attempt)
-        return self._pages(record.id, parts)
+            parts = _parts(steps, tx.journal.step_runs(record.id), step, attempt)
+            if not parts:
+                raise AttemptNotFound(step, attempt)
+            extent = tx.journal.extent(record.id, [part.step for part in parts])
+        return Log(f"{record.id} {parts} {extent}", self._pages(record.id, parts))
 
     def _pages(self, action: ActionId, parts: Sequence[_Part]) -> Iterator[Sequence[JournalEntry]]:
         for part in parts:

@@ -49,6 +49,7 @@ def actions(site: Site, engine: sa.Engine) -> list[str]:
     return IDS
 
 
+FIRST = "0" * 26  # before all ids
 LISTS = {"/actions": "id", "/workflows": "run_id"}
 both = pytest.mark.parametrize("path", list(LISTS))
 
@@ -100,8 +101,22 @@ def test_pages_lead_from_one_to_the_next_in_order_of_creation(
 
 
 @both
+def test_pages_lead_from_the_newest_to_the_oldest(site: Site, actions: list[str], path: str) -> None:
+    answer = site.viewer.get(path, limit="3", order="desc")
+    link = following(answer)
+    assert link is not None
+
+    parts = urlsplit(link)
+    last = site.viewer.ask("GET", parts.path, query=parts.query)
+
+    assert [one[LISTS[path]] for one in (*answer.json, *last.json)] == actions[::-1]
+    assert following(last) is None
+
+
+@both
 def test_the_next_page_is_the_same_question(site: Site, actions: list[str], path: str) -> None:
-    query = "state=failed&state=success&user=ann%20%26%20co&user=ann&verbosity=0&limit=1&marker=0&since=P40D&x=%3E%22"
+    query = "state=failed&state=success&user=ann%20%26%20co&user=ann&verbosity=0&limit=1&since=P40D&x=%3E%22"
+    query += f"&marker={FIRST}"
 
     link = following(site.viewer.ask("GET", f"{V1}{path}", query=query))
 
@@ -143,9 +158,14 @@ def test_the_next_page_is_the_same_question(site: Site, actions: list[str], path
         pytest.param("name=deploy_site&state=success&user=ann%20%26%20co&since=P1D", [2], id="all of it"),
         pytest.param(f"marker={IDS[2]}", [3, 4], id="after one"),
         pytest.param(f"marker={IDS[2]}&name=deploy_site", [4], id="after one, filtered"),
-        pytest.param("marker=ZZZ", [], id="after all"),
-        pytest.param("marker=0", [0, 1, 2, 3, 4], id="after none"),
-        pytest.param("name=&state=&lifecycle=&user=&since=&marker=&limit=", [0, 1, 2, 3, 4], id="nothing is absent"),
+        pytest.param(f"marker={'Z' * 26}", [], id="after all"),
+        pytest.param("order=asc", [0, 1, 2, 3, 4], id="oldest first"),
+        pytest.param("order=desc", [4, 3, 2, 1, 0], id="newest first"),
+        pytest.param(f"order=desc&marker={IDS[2]}&name=deploy_site", [0], id="newest first, after one, filtered"),
+        pytest.param(f"marker={'0' * 26}", [0, 1, 2, 3, 4], id="after none"),
+        pytest.param(
+            "name=&state=&lifecycle=&user=&since=&marker=&limit=&order=", list(range(5)), id="nothing is absent"
+        ),
         pytest.param("Name=test_site&NAME=x&foo=bar", [0, 1, 2, 3, 4], id="what is unknown is ignored"),
     ],
 )
@@ -170,7 +190,8 @@ def test_since_is_a_moment_too(site: Site, actions: list[str]) -> None:
     "query",
     [
         *(f"limit={value}" for value in ("0", "-1", "1001", "x", "1.0", "%D9%A3", "99999999999")),
-        *(f"marker={value}" for value in ("%00", "a-b", "%27", "%C3%A9", "a%0d%0aX-Evil:1")),
+        *(f"marker={value}" for value in ("x", "%00", "a-b", "%27", "%C3%A9", "a%0d%0aX-Evil:1", "0" * 27)),
+        *(f"order={value}" for value in ("DESC", "newest", "asc,desc")),
         *(f"name={value}" for value in ("deploy", "Deploy_Site", "deploy_site,test_site", "%00")),
         *(f"state={value}" for value in ("Failed", "paused,running", "scheduled")),
         *(f"lifecycle={value}" for value in ("complete", "Unknown")),

@@ -106,6 +106,7 @@ MERGE_BOMB = "a: &a {k: v}\n" + "\n".join(
     f"{name}: &{name} {{<<: [{', '.join([f'*{before}'] * 9)}], x{name}: [{', '.join([f'*{before}'] * 9)}]}}"
     for before, name in zip("abcdefgh", "bcdefghi", strict=True)
 )
+PACKED = {"Content-Encoding": "gzip"}
 LOOP = [group_entry("a", depends_on=["b"]), group_entry("b", depends_on=["c"]), group_entry("c", depends_on=["a"])]
 HEAD = "schema: a/B/v1\nmetadata:\n  schema: metadata/Document/v1\n  name: one\n"
 
@@ -323,6 +324,8 @@ ACTION_ROWS = [
     action("another content type", '{"name": "deploy_site"}', "Json body is required", headers=YAML),
     action("not a boolean", '{"name": "deploy_site"}', '"true" or "false"', query="allow-intermediate-commits=maybe"),
     Row("action: too large", "POST", f"{V1}/actions", 413, ("at most 100000",), b"{" + b" " * 100_000 + b"}", JSON),
+    Row("action: compressed", "POST", f"{V1}/actions", 415, ("gzip", "send it as it is"), b"{}", JSON | PACKED),
+    Row("load: compressed", "POST", f"{V1}/configdocs/other", 415, ("send it as it is",), b"{}", YAML | PACKED),
     Row("load: too large", "POST", f"{V1}/configdocs/other", 413, ("at most 4000000",), b"#" * 4_000_001, YAML),
 ]
 

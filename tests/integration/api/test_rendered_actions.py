@@ -6,13 +6,14 @@ Each test asks before and after, through an application that has answered alread
 import asyncio
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from falcon.testing import Result
 
 from shipyard_api import bootstrap
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
@@ -42,7 +43,7 @@ from shipyard_api.storage.turns import SqlTurns
 from shipyard_api.storage.unit_of_work import SqlStore, SqlTransaction, connect_readers
 from tests.factories import group, strategy
 from tests.integration.api.conftest import settings
-from tests.integration.api.wire import Caller, Site, small_design
+from tests.integration.api.wire import V1, Caller, Site, small_design
 from tests.integration.storage.conftest import new_action
 from tests.peer import Peer
 
@@ -214,6 +215,7 @@ READS: dict[Callable[..., Any], Callable[[Tx, ActionId], object]] = {
     SqlJournal.jobs_since: lambda tx, _: tx.journal.jobs_since(NOW),
     SqlJournal.entries: lambda tx, action: tx.journal.entries(action),
     SqlJournal.step_runs: lambda tx, action: tx.journal.step_runs(action),
+    SqlJournal.extent: lambda tx, action: tx.journal.extent(action, [StepId("a")]),
     SqlJournal.step_entries: lambda tx, action: tx.journal.step_entries(
         action, StepId("a"), after=0, until=None, limit=9
     ),
@@ -297,6 +299,27 @@ def test_what_did_not_change_is_not_read_again(watched: Watched, engine: sa.Engi
 
     assert watched.shown(watched.before) == before
     assert watched.shown(watched.new()) != before
+
+
+def test_who_holds_an_action_gets_it_again_only_when_it_has_changed(watched: Watched, engine: sa.Engine) -> None:
+    """And no answer but the version is read or rendered meanwhile."""
+    step = watched.turn().step
+    paths = ("/actions", f"/actions/{watched.action}", f"/actions/{watched.action}/steps/{step}/logs")
+
+    def asked(held: Mapping[str, str]) -> dict[str, Result]:
+        headers = {path: {"If-None-Match": held[path]} for path in held}
+        return {path: watched.before.ask("GET", f"{V1}{path}", headers=headers.get(path)) for path in paths}
+
+    held = {path: answer.headers["ETag"] for path, answer in asked({}).items()}
+    with engine.begin() as connection:
+        connection.execute(sa.text("UPDATE steps SET detail = 'behind the back of the version'"))
+    assert {answer.status_code for answer in asked(held).values()} == {304}
+
+    watched.do(CHANGES["something came of it"].act)
+
+    again = asked(held)
+    assert {answer.status_code for answer in again.values()} == {200}
+    assert {path for path in paths if again[path].headers["ETag"] == held[path]} == set()
 
 
 def test_a_new_action_is_listed_at_once(watched: Watched, site: Site) -> None:
