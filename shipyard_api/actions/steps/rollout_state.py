@@ -167,7 +167,7 @@ def _fixed(text: str) -> _Fixed:
 
 def _dump(rollout: Rollout) -> dict[str, Any]:
     return {
-        "nodes": "".join([_LETTERS[status] for status in rollout.nodes.values()]),
+        "nodes": "".join(map(_LETTERS.__getitem__, rollout.nodes.values())),
         "groups": {
             name: status.value for name, status in rollout.groups.items() if status is not GroupStatus.NOT_STARTED
         },
@@ -195,5 +195,5 @@ def _load(membership: Membership, mode: Mode, stored: Mapping[str, Any], running
 
 def _statuses(membership: Membership, stored: str | Mapping[str, list[NodeName]]) -> dict[NodeName, NodeStatus]:
     if isinstance(stored, str):
-        return dict(zip(membership.nodes, [_OF_LETTER[letter] for letter in stored], strict=True))
+        return dict(zip(membership.nodes, map(_OF_LETTER.__getitem__, stored), strict=True))
     return {name: NodeStatus(status) for status, names in stored.items() for name in names}

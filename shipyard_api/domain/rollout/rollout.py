@@ -21,7 +21,6 @@ from shipyard_api.domain.strategy.criteria import Shortfall, shortfalls
 from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
 
 _SENT_AS = {Phase.PREPARE: NodeStatus.NOT_STARTED, Phase.DEPLOY: NodeStatus.PREPARED}
-_UNSETTLED = (NodeStatus.NOT_STARTED, NodeStatus.PREPARED)
 _REACHES = {Phase.PREPARE: NodeStatus.PREPARED, Phase.DEPLOY: NodeStatus.SUCCESS}
 
 
@@ -78,6 +77,10 @@ class Membership:
         self.nodes: dict[NodeName, NodeStatus] = dict.fromkeys(
             sorted(frozenset[NodeName]().union(*self.members.values())), NodeStatus.NOT_STARTED
         )
+        self.groups_of: dict[NodeName, list[GroupName]] = {node: [] for node in self.nodes}
+        for name, selected in self.members.items():
+            for node in selected:
+                self.groups_of[node].append(name)
         self.children: dict[GroupName, list[GroupName]] = {name: [] for name in self.groups}
         for group in strategy.groups:
             for parent in group.depends_on:
@@ -118,7 +121,7 @@ class Rollout:
     def _set_up(self, membership: Membership, mode: Mode) -> None:
         self.mode = mode
         self._groups, self._rank, self._by_rank = membership.groups, membership.rank, membership.by_rank
-        self._children = membership.children
+        self._children, self._groups_of = membership.children, membership.groups_of
         self.members = membership.members
         self.nodes = dict(membership.nodes)
         self.groups: dict[GroupName, GroupStatus] = dict.fromkeys(self._groups, GroupStatus.NOT_STARTED)
@@ -135,7 +138,6 @@ class Rollout:
         self._ready = [self._rank[name] for name, count in self._waiting.items() if not count]
         heapq.heapify(self._ready)
         self._in_flight = {node for move in self.running for node in self.unsettled(move)}
-        self._watchers: dict[NodeName, list[GroupName]] = {}
         self._open: dict[GroupName, _Open] = {}
         self._can_send: set[GroupName] = set()
         for name, status in self.groups.items():
@@ -157,8 +159,8 @@ class Rollout:
 
     def unsettled(self, move: Move) -> tuple[NodeName, ...]:
         """Return the nodes of a running move whose outcome is unknown."""
-        sent_as = _SENT_AS[move.phase]
-        return tuple(node for node in move.nodes if self.nodes[node] is sent_as)
+        sent_as, nodes = _SENT_AS[move.phase], self.nodes
+        return tuple([node for node in move.nodes if nodes[node] is sent_as])
 
     def next_move(self) -> Move | None:
         """Return the next move, None if nothing may start now. Changes nothing.
@@ -195,7 +197,7 @@ class Rollout:
             self._in_flight.update(move.nodes)
             self._open[move.group].batches[move.phase] = move.batch
             for node in move.nodes:
-                for name in self._watchers[node]:
+                for name in self._groups_of[node]:
                     opened = self._open.get(name)
                     if opened is not None:
                         opened.to_prepare.pop(node, None)
@@ -306,10 +308,17 @@ class Rollout:
         return Move(name, phase, tuple(islice(free, room)), opened.batches.get(phase, 0) + 1)
 
     def _opened(self, name: GroupName, batches: Mapping[Phase, int]) -> _Open:
-        members, nodes = self.members[name], self.nodes
-        waiting = [node for node in members if nodes[node] is NodeStatus.NOT_STARTED]
-        prepared = [node for node in members if nodes[node] is NodeStatus.PREPARED]
-        succeeded = sum(nodes[node] is NodeStatus.SUCCESS for node in members)
+        waiting: list[NodeName] = []
+        prepared: list[NodeName] = []
+        succeeded = 0
+        for node in self.members[name]:
+            match self.nodes[node]:
+                case NodeStatus.NOT_STARTED:
+                    waiting.append(node)
+                case NodeStatus.PREPARED:
+                    prepared.append(node)
+                case NodeStatus.SUCCESS:
+                    succeeded += 1
         return _Open(
             dict.fromkeys(sorted(node for node in waiting if node not in self._in_flight)),
             dict.fromkeys(node for node in prepared if node not in self._in_flight),
@@ -320,11 +329,8 @@ class Rollout:
         )
 
     def _begin(self, name: GroupName, batches: Mapping[Phase, int]) -> _Open:
-        """Open a group, and index its members."""
+        """Open a group."""
         opened = self._open[name] = self._opened(name, batches)
-        for node in self.members[name]:
-            if self.nodes[node] in _UNSETTLED:
-                self._watchers.setdefault(node, []).append(name)
         self._note(name, opened)
         return opened
 
@@ -355,10 +361,10 @@ class Rollout:
         yield from self._judged(concerned)
 
     def _settle(self, node: NodeName, before: NodeStatus, status: NodeStatus) -> Iterable[GroupName]:
-        """Set the status of a node and return the groups that watch it."""
+        """Set the status of a node and return its groups."""
         self.nodes[node] = status
-        watchers = self._watchers.get(node, [])
-        for name in watchers:
+        groups = self._groups_of[node]
+        for name in groups:
             opened = self._open.get(name)
             if opened is None:
                 continue
@@ -371,9 +377,7 @@ class Rollout:
                 opened.to_deploy[node] = None
             elif status is NodeStatus.SUCCESS:
                 opened.succeeded += 1
-        if status not in _UNSETTLED:
-            self._watchers.pop(node, None)
-        return watchers
+        return groups
 
     def _judged(self, concerned: Iterable[GroupName]) -> Iterator[Fact]:
         """Advance these groups as far as the statuses of their members allow, in the order of the document."""
