@@ -42,15 +42,28 @@ def post_worker_init(worker: Any) -> None:
 
 
 def when_ready(server: Any) -> None:
-    """Refuse to serve other machines without authentication; each request is checked again."""
+    """Refuse a database of another release, and to serve other machines without authentication.
+
+    Both are checked again: the database by /health, authentication by each request.
+    """
     from shipyard_api.adapters.identity.loopback import open_to_others
     from shipyard_api.adapters.identity.options import IdentityKind
+    from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
     from shipyard_api.settings import SettingsError, load
+    from shipyard_api.storage.suitability import check_database
 
     try:
-        kind = load(os.environ).identity.kind
+        settings = load(os.environ)
     except SettingsError:
         return  # each worker says what is wrong with them, and ends
+    try:
+        if settings.database.url:
+            check_database(settings.database.url)
+    except UnsuitableDatabase as error:
+        server.halt(str(error), 2)
+    except StoreUnavailable:
+        pass  # an outage: requests get 503 until it is over
+    kind = settings.identity.kind
     if kind is IdentityKind.NONE and (found := open_to_others(one.sock.getsockname() for one in server.LISTENERS)):
         server.halt(
             f"[identity] kind = none is for this machine only, and {', '.join(found)} can be reached from others: "

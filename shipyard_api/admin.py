@@ -13,9 +13,12 @@ import click
 from shipyard_api import bootstrap
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.domain.policy import ANYONE, SUGGESTED_ROLES
-from shipyard_api.settings import SettingsError, load, share_directory
-from shipyard_api.storage import migrations
+from shipyard_api.ports.state.errors import UnsuitableDatabase
+from shipyard_api.settings import Settings, SettingsError, load, share_directory
+from shipyard_api.storage import migrations, schema
+from shipyard_api.storage.suitability import check_database
 from shipyard_api.storage.unit_of_work import connect
+from shipyard_api.usecases.tokens.manage import ApiTokens
 
 
 @click.group()
@@ -31,19 +34,21 @@ def db() -> None:
 @db.command()
 def upgrade() -> None:
     """Migrate the database to the schema of this release."""
-    directory = share_directory() / "migrations"
-    migrations.upgrade(connect(_database(), pool_size=1), directory)
+    directory, url = share_directory() / "migrations", _database()
+    check_database(url, any_schema=True)
+    migrations.upgrade(connect(url, pool_size=1), directory)
     click.echo(f"database is at {migrations.head(directory)}")
 
 
 @db.command()
 def current() -> None:
-    """Show the migration of the database; exit 1 if it is not the newest."""
-    newest = migrations.head(share_directory() / "migrations")
+    """Show the migration of the database and those this release supports; exit 1 if it is another one."""
     applied = migrations.current(connect(_database(), pool_size=1))
-    click.echo(f"database is at {applied or 'nothing'}, this release needs {newest}")
-    if applied != newest:
-        raise SystemExit(1)
+    click.echo(f"database is at {applied or 'nothing'}, this release supports {schema.supported()}")
+    try:
+        schema.check(applied)
+    except UnsuitableDatabase:
+        raise SystemExit(1) from None
 
 
 @db.command("new-key")
@@ -61,7 +66,9 @@ def rotate_secrets() -> None:
     settings = load(os.environ)
     if not settings.secrets.newest_first():
         raise SettingsError(["[secrets] keys is not set: there is no key to encrypt with"])
-    report = bootstrap.embedded_designs(settings).rotate()
+    designs = bootstrap.embedded_designs(settings)
+    check_database(settings.database.url)
+    report = designs.rotate()
     click.echo(f"{report.reencrypted} reencrypted, {report.newest} already had the newest key")
     if report.undecryptable:
         shown = ", ".join(report.examples)
@@ -88,7 +95,7 @@ def token() -> None:
 def create(name: str, roles: tuple[str, ...], days: int | None) -> None:
     """Create a token and print its secret. The secret is not stored and cannot be shown again."""
     lifetime = timedelta(days=days) if days else None
-    _record, secret = bootstrap.tokens(load(os.environ)).create(name, *roles, lifetime=lifetime)
+    _record, secret = _tokens(load(os.environ)).create(name, *roles, lifetime=lifetime)
     for role in roles:
         if role not in (*SUGGESTED_ROLES, ANYONE):
             click.echo(f"Warning: no default rule uses the role {role}; it needs a policy file that does", err=True)
@@ -100,7 +107,7 @@ def list_tokens() -> None:
     """List all tokens, without their secrets."""
     now = datetime.now(UTC)
     rows: list[tuple[str, ...]] = [("ID", "STATE", "ROLES", "CREATED", "EXPIRES", "LAST USED", "NAME")]
-    for one in bootstrap.tokens(load(os.environ)).all():
+    for one in _tokens(load(os.environ)).all():
         expired = one.expires_at is not None and one.expires_at <= now
         state = "revoked" if one.revoked_at else "expired" if expired else "valid"
         moments = (one.created_at, one.expires_at, one.last_used_at)
@@ -117,7 +124,7 @@ def revoke(token_id: str) -> None:
     default).
     """
     settings = load(os.environ)
-    bootstrap.tokens(settings).revoke(token_id)
+    _tokens(settings).revoke(token_id)
     seconds = settings.identity.token_cache_seconds
     # The settings of the API may differ from those of this process.
     until = f"; API processes that have it cached accept it for up to {seconds:g} s more" if seconds else ""
@@ -140,6 +147,12 @@ def check() -> None:
 
 def _moment(moment: datetime | None) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}Z" if moment else "never"
+
+
+def _tokens(settings: Settings) -> ApiTokens:
+    tokens = bootstrap.tokens(settings)
+    check_database(settings.database.url)
+    return tokens
 
 
 def _database() -> str:

@@ -40,11 +40,13 @@ from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision, UnreadableDesign
 from shipyard_api.ports.identity import Identities, Policy
 from shipyard_api.ports.provisioner import Marker, Provisioner
-from shipyard_api.ports.state.errors import StoreUnavailable
+from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
 from shipyard_api.ports.state.store import Store
 from shipyard_api.settings import DesignStoreKind, Settings, SettingsError, Severity, share_directory
+from shipyard_api.storage.addresses import conninfo
 from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.designs import SqlDesigns
+from shipyard_api.storage.suitability import check_database
 from shipyard_api.storage.unit_of_work import SqlStore, connect, connect_readers
 from shipyard_api.storage.writer_lock import SqlWriterLock
 from shipyard_api.usecases.actions.check import CheckAction
@@ -94,12 +96,15 @@ class Parts:
 def run_program(program: Callable[[], int | None]) -> int:
     """Run a program and return its exit code. Faults that an operator can fix are one line each; bugs keep a traceback.
 
-    2: invalid settings. 1: unreachable database, or a refused request.
+    2: invalid settings, or a database that this release cannot work with. 1: unreachable database, refused request.
     """
     try:
         return program() or 0
     except SettingsError as error:
         sys.stderr.write("".join(f"Error: {fault}\n" for fault in error.faults))
+        return 2
+    except UnsuitableDatabase as error:
+        sys.stderr.write(f"Error: {error}\n")
         return 2
     except (ShipyardError, TokenFault, StoreUnavailable, OSError) as error:
         sys.stderr.write(f"Error: {error}\n")
@@ -211,6 +216,7 @@ def api(settings: Settings) -> Mount:
     )
     airship = dialect(
         Collaborators(
+            check_schema=store.check_schema,
             load_configdocs=LoadConfigdocs(designs, made.lock, made.compile_schema, on_load),
             commit_configdocs=CommitConfigdocs(designs, rendered, made.lock, made.rules, _validators(made)),
             read_configdocs=ReadConfigdocs(designs, rendered),
@@ -243,8 +249,9 @@ def api(settings: Settings) -> Mount:
 
 
 def worker(settings: Settings) -> TurnWorker:
-    """Return the worker."""
+    """Return the worker. Raises UnsuitableDatabase or StoreUnavailable."""
     made = parts(settings)
+    check_database(settings.database.url)
     name = f"{socket.gethostname()}:{os.getpid()}"
     engine = Engine(
         made.store,
@@ -263,7 +270,7 @@ def worker(settings: Settings) -> TurnWorker:
         watch()
         return woken
 
-    return TurnWorker(settings.database.url, engine.run, engine.items.run, sweep, options)
+    return TurnWorker(conninfo(settings.database.url), engine.run, engine.items.run, sweep, options)
 
 
 def _keystone_identities(settings: Settings) -> Identities:

@@ -11,15 +11,15 @@ from alembic.script import ScriptDirectory
 from shipyard_api.storage.outages import outages
 
 
-def upgrade(engine: sa.Engine, directory: Path) -> None:
-    """Run every migration in ``directory`` that was not run yet. Safe to repeat and to run concurrently.
+def upgrade(engine: sa.Engine, directory: Path, revision: str = "head") -> None:
+    """Run every migration in ``directory`` up to ``revision`` that was not run yet.
 
-    Raises StoreUnavailable.
+    Safe to repeat and to run concurrently. Raises StoreUnavailable.
     """
     config = _config(directory)
     with outages(), engine.connect() as connection:
         config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        command.upgrade(config, revision)
 
 
 def current(engine: sa.Engine) -> str | None:

@@ -1,17 +1,17 @@
 """Transactions: one connection for all tables, committed or rolled back as a whole."""
 
-import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
 from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.ports.wakeup import Wakeup
+from shipyard_api.storage import schema
 from shipyard_api.storage.actions import SERVER, SqlActions
+from shipyard_api.storage.addresses import SERVER_KEEPALIVES, parameters
 from shipyard_api.storage.items import SqlItems
 from shipyard_api.storage.journal_entries import SqlJournal
 from shipyard_api.storage.nodes import SqlNodes
@@ -20,15 +20,6 @@ from shipyard_api.storage.stragglers import SqlStragglers
 from shipyard_api.storage.tokens import SqlTokens
 from shipyard_api.storage.turns import SqlTurns
 from shipyard_api.storage.write_limits import SqlWriteLimits
-
-# Without keepalives, the database would keep the sessions of a host that lost power, and their locks, for hours. With
-# them it drops a session after 50 s: 20 s of silence, then three probes 10 s apart. The second set does the same on our
-# side, for a database host that vanishes.
-_SERVER_KEEPALIVES = "-c tcp_keepalives_idle=20 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"
-_CLIENT_KEEPALIVES: Mapping[str, int] = MappingProxyType(
-    {"keepalives": 1, "keepalives_idle": 20, "keepalives_interval": 10, "keepalives_count": 3}
-)
-
 
 T = TypeVar("T")
 
@@ -72,6 +63,15 @@ class SqlStore:
             if not getattr(error.__cause__, "connection_invalidated", False):
                 raise
             return self._run(query)
+
+    def check_schema(self) -> None:
+        """Raise UnsuitableDatabase if this release does not work on the schema of the database."""
+        with outages(), self._readers.connect() as connection:
+            try:
+                applied = connection.exec_driver_sql(schema.CURRENT).scalar()
+            except sa.exc.ProgrammingError:
+                applied = None
+        schema.check(applied)
 
     def dispose(self) -> None:
         """Close all connections."""
@@ -117,27 +117,22 @@ def _learn_server(connection: Any, record: Any) -> None:
 def connect(url: str, *, pool_size: int = 5, pool_pre_ping: bool = True, **options: Any) -> sa.Engine:
     """Return an engine for a Postgres URL as libpq documents it (``postgresql://…``).
 
-    Does not connect yet. Raises StoreUnavailable for an invalid URL, without quoting it: it may contain a password.
+    Does not connect yet. Raises StoreUnavailable for an invalid URL.
     """
-    try:
-        address = sa.make_url(url).set(drivername="postgresql+psycopg2")
-    except (sa.exc.ArgumentError, ValueError):
-        raise StoreUnavailable("DATABASE_URL is not of the form postgresql://USER:PASSWORD@HOST:PORT/NAME") from None
-    return sa.create_engine(
-        address,
+    engine = sa.create_engine(
+        "postgresql+psycopg2://",
         pool_size=pool_size,
         max_overflow=pool_size,
         pool_timeout=10,
         pool_pre_ping=pool_pre_ping,
-        connect_args={"connect_timeout": 5, "application_name": "shipyard", **_keepalives(address)},
+        connect_args=parameters(url),
         **options,
     )
+    sa.event.listen(engine, "connect", _keep_alive)
+    return engine
 
 
-def _keepalives(address: sa.URL) -> Mapping[str, str | int]:
-    """Return connection parameters for keepalives; settings in the URL or in PGOPTIONS take precedence."""
-    given = address.query.get("options") or os.environ.get("PGOPTIONS", "")
-    options = given if isinstance(given, str) else " ".join(given)
-    client = {name: value for name, value in _CLIENT_KEEPALIVES.items() if name not in address.query}
-    # The server uses the last of two settings of the same option.
-    return {**client, "options": f"{_SERVER_KEEPALIVES} {options}".strip()}
+def _keep_alive(connection: Any, _record: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(SERVER_KEEPALIVES)
+    connection.commit()

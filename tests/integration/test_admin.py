@@ -7,16 +7,22 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
 
+import psycopg2
 import pytest
 
 from shipyard_api import bootstrap
+from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.admin import main
 from shipyard_api.bootstrap import run_program
+from shipyard_api.ports.state.errors import UnsuitableDatabase
 from shipyard_api.settings import load
-from shipyard_api.storage import migrations
+from shipyard_api.storage import migrations, schema
 from tests.conftest import ROOT
 
 
@@ -251,6 +257,44 @@ def test_programs_go_by_the_name_of_the_command_and_take_nothing_else(
     assert (ended.returncode, f"Usage: {usage}\n" in ended.stderr) == (2, True), ended
 
 
+def test_worker_and_api_do_not_start_without_a_schema(empty_database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {**MAAS, "SHIPYARD_CONFIG": os.devnull, "DATABASE_URL": empty_database_url}
+    with pytest.raises(UnsuitableDatabase, match="no schema: run `shipyard db upgrade`"):
+        bootstrap.worker(load(settings))
+
+    hooks: dict[str, Any] = {}
+    path = ROOT / "etc" / "gunicorn.conf.py"
+    exec(compile(path.read_text(), str(path), "exec"), hooks)  # as gunicorn reads it
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    halted: list[tuple[str, int]] = []
+    hooks["when_ready"](SimpleNamespace(halt=lambda *told: halted.append(told)))
+    assert halted == [("the database has no schema: run `shipyard db upgrade`", 2)]
+
+
+@pytest.mark.parametrize("words", [("token", "list"), ("db", "rotate-secrets")], ids=" ".join)
+def test_a_database_without_a_schema_is_one_line(admin: Admin, empty_database_url: str, words: tuple[str, ...]) -> None:
+    keys = {"SHIPYARD_SECRETS_KEYS": new_key()} if words[0] == "db" else {}
+
+    ended = admin(*words, DATABASE_URL=empty_database_url, **keys)
+
+    expected = "Error: the database has no schema: run `shipyard db upgrade`\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", expected)
+
+
+def test_a_newer_schema_is_one_line_and_left_as_it_is(admin: Admin, database_url: str) -> None:
+    with closing(psycopg2.connect(database_url)) as connection, connection, connection.cursor() as cursor:
+        cursor.execute("UPDATE alembic_version SET version_num = '9999'")
+
+    ended = admin("db", "upgrade", DATABASE_URL=database_url)
+    current = admin("db", "current", DATABASE_URL=database_url)
+
+    assert (ended.returncode, ended.stdout, len(ended.stderr.splitlines())) == (2, "", 1)
+    assert ended.stderr.startswith("Error: the database has schema 9999, and this release knows only ")
+    assert (current.returncode, current.stderr) == (1, "")
+    assert current.stdout == f"database is at 9999, this release supports {schema.supported()}\n"
+
+
 def test_a_token_is_made_listed_without_its_secret_and_revoked(admin: Admin, database_url: str) -> None:
     made = admin("token", "create", "--name", "night shift", "--role", "viewer", DATABASE_URL=database_url)
     assert made.returncode == 0, made.stderr
@@ -313,4 +357,7 @@ def test_the_schema_is_brought_up_and_told(admin: Admin, empty_database_url: str
     assert upgraded.returncode == 0, upgraded.stderr
     current = admin("db", "current", DATABASE_URL=empty_database_url)
     newest = migrations.head(ROOT / "migrations")
-    assert (current.returncode, current.stdout) == (0, f"database is at {newest}, this release needs {newest}\n")
+    assert (current.returncode, current.stdout) == (
+        0,
+        f"database is at {newest}, this release supports {schema.supported()}\n",
+    )

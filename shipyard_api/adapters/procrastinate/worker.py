@@ -24,11 +24,11 @@ _SWEEP_QUEUE = "sweeps"
 
 
 class TurnWorker:
-    """Runs the turns queued in the Postgres at ``url``; ``run`` and ``sweep`` are the engine's."""
+    """Runs the turns queued in the Postgres of ``conninfo``; ``run`` and ``sweep`` are the engine's."""
 
     def __init__(
         self,
-        url: str,
+        conninfo: str,
         run: Callable[[ActionId], None],
         run_items: Callable[[ActionId, str], None],
         sweep: Callable[[], int],
@@ -40,7 +40,7 @@ class TurnWorker:
         self._options = options
         self._broken = False
         self._app = procrastinate.App(
-            connector=procrastinate.PsycopgConnector(conninfo=url, min_size=1, max_size=4, timeout=10)
+            connector=procrastinate.PsycopgConnector(conninfo=conninfo, min_size=1, max_size=4, timeout=10)
         )
         self._app.task(name=TASK, queue=QUEUE)(self._turn)
         self._app.task(name=ITEMS_TASK, queue=ITEMS_QUEUE, pass_context=True)(self._items)

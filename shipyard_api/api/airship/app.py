@@ -1,5 +1,6 @@
 """The route table: which address is which resource. What a resource may be asked, and by whom, it says itself."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,8 +46,12 @@ from shipyard_api.usecases.nodes.statuses import SiteStatuses
 
 @dataclass(frozen=True, slots=True)
 class Collaborators:
-    """What the resources work with. The two limits are the largest bodies accepted, in bytes."""
+    """What the resources work with. The two limits are the largest bodies accepted, in bytes.
 
+    ``check_schema`` raises UnsuitableDatabase if the database has a schema of another release.
+    """
+
+    check_schema: Callable[[], None]
     load_configdocs: LoadConfigdocs
     commit_configdocs: CommitConfigdocs
     read_configdocs: ReadConfigdocs
@@ -75,7 +80,7 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
     rendered = RenderedActions()
     return {
         "/versions": versions.Versions(),
-        "/health": health.Readiness(own.find_left_alone),
+        "/health": health.Readiness(own.check_schema, own.find_left_alone),
         "/openapi.json": health.OpenApi(own.openapi),
         f"{v1}/health": versions.Health(),
         f"{v1}/configdocs": differences.ConfigdocsStatus(read),

@@ -15,7 +15,7 @@ from shipyard_api.domain.errors import ShipyardError, TooManyRequests, Unauthent
 from shipyard_api.ports.documents import SecretsLocked
 from shipyard_api.ports.errors import Busy, PeerError, Purpose, Refused, Unavailable
 from shipyard_api.ports.identity import PolicyBroken
-from shipyard_api.ports.state.errors import StoreUnavailable
+from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
 from shipyard_api.usecases.nodes.statuses import StatusKind
 
 LOG = logging.getLogger(__name__)
@@ -27,6 +27,7 @@ SYSTEMS: dict[type[Exception], tuple[str, str, bool]] = {
     Unavailable: (falcon.HTTP_503, "PeerError", True),
     PolicyBroken: (falcon.HTTP_417, "ApiError", False),
     StoreUnavailable: (falcon.HTTP_503, "DatabaseError", True),
+    UnsuitableDatabase: (falcon.HTTP_503, "DatabaseError", False),
     SecretsLocked: (falcon.HTTP_503, "SecretsLocked", False),
 }
 
@@ -48,6 +49,7 @@ def install(app: App) -> None:
     app.add_error_handler(Exception, _bug)
     app.add_error_handler(falcon.HTTPError, _framework)
     app.add_error_handler(StoreUnavailable, _store)
+    app.add_error_handler(UnsuitableDatabase, _unsuitable)
     app.add_error_handler(PeerError, _peer)
     app.add_error_handler(StatusesUnavailable, _statuses)
     app.add_error_handler(SecretsLocked, _locked)
@@ -106,6 +108,12 @@ async def _store(req: falcon.Request, resp: falcon.Response, error: StoreUnavail
     LOG.error("database out of reach", extra={"trouble": str(error)})
     reason = "The database cannot be reached at this moment. Ask again."
     _answer(req, resp, code, "No database connection", reason, error_type, retry=retry)
+
+
+async def _unsuitable(req: falcon.Request, resp: falcon.Response, error: UnsuitableDatabase, _params: Any) -> None:
+    code, error_type, retry = SYSTEMS[UnsuitableDatabase]
+    LOG.error("database unsuitable", extra={"trouble": str(error)})
+    _answer(req, resp, code, "Unsuitable database", f"{error}.", error_type, retry=retry)
 
 
 async def _locked(req: falcon.Request, resp: falcon.Response, error: SecretsLocked, _params: Any) -> None:

@@ -1,6 +1,7 @@
 """Whether the service works, and the description of the API; the same for every dialect."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,19 +17,21 @@ _SHOWN = 5  # actions in the header
 
 
 class Readiness:
-    """``/health``: says whether this process can work: its database answers.
+    """``/health``: says whether this process can work: its database answers and has a schema of this release.
 
     A header names the running actions that this release leaves to workers of another one.
     """
 
     policy: ClassVar[Policy] = {"GET": None}
 
-    def __init__(self, find_left_alone: FindLeftAlone) -> None:
+    def __init__(self, check_schema: Callable[[], None], find_left_alone: FindLeftAlone) -> None:
+        self._check_schema = check_schema
         self._find_left_alone = find_left_alone
 
     @threaded
     def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
         """Answer 204, or 503 with the error status."""
+        self._check_schema()
         if left := self._find_left_alone():
             shown = ", ".join(f"{one.action} {one.unknown}" for one in left[:_SHOWN])
             resp.set_header(LEFT_ALONE_HEADER, shown.encode("ascii", "backslashreplace").decode())

@@ -201,7 +201,7 @@ def upgrade() -> None:
 
 @db.command("current", short_help="Print the schema version of the database.", epilog=examples("shipyard db current"))
 def current() -> None:
-    """Show the migration of the database; exit 1 if it is not the newest."""
+    """Show the migration of the database and those this release supports; exit 1 if it is another one."""
     _become(_ADMIN, "db", "current")
 
 

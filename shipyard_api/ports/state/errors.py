@@ -7,6 +7,10 @@ class StoreUnavailable(Exception):
     """The database is unreachable or hung up; the transaction was rolled back, or its outcome is unknown."""
 
 
+class UnsuitableDatabase(Exception):
+    """The database answers, and this release cannot work with it; the text is one sentence that says what to do."""
+
+
 class Fenced(Exception):
     """A later turn of the action has started: this one must stop at once and write nothing."""
 

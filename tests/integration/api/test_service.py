@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api import bootstrap
-from shipyard_api.storage import tables
+from shipyard_api.storage import schema, tables
 from shipyard_api.storage.actions import SqlActions
 from tests.integration.api import description
 from tests.integration.api.conftest import settings
@@ -44,6 +44,24 @@ def test_health_names_the_actions_that_wait_for_another_release(site: Site, engi
 
     assert (answer.status, answer.content) == (falcon.HTTP_204, b"")
     assert answer.headers["X-Shipyard-Left-Alone"] == f"{action} action upgrade_s\\xfcd"
+
+
+def test_health_is_503_on_a_schema_of_another_release(site: Site, engine: sa.Engine) -> None:
+    replace = sa.text("UPDATE alembic_version SET version_num = :version")
+    with engine.begin() as connection:
+        connection.execute(replace, {"version": "9999"})
+    try:
+        answer = site.nobody.ask("GET", "/health")
+    finally:
+        with engine.begin() as connection:
+            connection.execute(replace, {"version": schema.NEWEST})
+
+    assert (answer.status, answer.json["message"], answer.json["retry"]) == (
+        falcon.HTTP_503,
+        "Unsuitable database",
+        False,
+    )
+    assert "has schema 9999, and this release knows only" in answer.json["reason"]
 
 
 @pytest.mark.parametrize("path", [*OPEN, f"{V1}/actions", "/nowhere"])
