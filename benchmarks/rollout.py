@@ -22,7 +22,8 @@ from typing import Any, TypeVar
 from shipyard_api.domain.findings import errors
 from shipyard_api.domain.groups import Verdict
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
-from shipyard_api.domain.rollout.rollout import Outcome, Rollout
+from shipyard_api.domain.rollout.moves import Outcome
+from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.domain.strategy.strategy import GroupName, Strategy, check_groups, check_members, parse_strategy
 

@@ -95,9 +95,10 @@ class Scrubber:
         return _USER_IN_JSON.sub(f"//{HIDDEN}@", self._without_own(text))
 
     def report(self, report: JobReport) -> JobReport:
-        """Return the report with its reasons and its message scrubbed."""
+        """Return the report with its reasons, its message and the job ahead scrubbed."""
         reasons = {node: self(why) for node, why in report.reasons.items()}
-        return replace(report, reasons=reasons, message=self(report.message))
+        ahead = report.ahead and replace(report.ahead, whose=self(report.ahead.whose), does=self(report.ahead.does))
+        return replace(report, reasons=reasons, message=self(report.message), ahead=ahead)
 
     def _without_own(self, text: str) -> str:
         for form in self._forms:

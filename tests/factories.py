@@ -8,7 +8,8 @@ from typing import Any
 
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
-from shipyard_api.domain.rollout.rollout import Move, Outcome, Rollout
+from shipyard_api.domain.rollout.moves import Move, Outcome
+from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.criteria import SuccessCriteria
 from shipyard_api.domain.strategy.selectors import Selector
 from shipyard_api.domain.strategy.strategy import SCHEMA, DeploymentGroup, GroupName, Strategy, parse_strategy

@@ -29,11 +29,11 @@ class PhaseLimits:
 class DeploymentConfiguration:
     """The parts of a site's deployment configuration that this release uses.
 
-    ``strategy_name`` is None when the site names none. ``queue_limit``: seconds that a job may wait in the provisioner
-    before it starts; its own time limit only begins then (contract: drydock, chapter 12). ``mode``: how much may be in
-    flight. ``join``: whether a deployed node must become ready in Kubernetes before it counts as successful; None if
-    the site does not set it. The first poll of a joining node comes after ``join_wait`` seconds, further ones follow
-    ``node_status``.
+    ``strategy_name`` is None when the site names none. ``queue_limit`` (``queue_timeout``): seconds that a job may wait
+    in the provisioner before it starts; its own time limit only begins then (contract: drydock, chapter 12).
+    ``mode``: how much may be in flight. ``join``: whether a deployed node must become ready in Kubernetes before it
+    counts as successful; None if the site does not set it. The first poll of a joining node comes after ``join_wait``
+    seconds, further ones follow ``node_status``.
     """
 
     strategy_name: str | None = None
@@ -79,6 +79,7 @@ def parse_configuration(data: Mapping[str, Any]) -> DeploymentConfiguration:
         prepare_site=limits("prepare_site", default.prepare_site),
         prepare_nodes=limits("prepare_node", default.prepare_nodes),
         deploy_nodes=limits("deploy", default.deploy_nodes),
+        queue_limit=_whole(provisioner, "queue_timeout") or default.queue_limit,
         mode=_mode(provisioner),
         join=kubernetes.get("join"),
         join_wait=_whole(provisioner, "join_wait") or default.join_wait,

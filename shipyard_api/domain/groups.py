@@ -35,12 +35,14 @@ class Reason(Enum):
     """Why a group failed; ``prepare`` and ``deploy`` name the phase that missed its criteria.
 
     ``refused``: the provisioner rejected the submission of its nodes.
+    ``queue_timeout``: the provisioner queued a phase for too long and never began it.
     """
 
     PREPARE = "prepare"
     DEPLOY = "deploy"
     DEPENDENCY = "dependency"
     TIMEOUT = "timeout"
+    QUEUE_TIMEOUT = "queue_timeout"
     REFUSED = "refused"
     STOPPED = "stopped"
 

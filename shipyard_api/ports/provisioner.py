@@ -87,12 +87,30 @@ class JobState(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class JobAhead:
+    """The work that a queued job waits for; ``whose``: the user that submitted it, ``does``: its operation and nodes.
+
+    Empty texts: the peer does not say.
+    """
+
+    job: JobId
+    whose: str = ""
+    does: str = ""
+
+    def __str__(self) -> str:
+        """Return the job with its owner and its work, as part of a sentence."""
+        known = ", ".join(part for part in (self.does, f"submitted by {self.whose}" if self.whose else "") if part)
+        return f"job {self.job} ({known})" if known else f"job {self.job}"
+
+
+@dataclass(frozen=True, slots=True)
 class JobReport:
     """The provisioner's report on a job.
 
     ``succeeded`` and ``failed`` are disjoint and name only nodes of the work; while the job runs, they hold the nodes
     whose outcome is certain. After ``ENDED``, every node that is not in ``succeeded`` has failed. ``ok``: ended without
     any failure. ``reasons``: why nodes failed, where the peer says so; ``message``: about the job as a whole.
+    ``QUEUED``: accepted, and begun on no node; ``ahead``: what the job waits for, if the peer says so.
     """
 
     job: JobId
@@ -102,6 +120,7 @@ class JobReport:
     failed: frozenset[NodeName] = frozenset()
     reasons: Mapping[NodeName, str] = field(default_factory=dict)
     message: str = ""
+    ahead: JobAhead | None = None
 
 
 class Provisioner(Protocol):

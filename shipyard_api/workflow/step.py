@@ -14,7 +14,7 @@ from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.items import EndedItem, NewItem
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.ports.errors import PeerError, Refused
+from shipyard_api.ports.errors import Busy, PeerError, Refused
 from shipyard_api.ports.provisioner import Marker
 
 Json = JsonObject
@@ -80,16 +80,20 @@ class Trouble:
     """A peer gave no report. ``refused``: it rejected the request; otherwise it was unreachable or broken.
 
     ``whole_site``: the refusal is not about this request alone (``ports.errors.Refused``).
+    ``retry_after``: the seconds of its Retry-After, 0 without one.
     """
 
     detail: str
     refused: bool
     whole_site: bool = False
+    retry_after: float = 0.0
 
     @classmethod
     def of(cls, error: PeerError) -> "Trouble":
         """Return the trouble that stands for an error of a peer."""
-        return cls(str(error), isinstance(error, Refused), isinstance(error, Refused) and error.whole_site)
+        refused, whole_site = isinstance(error, Refused), isinstance(error, Refused) and error.whole_site
+        retry_after = error.retry_after if isinstance(error, Busy) else None
+        return cls(str(error), refused, whole_site, retry_after or 0.0)
 
 
 @dataclass(frozen=True, slots=True)

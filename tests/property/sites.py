@@ -11,7 +11,8 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.modes import SERIAL, Mode
-from shipyard_api.domain.rollout.rollout import Move, Outcome, Rollout
+from shipyard_api.domain.rollout.moves import Move, Outcome
+from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.criteria import SuccessCriteria
 from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
 
@@ -20,14 +21,20 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Fate:
-    """What happens to nodes and groups: which nodes fail where, which phases run out of time, who is slow then."""
+    """What happens to nodes and groups: which nodes fail where, which phases run out of time, who is slow then.
+
+    ``queues``: the phases that the provisioner never begins.
+    """
 
     fails: frozenset[tuple[Phase, NodeName]] = frozenset()
     times_out: frozenset[tuple[Phase, GroupName]] = frozenset()
     slow: frozenset[NodeName] = frozenset()
+    queues: frozenset[tuple[Phase, GroupName]] = frozenset()
 
     def outcome(self, move: Move) -> Outcome:
         """Return how the move ends; the same move always ends alike."""
+        if (move.phase, move.group) in self.queues:
+            return Outcome(never_begun=True)
         timed_out = (move.phase, move.group) in self.times_out
         late = self.slow if timed_out else frozenset()
         good = {node for node in move.nodes if (move.phase, node) not in self.fails and node not in late}
@@ -93,7 +100,7 @@ def weave(
             break
         move = dice.choice(rollout.running)
         outcome = site.fate.outcome(move)
-        if rollout.mode.wants_progress and dice.random() < 0.6:
+        if rollout.mode.wants_progress and not outcome.never_begun and dice.random() < 0.6:
             seen = frozenset(node for node in move.nodes if dice.random() < 0.5)
             facts += rollout.progress(
                 move, replace(outcome, succeeded=outcome.succeeded & seen), seen - outcome.succeeded
@@ -150,9 +157,10 @@ neither = st.just(frozenset[GroupName]())
 
 
 @st.composite
-def sites(draw: st.DrawFn, *, timeouts: bool = True) -> Site:
+def sites(draw: st.DrawFn, *, timeouts: bool = True, queues: bool = False) -> Site:
     """Draw up to 7 groups over up to 10 nodes: any acyclic graph in any order of writing, groups that share nodes or
-    have none, nodes that fail in either phase, and phases whose time is up with some of their nodes done.
+    have none, nodes that fail in either phase, and phases whose time is up with some of their nodes done. ``queues``:
+    phases that never begin, too.
     """
     size = draw(sizes)
     groups = []
@@ -164,5 +172,6 @@ def sites(draw: st.DrawFn, *, timeouts: bool = True) -> Site:
     fails = frozenset((phase, node) for phase in Phase for node in draw(faults_of[phase]))
     limits = too_slow_of[size] if timeouts else neither
     times_out = frozenset((phase, name) for phase in Phase for name in draw(limits))
-    fate = Fate(fails, times_out, draw(slow_nodes) if times_out else frozenset())
+    waits = frozenset((phase, name) for phase in Phase for name in draw(too_slow_of[size])) if queues else frozenset()
+    fate = Fate(fails, times_out, draw(slow_nodes) if times_out else frozenset(), waits)
     return Site(Strategy(tuple(groups[place] for place in draw(orders_of[size]))), members, fate)

@@ -13,7 +13,8 @@ from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.modes import SERIAL, Mode
-from shipyard_api.domain.rollout.rollout import Move, Rollout
+from shipyard_api.domain.rollout.moves import Move
+from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.criteria import shortfalls
 from shipyard_api.domain.strategy.strategy import GroupName, Strategy
 from tests.property.sites import NODES, Site, run, sites
@@ -28,6 +29,7 @@ def model(site: Site) -> tuple[dict[GroupName, GroupStatus], dict[GroupName, Rea
     groups: dict[GroupName, GroupStatus] = {}
     reasons: dict[GroupName, Reason] = {}
     nodes = {node: NodeStatus.NOT_STARTED for members in site.members.values() for node in members}
+    in_queue: set[NodeName] = set()
 
     def phase(group: Any, which: Phase) -> Reason | None:
         """Play one phase; return why it failed the group, if it did."""
@@ -37,10 +39,13 @@ def model(site: Site) -> tuple[dict[GroupName, GroupStatus], dict[GroupName, Rea
         }[which]
         members = site.members[group.name]
         # Where nobody is sent nobody is waited for.
-        sent = any(nodes[node] is before for node in members)
-        timed_out = sent and (which, group.name) in site.fate.times_out
+        sent = {node for node in members if nodes[node] is before} - in_queue
+        if sent and (which, group.name) in site.fate.queues:
+            in_queue.update(sent)
+            return Reason.QUEUE_TIMEOUT
+        timed_out = bool(sent) and (which, group.name) in site.fate.times_out
         for node in members:
-            if nodes[node] is before:
+            if node in sent:
                 fails = (which, node) in site.fate.fails or (timed_out and node in site.fate.slow)
                 nodes[node] = NodeStatus.FAILURE if fails else after
         if timed_out:
@@ -67,7 +72,7 @@ def model(site: Site) -> tuple[dict[GroupName, GroupStatus], dict[GroupName, Rea
             reasons[chosen.name] = why
 
 
-@given(sites())
+@given(sites(queues=True))
 def test_a_rollout_ends_as_the_process_of_the_design_does(site: Site) -> None:
     rollout, _, _ = run(site)
 
@@ -77,7 +82,7 @@ def test_a_rollout_ends_as_the_process_of_the_design_does(site: Site) -> None:
 # --- What is sent -----------------------------------------------------------------------------------------------------
 
 
-@given(sites())
+@given(sites(queues=True))
 def test_no_node_is_prepared_twice_or_deployed_twice(site: Site) -> None:
     _, moves, _ = run(site)
 
@@ -280,6 +285,7 @@ def stored(rollout: Rollout) -> str:
             "batches": {
                 name: {phase.value: count for phase, count in made.items()} for name, made in rollout.batches.items()
             },
+            "in_queue": sorted(rollout.in_queue),
         }
     )
 
@@ -299,11 +305,12 @@ def resumed(site: Site, state: str, mode: Mode = SERIAL) -> Rollout:
             GroupName(name): {Phase(phase): count for phase, count in made.items()}
             for name, made in value["batches"].items()
         },
+        in_queue=map(NodeName, value["in_queue"]),
     )
     return rollout
 
 
-@given(sites())
+@given(sites(queues=True))
 def test_resuming_from_stored_json_at_any_point_ends_as_an_uninterrupted_run_does(site: Site) -> None:
     whole, moves, facts = run(site)
     walked = site.rollout()
@@ -327,7 +334,7 @@ def test_resuming_from_stored_json_at_any_point_ends_as_an_uninterrupted_run_doe
     assert made == len(moves)
 
 
-@given(sites())
+@given(sites(queues=True))
 def test_what_is_stored_is_what_is_resumed(site: Site) -> None:
     rollout = site.rollout()
     while (move := rollout.next_move()) is not None:

@@ -23,7 +23,8 @@ from shipyard_api.domain.facts.nodes import NodesKept
 from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.groups import Phase, PhaseStatus, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout.rollout import Move, Outcome, Rollout
+from shipyard_api.domain.rollout.moves import Move, Outcome
+from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.cluster import Cluster, NodeReadiness
@@ -273,7 +274,7 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
     def _fold_submitted(self, state: RolloutState, move: Move, job: JobId, now: datetime) -> Folded[RolloutState]:
         rollout = _known(state)
         facts = rollout.start(move)
-        state.watches[move] = Watch(Job(job, now))
+        state.watches[move] = Watch(Job.submitted(job, now))
         started = PhaseStarted(move.group, move.phase, move.nodes, job, move.batch)
         # The next group may have no node that is not in flight already.
         return Folded(state, (*facts, started, *_settle_empty(rollout)))
@@ -283,7 +284,7 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         if trouble.refused:
             return self._fold_refused(state, rollout, move, trouble)
         facts = rollout.start(move)
-        outcome = Outcome(timed_out=True, reasons=dict.fromkeys(move.nodes, trouble.detail))
+        outcome = Outcome(timed_out=True, reasons=dict.fromkeys(move.nodes, trouble.detail), why=trouble.detail)
         ended = PhaseEnded(move.group, move.phase, PhaseStatus.TIMEOUT, trouble.detail, move.batch)
         return Folded(state, (*facts, ended, *rollout.finish(move, outcome), *_settle_empty(rollout)))
 
@@ -336,22 +337,33 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
                 if not rollout.unsettled(move):
                     return [*facts, *_finish(state, rollout, move, Outcome(), report.message)], None
             return facts, watched.poll_at
+        if watched.end is job_watch.End.QUEUE_TIMEOUT:
+            return [*facts, *self._fold_never_begun(state, rollout, move, watched)], None
         timed_out = watched.end is job_watch.End.TIME_UP
         why = f"{watched.why}; job {job} may still be working" if timed_out else watched.why
         left = rollout.unsettled(move)
         succeeded = watched.succeeded.intersection(left)
         reasons = {**(dict.fromkeys(left, why) if why else {}), **(report.reasons if report else {})}
-        outcome = Outcome(succeeded, timed_out, reasons)
+        outcome = Outcome(succeeded, timed_out, reasons, why)
         message = "; ".join(part for part in (why, report.message if report else "") if part)
         if timed_out:
             facts.append(self._left(state, move, job, left, succeeded, watched.why))
         if not joins or not succeeded:
             return [*facts, *_finish(state, rollout, move, outcome, message)], None
         failed = frozenset(left) - succeeded
-        facts.extend(_progress(watch, rollout, move, Outcome(timed_out=timed_out, reasons=reasons), failed))
+        facts.extend(_progress(watch, rollout, move, Outcome(timed_out=timed_out, reasons=reasons, why=why), failed))
         facts.append(JoinAwaited(move.group, tuple(sorted(succeeded)), move.batch))
         watch.joining = Joining(now, succeeded, timed_out, message)
         return facts, joining.first_poll(watch.joining, configuration)
+
+    def _fold_never_begun(
+        self, state: RolloutState, rollout: Rollout, move: Move, watched: job_watch.Watched
+    ) -> tuple[Fact, ...]:
+        """Return the facts about a job that the provisioner kept in its queue for too long."""
+        job, left = watched.job.id, rollout.unsettled(move)
+        why = f"{watched.why}; job {job} may still begin"
+        straggler = self._left(state, move, job, left, frozenset(), watched.why)
+        return (straggler, *_finish(state, rollout, move, Outcome(why=why, never_begun=True), why))
 
     def _fold_join(
         self, state: RolloutState, rollout: Rollout, move: Move, wait: Joining, answers: Answers, now: datetime
@@ -412,7 +424,7 @@ def _finish(state: RolloutState, rollout: Rollout, move: Move, outcome: Outcome,
     """End a move."""
     watch = state.watches.pop(move)
     good = len(watch.done) + len(outcome.succeeded.intersection(rollout.unsettled(move)))
-    timed_out = outcome.timed_out or bool(watch.joining and watch.joining.timed_out)
+    timed_out = outcome.timed_out or outcome.never_begun or bool(watch.joining and watch.joining.timed_out)
     status = PhaseStatus.TIMEOUT if timed_out else _status(good, len(move.nodes))
     return (PhaseEnded(move.group, move.phase, status, message, move.batch), *rollout.finish(move, outcome))
 

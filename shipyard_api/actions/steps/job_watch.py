@@ -1,7 +1,7 @@
 """Watching one job of a provisioner: since when it runs, whether its time is up, and when to poll again.
 
-The time limit of the work begins when the provisioner starts it; waiting in its queue is bounded on its own (contract:
-drydock, chapter 12).
+The time limit of the work begins when the provisioner starts it; waiting in its queue is bounded on its own (product,
+section 3; contract: drydock, chapter 12).
 """
 
 from dataclasses import dataclass, replace
@@ -34,7 +34,10 @@ def find(store: Store, provisioner: Provisioner, marker: Marker, work: Work, int
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds between polls, seconds that the work may take, seconds that it may wait before it starts."""
+    """Seconds between polls, seconds that the work may take, seconds that it may wait before it starts.
+
+    ``timeout`` also bounds the silence of the provisioner before the work starts.
+    """
 
     interval: float
     timeout: float
@@ -43,12 +46,23 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A submitted job; ``succeeded`` are nodes that were reported as done while it ran."""
+    """A submitted job; ``succeeded`` are nodes that were reported as done while it ran.
+
+    ``silent_since``: since when the provisioner has not reported on it, None while it does; at first the submission.
+    ``behind``: the work that it waits for in the queue, as part of a sentence.
+    """
 
     id: JobId
     submitted_at: datetime
     running_since: datetime | None = None
     succeeded: frozenset[NodeName] = frozenset()
+    silent_since: datetime | None = None
+    behind: str = ""
+
+    @classmethod
+    def submitted(cls, job: JobId, now: datetime) -> "Job":
+        """Return a job that the provisioner has just accepted, and not reported on."""
+        return cls(job, now, silent_since=now)
 
     def to_json(self) -> Json:
         """Return the stored form."""
@@ -57,25 +71,31 @@ class Job:
             "submitted_at": self.submitted_at.isoformat(),
             "running_since": self.running_since.isoformat() if self.running_since else None,
             "succeeded": sorted(self.succeeded),
+            "silent_since": self.silent_since.isoformat() if self.silent_since else None,
+            "behind": self.behind,
         }
 
     @classmethod
     def from_json(cls, stored: Json) -> "Job":
-        """Return the job from its stored form."""
+        """Return the job from its stored form; version 1 did not say whether the provisioner reports on it."""
+        silent_since = stored.get("silent_since")
         return cls(
             JobId(stored["id"]),
             datetime.fromisoformat(stored["submitted_at"]),
             datetime.fromisoformat(stored["running_since"]) if stored["running_since"] else None,
             frozenset(NodeName(node) for node in stored["succeeded"]),
+            datetime.fromisoformat(silent_since) if silent_since else None,
+            stored.get("behind", ""),
         )
 
 
 class End(Enum):
-    """How the watch over a job ends."""
+    """How the watch over a job ends. ``QUEUE_TIMEOUT``: it waited too long in the queue, and has begun on no node."""
 
     ENDED = "ended"
     LOST = "lost"
     TIME_UP = "time up"
+    QUEUE_TIMEOUT = "queue timeout"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +116,50 @@ class Watched:
 def judge(job: Job, report: JobReport | Trouble, limits: Limits, now: datetime) -> Watched:
     """Return what a report, or none, means for the job. A peer that does not answer only costs time."""
     current = report if isinstance(report, JobReport) else None
-    if current is not None and current.state is JobState.RUNNING:
-        job = replace(job, running_since=job.running_since or now, succeeded=current.succeeded)
+    job = _noted(job, current, now)
     if current is not None and current.state is JobState.ENDED:
         return Watched(job, End.ENDED, current, current.succeeded, "", now)
     if current is not None and current.state is JobState.LOST:
         return Watched(job, End.LOST, current, job.succeeded, "the provisioner no longer knows the job", now)
-    if job.running_since is not None:
-        deadline = job.running_since + timedelta(seconds=limits.timeout)
-        why = f"limit {limits.timeout:g} s since it started"
-    else:
-        deadline = job.submitted_at + timedelta(seconds=limits.queue_limit)
-        why = f"waited more than {limits.queue_limit:g} s in the provisioner's queue"
+    end, deadline, why = limit(job, limits)
     if now >= deadline:
         if isinstance(report, Trouble):
             why = f"{why}; last answer: {report.detail}"
-        return Watched(job, End.TIME_UP, current, job.succeeded, why, now)
-    return Watched(job, None, current, job.succeeded, "", min(deadline, now + timedelta(seconds=limits.interval)))
+        return Watched(job, end, current, job.succeeded, why, now)
+    pause = max(limits.interval, report.retry_after if isinstance(report, Trouble) else 0.0)
+    return Watched(job, None, current, job.succeeded, "", min(deadline, now + timedelta(seconds=pause)))
+
+
+def limit(job: Job, limits: Limits) -> tuple[End, datetime, str]:
+    """Return the limit that applies to a job: how the watch ends by it, when, and why.
+
+    A running job has the time of the work. A queued one has the time of the queue. Before the first report it is
+    unknown which of them it is, so the time of the work counts from the submission; a silence in the queue is bounded
+    likewise.
+    """
+    work = timedelta(seconds=limits.timeout)
+    if job.running_since is not None:
+        return End.TIME_UP, job.running_since + work, f"limit {limits.timeout:g} s since it started"
+    if job.silent_since == job.submitted_at:
+        why = f"the provisioner has not answered for {limits.timeout:g} s since the submission"
+        return End.TIME_UP, job.submitted_at + work, why
+    behind = f", behind {job.behind}" if job.behind else ""
+    why = f"waited more than {limits.queue_limit:g} s in the provisioner's queue{behind}"
+    queue = End.QUEUE_TIMEOUT, job.submitted_at + timedelta(seconds=limits.queue_limit), why
+    if job.silent_since is None:
+        return queue
+    why = f"the provisioner has not answered for {limits.timeout:g} s; the job was in its queue{behind}"
+    return min(queue, (End.TIME_UP, job.silent_since + work, why), key=lambda one: one[1])
+
+
+def _noted(job: Job, report: JobReport | None, now: datetime) -> Job:
+    """Return the job with what a report, or the lack of one, shows."""
+    if report is None:
+        return job if job.silent_since is not None else replace(job, silent_since=now)
+    if report.state is JobState.RUNNING:
+        return replace(
+            job, running_since=job.running_since or now, succeeded=report.succeeded, silent_since=None, behind=""
+        )
+    if report.state is JobState.QUEUED and job.running_since is None:
+        return replace(job, silent_since=None, behind=str(report.ahead or ""))
+    return replace(job, silent_since=None)

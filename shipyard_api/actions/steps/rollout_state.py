@@ -12,16 +12,19 @@ from shipyard_api.actions.steps.joining import Joining
 from shipyard_api.domain.deployment_configuration import PhaseLimits
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import Mode
-from shipyard_api.domain.rollout.rollout import Membership, Move, Rollout
+from shipyard_api.domain.rollout.moves import Move
+from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.workflow.step import Json
 
-VERSION = 2
+VERSION = 3
 """The version of the state that this release writes.
 
-Version 1 listed the names of the nodes of each status, and had no group with the reason ``refused``.
+Version 1 listed the names of the nodes of each status, and had no group with the reason ``refused``. Version 2 had no
+nodes in a queue, and jobs without ``silent_since`` and ``behind``.
 """
 
 _LETTERS = {
@@ -175,6 +178,7 @@ def _dump(rollout: Rollout) -> dict[str, Any]:
         "batches": {
             name: {phase.value: count for phase, count in made.items()} for name, made in rollout.batches.items()
         },
+        "in_queue": sorted(rollout.in_queue),
     }
 
 
@@ -190,6 +194,7 @@ def _load(membership: Membership, mode: Mode, stored: Mapping[str, Any], running
             GroupName(name): {Phase(phase): count for phase, count in made.items()}
             for name, made in stored["batches"].items()
         },
+        in_queue=_nodes(stored.get("in_queue", ())),
     )
 
 

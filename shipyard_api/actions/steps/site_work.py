@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import ClassVar
 
 from shipyard_api.actions.steps import job_watch
 from shipyard_api.actions.steps.job_watch import Job, Submitted
@@ -74,6 +75,8 @@ class PollJob:
 class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobReport]):
     """One piece of site-wide work, submitted once and polled until it ends or its time is up."""
 
+    version: ClassVar[int] = 2
+
     id: StepId
     operation: Operation
     limits: Callable[[DeploymentConfiguration], PhaseLimits]
@@ -128,7 +131,7 @@ class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobRepor
     ) -> Folded[SiteWorkState]:
         """Keep the job's id, or judge its report."""
         if isinstance(report, Submitted):
-            submitted = replace(state, job=Job(report.job, now))
+            submitted = replace(state, job=Job.submitted(report.job, now))
             return Folded(submitted, (JobStarted(self.operation.value, report.job),))
         if state.job is not None:
             return self._judge(state, state.job, report, now)
@@ -150,9 +153,11 @@ class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobRepor
         match watched.end:
             case None:
                 return Folded(state, wait_until=watched.poll_at)
-            case job_watch.End.TIME_UP:
+            case job_watch.End.TIME_UP | job_watch.End.QUEUE_TIMEOUT:
+                begun = watched.end is job_watch.End.TIME_UP
                 failed = (
-                    f"{self.operation.value} did not end in time ({watched.why}); job {job.id} may still be working"
+                    f"{self.operation.value} did not {'end' if begun else 'begin'} in time ({watched.why}); "
+                    f"job {job.id} may still {'be working' if begun else 'begin'}"
                 )
                 return Folded(replace(state, failed=failed), self.leave(state, watched.why))
             case job_watch.End.ENDED if watched.report is not None and watched.report.ok:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from shipyard_api.domain.groups import GroupStatus
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.modes import Mode
-from shipyard_api.domain.rollout.rollout import Move, Outcome, Rollout
+from shipyard_api.domain.rollout.moves import Move, Outcome
+from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
 
 

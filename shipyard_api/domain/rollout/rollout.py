@@ -8,7 +8,7 @@ comes first. A group is judged when all its members are settled, whichever group
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 
 from shipyard_api.domain.facts.fact import Fact
@@ -16,37 +16,14 @@ from shipyard_api.domain.facts.groups import GroupChanged, RolloutEnded
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import SERIAL, Mode, OnTimeout
+from shipyard_api.domain.rollout.moves import Move, Outcome
 from shipyard_api.domain.strategy.criteria import Shortfall, shortfalls
-from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
+from shipyard_api.domain.strategy.strategy import GroupName, Strategy
 
 _SENT_AS = {Phase.PREPARE: NodeStatus.NOT_STARTED, Phase.DEPLOY: NodeStatus.PREPARED}
 _REACHES = {Phase.PREPARE: NodeStatus.PREPARED, Phase.DEPLOY: NodeStatus.SUCCESS}
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """Nodes to send into a phase for a group, in order of name. An empty one needs no provisioner.
-
-    ``batch`` counts the moves of one phase of one group from 1; there are more only where a mode bounds or streams.
-    """
-
-    group: GroupName
-    phase: Phase
-    nodes: tuple[NodeName, ...]
-    batch: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a move ended: the nodes that succeeded, and whether it reached its time limit.
-
-    Every other node of the move has failed, also at a timeout (product, section 3).
-    """
-
-    succeeded: frozenset[NodeName] = frozenset()
-    timed_out: bool = False
-    reasons: Mapping[NodeName, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -54,44 +31,25 @@ class _Open:
     """A group that has begun and not ended.
 
     ``to_prepare`` (in order of name) and ``to_deploy`` are the nodes that it could send now. The numbers count members
-    by status, in flight or not. ``batches`` are the moves it has made.
+    by status, in flight or not. ``batches`` are the moves it has made. ``not_started`` and ``prepared`` leave out the
+    nodes in a queue that the rollout has given up on; ``prepared_in_queue`` counts the prepared ones of those.
     """
 
     to_prepare: dict[NodeName, None]
     to_deploy: dict[NodeName, None]
     not_started: int
     prepared: int
+    prepared_in_queue: int
     succeeded: int
     batches: dict[Phase, int]
-
-
-class Membership:
-    """The groups of a strategy with their members. It never changes, and several rollouts may share it."""
-
-    def __init__(self, strategy: Strategy, members: Mapping[GroupName, Iterable[NodeName]]) -> None:
-        self.groups: dict[GroupName, DeploymentGroup] = {group.name: group for group in strategy.groups}
-        self.rank = {name: position for position, name in enumerate(self.groups)}
-        self.by_rank = list(self.groups)
-        self.members: dict[GroupName, frozenset[NodeName]] = {name: frozenset(members[name]) for name in self.groups}
-        # In order of name, so that the statuses alone can be stored.
-        self.nodes: dict[NodeName, NodeStatus] = dict.fromkeys(
-            sorted(frozenset[NodeName]().union(*self.members.values())), NodeStatus.NOT_STARTED
-        )
-        self.groups_of: dict[NodeName, list[GroupName]] = {node: [] for node in self.nodes}
-        for name, selected in self.members.items():
-            for node in selected:
-                self.groups_of[node].append(name)
-        self.children: dict[GroupName, list[GroupName]] = {name: [] for name in self.groups}
-        for group in strategy.groups:
-            for parent in group.depends_on:
-                self.children[parent].append(group.name)
 
 
 class Rollout:
     """The deployment of one strategy on known members, from the first move to the verdict.
 
     The cost of a whole rollout is linear in groups, dependencies and memberships. ``running`` are the running moves, in
-    order of their start.
+    order of their start. ``in_queue`` are the nodes of moves that the provisioner never began: their job may still
+    begin, so they are not sent again.
     """
 
     def __init__(
@@ -111,11 +69,14 @@ class Rollout:
         reasons: Mapping[GroupName, Reason],
         running: Iterable[Move] = (),
         batches: Mapping[GroupName, Mapping[Phase, int]] | None = None,
+        in_queue: Iterable[NodeName] = (),
     ) -> "Rollout":
         """Return a rollout from its stored state; names that are not given have not started."""
         rollout = cls.__new__(cls)
         rollout._set_up(membership, mode)
-        rollout.restore(nodes=nodes, groups=groups, reasons=reasons, running=running, batches=batches)
+        rollout.restore(
+            nodes=nodes, groups=groups, reasons=reasons, running=running, batches=batches, in_queue=in_queue
+        )
         return rollout
 
     def _set_up(self, membership: Membership, mode: Mode) -> None:
@@ -127,6 +88,7 @@ class Rollout:
         self.groups: dict[GroupName, GroupStatus] = dict.fromkeys(self._groups, GroupStatus.NOT_STARTED)
         self.reasons: dict[GroupName, Reason] = {}
         self.running: list[Move] = []
+        self.in_queue: set[NodeName] = set()
 
     def _index(self, batches: Mapping[GroupName, Mapping[Phase, int]]) -> None:
         """Rebuild the indexes from the statuses: dependencies, nodes in flight, nodes that could be sent."""
@@ -237,6 +199,8 @@ class Rollout:
             raise ValueError(f"{move.phase.value} of {move.group} is not running")
         left = self.unsettled(move)
         self.running.remove(move)
+        if outcome.never_begun:
+            return tuple(self._given_up(move, left, outcome.why))
         good = tuple(node for node in left if node in outcome.succeeded)
         bad = tuple(node for node in left if node not in outcome.succeeded)
         return tuple(self._settled(move, good, bad, outcome))
@@ -288,12 +252,14 @@ class Rollout:
         reasons: Mapping[GroupName, Reason],
         running: Iterable[Move] = (),
         batches: Mapping[GroupName, Mapping[Phase, int]] | None = None,
+        in_queue: Iterable[NodeName] = (),
     ) -> None:
         """Set the statuses from a stored state; names that are not given have not started."""
         self.nodes.update(nodes)
         self.groups.update(groups)
         self.reasons.update(reasons)
         self.running = list(running)
+        self.in_queue = set(in_queue)
         self._index(batches or {})
 
     def _groups_in_flight(self) -> int:
@@ -310,20 +276,23 @@ class Rollout:
     def _opened(self, name: GroupName, batches: Mapping[Phase, int]) -> _Open:
         waiting: list[NodeName] = []
         prepared: list[NodeName] = []
-        succeeded = 0
+        prepared_in_queue = succeeded = 0
         for node in self.members[name]:
             match self.nodes[node]:
+                case NodeStatus.SUCCESS:
+                    succeeded += 1
+                case status if node in self.in_queue:
+                    prepared_in_queue += status is NodeStatus.PREPARED
                 case NodeStatus.NOT_STARTED:
                     waiting.append(node)
                 case NodeStatus.PREPARED:
                     prepared.append(node)
-                case NodeStatus.SUCCESS:
-                    succeeded += 1
         return _Open(
             dict.fromkeys(sorted(node for node in waiting if node not in self._in_flight)),
             dict.fromkeys(node for node in prepared if node not in self._in_flight),
             len(waiting),
             len(prepared),
+            prepared_in_queue,
             succeeded,
             dict(batches),
         )
@@ -357,7 +326,25 @@ class Rollout:
             yield NodesChanged(move.group, move.phase, NodeStatus.FAILURE, bad, outcome.timed_out, reasons)
         if outcome.timed_out and self.mode.on_timeout is OnTimeout.FAIL_GROUP and move.group in self._open:
             detail = f"{move.phase.value} did not end within its time limit"
-            yield from self._fail(move.group, Reason.TIMEOUT, detail)
+            yield from self._fail(move.group, Reason.TIMEOUT, f"{detail}: {outcome.why}" if outcome.why else detail)
+        yield from self._judged(concerned)
+
+    def _given_up(self, move: Move, nodes: tuple[NodeName, ...], why: str) -> Iterator[Fact]:
+        """Fail the group of a move that the provisioner never began; its nodes are never sent again."""
+        self._in_flight.difference_update(nodes)
+        self.in_queue.update(nodes)
+        concerned: dict[GroupName, None] = {}
+        for node in nodes:
+            holders = [name for name in self._groups_of[node] if name in self._open]
+            concerned |= dict.fromkeys(holders)
+            for opened in (self._open[name] for name in holders):
+                if move.phase is Phase.PREPARE:
+                    opened.not_started -= 1
+                else:
+                    opened.prepared -= 1
+                    opened.prepared_in_queue += 1
+        if move.group in self._open:
+            yield from self._fail(move.group, Reason.QUEUE_TIMEOUT, why)
         yield from self._judged(concerned)
 
     def _settle(self, node: NodeName, before: NodeStatus, status: NodeStatus) -> Iterable[GroupName]:
@@ -397,7 +384,7 @@ class Rollout:
         early = self.mode.deploy_as_prepared and bool(opened.to_deploy)
         if opened.not_started and not early:
             return
-        missed = self._shortfalls(name, opened.prepared + opened.succeeded)
+        missed = self._shortfalls(name, opened.prepared + opened.prepared_in_queue + opened.succeeded)
         if not missed:
             self.groups[name] = GroupStatus.DEPLOYING
             yield GroupChanged(name, GroupStatus.DEPLOYING)

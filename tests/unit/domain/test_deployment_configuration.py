@@ -81,6 +81,7 @@ WHOLE: dict[tuple[str, str], Callable[[DeploymentConfiguration], float | None]] 
     ("physical_provisioner", "prepare_node_timeout"): lambda c: c.prepare_nodes.timeout,
     ("physical_provisioner", "deploy_interval"): lambda c: c.deploy_nodes.interval,
     ("physical_provisioner", "deploy_timeout"): lambda c: c.deploy_nodes.timeout,
+    ("physical_provisioner", "queue_timeout"): lambda c: c.queue_limit,
     ("physical_provisioner", "join_wait"): lambda c: c.join_wait,
     ("physical_provisioner", "max_parallel_groups"): lambda c: c.mode.max_parallel_groups,
     ("physical_provisioner", "max_nodes_in_flight"): lambda c: c.mode.max_nodes_in_flight,

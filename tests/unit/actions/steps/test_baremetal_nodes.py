@@ -26,7 +26,7 @@ from shipyard_api.domain.facts.phases import PhaseEnded, PhaseStarted
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.modes import Mode
-from shipyard_api.domain.rollout.rollout import Move
+from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.cluster import NodeReadiness
 from shipyard_api.ports.errors import Refused, Unavailable
@@ -226,7 +226,7 @@ def test_an_accepted_move_is_watched_from_then_on() -> None:
     assert folded == Folded(
         state, (GroupChanged(A, GroupStatus.PREPARING), PhaseStarted(A, Phase.PREPARE, names("n1 n2"), "j", 1))
     )
-    assert state.watches[PREPARE_A].job == Job(JobId("j"), at(5))
+    assert state.watches[PREPARE_A].job == Job.submitted(JobId("j"), at(5))
     assert state.watches[PREPARE_A].joining is None
     assert state.watches[PREPARE_A].done == ()
 
@@ -311,7 +311,9 @@ def test_a_move_of_unknown_outcome_times_out_and_the_next_group_starts() -> None
             GroupChanged(A, GroupStatus.PREPARING),
             PhaseEnded(A, Phase.PREPARE, PhaseStatus.TIMEOUT, "503 no answer", 1),
             NodesChanged(A, Phase.PREPARE, NodeStatus.FAILURE, names("n1 n2"), timed_out=True, reasons=reasons),
-            GroupChanged(A, GroupStatus.FAILED, Reason.TIMEOUT, "prepare did not end within its time limit"),
+            GroupChanged(
+                A, GroupStatus.FAILED, Reason.TIMEOUT, "prepare did not end within its time limit: 503 no answer"
+            ),
         ),
     )
     assert (state.failed, state.watches) == ("", {})

@@ -16,7 +16,7 @@ from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.modes import Mode, OnTimeout
-from shipyard_api.domain.rollout.rollout import Move
+from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.cluster import NodeReadiness
 from shipyard_api.ports.provisioner import JobId, Operation, Work

@@ -1,6 +1,7 @@
 """The step that deploys nodes: what reports on its jobs mean for the phases, groups and nodes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,11 +16,11 @@ from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseRunni
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.modes import Mode, OnTimeout
-from shipyard_api.domain.rollout.rollout import Move
+from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.errors import Unavailable
-from shipyard_api.ports.provisioner import JobId, JobReport
-from shipyard_api.workflow.step import Act, Done, Folded, Look
+from shipyard_api.ports.provisioner import JobAhead, JobId, JobReport
+from shipyard_api.workflow.step import Act, Done, Folded, Look, Trouble
 from tests.unit.actions.steps.instants import MOMENT, T0, at
 from tests.unit.actions.steps.rollouts import (
     DESIGN,
@@ -164,13 +165,32 @@ IN_QUEUE = "waited more than 1000 s in the provisioner's queue"
 AT_WORK = "limit 300 s since it started"
 
 
-def test_a_job_that_is_queued_longer_than_its_limit_is_given_up() -> None:
+def test_a_job_that_is_queued_longer_than_its_limit_is_given_up_and_its_nodes_stay_as_they_are() -> None:
     state = preparing()
     assert poll(state, at(1000) - MOMENT, queued("j")) == Folded(state, (), wait_until=at(1000), watch_at=at(1000))
-    folded = poll(state, at(1000), queued("j"))
-    why = f"{IN_QUEUE}; job j may still be working"
+    folded = poll(state, at(1000), replace(queued("j"), ahead=JobAhead(JobId("4"), "mara", "deploy_nodes of n9")))
+    why = f"{IN_QUEUE}, behind job 4 (deploy_nodes of n9, submitted by mara)"
+    told = f"{why}; job j may still begin"
     assert folded.facts == (
-        WorkLeftBehind("prepare_nodes", "j", DESIGN, names("n1 n2"), IN_QUEUE),
+        WorkLeftBehind("prepare_nodes", "j", DESIGN, names("n1 n2"), why),
+        PhaseEnded(A, Phase.PREPARE, PhaseStatus.TIMEOUT, told),
+        GroupChanged(A, GroupStatus.FAILED, Reason.QUEUE_TIMEOUT, told),
+    )
+    assert set(folded.state.to_json()["rollout"]["in_queue"]) == {"n1", "n2"}
+    assert STEP.decide(state, at(1000)) == Act(
+        SubmitMove(Move(B, Phase.PREPARE, names("n3")), DESIGN), give_up_at=at(1300)
+    )
+
+
+@pytest.mark.parametrize("answer", [SILENCE, REFUSAL], ids=["no answer", "refused"])
+def test_without_any_answer_the_limit_of_the_work_counts_from_the_submission(answer: Trouble) -> None:
+    state = preparing()
+    assert STEP.fold(state, question(state, at(299)), answer, at(299)).wait_until == at(300)
+    folded = STEP.fold(state, question(state, at(300)), answer, at(300))
+    silent = f"the provisioner has not answered for 300 s since the submission; last answer: {answer.detail}"
+    why = f"{silent}; job j may still be working"
+    assert folded.facts == (
+        WorkLeftBehind("prepare_nodes", "j", DESIGN, names("n1 n2"), silent),
         PhaseEnded(A, Phase.PREPARE, PhaseStatus.TIMEOUT, why),
         NodesChanged(
             A,
@@ -180,10 +200,7 @@ def test_a_job_that_is_queued_longer_than_its_limit_is_given_up() -> None:
             timed_out=True,
             reasons=dict.fromkeys(names("n1 n2"), why),
         ),
-        GroupChanged(A, GroupStatus.FAILED, Reason.TIMEOUT, "prepare did not end within its time limit"),
-    )
-    assert STEP.decide(state, at(1000)) == Act(
-        SubmitMove(Move(B, Phase.PREPARE, names("n3")), DESIGN), give_up_at=at(1300)
+        GroupChanged(A, GroupStatus.FAILED, Reason.TIMEOUT, f"prepare did not end within its time limit: {why}"),
     )
 
 

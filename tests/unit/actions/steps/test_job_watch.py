@@ -10,7 +10,7 @@ import pytest
 
 from shipyard_api.actions.steps.job_watch import End, Job, Limits, Submitted, Watched, find, judge
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Work
+from shipyard_api.ports.provisioner import JobAhead, JobId, JobReport, JobState, Marker, Operation, Work
 from shipyard_api.workflow.step import Trouble
 from tests.fakes.provisioner import FakeProvisioner
 from tests.unit.actions.steps.instants import MOMENT, T0, at
@@ -22,9 +22,14 @@ QUEUED_JOB = Job(ID, T0)
 # It ran from second 500 on: far enough from its submission that the two limits cannot be mistaken.
 RUNNING_JOB = Job(ID, T0, at(500), frozenset({N1}))
 SILENCE = Trouble("503 no answer", refused=False)
+BUSY = Trouble("429 later", refused=False, retry_after=50)
 REFUSAL = Trouble("404 not here", refused=True)
+FOUR = JobAhead(JobId("job-4"), "mara", "prepare_nodes of n9")
+BEHIND = "job job-4 (prepare_nodes of n9, submitted by mara)"
 IN_QUEUE = "waited more than 1000 s in the provisioner's queue"
 AT_WORK = "limit 100 s since it started"
+SILENT = "the provisioner has not answered for 100 s since the submission; last answer: "
+SILENT_IN_QUEUE = "the provisioner has not answered for 100 s; the job was in its queue"
 UNKNOWN = "the provisioner no longer knows the job"
 
 
@@ -32,6 +37,7 @@ def report(state: JobState, *succeeded: NodeName, ok: bool = False) -> JobReport
     return JobReport(ID, state, ok, frozenset(succeeded))
 
 
+NEW_JOB = Job.submitted(ID, T0)
 QUEUED, RUNNING, LOST = report(JobState.QUEUED), report(JobState.RUNNING, N2), report(JobState.LOST)
 ENDED = report(JobState.ENDED, N1, N2, ok=True)
 
@@ -44,6 +50,18 @@ def time_up(job: Job, now: datetime, why: str, current: JobReport | None = None)
     return Watched(job, End.TIME_UP, current, job.succeeded, why, now)
 
 
+def queue_timeout(job: Job, now: datetime, why: str, current: JobReport | None = None) -> Watched:
+    return Watched(job, End.QUEUE_TIMEOUT, current, job.succeeded, why, now)
+
+
+def silent(job: Job, since: float) -> Job:
+    return replace(job, silent_since=at(since))
+
+
+def behind(job: Job) -> Job:
+    return replace(job, behind=BEHIND)
+
+
 def started(since: datetime, *succeeded: NodeName) -> Job:
     return Job(ID, T0, since, frozenset(succeeded))
 
@@ -51,7 +69,44 @@ def started(since: datetime, *succeeded: NodeName) -> Job:
 @pytest.mark.parametrize(
     ("job", "answer", "now", "expected"),
     [
+        # Never answered: the limit of the work counts from the submission, whatever the answer was instead.
+        pytest.param(NEW_JOB, SILENCE, at(10), goes_on(NEW_JOB, at(40)), id="never-answered"),
+        pytest.param(NEW_JOB, REFUSAL, at(10), goes_on(NEW_JOB, at(40)), id="never-answered-but-refused"),
+        pytest.param(
+            NEW_JOB, SILENCE, at(100) - MOMENT, goes_on(NEW_JOB, at(100)), id="never-answered-just-before-the-limit"
+        ),
+        pytest.param(
+            NEW_JOB, SILENCE, at(100), time_up(NEW_JOB, at(100), f"{SILENT}503 no answer"), id="never-answered-limit"
+        ),
+        pytest.param(
+            NEW_JOB, REFUSAL, at(100), time_up(NEW_JOB, at(100), f"{SILENT}404 not here"), id="refused-at-the-limit"
+        ),
+        pytest.param(NEW_JOB, QUEUED, at(5000), queue_timeout(QUEUED_JOB, at(5000), IN_QUEUE, QUEUED), id="first-late"),
+        pytest.param(NEW_JOB, RUNNING, at(99), goes_on(started(at(99), N2), at(129), RUNNING), id="first-answer"),
+        # Retry-After moves the next poll, and no limit.
+        pytest.param(NEW_JOB, BUSY, at(10), goes_on(NEW_JOB, at(60)), id="busy-longer-than-the-interval"),
+        pytest.param(NEW_JOB, BUSY, at(70), goes_on(NEW_JOB, at(100)), id="busy-longer-than-the-limit"),
+        pytest.param(
+            NEW_JOB, replace(BUSY, retry_after=5), at(10), goes_on(NEW_JOB, at(40)), id="busy-shorter-than-the-interval"
+        ),
         # In the queue: only the queue's limit counts, since the submission.
+        pytest.param(
+            NEW_JOB,
+            replace(QUEUED, ahead=FOUR),
+            at(10),
+            goes_on(behind(QUEUED_JOB), at(40), replace(QUEUED, ahead=FOUR)),
+            id="behind-another-job",
+        ),
+        pytest.param(
+            behind(QUEUED_JOB),
+            QUEUED,
+            at(10),
+            goes_on(QUEUED_JOB, at(40), QUEUED),
+            id="no-longer-behind-another-job",
+        ),
+        pytest.param(
+            behind(QUEUED_JOB), RUNNING, at(10), goes_on(started(at(10), N2), at(40), RUNNING), id="behind-no-more"
+        ),
         pytest.param(QUEUED_JOB, QUEUED, T0, goes_on(QUEUED_JOB, at(30), QUEUED), id="queued"),
         pytest.param(QUEUED_JOB, QUEUED, at(100), goes_on(QUEUED_JOB, at(130), QUEUED), id="queued-beyond-work-limit"),
         pytest.param(QUEUED_JOB, QUEUED, at(970), goes_on(QUEUED_JOB, at(1000), QUEUED), id="queued-one-interval-left"),
@@ -62,26 +117,61 @@ def started(since: datetime, *succeeded: NodeName) -> Job:
             QUEUED_JOB, QUEUED, at(1000) - MOMENT, goes_on(QUEUED_JOB, at(1000), QUEUED), id="queued-just-before"
         ),
         pytest.param(
-            QUEUED_JOB, QUEUED, at(1000), time_up(QUEUED_JOB, at(1000), IN_QUEUE, QUEUED), id="queued-at-the-limit"
+            QUEUED_JOB, QUEUED, at(1000), queue_timeout(QUEUED_JOB, at(1000), IN_QUEUE, QUEUED), id="queued-at-limit"
         ),
         pytest.param(
             QUEUED_JOB,
             QUEUED,
             at(1000) + MOMENT,
-            time_up(QUEUED_JOB, at(1000) + MOMENT, IN_QUEUE, QUEUED),
+            queue_timeout(QUEUED_JOB, at(1000) + MOMENT, IN_QUEUE, QUEUED),
             id="queued-just-after",
-        ),
-        pytest.param(QUEUED_JOB, SILENCE, at(10), goes_on(QUEUED_JOB, at(40)), id="queued-no-answer"),
-        pytest.param(QUEUED_JOB, REFUSAL, at(10), goes_on(QUEUED_JOB, at(40)), id="queued-refused-answer-costs-time"),
-        pytest.param(
-            QUEUED_JOB, SILENCE, at(1000) - MOMENT, goes_on(QUEUED_JOB, at(1000)), id="queued-no-answer-just-before"
         ),
         pytest.param(
             QUEUED_JOB,
+            replace(QUEUED, ahead=FOUR),
+            at(1000),
+            queue_timeout(behind(QUEUED_JOB), at(1000), f"{IN_QUEUE}, behind {BEHIND}", replace(QUEUED, ahead=FOUR)),
+            id="queued-behind-another-job-at-the-limit",
+        ),
+        # Silence in the queue is bounded by the limit of the work, and by that of the queue.
+        pytest.param(QUEUED_JOB, SILENCE, at(200), goes_on(silent(QUEUED_JOB, 200), at(230)), id="queued-no-answer"),
+        pytest.param(
+            QUEUED_JOB, REFUSAL, at(200), goes_on(silent(QUEUED_JOB, 200), at(230)), id="queued-refused-costs-time"
+        ),
+        pytest.param(
+            silent(QUEUED_JOB, 200),
+            SILENCE,
+            at(300) - MOMENT,
+            goes_on(silent(QUEUED_JOB, 200), at(300)),
+            id="queued-no-answer-just-before",
+        ),
+        pytest.param(
+            silent(QUEUED_JOB, 200),
+            SILENCE,
+            at(300),
+            time_up(silent(QUEUED_JOB, 200), at(300), f"{SILENT_IN_QUEUE}; last answer: 503 no answer"),
+            id="queued-no-answer-at-the-limit",
+        ),
+        pytest.param(
+            behind(silent(QUEUED_JOB, 200)),
+            SILENCE,
+            at(300),
+            time_up(
+                behind(silent(QUEUED_JOB, 200)),
+                at(300),
+                f"{SILENT_IN_QUEUE}, behind {BEHIND}; last answer: 503 no answer",
+            ),
+            id="queued-behind-another-job-no-answer",
+        ),
+        pytest.param(
+            silent(QUEUED_JOB, 950),
             SILENCE,
             at(1000),
-            time_up(QUEUED_JOB, at(1000), f"{IN_QUEUE}; last answer: 503 no answer"),
-            id="queued-no-answer-at-the-limit",
+            queue_timeout(silent(QUEUED_JOB, 950), at(1000), f"{IN_QUEUE}; last answer: 503 no answer"),
+            id="silent-at-the-limit-of-the-queue",
+        ),
+        pytest.param(
+            silent(QUEUED_JOB, 200), QUEUED, at(299), goes_on(QUEUED_JOB, at(329), QUEUED), id="queued-answers-again"
         ),
         # It starts: from this poll on the limit of the work counts, however long it was queued.
         pytest.param(QUEUED_JOB, RUNNING, at(10), goes_on(started(at(10), N2), at(40), RUNNING), id="starts"),
@@ -135,22 +225,26 @@ def started(since: datetime, *succeeded: NodeName) -> Job:
         pytest.param(
             RUNNING_JOB, QUEUED, at(600), time_up(RUNNING_JOB, at(600), AT_WORK, QUEUED), id="queued-again-work-limit"
         ),
-        pytest.param(RUNNING_JOB, SILENCE, at(520), goes_on(RUNNING_JOB, at(550)), id="running-no-answer"),
+        pytest.param(RUNNING_JOB, SILENCE, at(520), goes_on(silent(RUNNING_JOB, 520), at(550)), id="running-no-answer"),
         pytest.param(
-            RUNNING_JOB, SILENCE, at(600) - MOMENT, goes_on(RUNNING_JOB, at(600)), id="running-no-answer-just-before"
+            silent(RUNNING_JOB, 520),
+            SILENCE,
+            at(600) - MOMENT,
+            goes_on(silent(RUNNING_JOB, 520), at(600)),
+            id="running-no-answer-just-before",
         ),
         pytest.param(
-            RUNNING_JOB,
+            silent(RUNNING_JOB, 520),
             SILENCE,
             at(600),
-            time_up(RUNNING_JOB, at(600), f"{AT_WORK}; last answer: 503 no answer"),
+            time_up(silent(RUNNING_JOB, 520), at(600), f"{AT_WORK}; last answer: 503 no answer"),
             id="running-no-answer-at-the-limit",
         ),
         pytest.param(
             RUNNING_JOB,
             REFUSAL,
             at(600),
-            time_up(RUNNING_JOB, at(600), f"{AT_WORK}; last answer: 404 not here"),
+            time_up(silent(RUNNING_JOB, 600), at(600), f"{AT_WORK}; last answer: 404 not here"),
             id="running-refused-at-the-limit",
         ),
         # The end counts whenever it is reported.
@@ -221,6 +315,8 @@ def test_the_reasons_write_fractions_of_seconds_only_where_there_are_any() -> No
         pytest.param(QUEUED_JOB, id="queued"),
         pytest.param(RUNNING_JOB, id="running"),
         pytest.param(replace(RUNNING_JOB, succeeded=frozenset({N1, N2})), id="two-nodes"),
+        pytest.param(NEW_JOB, id="no-answer-yet"),
+        pytest.param(replace(QUEUED_JOB, behind=BEHIND), id="behind-another-job"),
     ],
 )
 def test_a_job_is_loaded_as_it_was_stored(job: Job) -> None:

@@ -30,6 +30,7 @@ ID, DESIGN = JobId("job-1"), "fake://design/7"
 QUEUED_JOB, RUNNING_JOB = Job(ID, T0), Job(ID, T0, at(20))
 NEW = SiteWorkState(7, LIMITS)
 QUEUED, RUNNING = replace(NEW, job=QUEUED_JOB), replace(NEW, job=RUNNING_JOB)
+SILENT = replace(NEW, job=replace(RUNNING_JOB, silent_since=at(40)))
 POLL, SUBMIT = PollJob(ID, DESIGN), SubmitSiteWork(DESIGN)
 SILENCE = Trouble("503 no answer", refused=False)
 REFUSAL = Trouble("403 forbidden", refused=True)
@@ -84,7 +85,7 @@ def test_what_comes_next(state: SiteWorkState, expected: Act[SubmitSiteWork] | L
     [
         pytest.param(
             Submitted(ID),
-            Folded(replace(NEW, job=Job(ID, at(5))), (JobStarted("prepare_site", ID),)),
+            Folded(replace(NEW, job=Job.submitted(ID, at(5))), (JobStarted("prepare_site", ID),)),
             id="accepted",
         ),
         pytest.param(REFUSAL, Folded(replace(NEW, failed="403 forbidden")), id="refused"),
@@ -101,6 +102,8 @@ AT_WORK = "limit 300 s since it started"
 
 def out_of_time(of: SiteWorkState, why: str) -> Folded[SiteWorkState]:
     failed = f"prepare_site did not end in time ({why}); job job-1 may still be working"
+    if why == IN_QUEUE:
+        failed = f"prepare_site did not begin in time ({why}); job job-1 may still begin"
     return Folded(replace(of, failed=failed), (left(why),))
 
 
@@ -124,13 +127,13 @@ def out_of_time(of: SiteWorkState, why: str) -> Folded[SiteWorkState]:
             RUNNING, report(JobState.RUNNING), at(320) - MOMENT, Folded(RUNNING, wait_until=at(320)), id="just-before"
         ),
         pytest.param(RUNNING, report(JobState.RUNNING), at(320), out_of_time(RUNNING, AT_WORK), id="time-up"),
-        pytest.param(RUNNING, SILENCE, at(40), Folded(RUNNING, wait_until=at(50)), id="no-answer"),
-        pytest.param(RUNNING, REFUSAL, at(40), Folded(RUNNING, wait_until=at(50)), id="refused-answer-costs-time"),
+        pytest.param(RUNNING, SILENCE, at(40), Folded(SILENT, wait_until=at(50)), id="no-answer"),
+        pytest.param(RUNNING, REFUSAL, at(40), Folded(SILENT, wait_until=at(50)), id="refused-answer-costs-time"),
         pytest.param(
-            RUNNING,
+            SILENT,
             SILENCE,
             at(320),
-            out_of_time(RUNNING, f"{AT_WORK}; last answer: 503 no answer"),
+            out_of_time(SILENT, f"{AT_WORK}; last answer: 503 no answer"),
             id="silent-time-up",
         ),
         pytest.param(

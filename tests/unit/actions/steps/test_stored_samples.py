@@ -34,6 +34,8 @@ NEXT: dict[str, type] = {
     "BaremetalNodes.kept-nodes": Act,
     "BaremetalNodes.queued": Act,
     "BaremetalNodes.running": Act,
+    "BaremetalNodes.no-answer": Act,
+    "BaremetalNodes.never-begun": Act,
     "BaremetalNodes.joining": Look,
     "SiteWork.begun": Act,
     "MarkRevision.tagging": Act,

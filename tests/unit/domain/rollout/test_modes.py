@@ -7,7 +7,8 @@ from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.modes import Mode, OnTimeout
-from shipyard_api.domain.rollout.rollout import Move, Outcome, Rollout
+from shipyard_api.domain.rollout.moves import Move, Outcome
+from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
 from tests.factories import group
 

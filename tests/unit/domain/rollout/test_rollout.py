@@ -10,7 +10,8 @@ from shipyard_api.domain.facts.groups import GroupChanged
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
-from shipyard_api.domain.rollout.rollout import Move, Outcome, Rollout
+from shipyard_api.domain.rollout.moves import Move, Outcome
+from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.strategy.criteria import Criterion, Shortfall
 from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.domain.strategy.strategy import GroupName, check_groups
@@ -589,6 +590,33 @@ def test_a_refused_move_fails_its_group_and_descendants_and_leaves_its_nodes_to_
     assert order(play(subject)[0]) == ["prepare c", "deploy c"]
     assert groups(subject) == {"a": "failed", "b": "failed", "c": "success"}
     assert nodes(subject) == {"n1": "success", "n2": "not_started", "n3": "success"}
+
+
+# --- Queues -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("phase", "status"), [(PREPARE, "not_started"), (DEPLOY, "prepared")], ids=["prepare", "deploy"]
+)
+def test_a_phase_that_never_begins_fails_its_group_and_leaves_its_nodes_as_they_are(phase: Phase, status: str) -> None:
+    other = (group("other", minimum=1), "n2")
+    subject = rollout((group("slow"), "n1 n2"), (group("child", after=["slow"]), "n1"), other)
+    if phase is DEPLOY:
+        subject.start(move("slow", PREPARE, "n1 n2"))
+        subject.finish(move("slow", PREPARE, "n1 n2"), Outcome(frozenset(map(NodeName, ("n1", "n2")))))
+    subject.start(move("slow", phase, "n1 n2"))
+
+    facts = subject.finish(move("slow", phase, "n1 n2"), Outcome(why="behind job 4", never_begun=True))
+
+    assert facts == (
+        GroupChanged(GroupName("slow"), GroupStatus.FAILED, Reason.QUEUE_TIMEOUT, "behind job 4"),
+        GroupChanged(GroupName("child"), GroupStatus.FAILED, Reason.DEPENDENCY, "depends on slow, which failed"),
+    )
+    # The job may still begin, so no other group sends these nodes; each is judged by what they are.
+    moves, _ = play(subject)
+    assert [one for one in moves if one.nodes] == []
+    assert nodes(subject) == {"n1": status, "n2": status}
+    assert reasons(subject)["other"] == ("prepare" if phase is PREPARE else "deploy")
 
 
 # --- Facts ------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,36 @@
+"""What a rollout sends, and what comes back of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.strategy.strategy import GroupName
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Nodes to send into a phase for a group, in order of name. An empty one needs no provisioner.
+
+    ``batch`` counts the moves of one phase of one group from 1; there are more only where a mode bounds or streams.
+    """
+
+    group: GroupName
+    phase: Phase
+    nodes: tuple[NodeName, ...]
+    batch: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a move ended: the nodes that succeeded, and whether it reached its time limit.
+
+    Every other node of the move has failed, also at a timeout (product, section 3). ``never_begun``: the provisioner
+    left the move in its queue for too long, and the nodes keep their status. ``why`` explains either limit.
+    """
+
+    succeeded: frozenset[NodeName] = frozenset()
+    timed_out: bool = False
+    reasons: Mapping[NodeName, str] = field(default_factory=dict)
+    why: str = ""
+    never_begun: bool = False
