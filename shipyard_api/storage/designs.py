@@ -48,8 +48,8 @@ from shipyard_api.storage.outages import outages
 # from the lock in ``writer_lock``, which the same writer holds in another session.
 _NUMBERS = 0x5317_C0D1
 
-# A real site takes 1/30 s. The limit turns endless patterns into an error.
-_RENDERING_SECONDS = 60.0
+# A real site takes 1/20 s. The limit turns endless patterns into an error.
+_RENDERING_SECONDS = 20.0
 
 
 class SqlDesigns:

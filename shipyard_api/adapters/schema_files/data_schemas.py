@@ -6,10 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
+from shipyard_api.adapters.schema_files.steps import BACKTRACKS, StepCount, TooManySteps, check_size
 from shipyard_api.domain.documents import DataCheck, SchemaFault, canonical
 
 _MOST = 200  # findings per document
 _KEPT = 512  # compiled schemas
+
+_NOWHERE = object()
 
 # Both libraries reject this, with a message of twenty lines.
 _FOREIGN = "it refers to another address; only references within the schema ('#/...') are followed"
@@ -39,8 +42,10 @@ class DataSchemas:
 
 def compiled(schema: Mapping[str, Any]) -> DataCheck:
     """Compile a schema with the faster library that is installed; raises ValueError."""
+    check_size(schema)
     own = _own_words(schema)
-    references, names = _references(own)
+    references, named = _references(own)
+    names = {"#", *(part["id"] for part in named)}
     if any(not reference["$ref"].startswith("#") for reference in references):
         raise ValueError(_FOREIGN)
     dangling = [reference for reference in references if not _leads_somewhere(own, names, reference["$ref"])]
@@ -48,9 +53,20 @@ def compiled(schema: Mapping[str, Any]) -> DataCheck:
         # Real sites have such schemas, which work as long as no document reaches the reference.
         own = _closed(own, {id(reference) for reference in dangling})
     try:
-        return _fast(own)
+        check = _fast(own)
     except ImportError:
-        return _reference(own)
+        check = _reference(own)
+    bases = [own, *(part for part in _references(own)[1] if part is not own)]
+    count = StepCount(own, lambda reference: _targets(bases, reference))
+
+    def bounded(value: object) -> Sequence[SchemaFault]:
+        try:
+            count.check(value)
+        except TooManySteps as refused:
+            return [SchemaFault("", "", f"this data is not checked: {refused}", quotes=False)]
+        return check(value)
+
+    return bounded
 
 
 def _fast(schema: Mapping[str, Any]) -> DataCheck:
@@ -58,7 +74,12 @@ def _fast(schema: Mapping[str, Any]) -> DataCheck:
 
     try:
         jsonschema_rs.meta.validate({"$schema": "http://json-schema.org/draft-04/schema#", **schema})
-        validator = jsonschema_rs.Draft4Validator(dict(schema), validate_formats=False, offline=True)
+        validator = jsonschema_rs.Draft4Validator(
+            dict(schema),
+            validate_formats=False,
+            offline=True,
+            pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=BACKTRACKS),
+        )
     except (jsonschema_rs.ValidationError, ValueError) as wrong:
         raise ValueError(_line(getattr(wrong, "message", str(wrong)))) from None
 
@@ -113,10 +134,10 @@ def _is_data(key: str, value: Any) -> bool:
     return key == "enum" and isinstance(value, list)
 
 
-def _references(schema: Any) -> tuple[list[Mapping[str, Any]], Collection[str]]:
-    """Return every reference in the schema, and every name that a part of the schema declares."""
+def _references(schema: Any) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+    """Return every part of the schema with a reference, and every part with an ``id``."""
     found: list[Mapping[str, Any]] = []
-    names: set[str] = {"#"}
+    named: list[Mapping[str, Any]] = []
     waiting = [schema]
     while waiting:
         value = waiting.pop()
@@ -124,17 +145,20 @@ def _references(schema: Any) -> tuple[list[Mapping[str, Any]], Collection[str]]:
             if isinstance(value.get("$ref"), str):
                 found.append(value)
             if isinstance(value.get("id"), str):
-                names.add(value["id"])
+                named.append(value)
             waiting.extend(inner for key, inner in value.items() if not _is_data(key, inner))
         elif isinstance(value, list):
             waiting.extend(value)
-    return found, names
+    return found, named
 
 
 def _leads_somewhere(schema: Any, names: Collection[str], reference: str) -> bool:
     """Return whether a reference within the schema resolves."""
-    if not reference.startswith("#/"):
-        return reference in names
+    return _at(schema, reference) is not _NOWHERE if reference.startswith("#/") else reference in names
+
+
+def _at(schema: Any, reference: str) -> Any:
+    """Return the place in the schema that a reference (``#/...``) points to, or _NOWHERE."""
     value = schema
     for part in unquote(reference).removeprefix("#/").split("/"):
         step = part.replace("~1", "/").replace("~0", "~")
@@ -143,8 +167,19 @@ def _leads_somewhere(schema: Any, names: Collection[str], reference: str) -> boo
         elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
             value = value[int(step)]
         else:
-            return False
-    return True
+            return _NOWHERE
+    return value
+
+
+def _targets(bases: Sequence[Mapping[str, Any]], reference: str) -> list[Mapping[str, Any]]:
+    """Return the schemas that a reference may lead to: in each part with an ``id``, ``#`` may be that part."""
+    if reference.startswith("#/"):
+        found = [_at(base, reference) for base in bases]
+    elif reference == "#":
+        found = list(bases)
+    else:
+        found = [base for base in bases if str(base.get("id")).endswith(reference)]
+    return [one for one in found if isinstance(one, Mapping)]
 
 
 def _closed(schema: Any, dangling: Collection[int]) -> Any:

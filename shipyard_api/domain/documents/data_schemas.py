@@ -16,12 +16,13 @@ _FAULTS_PER_DOCUMENT = 100
 class SchemaFault:
     """Where a value breaks a JSON schema: ``path`` in the value and ``rule`` in the schema, both JSON pointers.
 
-    ``message`` may quote the value.
+    ``message`` may quote the value unless ``quotes`` is false.
     """
 
     path: str
     rule: str
     message: str
+    quotes: bool = True
 
 
 DataCheck = Callable[[object], Sequence[SchemaFault]]
@@ -32,9 +33,15 @@ Compile = Callable[[Mapping[str, Any]], DataCheck]
 
 
 def schema_findings(
-    documents: Sequence[tuple[Document, bool]], schemas: Sequence[Document], compile_schema: Compile
+    documents: Sequence[tuple[Document, bool]],
+    schemas: Sequence[Document],
+    compile_schema: Compile,
+    out_of_time: Callable[[], bool],
 ) -> list[Finding]:
-    """Return findings where data breaks the schemas of its kind. ``documents``: each with whether it is secret."""
+    """Return findings where data breaks the schemas of its kind. ``documents``: each with whether it is secret.
+
+    Once ``out_of_time`` returns true, the rest is not checked, and a finding says so.
+    """
     by_kind: defaultdict[str, list[Document]] = defaultdict(list)
     for schema in schemas:
         by_kind[schema.name].append(schema)
@@ -53,11 +60,16 @@ def schema_findings(
                 try:
                     compiled[document.schema].append((schema.name, compile_schema(schema.data)))
                 except ValueError as invalid:
-                    message = f"This is no JSON schema of draft 4: {invalid}"
+                    message = f"This JSON schema (draft 4) cannot be used: {invalid}"
                     findings.append(error("D002", message).about(schema.place))
+        if out_of_time():
+            findings.append(error("DesignTooSlow", "Checking was given up at this document.").about(document.place))
+            break
         for name, check in compiled[document.schema]:
             for fault in list(check(document.data))[:_FAULTS_PER_DOCUMENT]:
-                if is_secret:
+                if not fault.quotes:
+                    pass
+                elif is_secret:
                     fault = SchemaFault("", fault.rule, "data that is not shown, being secret, breaks a rule")
                 elif substitutions_of(document):
                     fault = replace(fault, message="what was put together here breaks a rule")

@@ -78,7 +78,7 @@ def render(
     findings = [*relations.family.findings, *renderer.findings]
     schemas = [one.document for one in stored if one.document.schema == DATA_SCHEMA]
     shown = [(one.document, one.secret) for one in result]
-    findings.extend(schema_findings(shown, schemas, compile_schema))
+    findings.extend(schema_findings(shown, schemas, compile_schema, out_of_time))
     return (None if findings else Rendering(tuple(result))), tuple(findings)
 
 

@@ -293,7 +293,7 @@ def _data_schema_faults(data: Any, compile_schema: Compile | None) -> Iterator[F
         try:
             compile_schema(data)
         except ValueError as invalid:
-            yield "/data", f"this is no JSON schema of draft 4: {invalid}"
+            yield "/data", f"this JSON schema (draft 4) cannot be used: {invalid}"
 
 
 def _validation_policy_faults(data: Any) -> Iterator[Fault]:

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from shipyard_api.api.mount import Mount
 from shipyard_api.storage.unit_of_work import SqlStore
 from shipyard_api.yaml_stream import write_documents
+from tests.designs import data_schema
 from tests.factories import document, group_entry, strategy_document
 from tests.integration.api.conftest import new_site
 from tests.integration.api.wire import JSON, V1, YAML, Site, configuration, everything_said, small_design
@@ -108,6 +109,10 @@ MERGE_BOMB = "a: &a {k: v}\n" + "\n".join(
 )
 PACKED = {"Content-Encoding": "gzip"}
 LOOP = [group_entry("a", depends_on=["b"]), group_entry("b", depends_on=["c"]), group_entry("c", depends_on=["a"])]
+BRANCHING = {
+    "definitions": {f"d{i}": {"allOf": [{"$ref": f"#/definitions/d{i + 1}"}] * 8} for i in range(12)} | {"d12": {}},
+    "$ref": "#/definitions/d0",
+}
 HEAD = "schema: a/B/v1\nmetadata:\n  schema: metadata/Document/v1\n  name: one\n"
 
 YAML_ROWS = [
@@ -180,6 +185,11 @@ SHAPE_ROWS = [
     one("abstract a text", {}, "true or false", layeringDefinition={"layer": "site", "abstract": "no way"}),
     bare("storage policy missing", "storagePolicy", "cleartext or encrypted"),
     one("storage policy unknown", {}, "cleartext or encrypted", storagePolicy="secret"),
+    load(
+        "a schema that expands a billion times",
+        write_documents([data_schema("a/B/v1", BRANCHING)]),
+        "cannot be used: its references and combinations (allOf, anyOf, oneOf, not) expand to",
+    ),
     load("twice the same document", write_documents([document("a/B/v1", "one", {})] * 2), "Documents 1 and 2"),
     load(
         "every fault of every document",

@@ -246,6 +246,89 @@ def test_a_schema_that_refers_to_itself_holds_at_every_depth(compile_schema: Any
     assert {path for path, _ in places(check, value)} == {"/a" * 60}
 
 
+def doubling(levels: int, to_next: Any, last: Any) -> dict[str, Any]:
+    """A schema whose definitions each refer to the next one several times, as ``to_next(reference)`` says."""
+    parts = {f"d{i}": to_next({"$ref": f"#/definitions/d{i + 1}"}) for i in range(levels)}
+    return {"definitions": {**parts, f"d{levels}": last}, "$ref": "#/definitions/d0"}
+
+
+def nested(levels: int, value: Any) -> Any:
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+TO_D0 = {"anyOf": [{"$ref": "#/definitions/d0"}] * 200}
+RELATIVE = {
+    "definitions": {"d0": {}, "x": {"id": "http://x/y", "definitions": {"d0": {"anyOf": [{}] * 99}}, **TO_D0}},
+    "$ref": "#/definitions/x",
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        pytest.param(doubling(12, lambda one: {"allOf": [one] * 8}, {}), "expand to 157,073,089,682 sub", id="allOf"),
+        pytest.param(doubling(99, lambda one: {"not": {"oneOf": [one] * 9}}, {}), "more than a trillion", id="oneOf"),
+        pytest.param(doubling(40, lambda one: {"dependencies": {"a": one, "b": one}}, {}), "expand to", id="dependen"),
+        pytest.param({"properties": {"a": doubling(1, lambda one: {}, {})} | {f"p{i}": {} for i in range(50_000)}},
+                     "more than 100,000 values", id="large"),
+        pytest.param({"items": [{"pattern": "\\w" * 500}] * 5}, "patterns are too many or too long", id="patterns"),
+        pytest.param({"patternProperties": {"\\w" * 1001: {}}}, "patterns are too many or too long", id="long name"),
+        pytest.param(RELATIVE, "expand to", id="references relative to an id"),
+    ],
+)  # fmt: skip
+def test_a_schema_that_expands_without_measure_is_refused_before_it_is_compiled(
+    compile_schema: Any, schema: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        compile_schema(schema)
+
+
+TREE = {"properties": {"a": {"$ref": "#"}}, "additionalProperties": {"$ref": "#"}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "reason"),
+    [
+        pytest.param(
+            doubling(12, lambda one: {"properties": {"a": {"allOf": [one] * 8}}}, {}), nested(12, 1),
+            "steps for this document; at most 2,000,000 are made", id="deeper in the value"),
+        pytest.param({"properties": {"a": {"anyOf": [{"$ref": "#"}] * 2}}}, nested(40, 1),
+                     "more than a trillion steps", id="of itself"),
+        pytest.param({"definitions": {"a": {"allOf": [{"$ref": "#/definitions/a"}] * 2}}, "$ref": "#/definitions/a"},
+                     1, "lead from one to the next without end", id="circle"),
+        pytest.param({"items": {"enum": [[i] for i in range(5_000)]}}, [[1]] * 5_000, "steps for this", id="enum"),
+        pytest.param({"items": {"pattern": "(?=a*y)|z"}}, ["a" * 9_000], "steps for this document", id="lookahead"),
+        pytest.param({"patternProperties": {"(a)\\1": {}}}, {"a" * 9_000: 1}, "steps for this document", id="name"),
+        pytest.param({"items": {"allOf": [{"uniqueItems": True}] * 99}}, [list(range(30_000))], "steps", id="unique"),
+        pytest.param({"items": {"$ref": "#"}, **TREE}, [[i] for i in range(200_000)], "200,000 of its rules", id="p"),
+        pytest.param(doubling(1_100, lambda one: {"properties": {"a": one}, "not": {"enum": [{"$ref": "#"}]}}, TREE),
+                     nested(1_100, 1), "nested too deeply", id="deep"),
+    ],
+)  # fmt: skip
+def test_a_value_whose_check_would_take_too_long_is_not_checked(
+    compile_schema: Any, schema: dict[str, Any], value: Any, reason: str
+) -> None:
+    (fault,) = compile_schema(schema)(value)
+
+    assert reason in fault.message
+    assert not fault.quotes
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        pytest.param(TREE, nested(60, 1), id="a tree"),
+        pytest.param({"items": {"pattern": "^(?!-)[a-z0-9-]{1,63}$"}}, ["node-01"] * 200, id="lookahead"),
+        pytest.param({"items": {"pattern": "^[a-z ]+$"}}, ["a" * 1_000_000], id="long text"),
+        pytest.param(doubling(12, lambda one: {"properties": {"a": {"allOf": [one] * 8}}}, {}), nested(4, 1), id="low"),
+    ],
+)
+def test_a_schema_is_judged_by_what_the_value_makes_of_it(schema: dict[str, Any], value: Any) -> None:
+    assert compiled(schema)(value) == []
+
+
 def test_a_pattern_of_a_schema_cannot_run_for_ever_in_the_library_that_is_used() -> None:
     assert {rule for _, rule in places(data_schemas._fast({"pattern": "^(a+)+$"}), "a" * 60 + "b")} == {"/pattern"}
 

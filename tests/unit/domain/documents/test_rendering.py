@@ -424,3 +424,25 @@ def test_rendering_leaves_what_it_was_given_as_it_was() -> None:
     render(after, SCHEMAS)
 
     assert after == before
+
+
+def test_a_secret_document_that_cannot_be_checked_says_why() -> None:
+    schema = data_schema(KIND, {"properties": {"v": {"anyOf": [{"$ref": "#"}] * 2}}})
+    value: Any = 1
+    for _ in range(30):
+        value = {"v": value}
+
+    (finding,) = wrong(schema, in_layer("site", "one", value, storagePolicy="encrypted"))
+
+    assert finding.name == "D002"
+    assert "steps for this document; at most 2,000,000" in finding.message
+
+
+def test_checking_is_given_up_when_its_time_is_over() -> None:
+    documents, _ = parse_documents([POLICY, data_schema(KIND, {}), in_layer("site", "a"), in_layer("site", "b")])
+    stored = [StoredDocument(one, Collection("c"), Revision(1)) for one in documents]
+
+    design, findings = render(stored, SCHEMAS, lambda: True)
+
+    assert design is None
+    assert names_of(findings) == [("DesignTooSlow", ["a"])]
