@@ -130,6 +130,7 @@ def parts(settings: Settings) -> Parts:
     rendered = RenderedDesigns(designs)
     cluster = clusters.cluster(settings)
     version = version_rule(settings, settings.validations.deployment_version_commit)
+    provisioner = provisioners.provisioner(settings, lambda revision: _machines(rendered, revision))
     return Parts(
         settings=settings,
         store=SqlStore(
@@ -143,8 +144,8 @@ def parts(settings: Settings) -> Parts:
         clock=DatabaseClock(engine),
         schemas=schemas,
         compile_schema=compile_schema,
-        rules=DesignRules(schemas.check, version, cluster is not None),
-        provisioner=provisioners.provisioner(settings, lambda revision: _machines(rendered, revision)),
+        rules=DesignRules(schemas.check, version, cluster is not None, provisioner.capabilities.limits),
+        provisioner=provisioner,
         cluster=cluster,
     )
 

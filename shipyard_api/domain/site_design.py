@@ -13,6 +13,7 @@ from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.documents import BAREMETAL_NODE, Document, Rendering, find, inventory
 from shipyard_api.domain.findings import DocumentRef, Finding, Level, error, errors, info, warning
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.provisioner_limits import NO_LIMITS, ProvisionerLimits, check_names
 from shipyard_api.domain.rollout.modes import Mode, OnTimeout
 from shipyard_api.domain.strategy import selectors, strategy
 from shipyard_api.domain.targets import targeted
@@ -120,18 +121,22 @@ class VersionRule:
 
 @dataclass(frozen=True, slots=True)
 class DesignRules:
-    """Shipyard's own checks of a design. ``cluster``: whether a Kubernetes cluster is configured."""
+    """Shipyard's own checks of a design.
+
+    ``cluster``: whether a Kubernetes cluster is configured. ``limits``: those of the configured provisioner.
+    """
 
     check: SchemaCheck
     version: VersionRule = VersionRule()
     cluster: bool = False
+    limits: ProvisionerLimits = NO_LIMITS
 
     def read(self, revision: int, rendering: Rendering) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
         """Return the inputs of an action on this design, and all findings.
 
         Inputs are None if the configuration or the strategy is invalid. They can come with errors of other checks.
         """
-        inputs, findings = read_design(revision, rendering, self.check)
+        inputs, findings = read_design(revision, rendering, self.check, self.limits)
         if inputs is not None:
             inputs, faults = self._resolve_join(inputs)
             findings = (*findings, *faults)
@@ -166,7 +171,7 @@ class DesignRules:
 
 
 def read_design(
-    revision: int, rendering: Rendering, check: SchemaCheck
+    revision: int, rendering: Rendering, check: SchemaCheck, limits: ProvisionerLimits = NO_LIMITS
 ) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
     """Return the inputs of an action on this design, and all findings; None if one of them is an error."""
     documents = tuple(one.document for one in rendering.documents)
@@ -187,7 +192,7 @@ def read_design(
         return None, tuple(found)
     name, groups = (used.name, used.data) if used else (None, None)
     inputs = SiteInputs(revision, configuration, name, groups)
-    found.extend(_members(inputs, documents, used.ref if used else None))
+    found.extend(_members(inputs, documents, used.ref if used else None, limits))
     return inputs, tuple(found)
 
 
@@ -243,14 +248,17 @@ def _strategy(
     return document, [finding.about(document.ref) for finding in faults]
 
 
-def _members(inputs: SiteInputs, documents: Sequence[Document], ref: DocumentRef | None) -> list[Finding]:
+def _members(
+    inputs: SiteInputs, documents: Sequence[Document], ref: DocumentRef | None, limits: ProvisionerLimits
+) -> list[Finding]:
     machines = inventory(documents)
     if not machines.nodes:
         return [warning("DesignWithoutNodes", f"The design has no {BAREMETAL_NODE}: nothing to deploy.")]
     used = inputs.strategy
     members = {group.name: selectors.select(group.selectors, machines) for group in used.groups}
     found = list(strategy.check_members(used, members))
-    left_out = machines.nodes.keys() - frozenset().union(*members.values())
+    deployed = frozenset().union(*members.values())
+    left_out = machines.nodes.keys() - deployed
     if left_out:
         examples = ", ".join(sorted(left_out)[:10])
         found.append(
@@ -261,7 +269,8 @@ def _members(inputs: SiteInputs, documents: Sequence[Document], ref: DocumentRef
                 path="/groups",
             )
         )
-    return [finding.about(ref) if ref else finding for finding in found]
+    about = [finding.about(ref) if ref else finding for finding in found]
+    return [*about, *check_names(limits, machines.nodes.keys(), deployed)]
 
 
 def _missing(schema: str, name: str) -> Finding:

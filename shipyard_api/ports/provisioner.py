@@ -1,7 +1,8 @@
 """The system that turns bare metal into running servers: Drydock, MAAS or Ironic.
 
 ``submit`` starts work, ``find`` finds it again, ``report`` polls it. Results are values; a peer that cannot answer
-raises one of ``ports.errors``. ``capabilities`` lists what only some provisioners can do.
+raises one of ``ports.errors``. ``capabilities`` lists what only some provisioners can do, and their
+limits.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import NewType, Protocol
 
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.provisioner_limits import NO_LIMITS, ProvisionerLimits
 from shipyard_api.domain.strategy.selectors import Selector
 from shipyard_api.ports.errors import PeerError
 
@@ -41,18 +43,18 @@ class Wipe(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a provisioner can do beyond the rest of the port.
+    """What a provisioner can do beyond the rest of the port, and its limits.
 
     ``aborts``: running work can be stopped. ``marks``: it stores our marker with the work, so ``find`` is certain and
-    ``submit`` may be repeated. ``preserves_storage``: a destroy can keep all disks but the operating system's.
-    ``deploy_steps``: it accepts ordered steps for a node's deployment. ``selects``: it evaluates selectors itself.
+    ``submit`` may be repeated. ``deploy_steps``: it accepts ordered steps for a node's deployment. ``selects``: it
+    evaluates selectors itself. ``limits``: what it refuses.
     """
 
     aborts: bool = False
     marks: bool = False
-    preserves_storage: bool = False
     deploy_steps: bool = False
     selects: bool = False
+    limits: ProvisionerLimits = NO_LIMITS
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,10 +107,13 @@ def test_a_good_design_has_no_errors(site: Site) -> None:
     assert errors(site.provisioner.validate_design(site.design)) == ()
 
 
-def test_a_bad_design_has_errors_that_name_their_source(start_site: StartSite) -> None:
+def test_a_bad_design_breaks_a_limit_or_has_errors_that_name_their_source(start_site: StartSite) -> None:
     site = start_site(Plot(invalid=True))
     found = errors(site.provisioner.validate_design(site.design))
-    assert found
+    limits = site.provisioner.capabilities.limits
+    assert limits.system == site.provisioner.name
+    (nodes,) = site.provisioner.select_nodes(site.design, [()])
+    assert found or not all(map(limits.accepts, nodes))
     assert all(one.source == site.provisioner.name and one.message for one in found)
     assert all(one.level is Level.ERROR for one in found)
 
@@ -254,7 +257,7 @@ def test_disks_are_kept_or_the_work_is_refused(site: Site) -> None:
     assert site.run(site.work(Operation.PREPARE_NODES, "n1")).ok
     assert site.run(site.work(Operation.DEPLOY_NODES, "n1")).ok
     work = site.work(Operation.DESTROY_NODES, "n1", wipe=Wipe.OS_DISK_ONLY)
-    if site.provisioner.capabilities.preserves_storage:
+    if site.provisioner.capabilities.limits.preserves_storage:
         assert site.run(work).succeeded == names("n1")
     else:
         with pytest.raises(Refused):

@@ -7,6 +7,7 @@ from enum import Enum
 
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
+from shipyard_api.domain.provisioner_limits import ProvisionerLimits
 from shipyard_api.domain.strategy.selectors import Selector, select
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import (
@@ -73,7 +74,7 @@ class FakeProvisioner:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     early: frozenset[NodeName] = frozenset()
     name: str = "Fake"
-    capabilities: Capabilities = Capabilities(selects=True)  # noqa: RUF009  # immutable
+    capabilities: Capabilities = Capabilities(selects=True, limits=ProvisionerLimits("Fake", preserves_storage=False))  # noqa: RUF009  # immutable
     submissions: list[Submission] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
 
@@ -134,7 +135,7 @@ class FakeProvisioner:
         lost_answer = self._call("submit")
         if work.nodes is not None and not work.nodes:
             raise Refused(self.name, "submit", "no node is named", marker=marker)
-        if work.wipe is not Wipe.ALL and not self.capabilities.preserves_storage:
+        if work.wipe is not Wipe.ALL and not self.capabilities.limits.preserves_storage:
             raise Refused(self.name, "submit", "it cannot leave disks alone", marker=marker)
         job = JobId(f"job-{len(self.submissions) + 1}")
         self.submissions.append(Submission(job, marker, work, self.now()))

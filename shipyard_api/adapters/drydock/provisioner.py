@@ -57,7 +57,7 @@ class DrydockProvisioner:
     """
 
     name = translate.SYSTEM
-    capabilities = Capabilities(selects=True)
+    capabilities = Capabilities(selects=True, limits=translate.LIMITS)
 
     def __init__(
         self,

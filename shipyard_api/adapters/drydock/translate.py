@@ -9,6 +9,7 @@ from typing import Any
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.provisioner_limits import ProvisionerLimits
 from shipyard_api.domain.strategy.selectors import Selector, selects_every_node
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import JobId, Marker, Operation, Wipe, Work
@@ -17,7 +18,8 @@ from shipyard_api.scrubbing import Scrubber, without_users
 SYSTEM = "Drydock"
 LONGEST_DESIGN_REFERENCE = 128  # characters; a longer one makes the creation of a task fail with 500
 _LONGEST_ANSWER = 2000  # characters of an answer that is shown unparsed
-LONGEST_NODE_NAME = 32  # characters; a task's results cut longer names, which would hide success
+# A task's results cut longer names, which would hide success.
+LIMITS = ProvisionerLimits(SYSTEM, longest_name=32, preserves_storage=False)
 LARGEST_REVISION = 2**31 - 1
 READABLE_SCHEMES = frozenset({"deckhand+http", "promenade+http", "http", "https", "file"})
 
@@ -101,8 +103,8 @@ def task_body(marker: Marker, work: Work) -> dict[str, Any]:
         return body
     if not work.nodes:
         raise refuse("no node is named; Drydock would select every node, or none and report success")
-    if long := sorted(name for name in set(work.nodes) if len(name) > LONGEST_NODE_NAME):
-        raise refuse(f"Drydock reports names of at most {LONGEST_NODE_NAME} characters; longer: {', '.join(long)}")
+    if long := sorted(name for name in set(work.nodes) if LIMITS.too_long(name)):
+        raise refuse(f"Drydock reports names of at most {LIMITS.longest_name} characters; longer: {', '.join(long)}")
     return body | {"node_filter": names_filter(work.nodes)}
 
 

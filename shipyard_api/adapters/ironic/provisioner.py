@@ -68,7 +68,7 @@ class IronicProvisioner:
     """
 
     name = SYSTEM
-    capabilities = Capabilities(aborts=True, marks=True, preserves_storage=True, deploy_steps=True, selects=False)
+    capabilities = Capabilities(aborts=True, marks=True, deploy_steps=True, limits=translate.LIMITS)
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class IronicProvisioner:
         return f"{DESIGN}{revision}"
 
     def validate_design(self, design: str) -> tuple[Finding, ...]:
-        """Return findings for nodes whose names Ironic does not accept, or that are not enrolled."""
+        """Return a finding on the nodes that are not enrolled."""
         names = self._machines(design, "validate_design").nodes
         known = {NodeName(str(one.get("name"))) for one in self._client.nodes(("name",))}
         return translate.findings(frozenset(names), known)

@@ -10,6 +10,7 @@ from typing import Any
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.provisioner_limits import ProvisionerLimits
 from shipyard_api.ports.provisioner import NodeCondition, Operation
 
 from .client import SYSTEM, Reply
@@ -29,7 +30,12 @@ SHORTEST_SECRET = 4  # shorter arguments (true, 1, off) are no secrets, and mask
 _SHIPYARD = uuid.UUID("5c1b7f0e-8b0c-5f0e-9a57-3f2f7f5d2a61")
 _LOCKED = "is locked by"
 _MOVING = "while a state transition is in progress"
-_NAME = re.compile(r"[A-Za-z0-9._~-]{1,255}")
+LIMITS = ProvisionerLimits(
+    SYSTEM,
+    longest_name=255,
+    names=re.compile(r"(?!(?i:[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12})$)[A-Za-z0-9._~-]+"),
+    names_are="of letters, digits and -._~ that are no UUID",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,22 +247,16 @@ def masked(text: str, hidden: Iterable[str]) -> str:
 
 
 def findings(names: Collection[NodeName], known: Collection[NodeName]) -> tuple[Finding, ...]:
-    """Return findings on the names in a design: those Ironic does not accept, and those not enrolled."""
-    found = [
-        Finding(
-            "NodeNameImpossible", Level.ERROR, f"Ironic does not accept the node name {name!r}: {why}", source=SYSTEM
-        )
-        for name in sorted(names)
-        if (why := _name_fault(name))
-    ]
-    missing = sorted(name for name in names if name not in known and not _name_fault(name))
-    if missing:
-        shown = ", ".join(missing[:MOST_NAMED]) + (
-            f" and {more} more" if (more := len(missing) - MOST_NAMED) > 0 else ""
-        )
-        text = f"{len(missing)} of {len(names)} nodes are not enrolled in Ironic: {shown}"
-        found.append(Finding("NodeNotInProvisioner", Level.WARNING, text, source=SYSTEM))
-    return tuple(found)
+    """Return findings on the names in a design that are not enrolled.
+
+    Names that Ironic cannot have are left out: they break a limit, which has its own finding.
+    """
+    missing = sorted(name for name in names if name not in known and LIMITS.accepts(name))
+    if not missing:
+        return ()
+    more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
+    text = f"{len(missing)} of {len(names)} nodes are not enrolled in Ironic: {', '.join(missing[:MOST_NAMED])}{more}"
+    return (Finding("NodeNotInProvisioner", Level.WARNING, text, source=SYSTEM),)
 
 
 def condition(listed: JsonObject) -> NodeCondition:
@@ -275,16 +275,6 @@ def error_of(node: Node) -> str:
 def tried(mark: Mark, verb: str, since: str) -> Mark:
     """Return the mark with a note that this verb is about to be sent."""
     return replace(mark, tried={**mark.tried, verb: since})
-
-
-def _name_fault(name: str) -> str:
-    if not _NAME.fullmatch(name):
-        return "use letters, digits and -._~, at most 255"
-    try:
-        uuid.UUID(name)
-    except ValueError:
-        return ""
-    return "it looks like a UUID"
 
 
 def _step(step: object) -> str:

@@ -60,7 +60,7 @@ class MaasProvisioner:
     """
 
     name = SYSTEM
-    capabilities = Capabilities(aborts=True, marks=True, preserves_storage=True)
+    capabilities = Capabilities(aborts=True, marks=True, limits=translate.LIMITS)
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class MaasProvisioner:
         return translate.design_reference(revision)
 
     def validate_design(self, design: str) -> tuple[Finding, ...]:
-        """Return findings for nodes that MAAS does not have, or whose names it cannot have."""
+        """Return a finding on the nodes that MAAS does not have."""
         inventory = self._read(design, "validate_design")
         found = self._client.machines({translate.hostname(node) for node in inventory.nodes})
         return translate.findings(inventory, translate.by_hostname(found))

@@ -11,6 +11,7 @@ from shipyard_api.domain.documents.machines import BAREMETAL_NODE
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import Inventory, NodeName
+from shipyard_api.domain.provisioner_limits import ProvisionerLimits
 from shipyard_api.ports.errors import Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker, NodeCondition, Operation, Work
 
@@ -22,7 +23,13 @@ MOST_NAMED = 10  # nodes in one finding
 
 SITE_OPERATIONS = frozenset({Operation.VERIFY_SITE, Operation.PREPARE_SITE})
 
-_HOSTNAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+LIMITS = ProvisionerLimits(
+    SYSTEM,
+    longest_name=63,
+    names=re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"),
+    names_are="of letters, digits and inner hyphens",
+    ignores_case=True,
+)
 _REVISION = "revision:"
 _SECRETS = re.compile(
     r"(?i)((?:pass(?:word|wd|phrase)?|secret|token|oauth\w*|api_?key)\W{0,3}[=:]\W{0,2}|-P\s+)[^\s,;&]+"
@@ -170,25 +177,18 @@ def without_secrets(text: str) -> str:
 
 
 def findings(inventory: Inventory, machines: Iterable[str]) -> tuple[Finding, ...]:
-    """Return findings on a design, given the host names (lower case) of the machines in MAAS."""
-    found: list[Finding] = []
-    names = sorted(inventory.nodes)
-    twins: defaultdict[str, list[NodeName]] = defaultdict(list)
-    for name in names:
-        twins[hostname(name)].append(name)
-    for host, nodes in twins.items():
-        if not _HOSTNAME.fullmatch(host):
-            text = f"MAAS does not accept the host name {nodes[0]!r}: use letters, digits and inner hyphens, at most 63"
-            found.append(_finding("NodeNameNotAHostname", Level.ERROR, text, nodes))
-        elif len(nodes) > 1:
-            text = f"the nodes {', '.join(nodes)} are one machine to MAAS, which ignores upper and lower case"
-            found.append(_finding("NodesShareHostname", Level.ERROR, text, nodes))
-    known = frozenset(machines)
-    if missing := [name for name in names if hostname(name) not in known and _HOSTNAME.fullmatch(hostname(name))]:
-        more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
-        text = f"{len(missing)} of {len(names)} nodes are not enlisted in MAAS: {', '.join(missing[:MOST_NAMED])}{more}"
-        found.append(_finding("NodeNotInProvisioner", Level.WARNING, text, missing[:MOST_NAMED]))
-    return tuple(found)
+    """Return findings on a design, given the host names (lower case) of the machines in MAAS.
+
+    Names that MAAS cannot have are left out: they break a limit, which has its own finding.
+    """
+    names, known = sorted(inventory.nodes), frozenset(machines)
+    missing = [name for name in names if hostname(name) not in known and LIMITS.accepts(name)]
+    if not missing:
+        return ()
+    more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
+    text = f"{len(missing)} of {len(names)} nodes are not enlisted in MAAS: {', '.join(missing[:MOST_NAMED])}{more}"
+    documents = tuple(DocumentRef(BAREMETAL_NODE, node) for node in missing[:MOST_NAMED])
+    return (Finding("NodeNotInProvisioner", Level.WARNING, text, documents=documents, source=SYSTEM),)
 
 
 def site_faults(
@@ -217,8 +217,3 @@ def _connected(rack: JsonObject) -> bool:
     services: Any = rack.get("service_set")
     states = [one.get("status") for one in services or () if isinstance(one, Mapping) and one.get("name") == "rackd"]
     return not states or states[0] in ("running", "degraded", "unknown")
-
-
-def _finding(name: str, level: Level, message: str, nodes: Sequence[NodeName]) -> Finding:
-    documents = tuple(DocumentRef(BAREMETAL_NODE, node) for node in nodes)
-    return Finding(name, level, message, documents=documents, source=SYSTEM)

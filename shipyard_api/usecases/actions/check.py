@@ -22,6 +22,7 @@ from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import (
     ALLOW_INTERMEDIATE_COMMITS,
+    PRESERVE_LOCAL_STORAGE,
     Parameters,
     TargetRevision,
     parse_parameters,
@@ -204,6 +205,9 @@ class CheckAction:
         ]
         if unknown:
             return UnknownNodes(unknown)
+        limits = self.rules.limits
+        if parameters.preserves_local_storage and not limits.preserves_storage:
+            return InvalidParameters([_cannot_preserve(limits.system)])
         return ActionUnavailable(name, parameters.targets)
 
     def _nodes(self, inputs: SiteInputs) -> frozenset[NodeName]:
@@ -220,6 +224,11 @@ def _allows_intermediate_commits(request: ActionRequest, parameters: Parameters)
     if ALLOW_INTERMEDIATE_COMMITS not in request.parameters:
         return request.allow_intermediate_commits
     return bool(parameters.allows_intermediate_commits or request.allow_intermediate_commits)
+
+
+def _cannot_preserve(system: str) -> Finding:
+    message = f"{system} erases all disks of a machine and cannot preserve local storage."
+    return error("StorageNotPreserved", message, path=f"/parameters/{PRESERVE_LOCAL_STORAGE}")
 
 
 def _revision_of(target: TargetRevision, heads: Heads) -> Revision | None:

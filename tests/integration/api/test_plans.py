@@ -147,6 +147,30 @@ def test_the_mode_of_the_design_is_shown_and_decides_the_order(site: Site) -> No
     assert [one["sends"] for one in found["groups"]] == [["n1"], [], ["n2"]]
 
 
+def test_a_node_that_the_provisioner_cannot_deploy_is_the_same_error_at_commit_plan_and_post(site: Site) -> None:
+    long = f"compute-{'0' * 25}"
+    site.admin.load("design", layering_policy(), configuration(), node_document("n1"), node_document(long))
+    text = (
+        f"Drydock accepts node names of at most 32 characters. Longer: {long} (33). "
+        "Shorten them: rename these BaremetalNode documents."
+    )
+
+    refused = site.admin.commit()
+    assert refused.status == falcon.HTTP_400
+    assert site.admin.post("/commitconfigdocs", force="true").status == falcon.HTTP_200
+    plan = planned(site, DEPLOY)
+    asked = site.admin.post("/actions", json.dumps(DEPLOY), JSON)
+
+    assert plan["refused"] is not None
+    assert asked.status == falcon.HTTP_400
+    for found in (messages(refused), plan["findings"], messages(asked)):
+        (said,) = [one for one in found if one["name"] == "NodeNameTooLong"]
+        assert (said["level"], said["message"]) == ("Error", text)
+        assert [one["name"] for one in said["documents"]] == [long]
+    continued = DEPLOY | {"parameters": {"continue-on-fail": "true"}}
+    assert site.admin.post("/actions", json.dumps(continued), JSON).status == falcon.HTTP_201
+
+
 def test_a_whole_number_with_a_point_is_one(site: Site) -> None:
     """JSON Schema counts 2.0 as an integer, so the design is sound."""
     section = {"max_parallel_groups": 2.0, "max_nodes_in_flight": 1.0, "deploy_timeout": 60.0}

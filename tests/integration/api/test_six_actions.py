@@ -150,6 +150,12 @@ def test_what_takes_servers_down_is_checked_and_then_refused(site: Site, engine:
         pytest.param({}, None, "Invalid target_nodes parameter", id="no nodes"),
         pytest.param({"target_nodes": []}, None, "Invalid target_nodes parameter", id="an empty list"),
         pytest.param({"target_nodes": "n1", "force": "y"}, None, "Invalid parameters", id="a word that is no boolean"),
+        pytest.param(
+            {"target_nodes": "n1", "target-revision": "committed", "preserve-local-storage": True},
+            None,
+            "Invalid parameters",
+            id="Drydock keeps no disks",
+        ),
         pytest.param({"target_nodes": "n1"}, None, "Target revision not found", id="no site action succeeded"),
         pytest.param(
             {"target_nodes": "n1"}, RevisionTag.SITE_ACTION_FAILURE, "Target revision not found", id="one failed"

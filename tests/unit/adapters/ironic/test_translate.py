@@ -109,15 +109,15 @@ def test_every_answer_has_its_reaction(status: int, text: str, expected: Reactio
     assert expected is Reaction.ACCEPTED or translate.refusal(Reply(status, text))
 
 
-def test_names_that_ironic_cannot_hold_are_errors_and_unknown_ones_a_warning() -> None:
-    names = [NodeName(name) for name in ("a b", str(uuid.UUID(int=1)), "x" * 256, "n.1-_~", "n2")]
-    found = translate.findings(names, [NodeName("n2")])
-    assert [one.level for one in found] == [Level.ERROR] * 3 + [Level.WARNING]
-    assert {one.source for one in found} == {"Ironic"}
-    assert (found[3].name, found[3].message) == (
-        "NodeNotInProvisioner",
-        "1 of 5 nodes are not enrolled in Ironic: n.1-_~",
-    )
+IMPOSSIBLE = ("a b", str(uuid.UUID(int=1)), uuid.UUID(int=11).hex.upper(), "x" * 256, "")
+
+
+def test_names_that_ironic_cannot_hold_break_a_limit_and_unknown_ones_are_a_warning() -> None:
+    [found] = translate.findings([NodeName(name) for name in (*IMPOSSIBLE, "n.1-_~", "n2")], [NodeName("n2")])
+    assert (found.name, found.level, found.source) == ("NodeNotInProvisioner", Level.WARNING, "Ironic")
+    assert found.message == "1 of 7 nodes are not enrolled in Ironic: n.1-_~"
+    assert not any(map(translate.LIMITS.accepts, IMPOSSIBLE))
+    assert all(map(translate.LIMITS.accepts, ("n2", "n.1-_~", "x" * 255)))
 
 
 def test_of_many_unknown_nodes_ten_are_named() -> None:
