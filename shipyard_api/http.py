@@ -30,6 +30,7 @@ _READS = frozenset({"GET", "HEAD"})
 _NO_ANSWER = frozenset({502, 503, 504})
 _OF_EVERY_REQUEST = frozenset({401, 403, 404, 405, 406, 407})
 _PIECE = 64 * 1024
+_LONGEST_PAUSE = 86_400.0  # seconds of Retry-After
 _HOST = re.compile(r"[\w.~:%-]+")
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"})  # OpenSSL's errors for an answer in plain text
 _PLAIN = "without TLS an address begins with http://"
@@ -161,7 +162,7 @@ class HttpClient:
         """
         answer = self.send(method, path, **options)
         marker, detail = options.get("marker", ""), f"answered {answer.status}"
-        if answer.status == 429 or (answer.status == 503 and "retry-after" in answer.headers):
+        if busy(answer):
             after = retry_after(answer.headers, now=datetime.now(UTC))
             raise Busy(self.system, answer.operation, detail, marker=marker, retry_after=after)
         if answer.status in _NO_ANSWER:
@@ -294,17 +295,22 @@ def refuses_us(status: int) -> bool:
     return 300 <= status < 400 or status in _OF_EVERY_REQUEST
 
 
+def busy(answer: Response) -> bool:
+    """Return whether the peer did nothing and asks for a later retry."""
+    return answer.status == 429 or (answer.status == 503 and "retry-after" in answer.headers)
+
+
 def retry_after(headers: Headers, *, now: datetime) -> float | None:
-    """Return the seconds of Retry-After (a number or a date), or None without a valid one."""
+    """Return the seconds of Retry-After (a number or a date), a day at most, or None without a valid one."""
     value = headers.get("retry-after", "").strip()
     if value.isascii() and value.isdigit():
-        return float(value)
+        return min(float(value), _LONGEST_PAUSE)
     try:
         when = parsedate_to_datetime(value)
     except ValueError:
         return None
     when = when if when.tzinfo else when.replace(tzinfo=UTC)
-    return max(0.0, (when - now).total_seconds())
+    return min(max(0.0, (when - now).total_seconds()), _LONGEST_PAUSE)
 
 
 class ConnectionFailure(NamedTuple):

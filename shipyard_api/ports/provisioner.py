@@ -90,7 +90,8 @@ class JobState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class JobAhead:
-    """The work that a queued job waits for; ``whose``: the user that submitted it, ``does``: its operation and nodes.
+    """The work that a queued job waits for; ``whose``: the user, or the group and action, that submitted it; ``does``:
+    its operation and nodes.
 
     Empty texts: the peer does not say.
     """

@@ -29,6 +29,16 @@ class SqlJournal:
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
+    def owner(self, job: JobId) -> str:
+        """Return which group and action started a job."""
+        lines = t.journal.c
+        own = (t.STARTED_A_JOB, lines.facts["job"].as_string() == job)
+        query = sa.select(lines.action_id, lines.facts["group"].as_string().label("group_name"))
+        row = self._connection.execute(query.where(*own).order_by(lines.at).limit(1)).one_or_none()
+        if row is None:
+            return ""
+        return f"group {row.group_name} of action {row.action_id}" if row.group_name else f"action {row.action_id}"
+
     def jobs_since(self, moment: datetime) -> frozenset[JobId]:
         """Return the jobs recorded since then."""
         lines = t.journal.c

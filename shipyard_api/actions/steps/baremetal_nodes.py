@@ -217,7 +217,7 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         errors: list[PeerError] = []
         try:
             if question.jobs:
-                reports = self.provisioner.reports(question.jobs)
+                reports = job_watch.with_owners(self.store, self.provisioner.reports(question.jobs))
         except PeerError as error:
             reports = Trouble.of(error)
             errors.append(error)

@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Provisioner, Work
+from shipyard_api.ports.errors import PeerError
+from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Provisioner, Reports, Work
 from shipyard_api.ports.state.store import Store
 from shipyard_api.workflow.step import Json, Trouble
 
@@ -30,6 +31,23 @@ def find(store: Store, provisioner: Provisioner, marker: Marker, work: Work, int
         known = tx.journal.jobs_since(intended_at - _KNOWN_BEFORE)
     job = provisioner.find(marker, work, intended_at=intended_at, known=known)
     return None if job is None else Submitted(job)
+
+
+def with_owners(store: Store, reports: Reports) -> Reports:
+    """Return the reports, with the group and action of every job ahead that is one of ours."""
+    return {
+        job: report if isinstance(report, PeerError) else with_owner(store, report) for job, report in reports.items()
+    }
+
+
+def with_owner(store: Store, report: JobReport) -> JobReport:
+    """Return the report, with the group and action of the job ahead if it is one of ours."""
+    if report.ahead is None:
+        return report
+    ahead = report.ahead
+    with store.begin() as tx:
+        owner = tx.journal.owner(ahead.job)
+    return replace(report, ahead=replace(ahead, whose=owner)) if owner else report
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,8 @@ class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobRepor
 
     def ask(self, question: PollJob) -> JobReport:
         """Poll the job."""
-        return self.provisioner.report(question.job, self._work(question.design))
+        report = self.provisioner.report(question.job, self._work(question.design))
+        return job_watch.with_owner(self.store, report)
 
     def fold(
         self,

@@ -8,7 +8,7 @@ from typing import Any
 
 from shipyard_api import request_context
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.http import HttpClient, Params, Response, refuses_us, retry_after, segment
+from shipyard_api.http import HttpClient, Params, Response, busy, refuses_us, retry_after, segment
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, Marker
 from shipyard_api.scrubbing import Scrubber
@@ -174,6 +174,9 @@ class DrydockClient:
 
 
 def _expected(answer: Response) -> Response:
+    """Return the answer to a question. Raises Busy, Unavailable or Refused if it is unsuccessful."""
+    if busy(answer):
+        raise _busy(answer)
     if not answer.ok:
         raise _fault(answer)
     return answer
@@ -182,12 +185,16 @@ def _expected(answer: Response) -> Response:
 def _fault(answer: Response, marker: str = "") -> PeerError:
     """Return the error for an unsuccessful answer: below 500 a retry is useless, from 500 on the outcome is unknown."""
     if answer.status == 429:
-        pause = retry_after(answer.headers, now=datetime.now(UTC))
-        return Busy(SYSTEM, answer.operation, _reason(answer), marker=marker, retry_after=pause)
+        return _busy(answer, marker)
     if answer.status >= 500 or answer.status == 408:
         return Unavailable(SYSTEM, answer.operation, _reason(answer), marker=marker)
     ours = refuses_us(answer.status)
     return Refused(SYSTEM, answer.operation, _reason(answer), marker=marker, whole_site=ours)
+
+
+def _busy(answer: Response, marker: str = "") -> Busy:
+    pause = retry_after(answer.headers, now=datetime.now(UTC))
+    return Busy(SYSTEM, answer.operation, _reason(answer), marker=marker, retry_after=pause)
 
 
 def _reason(answer: Response) -> str:

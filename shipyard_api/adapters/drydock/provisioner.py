@@ -1,8 +1,10 @@
 """The provisioner port over Drydock's API."""
 
+import math
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +14,7 @@ from shipyard_api.domain.strategy.selectors import Selector
 from shipyard_api.ports.errors import PeerError, Refused
 from shipyard_api.ports.provisioner import (
     Capabilities,
+    JobAhead,
     JobId,
     JobReport,
     JobState,
@@ -27,9 +30,19 @@ from shipyard_api.request_context import propagated
 from . import results, translate
 from .client import DrydockClient
 
+LIST_PAUSE = 60.0  # seconds between two lists of all tasks for one queued task
+
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class _Queued:
+    """A queued task: what it waits for, None if that is unknown, and when all tasks may be listed again."""
+
+    ahead: JobAhead | None = None
+    list_at: float = -math.inf
 
 
 class DrydockProvisioner:
@@ -77,6 +90,7 @@ class DrydockProvisioner:
         self._threads = threads
         self._verify_after_prepare = verify_after_prepare
         self._now = now
+        self._queued: dict[JobId, _Queued] = {}
 
     def check_health(self) -> None:
         """Return if Drydock is healthy, which covers its database but not MAAS."""
@@ -145,6 +159,10 @@ class DrydockProvisioner:
             report = self._verified(report)
         if report.state is JobState.ENDED and not report.ok:
             report = self._explained(report)
+        if report.state is JobState.QUEUED:
+            report = replace(report, ahead=self._task_ahead(job))
+        else:
+            self._queued.pop(job, None)
         return self._scrubber.report(report)
 
     def reports(self, jobs: Mapping[JobId, Work]) -> Reports:
@@ -166,6 +184,30 @@ class DrydockProvisioner:
             if report.state is not JobState.ENDED:
                 return replace(report, succeeded=frozenset())
             return results.with_note(report, f"not confirmed by MAAS: {error}")
+
+    def _task_ahead(self, job: JobId) -> JobAhead | None:
+        """Return what a queued task waits for, None if that is unknown.
+
+        All tasks are listed from the second report on, since most tasks leave the queue at once, and again only when
+        the task ahead has ended: the list is long (contract: drydock, section 6).
+        """
+        known = self._queued.get(job)
+        if known is None:
+            self._queued[job] = _Queued()
+            return None
+        try:
+            if known.ahead is not None:
+                task = self._client.task(known.ahead.job)
+                if task is not None and not translate.has_ended(task):
+                    return known.ahead
+            if time.monotonic() < known.list_at:
+                return None
+            tasks, _ = self._client.tasks(Marker(""))
+        except PeerError:
+            return known.ahead
+        ahead = translate.task_ahead(tasks, job)
+        self._queued[job] = _Queued(ahead, time.monotonic() + LIST_PAUSE)
+        return ahead
 
     def _explained(self, report: JobReport) -> JobReport:
         """Return the report with the reasons from the subtasks, or with a note if they cannot be fetched."""

@@ -12,7 +12,7 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.provisioner_limits import ProvisionerLimits
 from shipyard_api.domain.strategy.selectors import Selector, selects_every_node
 from shipyard_api.ports.errors import Refused
-from shipyard_api.ports.provisioner import JobId, Marker, Operation, Wipe, Work
+from shipyard_api.ports.provisioner import JobAhead, JobId, Marker, Operation, Wipe, Work
 from shipyard_api.scrubbing import Scrubber, without_users
 
 SYSTEM = "Drydock"
@@ -25,6 +25,8 @@ READABLE_SCHEMES = frozenset({"deckhand+http", "promenade+http", "http", "https"
 
 CLOCK_SLACK = timedelta(seconds=2)  # the Date header has whole seconds and is older than its arrival
 UNKNOWN_CLOCK_SLACK = timedelta(seconds=60)  # how far two clocks may differ if the peer sends no Date
+
+MOST_NODES = 3  # nodes named of the task that a queued one waits for
 
 NODE_OPERATIONS = frozenset({Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES})
 
@@ -144,6 +146,33 @@ def find_job(
         and created >= since
     ]
     return JobId(min(matching)[1]) if matching else None
+
+
+def task_ahead(tasks: Iterable[JsonObject], job: JobId) -> JobAhead | None:
+    """Return what a queued task waits for: the requested task that runs, else the oldest that is queued before it.
+
+    Drydock runs one requested task at a time, oldest first (contract: drydock, section 12).
+    """
+    requested = [task for task in tasks if task.get("parent_task_id") is None and not has_ended(task)]
+    own = next((created_at(task) for task in requested if task.get("task_id") == job), None)
+    others = [task for task in requested if task.get("task_id") != job and isinstance(task.get("task_id"), str)]
+    running = [task for task in others if task.get("status") in ("running", "terminating")]
+    older = [task for task in others if own and (created := created_at(task)) is not None and created < own]
+    first = min(running or older, key=lambda task: str(task.get("created")), default=None)
+    return None if first is None else ahead_of(first)
+
+
+def has_ended(task: JsonObject) -> bool:
+    """Return whether the task is final."""
+    return task.get("status") in ("complete", "terminated")
+
+
+def ahead_of(task: JsonObject) -> JobAhead:
+    """Return the task as what another one waits for: its user, its action and its nodes."""
+    named = sorted(_named(task.get("node_filter")) or ())
+    more = f" and {len(named) - MOST_NODES} more" if len(named) > MOST_NODES else ""
+    nodes = f" of {', '.join(named[:MOST_NODES])}{more}" if named else ""
+    return JobAhead(JobId(str(task["task_id"])), str(task.get("created_by") or ""), f"{task.get('action')}{nodes}")
 
 
 def is_of(task: JsonObject, work: Work) -> bool:

@@ -10,7 +10,17 @@ from typing import Unpack
 from urllib.parse import parse_qsl, urlsplit
 
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.http import Headers, HttpClient, Params, RequestOptions, Response, refuses_us, retry_after, segment
+from shipyard_api.http import (
+    Headers,
+    HttpClient,
+    Params,
+    RequestOptions,
+    Response,
+    busy,
+    refuses_us,
+    retry_after,
+    segment,
+)
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.scrubbing import Scrubber
 
@@ -219,6 +229,9 @@ def _minor(version: str | None) -> int | None:
 
 
 def _expected(answer: Response) -> Response:
+    """Return the answer to a question. Raises Busy, Unavailable or Refused if it is unsuccessful."""
+    if busy(answer):
+        raise _busy(answer)
     if not answer.ok:
         raise _fault(answer)
     return answer
@@ -226,14 +239,22 @@ def _expected(answer: Response) -> Response:
 
 def _fault(answer: Response) -> PeerError:
     """Return the error for an unsuccessful answer: below 500 a retry is useless, from 500 on the outcome is unknown."""
-    text = _text(answer)
-    detail = f"answered {answer.status}: {text}" if text else f"answered {answer.status} without a reason"
+    detail = _detail(answer)
     if answer.status == 429:
-        pause = retry_after(answer.headers, now=datetime.now(UTC))
-        return Busy(SYSTEM, answer.operation, detail, retry_after=pause)
+        return _busy(answer)
     if answer.status >= 500 or answer.status == 408:
         return Unavailable(SYSTEM, answer.operation, detail)
     return Refused(SYSTEM, answer.operation, detail, whole_site=refuses_us(answer.status))
+
+
+def _busy(answer: Response) -> Busy:
+    pause = retry_after(answer.headers, now=datetime.now(UTC))
+    return Busy(SYSTEM, answer.operation, _detail(answer), retry_after=pause)
+
+
+def _detail(answer: Response) -> str:
+    text = _text(answer)
+    return f"answered {answer.status}: {text}" if text else f"answered {answer.status} without a reason"
 
 
 def _text(answer: Response) -> str:

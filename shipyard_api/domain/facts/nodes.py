@@ -12,6 +12,7 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.strategy import GroupName
 
 _TIMEOUT = "timeout"
+_QUEUE_TIMEOUT = "queue_timeout"
 _REFUSED = "refused"
 
 
@@ -19,7 +20,8 @@ _REFUSED = "refused"
 class NodesChanged:
     """Nodes of a move have a new status; ``reasons`` are the provisioner's, of failed nodes.
 
-    ``refused``: the provisioner rejected the move, so the nodes keep their status and get a reason.
+    ``refused``: the provisioner rejected the move, so the nodes keep their status and get a reason. ``timed_out``
+    nodes that keep their status have waited in the provisioner's queue for too long.
     """
 
     kind: ClassVar[str] = "nodes_changed"
@@ -39,7 +41,7 @@ class NodesChanged:
         if self.refused:
             return _REFUSED
         if self.status is not NodeStatus.FAILURE:
-            return None
+            return _QUEUE_TIMEOUT if self.timed_out else None
         return _TIMEOUT if self.timed_out else self.phase.value
 
     def to_json(self) -> JsonObject:
@@ -62,7 +64,7 @@ class NodesChanged:
             reading.choice(Phase, stored, "phase"),
             reading.choice(NodeStatus, stored, "status"),
             reading.nodes(stored),
-            stored.get("reason") == _TIMEOUT,
+            stored.get("reason") in (_TIMEOUT, _QUEUE_TIMEOUT),
             {NodeName(node): reading.text(details, node) for node in details},
             stored.get("reason") == _REFUSED,
         )

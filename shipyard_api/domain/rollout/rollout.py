@@ -343,6 +343,8 @@ class Rollout:
                 else:
                     opened.prepared -= 1
                     opened.prepared_in_queue += 1
+        reasons = dict.fromkeys(nodes, why)
+        yield NodesChanged(move.group, move.phase, _SENT_AS[move.phase], nodes, timed_out=True, reasons=reasons)
         if move.group in self._open:
             yield from self._fail(move.group, Reason.QUEUE_TIMEOUT, why)
         yield from self._judged(concerned)

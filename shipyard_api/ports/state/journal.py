@@ -47,5 +47,8 @@ class Journal(Protocol):
     def action_notes(self, actions: Collection[ActionId] | None = None) -> Sequence[tuple[ActionId, JournalEntry]]:
         """Return the notes on these actions (None: on all) that belong to no step, in order."""
 
+    def owner(self, job: JobId) -> str:
+        """Return which group and action started a job, as part of a sentence; empty if none did."""
+
     def jobs_since(self, moment: datetime) -> frozenset[JobId]:
         """Return every job of the provisioner that an action has recorded since then."""

@@ -212,6 +212,7 @@ READS: dict[Callable[..., Any], Callable[[Tx, ActionId], object]] = {
     SqlActions.nodes: lambda tx, action: tx.actions.nodes(action, status=(), group=(), after="", limit=9),
     SqlActions.inputs: lambda tx, action: tx.actions.inputs(action),
     SqlActions.deployed: lambda tx, action: tx.actions.deployed(action),
+    SqlJournal.owner: lambda tx, _: tx.journal.owner(JobId("j")),
     SqlJournal.jobs_since: lambda tx, _: tx.journal.jobs_since(NOW),
     SqlJournal.entries: lambda tx, action: tx.journal.entries(action),
     SqlJournal.step_runs: lambda tx, action: tx.journal.step_runs(action),

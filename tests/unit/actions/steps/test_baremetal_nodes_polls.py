@@ -174,6 +174,14 @@ def test_a_job_that_is_queued_longer_than_its_limit_is_given_up_and_its_nodes_st
     assert folded.facts == (
         WorkLeftBehind("prepare_nodes", "j", DESIGN, names("n1 n2"), why),
         PhaseEnded(A, Phase.PREPARE, PhaseStatus.TIMEOUT, told),
+        NodesChanged(
+            A,
+            Phase.PREPARE,
+            NodeStatus.NOT_STARTED,
+            names("n1 n2"),
+            timed_out=True,
+            reasons=dict.fromkeys(names("n1 n2"), told),
+        ),
         GroupChanged(A, GroupStatus.FAILED, Reason.QUEUE_TIMEOUT, told),
     )
     assert set(folded.state.to_json()["rollout"]["in_queue"]) == {"n1", "n2"}

@@ -168,6 +168,15 @@ def test_an_answer_that_cannot_be_used_is_unavailable(peer: Peer, name: str, ans
         CALLS[name][1](client(peer.url))
 
 
+@pytest.mark.parametrize("name", [name for name in CALLS if name not in ("health", "create")])
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_question_that_is_put_off_says_until_when(peer: Peer, name: str, status: int) -> None:
+    peer.on(CALLS[name][0], Answer(status, b"", {"Retry-After": "7"}))
+    with pytest.raises(Busy) as caught:
+        CALLS[name][1](client(peer.url))
+    assert (caught.value.retry_after, len(peer.requests)) == (7, 1)
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_a_forbidden_call_is_refused(peer: Peer, name: str) -> None:
     peer.on(CALLS[name][0], said("Forbidden", 403))

@@ -11,7 +11,7 @@ from shipyard_api.adapters.drydock.provisioner import DrydockProvisioner
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.selectors import Selector
 from shipyard_api.ports.errors import Refused, Unavailable
-from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Work
+from shipyard_api.ports.provisioner import JobAhead, JobId, JobState, Marker, Operation, Work
 from tests.peer import Answer, Peer
 
 JOB = JobId("t1")
@@ -168,3 +168,26 @@ def test_maas_is_asked_only_after_a_prepare_and_only_if_wanted(peer: Peer, drydo
     )
     assert trusting.report(JOB, PREPARE).ok
     assert not peer.asked("GET /nodes")
+
+
+def test_a_queued_task_names_the_task_ahead_with_one_list_of_all_tasks(peer: Peer, drydock: DrydockProvisioner) -> None:
+    times = {"created": "2026-03-02 12:00:00", "parent_task_id": None}
+    other = {"task_id": "t0", "status": "running", "action": "deploy_nodes", "created_by": "mara", **times}
+    peer.on(f"GET /tasks/{JOB}", *[task("queued")] * 4, task("running"))
+    peer.on("GET /tasks", Answer(200, [other, {"task_id": JOB, "status": "queued", **times}]))
+    peer.on("GET /tasks/t0", Answer(200, other))
+
+    ahead = [drydock.report(JOB, PREPARE).ahead for _ in range(5)]
+
+    assert ahead == [None, *[JobAhead(JobId("t0"), "mara", "deploy_nodes")] * 3, None]
+    assert len(peer.asked("GET /tasks")) == 1
+
+
+def test_the_state_of_a_queued_task_counts_if_the_tasks_cannot_be_listed(
+    peer: Peer, drydock: DrydockProvisioner
+) -> None:
+    peer.on(f"GET /tasks/{JOB}", task("queued"))
+    peer.on("GET /tasks", BROKEN)
+    drydock.report(JOB, PREPARE)
+    report = drydock.report(JOB, PREPARE)
+    assert (report.state, report.ahead) == (JobState.QUEUED, None)

@@ -186,7 +186,9 @@ def task(**changes: Any) -> dict[str, Any]:
         "parent_task_id": None,
         "design_ref": DESIGN,
         "node_filter": {"filter_set_type": "union", "filter_set": filters},
+        "status": "queued",
         "created": "2026-03-02 12:00:01.5",
+        "created_by": "shipyard",
     } | changes
 
 
@@ -232,6 +234,42 @@ def test_of_several_tasks_the_oldest_since_the_intent_is_ours() -> None:
     created = {"late": "2026-03-02 12:00:09", "ours": "2026-03-02 12:00:02", "before": "2026-03-02 11:00:00"}
     tasks = [task(task_id=name, created=when) for name, when in created.items()]
     assert translate.find_job(tasks, WORK, since=NOON) == "ours"
+
+
+ALL_NODES = ["n4", "n1", "n3", "n2", "n5"]
+QUEUES: dict[str, tuple[list[dict[str, Any]], str | None]] = {
+    "nothing else": ([], None),
+    "ended tasks": ([task(task_id="x", status="complete"), task(task_id="y", status="terminated")], None),
+    "the running one, however new": (
+        [
+            task(task_id="x", created="2026-03-02 11:00:00"),
+            task(task_id="y", status="running", created="2026-03-02 13:00:00", created_by="mara"),
+        ],
+        "job y (prepare_nodes of n1, n2, submitted by mara)",
+    ),
+    "the oldest queued one": (
+        [task(task_id="x", created="2026-03-02 11:30:00"), task(task_id="y", created="2026-03-02 11:00:00")],
+        "job y (prepare_nodes of n1, n2, submitted by shipyard)",
+    ),
+    "later ones wait for this one": ([task(task_id="x", created="2026-03-02 13:00:00")], None),
+    "subtasks": ([task(task_id="x", status="running", parent_task_id="y")], None),
+    "work on the site": (
+        [task(task_id="x", status="running", action="verify_site", node_filter=None, created_by=None)],
+        "job x (verify_site)",
+    ),
+    "many nodes": (
+        [task(task_id="x", status="terminating", node_filter=translate.names_filter(map(NodeName, ALL_NODES)))],
+        "job x (prepare_nodes of n1, n2, n3 and 2 more, submitted by shipyard)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("others", "expected"), QUEUES.values(), ids=QUEUES)
+def test_a_queued_task_waits_for_the_one_that_runs_or_the_oldest(
+    others: list[dict[str, Any]], expected: str | None
+) -> None:
+    found = translate.task_ahead([*others, task(task_id="own")], JobId("own"))
+    assert (found and str(found)) == expected
 
 
 def test_work_on_the_site_is_found_by_the_absence_of_a_filter() -> None:

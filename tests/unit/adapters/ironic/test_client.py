@@ -144,6 +144,14 @@ def test_an_address_that_is_none_is_refused() -> None:
         IronicClient(lambda: "ironic.internal:6385").version()
 
 
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_question_that_is_put_off_says_until_when(ironic: Peer, status: int) -> None:
+    ironic.on("GET /v1/nodes", Answer(status, b"", {"Retry-After": "7"}))
+    with pytest.raises(Busy) as caught:
+        client(ironic).nodes(("name",))
+    assert caught.value.retry_after == 7
+
+
 def test_conductors_that_are_not_shown_to_our_user_are_none(ironic: Peer) -> None:
     ironic.on("GET /v1/conductors", wrapped("Access was denied: baremetal:conductor:get", 403))
     assert client(ironic).conductors() is None

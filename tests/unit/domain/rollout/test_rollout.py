@@ -608,7 +608,10 @@ def test_a_phase_that_never_begins_fails_its_group_and_leaves_its_nodes_as_they_
 
     facts = subject.finish(move("slow", phase, "n1 n2"), Outcome(why="behind job 4", never_begun=True))
 
+    sent = (NodeName("n1"), NodeName("n2"))
+    told = dict.fromkeys(sent, "behind job 4")
     assert facts == (
+        NodesChanged(GroupName("slow"), phase, NodeStatus(status), sent, timed_out=True, reasons=told),
         GroupChanged(GroupName("slow"), GroupStatus.FAILED, Reason.QUEUE_TIMEOUT, "behind job 4"),
         GroupChanged(GroupName("child"), GroupStatus.FAILED, Reason.DEPENDENCY, "depends on slow, which failed"),
     )
