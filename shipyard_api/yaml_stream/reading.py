@@ -6,12 +6,13 @@ expand without limit. So we only use its parser, which yields events one by one 
 
 import codecs
 import re
+from itertools import islice
 from typing import Any
 
 import yaml
 
 from shipyard_api.yaml_stream.faults import YamlFault, YamlFaults
-from shipyard_api.yaml_stream.scan import EnoughError, Limits, Place, Scan
+from shipyard_api.yaml_stream.scan import EnoughError, Limits, Scan
 
 if not yaml.__with_libyaml__:
     raise ImportError(
@@ -32,20 +33,22 @@ def read_documents(raw: bytes, limits: Limits = _DEFAULT) -> list[Any]:
     if len(raw) > limits.bytes_:
         raise YamlFault(f"the stream has {len(raw):,} bytes; at most {limits.bytes_:,} are read")
     raw = _checked(raw)
+    _check_number(raw, limits.documents)
     scan = Scan(limits)
-    event: yaml.Event | None = None
+    parser = yaml.CSafeLoader(raw)
     try:
         try:
-            for event in yaml.parse(raw, yaml.CSafeLoader):
-                scan.take(event)
+            scan.take_all(parser.get_event)
         except yaml.YAMLError as exc:
             scan.note(*_syntax_fault(exc, raw))
         except UnicodeDecodeError:
             # libyaml accepts half a character escaped in a tag (%ED%A0%80), and gives no place for it.
-            mark = event.end_mark if event else None
+            mark = scan.last.end_mark if scan.last else None
             scan.note("the next tag is not UTF-8", *((mark.line + 1, mark.column + 1) if mark else (1, 1)))
     except EnoughError:
         pass
+    finally:
+        parser.dispose()
     if scan.faults:
         raise scan.faults[0] if len(scan.faults) == 1 else YamlFaults(tuple(scan.faults))
     return scan.documents()
@@ -74,6 +77,17 @@ def _checked(raw: bytes) -> bytes:
     return raw
 
 
+def _check_number(raw: bytes, most: int) -> None:
+    """Raise YamlFault for a stream of too many documents, before any is read: these marks mean nothing else."""
+    if raw.count(b"\n---") < most:
+        return
+    marks = re.finditer(rb"^---(?=\s|\Z)", raw, re.MULTILINE)
+    if excess := next(islice(marks, most, None), None):
+        line, column = _place_of(raw, excess.start())
+        message = f"the stream has more than {most:,} documents"
+        raise YamlFault(message, line=line, column=column, document=most)
+
+
 def _syntax_fault(exc: yaml.YAMLError, raw: bytes) -> tuple[str, int, int] | tuple[str]:
     if isinstance(exc, yaml.reader.ReaderError):
         return f"the character U+{exc.character:04X} is not allowed in YAML", *_place_of(raw, exc.position)
@@ -87,7 +101,7 @@ def _syntax_fault(exc: yaml.YAMLError, raw: bytes) -> tuple[str, int, int] | tup
     return message, exc.problem_mark.line + 1, exc.problem_mark.column + 1
 
 
-def _place_of(raw: bytes, offset: int) -> Place:
+def _place_of(raw: bytes, offset: int) -> tuple[int, int]:
     before = raw[:offset].decode()
     ends = "\n\r\x85\u2028\u2029"  # what libyaml counts as the end of a line
     line = 1 + sum(before.count(end) for end in ends) - before.count("\r\n")

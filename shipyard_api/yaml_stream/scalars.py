@@ -40,6 +40,13 @@ def resolve(text: str) -> str:
     return STR
 
 
+def text_of(text: str) -> str:
+    """Return a text that can be stored; raises UnfitError."""
+    if "\0" in text:
+        raise UnfitError("the character NUL cannot be stored")
+    return text
+
+
 def value_of(text: str, tag: str) -> Any:
     """Return the JSON value of a scalar. Raises UnfitError, without quoting the text: it may be secret."""
     if tag in (INT, FLOAT):
@@ -51,9 +58,7 @@ def value_of(text: str, tag: str) -> Any:
     if tag == TIMESTAMP and yaml.SafeLoader.timestamp_regexp.match(text):
         return text  # JSON has no dates, and parsing and formatting a date often changes its text
     if tag == STR:
-        if "\0" in text:
-            raise UnfitError("the character NUL cannot be stored")
-        return text
+        return text_of(text)
     if tag in (BOOL, NULL, TIMESTAMP):
         raise UnfitError(f"the text behind {short_tag(tag)} is none")
     raise UnfitError(f"the tag {short_tag(tag)} is not one of a value that JSON can hold")
@@ -77,6 +82,8 @@ def clip(text: str) -> str:
 def _number(text: str, tag: str) -> int | float:
     if len(text) > _DIGITS:
         raise UnfitError(f"a number of {len(text):,} characters; at most {_DIGITS:,} are read")
+    if tag == INT and text.isdecimal() and text.isascii() and text[0] != "0":
+        return int(text)
     node = yaml.ScalarNode(tag, text)
     number: int | float
     try:

@@ -15,11 +15,14 @@ from shipyard_api.yaml_stream.faults import YamlFault
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits on a stream. The target of an alias counts each time."""
+    """Limits on a stream. The target of an alias counts each time.
+
+    A node takes 1 to 3 us of processor time, so refusing a stream takes at most 2 s. A real site has 50,000 nodes.
+    """
 
     bytes_: int = 32 * 1024 * 1024
     depth: int = 64
-    nodes: int = 2_000_000
+    nodes: int = 750_000
     documents: int = 50_000
     scalar: int = 8 * 1024 * 1024
     """Characters of one scalar."""
@@ -29,7 +32,7 @@ class Limits:
     """Reading stops after this many faults."""
 
 
-Place = tuple[int, int]  # line and column, from 1
+Mark = Any  # libyaml's place of an event: line and column from 0, index in characters
 
 _EACH_TIME = "counting what aliases stand for each time"
 _NO_KEY: Any = object()  # a key comes next
@@ -45,7 +48,7 @@ class EnoughError(Exception):
 class _Open:
     """A sequence or mapping whose end has not been reached; ``items`` is None for a mapping."""
 
-    place: Place
+    mark: Mark
     anchor: str | None
     items: list[Any] | None
     nodes_before: int
@@ -74,15 +77,16 @@ class Scan:
 
     def __init__(self, limits: Limits) -> None:
         self.faults: list[YamlFault] = []
+        self.last: yaml.Event | None = None
         self._limits = limits
         self._documents: list[Any] = []
         self._sharing: set[int] = set()  # documents with an alias of a collection
         self._stack: list[_Open] = []
         self._anchors: dict[str, _Anchor] = {}
         self._root: Any = None
-        self._nodes = 0
-        self._text = 0
-        self._takers: dict[type[yaml.Event], Callable[[Any, Place], None]] = {
+        self._nodes = self._text = 0
+        self._most_nodes, self._most_text, self._longest = limits.nodes, limits.text, limits.scalar
+        self._takers: dict[type[yaml.Event], Callable[[Any], None]] = {
             yaml.DocumentStartEvent: self._document_start,
             yaml.SequenceStartEvent: self._collection_start,
             yaml.MappingStartEvent: self._collection_start,
@@ -93,10 +97,13 @@ class Scan:
             yaml.DocumentEndEvent: self._document_end,
         }
 
-    def take(self, event: yaml.Event) -> None:
-        """Consume the next event. Raises EnoughError when the rest must not be read."""
-        if (mark := event.start_mark) is not None and (taker := self._takers.get(type(event))) is not None:
-            taker(event, (mark.line + 1, mark.column + 1))
+    def take_all(self, next_event: Callable[[], yaml.Event | None]) -> None:
+        """Consume all events. Raises EnoughError when the rest must not be read."""
+        taker_of = self._takers.get
+        while (event := next_event()) is not None:
+            self.last = event
+            if (taker := taker_of(type(event))) is not None:
+                taker(event)
 
     def documents(self) -> list[Any]:
         """Return the documents, with a copy for every alias."""
@@ -110,141 +117,155 @@ class Scan:
         if len(self.faults) >= self._limits.faults:
             raise EnoughError
 
-    def _stop(self, message: str, place: Place) -> NoReturn:
-        self.note(message, *place)
+    def _note(self, message: str, mark: Mark) -> None:
+        self.note(message, mark.line + 1, mark.column + 1)
+
+    def _stop(self, message: str, mark: Mark) -> NoReturn:
+        self._note(message, mark)
         raise EnoughError
 
-    def _count(self, nodes: int, text: int, place: Place) -> None:
+    def _count(self, nodes: int, text: int, mark: Mark) -> None:
         self._nodes += nodes
         self._text += text
-        if self._nodes > self._limits.nodes:
-            self._stop(f"the stream has more than {self._limits.nodes:,} nodes, {_EACH_TIME}", place)
-        if self._text > self._limits.text:
-            self._stop(f"the stream has more than {self._limits.text:,} characters of text, {_EACH_TIME}", place)
+        if self._nodes > self._most_nodes:
+            self._stop(f"the stream has more than {self._most_nodes:,} nodes, {_EACH_TIME}", mark)
+        if self._text > self._most_text:
+            self._stop(f"the stream has more than {self._most_text:,} characters of text, {_EACH_TIME}", mark)
 
-    def _document_start(self, _event: yaml.DocumentStartEvent, place: Place) -> None:
+    def _document_start(self, event: yaml.DocumentStartEvent) -> None:
         if len(self._documents) >= self._limits.documents:
-            self._stop(f"the stream has more than {self._limits.documents:,} documents", place)
+            self._stop(f"the stream has more than {self._limits.documents:,} documents", event.start_mark)
 
-    def _document_end(self, _event: yaml.DocumentEndEvent, _place: Place) -> None:
+    def _document_end(self, _event: yaml.DocumentEndEvent) -> None:
         self._documents.append(self._root)
         self._anchors.clear()
 
-    def _collection_start(self, event: yaml.SequenceStartEvent | yaml.MappingStartEvent, place: Place) -> None:
+    def _collection_start(self, event: yaml.SequenceStartEvent | yaml.MappingStartEvent) -> None:
+        mark: Mark = event.start_mark
         if len(self._stack) >= self._limits.depth:
-            self._stop(f"nested deeper than {self._limits.depth} levels", place)
+            self._stop(f"nested deeper than {self._limits.depth} levels", mark)
         before = self._nodes, self._text
-        self._count(1, 0, place)
+        self._count(1, 0, mark)
         is_sequence = isinstance(event, yaml.SequenceStartEvent)
         kind, tag = ("sequence", scalars.SEQ) if is_sequence else ("mapping", scalars.MAP)
         if event.tag not in (None, "!", tag):
-            self.note(f"the tag {scalars.short_tag(event.tag)} is not one of a {kind} that JSON can hold", *place)
+            self._note(f"the tag {scalars.short_tag(event.tag)} is not one of a {kind} that JSON can hold", mark)
         if self._at_key():
-            self.note(f"a {kind} cannot be a key in JSON; a key is one value", *place)
+            self._note(f"a {kind} cannot be a key in JSON; a key is one value", mark)
         if event.anchor is not None:
-            self._declare(event.anchor, _Anchor(place[0]), place)
+            self._declare(event.anchor, _Anchor(mark.line + 1), mark)
         items: list[Any] | None = [] if is_sequence else None
-        self._stack.append(_Open(place, event.anchor, items, *before, 0, _NO_KEY, {}, {}))
+        self._stack.append(_Open(mark, event.anchor, items, *before, 0, _NO_KEY, {}, {}))
 
-    def _collection_end(self, _event: yaml.SequenceEndEvent | yaml.MappingEndEvent, _place: Place) -> None:
+    def _collection_end(self, _event: yaml.SequenceEndEvent | yaml.MappingEndEvent) -> None:
         done = self._stack.pop()
         # PyYAML's order of keys: merged keys come first, and keep their place when overridden.
         value = done.items if done.items is not None else {**done.merged, **done.own} if done.merged else done.own
         height = done.height + 1
         if done.anchor is not None:
             size = self._nodes - done.nodes_before, self._text - done.text_before
-            self._anchors[done.anchor] = _Anchor(done.place[0], True, value, *size, height)
-        self._put(value, done.place, height)
+            self._anchors[done.anchor] = _Anchor(done.mark.line + 1, True, value, *size, height)
+        self._put(value, done.mark, height)
 
-    def _scalar(self, event: yaml.ScalarEvent, place: Place) -> None:
+    def _scalar(self, event: yaml.ScalarEvent) -> None:
         text = event.value
-        self._count(1, len(text), place)
+        mark: Mark = event.start_mark
+        self._nodes += 1
+        self._text += len(text)
+        if self._nodes > self._most_nodes or self._text > self._most_text:
+            self._count(0, 0, mark)
         value: Any = _BROKEN
         try:
-            if len(text) > self._limits.scalar:
-                self.note(f"a text of {len(text):,} characters; at most {self._limits.scalar:,} are read", *place)
+            if len(text) > self._longest:
+                self._note(f"a text of {len(text):,} characters; at most {self._longest:,} are read", mark)
             else:
                 value = self._value(event)
         except scalars.UnfitError as unfit:
-            self.note(str(unfit), *place)
+            self._note(str(unfit), mark)
         if event.anchor is not None:
             # Through an alias, "<<" is plain text: as a merge key it would change a distant mapping.
             meant = text if value is _MERGING else value
-            self._declare(event.anchor, _Anchor(place[0], True, meant, 1, len(text)), place)
-        self._put(value, place, 0)
+            self._declare(event.anchor, _Anchor(mark.line + 1, True, meant, 1, len(text)), mark)
+        self._put(value, mark, 0)
 
     def _value(self, event: yaml.ScalarEvent) -> Any:
         tag = event.tag
         if tag is None or tag == "!":
-            tag = scalars.resolve(event.value) if event.implicit[0] else scalars.STR
+            if not event.implicit[0]:
+                return scalars.text_of(event.value)
+            tag = scalars.resolve(event.value)
+            if tag == scalars.STR:
+                return scalars.text_of(event.value)
             if tag == scalars.MERGE and not self._at_key():
                 return event.value
         return _MERGING if tag == scalars.MERGE and self._at_key() else scalars.value_of(event.value, tag)
 
-    def _declare(self, name: str, anchor: _Anchor, place: Place) -> None:
+    def _declare(self, name: str, anchor: _Anchor, mark: Mark) -> None:
         if first := self._anchors.get(name):
-            self.note(f"anchor {scalars.clip(name)} was already given at line {first.line}", *place)
+            self._note(f"anchor {scalars.clip(name)} was already given at line {first.line}", mark)
         self._anchors[name] = anchor
 
-    def _alias(self, event: yaml.AliasEvent, place: Place) -> None:
+    def _alias(self, event: yaml.AliasEvent) -> None:
+        mark: Mark = event.start_mark
         name = scalars.clip(event.anchor or "")
         anchor = self._anchors.get(event.anchor or "")
         if anchor is None:
-            self.note(f"alias {name}: no such anchor before it in this document", *place)
+            self._note(f"alias {name}: no such anchor before it in this document", mark)
             anchor = _Anchor(0, True, _BROKEN)
         elif not anchor.complete:
-            self.note(f"alias {name} stands inside what it stands for, begun at line {anchor.line}", *place)
+            self._note(f"alias {name} stands inside what it stands for, begun at line {anchor.line}", mark)
             anchor = _Anchor(0, True, _BROKEN)
-        self._count(anchor.nodes, anchor.text, place)
+        self._count(anchor.nodes, anchor.text, mark)
         if len(self._stack) + anchor.height > self._limits.depth:
-            self._stop(f"nested deeper than {self._limits.depth} levels by alias {name}", place)
+            self._stop(f"nested deeper than {self._limits.depth} levels by alias {name}", mark)
         if anchor.height:
             self._sharing.add(len(self._documents))
             if self._at_key():
-                self.note(f"alias {name} is not one value, and cannot be a key in JSON", *place)
-        self._put(anchor.value, place, anchor.height)
+                self._note(f"alias {name} is not one value, and cannot be a key in JSON", mark)
+        self._put(anchor.value, mark, anchor.height)
 
     def _at_key(self) -> bool:
         return bool(self._stack) and self._stack[-1].items is None and self._stack[-1].key is _NO_KEY
 
-    def _put(self, value: Any, place: Place, height: int) -> None:
+    def _put(self, value: Any, mark: Mark, height: int) -> None:
         """Put a finished value into its place: into a sequence, as a key, or as the value of its key."""
         if not self._stack:
             self._root = value
             return
         top = self._stack[-1]
-        top.height = max(top.height, height)
+        if height > top.height:
+            top.height = height
         if top.items is not None:
             top.items.append(value)
         elif top.key is _NO_KEY:
-            top.key = self._key(top, value, place)
+            top.key = self._key(top, value, mark)
         else:
             if top.key is _MERGING:
-                self._merge(top, value, place)
+                self._merge(top, value, mark)
             elif top.key is not _BROKEN:
                 top.own[top.key] = value
             top.key = _NO_KEY
 
-    def _key(self, top: _Open, value: Any, place: Place) -> Any:
+    def _key(self, top: _Open, value: Any, mark: Mark) -> Any:
         if value is _BROKEN or isinstance(value, dict | list):
             return _BROKEN
         # A quoted "<<" is an ordinary key, and may occur beside the merge key.
         key = value if value is _MERGING else scalars.key_text(value)
         if first := top.lines.get(key):
             name = scalars.clip("<<" if key is _MERGING else key)
-            self.note(f"duplicate key {name}, first given at line {first}", *place)
+            self._note(f"duplicate key {name}, first given at line {first}", mark)
             return _BROKEN
-        top.lines[key] = place[0]
+        top.lines[key] = mark.line + 1
         return key
 
-    def _merge(self, top: _Open, value: Any, place: Place) -> None:
+    def _merge(self, top: _Open, value: Any, mark: Mark) -> None:
         if top.merged is None:
             top.merged = {}
         for part in reversed(value if isinstance(value, list) else [value]):  # in a list the first one wins
             if isinstance(part, dict):
                 top.merged.update(part)
             elif part is not _BROKEN:
-                self.note("a merge key (<<) takes a mapping or a list of mappings", *place)
+                self._note("a merge key (<<) takes a mapping or a list of mappings", mark)
 
 
 def _copy(value: Any) -> Any:
