@@ -19,7 +19,7 @@ from shipyard_api.api.airship.statuses import validation_status
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.errors import BodyIncomplete, BodyTooLarge
 from shipyard_api.api.http.reading import boolean, one_of, read_body
-from shipyard_api.api.http.threads import answer_in_thread, threaded
+from shipyard_api.api.http.threads import answer_in_thread, parsed, threaded
 from shipyard_api.domain.documents import BufferMode
 from shipyard_api.domain.findings import Finding, Level, errors
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, CommitMode
@@ -52,15 +52,14 @@ class Collection:
 
     async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, collection_id: str) -> None:
         """Put the documents into the buffer."""
-        body = None if boolean(req, "empty-collection", default=False) else await self._body(req)
-        await answer_in_thread(resp, partial(self._post, req, resp, collection_id, body))
-
-    def _post(self, req: falcon.Request, resp: falcon.Response, collection_id: str, body: bytes | None) -> None:
         entries: list[Any] = []
-        if body is not None:
-            entries = _documents(body)
+        if not boolean(req, "empty-collection", default=False):
+            entries = await parsed(_documents, await self._body(req))
             if not entries:
                 raise NoDocuments
+        await answer_in_thread(resp, partial(self._post, req, resp, collection_id, entries))
+
+    def _post(self, req: falcon.Request, resp: falcon.Response, collection_id: str, entries: list[Any]) -> None:
         mode = one_of(req, "buffermode", BufferMode, BufferMode.REJECT_ON_CONTENTS, InvalidBuffermode)
         loaded = self._load(collection_id, mode, entries)
         # What was stored is 201 even if something is wrong with it: existing clients read that from the body.

@@ -10,7 +10,7 @@ from shipyard_api.api.airship.documents import YAML, as_yaml, version_of, wants_
 from shipyard_api.api.airship.errors import BrokenDesign, RevisionNotNumeric
 from shipyard_api.api.http.authentication import Policy, may
 from shipyard_api.api.http.reading import integer, is_descending
-from shipyard_api.api.http.threads import threaded
+from shipyard_api.api.http.threads import threaded_design
 from shipyard_api.domain.documents import Query, Rendering, Revision
 from shipyard_api.domain.errors import NotRendered
 from shipyard_api.usecases.configdocs.read import ReadConfigdocs
@@ -29,7 +29,7 @@ class RenderedConfigdocs:
         self._read = read
         self._texts = _Texts(read)
 
-    @threaded
+    @threaded_design
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with all documents of the design."""
         clear = wants_clear_text(req, self.cleartext_rule)
@@ -54,7 +54,7 @@ class RevisionDesign:
     def __init__(self, read: ReadConfigdocs) -> None:
         self._texts = _Texts(read)
 
-    @threaded
+    @threaded_design
     def on_get(self, req: falcon.Request, resp: falcon.Response, revision: str) -> None:
         """Answer with the documents of the design that fit the query."""
         if not (revision.isascii() and revision.isdigit() and len(revision) <= 10):

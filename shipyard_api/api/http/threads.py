@@ -2,6 +2,8 @@
 
 One pool serves a process, so its size bounds how many database connections and peer calls requests can cause at once.
 A caller who sends or reads slowly holds no thread: bodies are received, and answers are sent, by the event loop.
+Work that may take seconds of processor time, by the size of a body or by a design, has a few threads of its own: while
+it waits for its turn, other requests find a thread, and there are few others to share the processor with.
 """
 
 import asyncio
@@ -19,6 +21,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 USUAL_THREADS = 8
+_LARGE_BODY = 128 * 1024
 
 Responder = Callable[..., None]
 
@@ -28,6 +31,8 @@ class _Pool:
 
     def __init__(self) -> None:
         self.executor = ThreadPoolExecutor(USUAL_THREADS, thread_name_prefix="request")
+        self.bodies = ThreadPoolExecutor(1, thread_name_prefix="large-body")
+        self.designs = ThreadPoolExecutor(2, thread_name_prefix="design")
 
 
 _POOL = _Pool()
@@ -40,8 +45,12 @@ def use_threads(number: int) -> None:
 
 async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Return what the work returns, run in a thread under the context of this request."""
-    loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(_POOL.executor, partial(propagated(work), *args, **kwargs))
+    return await _run(_POOL.executor, partial(work, *args, **kwargs))
+
+
+async def parsed(parse: Callable[[bytes], T], body: bytes) -> T:
+    """Return a body that is parsed in a thread; large ones one after another."""
+    return await _run(_POOL.executor if len(body) < _LARGE_BODY else _POOL.bodies, partial(parse, body))
 
 
 def threaded(responder: Responder) -> Callable[..., Coroutine[Any, Any, None]]:
@@ -54,9 +63,23 @@ def threaded(responder: Responder) -> Callable[..., Coroutine[Any, Any, None]]:
     return respond
 
 
+def threaded_design(responder: Responder) -> Callable[..., Coroutine[Any, Any, None]]:
+    """Return a responder as ``threaded`` does, for one that may have to render a design."""
+
+    @wraps(responder)
+    async def respond(resource: object, req: falcon.Request, resp: falcon.Response, **params: str) -> None:
+        await _run(_POOL.designs, partial(_respond, partial(responder, resource, req, resp, **params), resp))
+
+    return respond
+
+
 async def answer_in_thread(resp: falcon.Response, work: Callable[[], None]) -> None:
     """Run the rest of a responder in a thread, and render its JSON there."""
     await in_thread(_respond, work, resp)
+
+
+async def _run(executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+    return await asyncio.get_running_loop().run_in_executor(executor, propagated(work))
 
 
 def _respond(work: Callable[[], None], resp: falcon.Response) -> None:

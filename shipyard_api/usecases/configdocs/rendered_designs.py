@@ -2,6 +2,7 @@
 
 import threading
 from collections import OrderedDict
+from concurrent.futures import Future
 from datetime import datetime
 
 from shipyard_api.domain.documents import Rendering, Revision, inventory
@@ -23,31 +24,40 @@ class RenderedDesigns:
         self._designs = designs
         self._cache: OrderedDict[_CacheKey, Rendering] = OrderedDict()
         self._lock = threading.Lock()
-        self._in_progress: dict[_CacheKey, threading.Lock] = {}
+        self._in_progress: dict[_CacheKey, Future[Rendering]] = {}
 
     def of(self, revision: Revision) -> Rendering:
-        """Return the design of a revision, secrets in clear; raises UnknownRevision and RenderingFailed."""
+        """Return the design of a revision, secrets in clear; raises UnknownRevision and RenderingFailed.
+
+        Callers at the same time share one rendering, and its failure.
+        """
         key = revision, self._designs.revision(revision).created_at
         with self._lock:
             if (cached := self._find(key)) is not None:
                 return cached
-            in_progress = self._in_progress.setdefault(key, threading.Lock())
-        with in_progress:
-            with self._lock:
-                if (cached := self._find(key)) is not None:
-                    return cached
-            try:
-                rendering = self._designs.rendered(revision)
-                with self._lock:
-                    self._keep(key, rendering)
-                return rendering
-            finally:
-                with self._lock:
-                    self._in_progress.pop(key, None)
+            started = self._in_progress.get(key)
+            outcome = self._in_progress.setdefault(key, Future())
+        if started is not None:
+            return started.result()
+        try:
+            rendering = self._designs.rendered(revision)
+        except BaseException as failed:
+            self._finish(key)
+            outcome.set_exception(failed)
+            raise
+        self._finish(key, rendering)
+        outcome.set_result(rendering)
+        return rendering
 
     def inventory(self, revision: Revision) -> Inventory:
         """Return the machines of a revision; raises UnknownRevision and RenderingFailed."""
         return inventory(one.document for one in self.of(revision).documents)
+
+    def _finish(self, key: _CacheKey, rendering: Rendering | None = None) -> None:
+        with self._lock:
+            del self._in_progress[key]
+            if rendering is not None:
+                self._keep(key, rendering)
 
     def _find(self, key: _CacheKey) -> Rendering | None:
         cached = self._cache.get(key)
