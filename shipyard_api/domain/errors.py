@@ -139,6 +139,17 @@ class WorkUnderWay(Conflict):
 
 
 @dataclass(eq=False)
+class Overtaken(Conflict):
+    """A newer site action has worked on nodes of the action to retry, or (no ``nodes``) deployed another revision."""
+
+    action: str
+    newer: str
+    name: ActionName
+    revision: int | None
+    nodes: Sequence[str]
+
+
+@dataclass(eq=False)
 class KeyReused(Conflict):
     """The idempotency key was used before, for a different request."""
 

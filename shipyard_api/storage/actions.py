@@ -30,6 +30,7 @@ from shipyard_api.ports.state.actions import (
     DescribedAction,
     NewAction,
     StepRecord,
+    Successor,
 )
 from shipyard_api.ports.state.errors import RequestKeyTaken, SiteBusy
 from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord
@@ -305,6 +306,36 @@ class SqlActions:
             .order_by(nodes.name)
         )
         return [NodeName(row.name) for row in rows]
+
+    def successor(self, action: ActionRecord) -> Successor | None:
+        """Return the newest site action that overtook this one."""
+        actions, nodes, own = t.actions.c, t.action_nodes.alias("worked").c, t.action_nodes.alias("own").c
+        # A node that was only kept, or whose submission was refused, has not been worked on.
+        worked = sa.and_(
+            nodes.action_id == actions.id,
+            nodes.group_name.is_not(None),
+            nodes.status != NodeStatus.NOT_STARTED.value,
+        )
+        known = sa.exists().where(own.action_id == action.id)
+        shared = sa.exists().where(own.action_id == action.id, own.name == nodes.name)
+        held = sa.and_(worked, sa.or_(~known, shared))
+        deployed = sa.and_(
+            actions.revision.is_distinct_from(action.revision),
+            sa.or_(actions.state == RunState.SUCCESS.value, sa.exists().where(worked)),
+        )
+        row = self._connection.execute(
+            sa.select(actions.id, actions.name, actions.revision)
+            .where(actions.exclusive, actions.created_at > action.created_at, sa.or_(sa.exists().where(held), deployed))
+            .order_by(actions.created_at.desc())
+            .limit(1)
+        ).one_or_none()
+        if row is None:
+            return None
+        names = self._connection.execute(
+            sa.select(nodes.name).select_from(t.actions).where(actions.id == row.id, held).order_by(nodes.name)
+        ).scalars()
+        revision = None if row.revision is None else Revision(row.revision)
+        return Successor(ActionId(row.id), ActionName(row.name), revision, [NodeName(name) for name in names])
 
     def _audit(self, action: ActionId, command: str, user: str) -> None:
         self._connection.execute(

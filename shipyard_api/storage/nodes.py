@@ -2,12 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
-from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.ports.state.groups import PhaseRecord
 from shipyard_api.ports.state.nodes import LastNodeRecord, NodeChange, NodeHistory, NodeRecord
 from shipyard_api.storage import tables as t
@@ -47,6 +49,22 @@ class SqlNodes:
             query = query.where(sa.func.starts_with(names.c.name, prefix))
         rows = self._connection.execute(query.limit(limit))
         return [LastNodeRecord(ActionId(row.action_id), _node(row)) for row in rows]
+
+    def lost_since(self, moment: datetime, nodes: Collection[NodeName]) -> Collection[NodeName]:
+        """Return the nodes that are no longer deployed."""
+        held, actions = t.action_nodes.c, t.actions.c
+        rows = self._connection.execute(
+            sa.select(held.name, held.status)
+            .join_from(t.action_nodes, t.actions, actions.id == held.action_id)
+            .where(
+                actions.created_at > moment,
+                held.status != NodeStatus.NOT_STARTED.value,
+                held.name == sa.any_(sa.cast(list(nodes), ARRAY(sa.Text))),
+            )
+            .order_by(actions.created_at)
+        )
+        newest = {row.name: row.status for row in rows}
+        return frozenset(NodeName(name) for name, status in newest.items() if status != NodeStatus.SUCCESS.value)
 
     def history(self, node: str, *, before: str | None, limit: int) -> Sequence[NodeHistory]:
         """Return the node in each action, newest first."""

@@ -66,10 +66,22 @@ def _first(title: str) -> Callable[[Any], Text]:
     return _joined(title, "", 1)
 
 
+def _named(nodes: Sequence[str]) -> str:
+    more = f" and {len(nodes) - _NAMED} more" if len(nodes) > _NAMED else ""
+    return f"node {', '.join(nodes[:_NAMED])}{more}"
+
+
+def _overtaken(failed: domain.Overtaken) -> Text:
+    done = f"worked on {_named(failed.nodes)}" if failed.nodes else f"deployed revision {failed.revision}"
+    return Text(
+        "A newer action has overtaken this one",
+        f"{failed.name.value} {failed.newer} has {done} since action {failed.action}. Start a new action, or use the "
+        "parameter force=true to retry this one with its old design.",
+    )
+
+
 def _under_way(failed: domain.WorkUnderWay) -> Text:
-    what = "the site" if failed.nodes is None else f"node {', '.join(failed.nodes[:_NAMED])}"
-    if failed.nodes is not None and len(failed.nodes) > _NAMED:
-        what += f" and {len(failed.nodes) - _NAMED} more"
+    what = "the site" if failed.nodes is None else _named(failed.nodes)
     return Text(
         "Work of an earlier action goes on",
         f"{failed.operation} of {what} is still under way: job {failed.job} of action {failed.action} ({failed.why}). "
@@ -221,6 +233,7 @@ _ACTIONS: dict[type[domain.ShipyardError], Row] = {
         )
     ),
     domain.WorkUnderWay: _conflict(_under_way),
+    domain.Overtaken: _conflict(_overtaken),
     domain.KeyReused: Row(
         falcon.HTTP_422,
         lambda failed: Text(

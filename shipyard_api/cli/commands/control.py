@@ -9,6 +9,7 @@ from shipyard_api.cli.commands.syntax import check_action_id, examples
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import action_tables
+from shipyard_api.cli.output.shapes import as_object
 
 _ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 _CONTROL = "actions/{action_id}/control/{control_verb}"
@@ -97,7 +98,11 @@ for _verb in _SUMMARIES:
     ),
 )
 @click.argument("action_id")
-@click.option("--force", is_flag=True, help="Start even if work on its nodes is still running.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Start even if work on its nodes is still running, or a newer action has overtaken it.",
+)
 @click.pass_obj
 def retry(options: GlobalOptions, /, action_id: str, force: bool) -> None:
     """Start a new action that retries the failed action ACTION_ID: deployed nodes are kept, the others are retried.
@@ -105,23 +110,24 @@ def retry(options: GlobalOptions, /, action_id: str, force: bool) -> None:
     First prints how many nodes are kept, with --output-format raw or format on stderr.
     """
     action = check_action_id(action_id)
-    from shipyard_api.cli.client import Api
+    from shipyard_api.cli.client import Api, json_content
 
+    query = [("force", "true")] if force else []
     try:
         api = Api(options)
-        # The server refuses to retry an action that did not fail: then there is nothing to announce.
-        if api.read(f"actions/{action}").get("action_lifecycle") in (None, "Failed"):
-            nodes = list(api.pages(f"actions/{action}/nodes", "nodes"))
-            kept = sum(node.get("status") == "success" for node in nodes)
+        plan = as_object(json_content(api.post("plans", query, json={"retry": action}), expected=200), "the body")
+        # What the server would refuse is not announced.
+        if plan.get("refused") is None:
+            totals = as_object(plan.get("totals"), "totals")
+            kept, nodes = int(totals.get("kept") or 0), int(totals.get("nodes") or 0)
             deployed = f"{kept} deployed node{'s' * (kept != 1)}"
-            line = f"Keeps {deployed} of action {action} and retries {len(nodes) - kept}."
+            line = f"Keeps {deployed} of action {action} and retries {nodes - kept}."
             click.echo(line, err=options.form != "cli")
     except ApiError as error:
         # In the other forms the answer to the retry itself describes the error, in that form. A temporary error ends
         # the command here: a retry that was not announced must not succeed a moment later.
         if options.form == "cli" or error.temporary:
             fail(options, error)
-    query = [("force", "true")] if force else []
     show(
         options,
         lambda api: api.post_once(f"actions/{action}/control/retry", query, template=_CONTROL),

@@ -102,6 +102,19 @@ class DescribedAction:
 
 
 @dataclass(frozen=True, slots=True)
+class Successor:
+    """A site action created after another one, and nodes of that one which it has worked on, in order of name.
+
+    Without nodes, it has deployed another revision.
+    """
+
+    action: ActionId
+    name: ActionName
+    revision: Revision | None
+    nodes: Sequence[NodeName]
+
+
+@dataclass(frozen=True, slots=True)
 class ActionFilters:
     """The filters of a list of actions, all of which an action must pass. Empty, or None for ``states``: no filter."""
 
@@ -191,3 +204,9 @@ class Actions(Protocol):
 
     def deployed(self, action: ActionId) -> Sequence[NodeName]:
         """Return the nodes of the action that are deployed, in order of name."""
+
+    def successor(self, action: ActionRecord) -> Successor | None:
+        """Return the newest site action that overtook this one: it worked on its nodes, or deployed another revision.
+
+        If the nodes of this one are unknown, work on any node counts.
+        """

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
-from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.ports.state.groups import PhaseRecord
 
 
@@ -70,6 +70,12 @@ class Nodes(Protocol):
         """Return nodes after the given name, in order of name; an empty filter passes all.
 
         ``status`` is the node's in the latest action that contains it; ``prefix`` is the start of its name.
+        """
+
+    def lost_since(self, moment: datetime, nodes: Collection[NodeName]) -> Collection[NodeName]:
+        """Return those of the nodes whose newest record in actions created after the moment is not success.
+
+        A record counts if its action submitted or kept the node.
         """
 
     def history(self, node: str, *, before: str | None, limit: int) -> Sequence[NodeHistory]:

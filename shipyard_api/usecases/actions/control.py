@@ -13,7 +13,7 @@ from shipyard_api.domain.actions import (
     DocumentChecks,
     StepId,
 )
-from shipyard_api.domain.errors import ActionNotFound, Conflict, WrongState
+from shipyard_api.domain.errors import ActionNotFound, Conflict, Overtaken, WrongState
 from shipyard_api.domain.items import ItemId
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
@@ -63,8 +63,8 @@ class ControlAction:
     def retry(self, action_id: str, caller: Caller, *, force: bool) -> ActionRecord:
         """Return a new action that keeps the nodes which the failed one deployed, and retries the rest.
 
-        It uses the same revision and limits. Raises NotFound and Conflict, and then nothing is stored. ``force``
-        ignores stragglers on its nodes.
+        It uses the same revision and limits. Nodes that a later action lost are retried too. Raises NotFound and
+        Conflict, and then nothing is stored. ``force`` ignores stragglers on its nodes, and later actions.
         """
         old = ActionId(action_id)
         with self.store.begin() as tx:
@@ -84,16 +84,18 @@ class ControlAction:
             refusal = None
             try:
                 _check(action_id, Control.RETRY, ActionState(old.state))
-                with site_is_busy():
-                    _refuse_stragglers(tx, old.name, kept, force=force)
-                    if old.name in EXCLUSIVE and (running := tx.actions.running_site_action()):
-                        raise SiteBusy(*running)
+                _refuse_second_site_action(tx, old.name)
+                _refuse_overtaken(tx, old, force=force)
+                _refuse_stragglers(tx, old.name, kept, force=force)
             except Conflict as conflict:
                 refusal = conflict
         return RetryPlan(old, inputs, kept, refusal)
 
     def _create_retry(self, tx: Transaction, old: ActionRecord, caller: Caller, *, force: bool) -> ActionRecord:
+        # First, so that whatever a later action did is complete in what is read next.
+        _refuse_second_site_action(tx, old.name)
         inputs, kept = _retry_inputs(tx, old)
+        _refuse_overtaken(tx, old, force=force)
         _refuse_stragglers(tx, old.name, kept, force=force)
         new, definition = ActionId(self.new_id()), self.definitions[old.name]
         items = _kept_items(tx, old, inputs)
@@ -119,7 +121,8 @@ def _retry_inputs(tx: Transaction, old: ActionRecord) -> tuple[JsonObject, list[
     inputs = dict(tx.actions.inputs(old.id))
     if CHECKS[old.name].documents is not DocumentChecks.NONE:
         inputs |= SiteInputs.from_json(inputs).to_json()
-    return inputs, sorted({*inputs.get("kept", ()), *tx.actions.deployed(old.id)})
+    kept = {*inputs.get("kept", ()), *tx.actions.deployed(old.id)}
+    return inputs, sorted(kept - frozenset(tx.nodes.lost_since(old.created_at, kept)))
 
 
 def _kept_items(tx: Transaction, old: ActionRecord, inputs: JsonObject) -> dict[StepId, list[ItemId]]:
@@ -128,6 +131,21 @@ def _kept_items(tx: Transaction, old: ActionRecord, inputs: JsonObject) -> dict[
     for step, items in tx.items.succeeded(old.id).items():
         kept[step] = [*kept.get(step, ()), *items]
     return kept
+
+
+def _refuse_second_site_action(tx: Transaction, name: ActionName) -> None:
+    """Raise Conflict while a site action runs; creating another one would raise the same."""
+    with site_is_busy():
+        if name in EXCLUSIVE and (running := tx.actions.running_site_action()):
+            raise SiteBusy(*running)
+
+
+def _refuse_overtaken(tx: Transaction, old: ActionRecord, *, force: bool) -> None:
+    """Raise Conflict if a later site action has worked on nodes of this one, or deployed another revision."""
+    if force or old.name not in EXCLUSIVE:
+        return
+    if newer := tx.actions.successor(old):
+        raise Overtaken(old.id, newer.action, newer.name, newer.revision, newer.nodes)
 
 
 def _refuse_stragglers(tx: Transaction, name: ActionName, kept: Sequence[NodeName], *, force: bool) -> None:

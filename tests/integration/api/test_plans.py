@@ -18,7 +18,7 @@ from shipyard_api.api.http.threads import USUAL_THREADS, use_threads
 from shipyard_api.domain.actions import ActionId, RunState
 from shipyard_api.domain.facts.groups import MembersKnown
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
-from shipyard_api.domain.facts.nodes import NodesChanged
+from shipyard_api.domain.facts.nodes import NodesChanged, NodesKept
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.strategy import GroupName
@@ -367,6 +367,59 @@ def test_a_retry_shows_what_it_leaves_alone(site: Site, failed: str) -> None:
     retried = site.admin.post(f"/actions/{failed}/control/retry").json["id"]
     with site.store.begin() as tx:
         assert tx.actions.inputs(ActionId(retried))["kept"] == found["kept"]
+
+
+DEFAULT, N1, N2, N9 = GroupName("default"), NodeName("n1"), NodeName("n2"), NodeName("n9")
+SEEN = MembersKnown.of(strategy(group("default", critical=True)), {DEFAULT: frozenset({N1, N2, N9})})
+
+
+def moved(node: NodeName, status: NodeStatus, *, refused: bool = False) -> NodesChanged:
+    return NodesChanged(DEFAULT, Phase.DEPLOY, status, (node,), refused=refused)
+
+
+@pytest.mark.parametrize(
+    ("revision", "facts", "overtaken", "kept"),
+    [
+        pytest.param(1, [], None, ["n1"], id="ended-before-any-node"),
+        pytest.param(2, [], None, ["n1"], id="other-revision-never-deployed"),
+        pytest.param(1, [SEEN], None, ["n1"], id="sent-nothing"),
+        pytest.param(1, [SEEN, moved(N1, NodeStatus.NOT_STARTED, refused=True)], None, ["n1"], id="was-refused"),
+        pytest.param(1, [SEEN, moved(N9, NodeStatus.SUCCESS)], None, ["n1"], id="worked-on-others"),
+        pytest.param(1, [SEEN, moved(N1, NodeStatus.FAILURE)], "worked on node n1", [], id="failed-a-deployed-node"),
+        pytest.param(1, [SEEN, moved(N1, NodeStatus.SUCCESS)], "worked on node n1", ["n1"], id="deployed-it-again"),
+        pytest.param(
+            1,
+            [SEEN, NodesKept((N1,), "A"), moved(N2, NodeStatus.FAILURE)],
+            "worked on node n2",
+            ["n1"],
+            id="kept-it-and-worked-on-another",
+        ),
+        pytest.param(2, [SEEN, moved(N9, NodeStatus.SUCCESS)], "deployed revision 2", ["n1"], id="other-revision"),
+    ],
+)
+def test_a_retry_goes_by_what_later_actions_did(
+    site: Site, failed: str, revision: int, facts: list[object], overtaken: str | None, kept: list[str]
+) -> None:
+    if revision != 1:
+        site.commit(*small_design(("n1", "n2", "n3")))
+    newer = site.admin.act(allow_intermediate_commits="true").json["id"]
+    ended(site, newer, *facts)
+
+    plan = planned(site, {"retry": failed})
+    answer = site.admin.post(f"/actions/{failed}/control/retry")
+
+    assert plan["kept"] == kept
+    if overtaken is None:
+        assert (plan["refused"], answer.status) == (None, falcon.HTTP_201)
+        return
+    assert (answer.status, answer.json["message"]) == (falcon.HTTP_409, "A newer action has overtaken this one")
+    assert f"deploy_site {newer} has {overtaken} since action {failed}." in answer.json["reason"]
+    assert plan["refused"]["reason"] == answer.json["reason"]
+    assert planned(site, {"retry": failed}, force="true")["refused"] is None
+    forced = site.admin.post(f"/actions/{failed}/control/retry", force="true")
+    assert forced.status == falcon.HTTP_201
+    with site.store.begin() as tx:
+        assert tx.actions.inputs(ActionId(forced.json["id"]))["kept"] == kept
 
 
 def test_a_retry_that_would_be_refused_says_why(site: Site, failed: str) -> None:

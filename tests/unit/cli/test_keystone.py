@@ -150,8 +150,7 @@ def test_our_own_token_is_sent_to_the_address_of_the_catalog(api, sign_in):
 
 
 def test_all_requests_of_a_command_share_one_login(api, keystone, run):
-    api.replies["GET /actions/01M7XV7VKPMDHXJVA7WMC7P6XP"] = Reply(200, {"action_lifecycle": "Failed"})
-    api.replies["GET /actions/01M7XV7VKPMDHXJVA7WMC7P6XP/nodes"] = Reply(200, {"nodes": [], "next": None})
+    api.replies["POST /plans"] = Reply(200, {"refused": None, "totals": {"nodes": 0, "kept": 0}})
     api.replies["POST /actions/01M7XV7VKPMDHXJVA7WMC7P6XP/control/retry"] = Reply(201, {"id": "2" * 26})
     given = {"OS_AUTH_URL": keystone.url, "OS_AUTH_TOKEN": keystone.scoped}
     assert run("retry", "01M7XV7VKPMDHXJVA7WMC7P6XP", **NOBODY, **given).exit_code == 0

@@ -70,14 +70,12 @@ def test_what_the_state_forbids_is_an_error_in_the_servers_words(api, run):
     assert "Error: Unable to pause action\nReason: dag_run state must be running, but is failed" in result.stdout
 
 
-def failed(api, kept, others, lifecycle="Failed"):
-    nodes = [{"name": f"n{number}", "status": "success" if number < kept else "failure"} for number in range(others)]
-    api.replies[f"GET /actions/{ID}"] = Reply(200, {"id": ID, "action_lifecycle": lifecycle})
-    api.replies[f"GET /actions/{ID}/nodes"] = Reply(200, {"nodes": nodes, "next": None})
+def planned(api, kept, nodes, refused=None):
+    api.replies["POST /plans"] = Reply(200, {"refused": refused, "totals": {"kept": kept, "nodes": nodes}})
 
 
 def test_retry_says_what_it_will_do_before_it_does_it(api, run):
-    failed(api, 3, 5)
+    planned(api, 3, 5)
     api.replies[f"POST /actions/{ID}/control/retry"] = Reply(201, {"id": "2" * 26, "name": "deploy_site"})
 
     result = run("retry", f"action/{ID}", "--force")
@@ -91,19 +89,19 @@ def test_retry_says_what_it_will_do_before_it_does_it(api, run):
 
 @pytest.mark.parametrize("form", ["raw", "format"])
 def test_programs_get_the_new_action_and_people_beside_them_are_told(api, run, form):
-    failed(api, 1, 3)
+    planned(api, 1, 3)
     api.replies[f"POST /actions/{ID}/control/retry"] = Reply(201, {"id": "2" * 26})
 
     result = run(f"--output-format={form}", "retry", ID)
 
     assert json.loads(result.stdout) == {"id": "2" * 26}
     assert result.stderr == f"Keeps 1 deployed node of action {ID} and retries 2.\n"
-    assert [request.method for request in api.requests] == ["GET", "GET", "POST"]
+    assert [request.path.rpartition("/")[2] for request in api.requests] == ["plans", "retry"]
 
 
 @pytest.mark.parametrize("form", ["cli", "raw", "format"])
 def test_a_retry_of_what_did_not_fail_announces_nothing(api, run, form):
-    failed(api, 16, 16, "Complete")
+    planned(api, 16, 16, {"title": "Unable to retry action"})
     said = {
         "message": "Unable to retry action",
         "reason": "only what failed is retried",
@@ -127,17 +125,17 @@ def test_a_retry_of_an_unknown_action_is_refused_in_the_form_that_was_asked_for(
 @pytest.mark.parametrize("form", ["cli", "raw"])
 def test_what_cannot_be_announced_is_not_done(api, run, form):
     said = {"message": "The database is out of reach", "reason": "later", "details": {"messageList": []}}
-    api.replies[f"GET /actions/{ID}"] = Reply(503, said)
+    api.replies["POST /plans"] = Reply(503, said)
     api.replies[f"POST /actions/{ID}/control/retry"] = Reply(201, {"id": "2" * 26})
 
     result = run(f"--output-format={form}", "retry", ID)
 
     assert (result.exit_code, "The database is out of reach" in result.stdout) == (1, True)
-    assert {request.method for request in api.requests} == {"GET"}
+    assert {request.path.rpartition("/")[2] for request in api.requests} == {"plans"}
 
 
 def test_a_retry_that_is_refused_ends_with_1(api, run):
-    failed(api, 0, 0)
+    planned(api, 0, 0)
     said = {"message": "Work of an earlier action goes on", "reason": "deploy_nodes of node n4 …",
             "details": {"messageList": []}}  # fmt: skip
     api.replies[f"POST /actions/{ID}/control/retry"] = Reply(409, said)

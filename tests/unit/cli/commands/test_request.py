@@ -38,13 +38,12 @@ SHAPES = {"an object": {"x": 1}, "a list": [], "a text": "x", "nothing": None, "
 @pytest.mark.parametrize("body", SHAPES.values(), ids=SHAPES.keys())
 @pytest.mark.parametrize("command", ["watch", "retry"])
 def test_an_answer_of_another_shape_is_an_error_and_nothing_is_retried(api, run, command, body):
-    path = f"/actions/{ID}/nodes" if command == "retry" else f"/actions/{ID}"
-    api.replies[f"GET {path}"] = Reply(200, body)
+    api.replies["POST /plans" if command == "retry" else f"GET /actions/{ID}"] = Reply(200, body)
     result = run(command, ID)
     assert result.exit_code == 1
     assert result.stdout.startswith("Error: ")
     assert isinstance(result.exception, SystemExit)
-    assert [request for request in api.requests if request.method == "POST"] == []
+    assert [request for request in api.requests if request.path.endswith("/control/retry")] == []
 
 
 def test_groups_of_another_shape_end_the_watch(api, run):
@@ -167,7 +166,7 @@ OURS = {
     "plan deploy_site": "POST /plans",
     f"watch {ID}": f"GET /actions/{ID}/groups",
     f"report {ID}": f"GET /actions/{ID}/report",
-    f"retry {ID}": f"GET /actions/{ID}/nodes",
+    f"retry {ID}": "POST /plans",
     "get nodes": "GET /nodes",
     "describe node n1": "GET /nodes/n1",
 }

@@ -120,7 +120,7 @@ EVIL = Reply(404, {"message": "\x1b[2Jno", "reason": "none"})
 
 @pytest.mark.parametrize("command", ["watch", "retry"])
 def test_an_error_cannot_control_the_terminal(api, run_main, command):
-    api.replies |= {f"GET /actions/{ID}": EVIL, f"GET /actions/{ID}/nodes": EVIL}
+    api.replies |= {f"GET /actions/{ID}": EVIL, "POST /plans": EVIL}
     written, code = run_main(command, ID)
     assert code == 1
     assert b"\x1b[2J" not in written
