@@ -255,7 +255,7 @@ def looks(session: Session, action: str, note: str) -> None:
 
 
 def steers(session: Session, failed: str) -> None:
-    session.show("plan-retry", f"plan --retry {failed}")
+    session.show("plan-retry", f"plan --retry {failed} --force")
     session.show("retry", f"retry {failed} --force", session.at_rest)
     for name, words in (("short", "{verb} action {action}"), ("long", "control {verb} action/{action}")):
         known: dict[str, str] = {}

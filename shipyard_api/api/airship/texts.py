@@ -76,7 +76,7 @@ def _overtaken(failed: domain.Overtaken) -> Text:
     return Text(
         "A newer action has overtaken this one",
         f"{failed.name.value} {failed.newer} has {done} since action {failed.action}. Start a new action, or use the "
-        "parameter force=true to retry this one with its old design.",
+        "parameter force=true to retry this one all the same.",
     )
 
 
