@@ -6,6 +6,7 @@ expand without limit. So we only use its parser, which yields events one by one 
 
 import codecs
 import re
+from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
@@ -22,6 +23,7 @@ if not yaml.__with_libyaml__:
 
 _DEFAULT = Limits()
 _TAG_DIRECTIVES = 1_000
+_NEXT = "\n---"  # what begins the next document
 
 
 def read_documents(raw: bytes, limits: Limits = _DEFAULT) -> list[Any]:
@@ -50,6 +52,7 @@ def read_documents(raw: bytes, limits: Limits = _DEFAULT) -> list[Any]:
     finally:
         parser.dispose()
     if scan.faults:
+        scan.hide_quotes(_secrecy(raw))
         raise scan.faults[0] if len(scan.faults) == 1 else YamlFaults(tuple(scan.faults))
     return scan.documents()
 
@@ -77,6 +80,20 @@ def _checked(raw: bytes) -> bytes:
     return raw
 
 
+def _secrecy(raw: bytes) -> Callable[[int], bool]:
+    """Return a function that says whether the document at a character may be secret: it has the word "encrypted".
+
+    That is the storage policy of secret documents. A faulty document cannot be read any closer.
+    """
+    text = raw.decode()
+
+    def is_secret(index: int) -> bool:
+        start, end = text.rfind(_NEXT, 0, index), text.find(_NEXT, index)
+        return text.find("encrypted", max(start, 0), end if end >= 0 else len(text)) >= 0
+
+    return is_secret
+
+
 def _check_number(raw: bytes, most: int) -> None:
     """Raise YamlFault for a stream of too many documents, before any is read: these marks mean nothing else."""
     if raw.count(b"\n---") < most:
@@ -94,6 +111,9 @@ def _syntax_fault(exc: yaml.YAMLError, raw: bytes) -> tuple[str, int, int] | tup
     if not isinstance(exc, yaml.MarkedYAMLError) or exc.problem_mark is None:
         return (str(exc),)
     message = exc.problem or "this is not YAML"
+    line, column = exc.problem_mark.line + 1, exc.problem_mark.column + 1
+    if "cannot start any token" in message and raw.decode().startswith("\t", exc.problem_mark.index):
+        return "a tab here: YAML is indented with spaces", line, column
     if exc.context and exc.context_mark:
         message += f" ({exc.context} that begins at line {exc.context_mark.line + 1})"
     if "Unicode character escape" in message:

@@ -77,6 +77,7 @@ class Scan:
 
     def __init__(self, limits: Limits) -> None:
         self.faults: list[YamlFault] = []
+        self._quotes: dict[int, tuple[int, str]] = {}  # of the fault of this number: where it is, and what it quotes
         self.last: yaml.Event | None = None
         self._limits = limits
         self._documents: list[Any] = []
@@ -117,11 +118,21 @@ class Scan:
         if len(self.faults) >= self._limits.faults:
             raise EnoughError
 
-    def _note(self, message: str, mark: Mark) -> None:
+    def hide_quotes(self, is_secret: Callable[[int], bool]) -> None:
+        """Take what they quote out of the faults of secret documents; ``is_secret`` gets the index of a character."""
+        for number, (index, quote) in self._quotes.items():
+            if is_secret(index):
+                fault = self.faults[number]
+                message = fault.message.replace(quote, "(not shown)")
+                self.faults[number] = YamlFault(message, line=fault.line, column=fault.column, document=fault.document)
+
+    def _note(self, message: str, mark: Mark, quote: str = "") -> None:
+        if quote:
+            self._quotes[len(self.faults)] = mark.index, quote
         self.note(message, mark.line + 1, mark.column + 1)
 
-    def _stop(self, message: str, mark: Mark) -> NoReturn:
-        self._note(message, mark)
+    def _stop(self, message: str, mark: Mark, quote: str = "") -> NoReturn:
+        self._note(message, mark, quote)
         raise EnoughError
 
     def _count(self, nodes: int, text: int, mark: Mark) -> None:
@@ -149,7 +160,8 @@ class Scan:
         is_sequence = isinstance(event, yaml.SequenceStartEvent)
         kind, tag = ("sequence", scalars.SEQ) if is_sequence else ("mapping", scalars.MAP)
         if event.tag not in (None, "!", tag):
-            self._note(f"the tag {scalars.short_tag(event.tag)} is not one of a {kind} that JSON can hold", mark)
+            tag = scalars.short_tag(event.tag)
+            self._note(f"the tag {tag} is not one of a {kind} that JSON can hold", mark, tag)
         if self._at_key():
             self._note(f"a {kind} cannot be a key in JSON; a key is one value", mark)
         if event.anchor is not None:
@@ -181,7 +193,7 @@ class Scan:
             else:
                 value = self._value(event)
         except scalars.UnfitError as unfit:
-            self._note(str(unfit), mark)
+            self._note(str(unfit), mark, scalars.short_tag(event.tag) if event.tag else "")
         if event.anchor is not None:
             # Through an alias, "<<" is plain text: as a merge key it would change a distant mapping.
             meant = text if value is _MERGING else value
@@ -202,7 +214,8 @@ class Scan:
 
     def _declare(self, name: str, anchor: _Anchor, mark: Mark) -> None:
         if first := self._anchors.get(name):
-            self._note(f"anchor {scalars.clip(name)} was already given at line {first.line}", mark)
+            quote = scalars.clip(name)
+            self._note(f"anchor {quote} was already given at line {first.line}", mark, quote)
         self._anchors[name] = anchor
 
     def _alias(self, event: yaml.AliasEvent) -> None:
@@ -210,18 +223,18 @@ class Scan:
         name = scalars.clip(event.anchor or "")
         anchor = self._anchors.get(event.anchor or "")
         if anchor is None:
-            self._note(f"alias {name}: no such anchor before it in this document", mark)
+            self._note(f"alias {name}: no such anchor before it in this document", mark, name)
             anchor = _Anchor(0, True, _BROKEN)
         elif not anchor.complete:
-            self._note(f"alias {name} stands inside what it stands for, begun at line {anchor.line}", mark)
+            self._note(f"alias {name} stands inside what it stands for, begun at line {anchor.line}", mark, name)
             anchor = _Anchor(0, True, _BROKEN)
         self._count(anchor.nodes, anchor.text, mark)
         if len(self._stack) + anchor.height > self._limits.depth:
-            self._stop(f"nested deeper than {self._limits.depth} levels by alias {name}", mark)
+            self._stop(f"nested deeper than {self._limits.depth} levels by alias {name}", mark, name)
         if anchor.height:
             self._sharing.add(len(self._documents))
             if self._at_key():
-                self._note(f"alias {name} is not one value, and cannot be a key in JSON", mark)
+                self._note(f"alias {name} is not one value, and cannot be a key in JSON", mark, name)
         self._put(anchor.value, mark, anchor.height)
 
     def _at_key(self) -> bool:
@@ -253,7 +266,7 @@ class Scan:
         key = value if value is _MERGING else scalars.key_text(value)
         if first := top.lines.get(key):
             name = scalars.clip("<<" if key is _MERGING else key)
-            self._note(f"duplicate key {name}, first given at line {first}", mark)
+            self._note(f"duplicate key {name}, first given at line {first}", mark, name)
             return _BROKEN
         top.lines[key] = mark.line + 1
         return key

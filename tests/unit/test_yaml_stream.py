@@ -169,7 +169,8 @@ ATTACKS = [
     Attack("no date", b"a: !!timestamp soon\n", (1, 4, 0), "the text behind '!!timestamp' is none"),
     # syntax
     Attack("open bracket", b"a: 1\nb: [1, 2\n", (3, 1, 0), "(while parsing a flow sequence that begins at line 2)"),
-    Attack("tab", b"a:\n\tb: 1\n", (2, 1, 0), "cannot start any token"),
+    Attack("tab", b"a:\n\tb: 1\n", (2, 1, 0), "a tab here: YAML is indented with spaces"),
+    Attack("tab further on", "é: x\x85b:\n\tc: 1\n".encode(), (3, 1, 0), "a tab here"),
     Attack("second document", b"a: 1\n---\n@\n", (3, 1, 1), "found character that cannot start any token"),
     Attack("mapping in a mapping's line", b"a: b: c\n", (1, 5, 0), "mapping values are not allowed"),
     Attack("version of tomorrow", b"%YAML 3.0\n---\na\n", (1, 1, 0), "incompatible YAML document"),
@@ -296,6 +297,22 @@ def test_a_message_is_one_line_and_tells_no_values() -> None:
     first, second = fault.faults
     assert first.message == r"duplicate key 'a\r\nSet-Cookie: x', first given at line 1"
     assert "hunter2" not in str(second)
+
+
+SECRET = b"metadata: {storagePolicy: encrypted}\n"
+
+
+@pytest.mark.parametrize("body", [
+    b"hush: 1\nhush: 2\n", b"a: &hush 1\nb: &hush 2\n", b"a: !hush x\n", b"a: !hush [x]\n", b"a: *hush\n",
+    b"a: &hush [*hush]\n", b"a: &hush [x]\n*hush : 1\n",
+])  # fmt: skip
+def test_a_fault_of_a_secret_document_quotes_nothing(body: bytes) -> None:
+    around = b"a: 1\n--- # encrypted\n"
+    for raw in (SECRET + body, body + SECRET, around + SECRET + body + b"---\nb: 1\n", SECRET + body + b"c: ["):
+        assert "hush" not in str(fault_of(raw))
+        assert "(not shown)" in str(fault_of(raw))
+    for raw in (body, SECRET + b"---\n" + body + b"---\n" + SECRET):
+        assert "hush" in str(fault_of(raw))
 
 
 @pytest.mark.parametrize("raw", [b"a: .nan", b"[.nan, .inf]", b"\xff"], ids=["one", "several", "bytes"])
