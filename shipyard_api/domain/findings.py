@@ -4,7 +4,7 @@ Checks do not raise on the first fault: they return every finding, and the calle
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 
@@ -18,11 +18,15 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DocumentRef:
-    """Reference to a document of the design; ``layer`` is empty where it does not matter."""
+    """Reference to a document of the design; ``layer`` is empty where it does not matter.
+
+    ``path``: JSON pointer into the document to the place that a finding is about, if there is one.
+    """
 
     schema: str
     name: str
     layer: str = ""
+    path: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,8 @@ class Finding:
     """One validation message.
 
     ``name``: constant word of the check, for scripts. ``message``: what is wrong and how to fix it. ``path``: JSON
-    pointer into the document's ``data``; empty for the whole document. ``source``: the peer that reported it; empty for
+    pointer into the first document's ``data``, or into the document if it begins with ``/metadata``; empty for the
+    whole document. ``source``: the peer that reported it; empty for
     Shipyard itself.
     """
 

@@ -123,11 +123,14 @@ def stored(given_entries: list[dict[str, Any]]) -> list[StoredDocument]:
     return [StoredDocument(one, Collection("c"), Revision(1)) for one in documents]
 
 
+ABOUT_ALL = ("InvalidDocumentReplacement", "SubstitutionSourceNotFound")
+
+
 def one_document_at_a_time(found: tuple[Finding, ...]) -> set[tuple[str, tuple[str, str, str]]]:
-    """Return words and documents; of a substitution's finding only the document that takes."""
+    """Return words and documents; of a finding about a substitution only the document that takes."""
     pairs = set()
     for finding in found:
-        about = finding.documents if finding.name.startswith("InvalidDocumentReplacement") else finding.documents[:1]
+        about = finding.documents if finding.name in ABOUT_ALL else finding.documents[:1]
         pairs.update((finding.name, (ref.schema, ref.layer, ref.name)) for ref in about)
     return pairs
 

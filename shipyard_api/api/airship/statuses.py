@@ -70,7 +70,9 @@ def message(finding: Finding) -> dict[str, Any]:
         "error": finding in errors((finding,)),
         "name": finding.name,
         "documents": [
-            {"schema": ref.schema, "name": ref.name, **({"layer": ref.layer} if ref.layer else {})}
+            {"schema": ref.schema, "name": ref.name}
+            | ({"layer": ref.layer} if ref.layer else {})
+            | ({"path": ref.path} if ref.path else {})
             for ref in finding.documents
         ],
         "level": finding.level.value,

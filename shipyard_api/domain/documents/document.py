@@ -79,6 +79,10 @@ class Document:
         """Reference with the layer, for findings where it matters."""
         return DocumentRef(self.schema, self.name, self.layer)
 
+    def at(self, path: str) -> DocumentRef:
+        """Return the reference to a place in the document: a JSON pointer such as ``/metadata/replacement``."""
+        return DocumentRef(self.schema, self.name, self.layer, path)
+
     @property
     def is_control(self) -> bool:
         """Whether this is a control document, which is neither layered nor substituted."""

@@ -12,6 +12,7 @@ from shipyard_api.domain.documents.paths import MISSING, PathError, parse_action
 from shipyard_api.domain.findings import Finding, error
 
 _SHOWN = 5
+_LAYER, _PARENT = (f"/metadata/layeringDefinition/{key}" for key in ("layer", "parentSelector"))
 
 
 @dataclass(slots=True)
@@ -72,7 +73,7 @@ def find_family(documents: Sequence[Document], ranks: Mapping[str, int]) -> Fami
         if document.layer not in ranks:
             known = ", ".join(ranks)
             message = f"The layer '{document.layer}' is not in the layering policy, which names: {known}."
-            family.fault(index, error("InvalidDocumentLayer", message).about(document.place))
+            family.fault(index, _fault(document, "InvalidDocumentLayer", message, _LAYER))
             continue
         selector = layering_of(document.metadata).get("parentSelector")
         if isinstance(selector, Mapping) and selector:
@@ -111,7 +112,11 @@ def _missing_key(child: Document, index: int, method: str, path: str, where: str
 
 def _action_finding(child: Document, index: int, message: str) -> Finding:
     at = f"/metadata/layeringDefinition/actions/{index}"
-    return error("MissingDocumentKey", message, diagnostic=f"at {at} of the document").about(child.place)
+    return error("MissingDocumentKey", message, path=at, diagnostic=f"at {at} of the document").about(child.at(at))
+
+
+def _fault(document: Document, name: str, message: str, path: str) -> Finding:
+    return error(name, message, path=path).about(document.at(path))
 
 
 Label = tuple[str, str]
@@ -153,7 +158,7 @@ def _choose_parent(
             f"The labels of the parentSelector lead to {_named(documents, unfit)}. A parent must have the same schema "
             f"and stand in an outer layer than '{child.layer}'."
         )
-        family.fault(index, error("InvalidDocumentParent", message).about(child.place))
+        family.fault(index, _fault(child, "InvalidDocumentParent", message, _PARENT))
         return
     by_layer: defaultdict[str, list[int]] = defaultdict(list)
     for one in candidates:
@@ -161,7 +166,7 @@ def _choose_parent(
     several = [one for ones in by_layer.values() if len(ones) > 1 for one in ones]
     if several:
         message = f"The parentSelector leads to more than one document of a layer: {_named(documents, several)}."
-        family.fault(index, error("IndeterminateDocumentParent", message).about(child.place))
+        family.fault(index, _fault(child, "IndeterminateDocumentParent", message, _PARENT))
     elif candidates:
         family.parents[index] = max(candidates, key=lambda one: ranks.get(documents[one].layer, -1))
 
@@ -180,10 +185,10 @@ def _find_replacements(family: Family, documents: Sequence[Document]) -> None:
             message = "A replacement needs a parent of the same schema and name, " + (
                 "and its parentSelector leads to none." if parent is None else "and its parent has another name."
             )
-            family.fault(index, error("InvalidDocumentReplacement", message).about(document.place))
+            family.fault(index, _fault(document, "InvalidDocumentReplacement", message, "/metadata/replacement"))
         elif documents[parent].is_replacement:
             message = f"It replaces {_named(documents, [parent])}, which is a replacement itself."
-            family.fault(index, error("InvalidDocumentReplacement", message).about(document.place))
+            family.fault(index, _fault(document, "InvalidDocumentReplacement", message, "/metadata/replacement"))
         else:
             family.replacements.setdefault(parent, index)
     for same in by_key.values():

@@ -2,15 +2,16 @@
 
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shipyard_api.domain.documents.document import Document, Key, layering_of
 from shipyard_api.domain.documents.layering import Family, find_family, layer_order
 from shipyard_api.domain.documents.substitution import Source, substitutions_of
-from shipyard_api.domain.findings import error
+from shipyard_api.domain.findings import DocumentRef, Finding, error
 from shipyard_api.domain.graphs import find_cycles
 
 _CYCLE_SHOWN = 12
+_PLACES_SHOWN, _PLACES_LISTED = 8, 200
 
 
 @dataclass(slots=True)
@@ -69,6 +70,7 @@ def _find_sources(documents: Sequence[Document], family: Family) -> Mapping[int,
         if index not in family.replacements:
             by_key[document.key].append(index)
     found: dict[int, Sequence[int | None]] = {}
+    missing: defaultdict[str, list[DocumentRef]] = defaultdict(list)
     for index, document in enumerate(documents):
         entries = substitutions_of(document)
         if not entries:
@@ -81,16 +83,28 @@ def _find_sources(documents: Sequence[Document], family: Family) -> Mapping[int,
             if not concrete:
                 why = "it is abstract" if candidates else "there is no such document"
                 message = f"Nothing can be taken from {source.schema} '{source.name}': {why}."
-                diagnostic = f"at /metadata/substitutions/{position} of the document"
-                finding = error("SubstitutionSourceNotFound", message, diagnostic=diagnostic)
-                family.fault(index, finding.about(document.place))
+                missing[message].append(document.at(f"/metadata/substitutions/{position}"))
+                family.broken.add(index)
             if len(concrete) > 1 and not family.broken.isdisjoint(concrete):
                 # Ambiguous, and already reported; a cycle through one of them would be a guess.
                 family.broken.add(index)
                 concrete = []
             chosen.append(concrete[0] if concrete else None)
         found[index] = chosen
+    family.findings.extend(_missing_source(message, places) for message, places in missing.items())
     return found
+
+
+def _missing_source(message: str, places: Sequence[DocumentRef]) -> Finding:
+    """Return one finding about a source and all substitutions that want it."""
+    if len(places) == 1:
+        diagnostic = f"at {places[0].path} of the document"
+    else:
+        shown = ", ".join(f"{one.path} of {one.schema} '{one.name}'" for one in places[:_PLACES_SHOWN])
+        more = len(places) - _PLACES_SHOWN
+        diagnostic = f"wanted {len(places)} times: at {shown}" + (f" and {more} more" if more > 0 else "")
+    finding = error("SubstitutionSourceNotFound", message, path=places[0].path, diagnostic=diagnostic)
+    return replace(finding, documents=tuple(places[:_PLACES_LISTED]))
 
 
 def _topological_order(

@@ -89,8 +89,9 @@ class _FindingFactory:
     index: int
 
     def __call__(self, name: str, message: str) -> Finding:
-        diagnostic = f"at /metadata/substitutions/{self.index} of the document"
-        return error(name, message, diagnostic=diagnostic).about(self.document.place).about(self.source.place)
+        path = f"/metadata/substitutions/{self.index}"
+        found = error(name, message, path=path, diagnostic=f"at {path} of the document")
+        return found.about(self.document.at(path)).about(self.source.place)
 
 
 def _value(source: Source, data: Any) -> Any:

@@ -27,14 +27,17 @@ class FindingReported:
             "message": finding.message,
             "path": finding.path,
             "source": finding.source,
-            "documents": [{"schema": ref.schema, "name": ref.name} for ref in finding.documents],
+            "documents": [
+                {"schema": ref.schema, "name": ref.name, **({"path": ref.path} if ref.path else {})}
+                for ref in finding.documents
+            ],
         }
 
     @classmethod
     def from_json(cls, stored: JsonObject) -> Self:
         """Return the fact."""
         documents = tuple(
-            DocumentRef(reading.text(one, "schema"), reading.text(one, "name"))
+            DocumentRef(reading.text(one, "schema"), reading.text(one, "name"), path=reading.text(one, "path", ""))
             for one in reading.objects(stored, "documents")
         )
         return cls(

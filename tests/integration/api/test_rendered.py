@@ -217,8 +217,10 @@ def test_a_design_that_cannot_be_rendered_names_documents_and_places(site: Site)
         assert answer.json["message"] == "Deckhand indicated an error while rendering"
         (said,) = messages(answer)
         assert said["name"] == "SubstitutionSourceNotFound"
-        assert said["documents"] == [{"schema": "a/B/v1", "name": "taker", "layer": "site"}]
-        assert "/metadata/substitutions/0" in said["diagnostic"]
+        assert said["documents"] == [
+            {"schema": "a/B/v1", "name": "taker", "layer": "site", "path": "/metadata/substitutions/0"}
+        ]
+        assert said["path"] == "/metadata/substitutions/0"
 
 
 def test_a_commit_tells_why_it_cannot_be_rendered_and_asks_no_peer(site: Site) -> None:

@@ -121,22 +121,23 @@ def test_aiab_does_not_render_and_every_finding_says_which_document_takes_what_f
     design, findings = rendering("aiab.yaml")
 
     assert design is None
-    assert len(findings) == len(missing) > 0
     told = sorted(
-        (one.documents[0].schema, one.documents[0].name, one.diagnostic, one.message.split(":")[0]) for one in findings
+        (ref.schema, ref.name, ref.path, one.message.split(":")[0]) for one in findings for ref in one.documents
     )
     assert told == sorted(
         (
             schema,
             name,
-            f"at /metadata/substitutions/{position} of the document",
+            f"/metadata/substitutions/{position}",
             f"Nothing can be taken from {source_schema} '{source_name}'",
         )
         for schema, name, position, source_schema, source_name in missing
     )
+    # One finding for each missing document.
+    assert (len(findings), len(missing)) == (29, 40)
     assert {one.name for one in findings} == {"SubstitutionSourceNotFound"}
     assert {source_schema.split("/")[0] for _, _, _, source_schema, _ in missing} == {"deckhand"}
-    assert all(one.documents[0].layer == layers[one.documents[0].schema, one.documents[0].name] for one in findings)
+    assert all(ref.layer == layers[ref.schema, ref.name] for one in findings for ref in one.documents)
 
 
 @pytest.mark.parametrize("name", ["airskiff.yaml", "airsloop.yaml", "seaworthy.yaml"])

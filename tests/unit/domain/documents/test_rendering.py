@@ -203,6 +203,18 @@ def test_a_broken_document_hides_no_finding_of_others() -> None:
             ("D002", ["schema"]),
         ]
     )
+    layering = "/metadata/layeringDefinition"
+    assert {one.name: one.path for one in findings} == {
+        "InvalidDocumentLayer": f"{layering}/layer",
+        "IndeterminateDocumentParent": f"{layering}/parentSelector",
+        "InvalidDocumentReplacement": "/metadata/replacement",
+        "MissingDocumentKey": f"{layering}/actions/0",
+        "SubstitutionDependencyCycle": "",
+        "D002": "/n",
+    } | dict.fromkeys(
+        ("SubstitutionSourceNotFound", "SubstitutionSourceDataNotFound", "UnknownSubstitutionError"),
+        "/metadata/substitutions/0",
+    )
 
 
 def test_nothing_is_said_of_documents_that_need_a_broken_one() -> None:

@@ -241,11 +241,26 @@ def test_layers_do_not_matter_for_sources(layer: str) -> None:
         pytest.param([source(abstract=True)], "abstract", id="abstract"),
     ],
 )
-def test_a_source_that_is_not_there_is_told_once_for_each_entry(entries: list[dict[str, Any]], why: str) -> None:
-    findings = wrong(*entries, user(taking("source", ".text", ".x"), taking("source", ".number", ".y")))
+def test_a_source_that_is_not_there_is_reported_once_with_all_who_want_it(
+    entries: list[dict[str, Any]], why: str
+) -> None:
+    other = in_layer("site", "other", substitutions=[taking("source", ".text", ".z")])
+    findings = wrong(*entries, user(taking("source", ".text", ".x"), taking("source", ".number", ".y")), other)
 
-    assert names_of(findings) == [("SubstitutionSourceNotFound", ["user"])] * 2
-    assert all(why in one.message and "'source'" in one.message for one in findings)
+    (finding,) = findings
+    assert finding.name == "SubstitutionSourceNotFound"
+    assert why in finding.message
+    assert "'source'" in finding.message
+    assert [(one.name, one.path) for one in finding.documents] == [
+        ("other", "/metadata/substitutions/0"),
+        ("user", "/metadata/substitutions/0"),
+        ("user", "/metadata/substitutions/1"),
+    ]
+    assert finding.path == "/metadata/substitutions/0"
+    assert finding.diagnostic == (
+        "wanted 3 times: at /metadata/substitutions/0 of test/Kind/v1 'other', "
+        "/metadata/substitutions/0 of test/Kind/v1 'user', /metadata/substitutions/1 of test/Kind/v1 'user'"
+    )
 
 
 @pytest.mark.parametrize("path", [".nothing", ".null", ".map.x", ".list[7]", ".text.x", ".nothing[*]"])
