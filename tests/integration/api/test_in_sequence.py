@@ -29,8 +29,8 @@ from tests.peer import Peer
 if TYPE_CHECKING:
     pass
 
-RUNS, STEPS = 90, 14
-LEAST = 500  # requests; with those of test_as_described.py more than 2,000
+RUNS, STEPS = 12, 14
+LEAST = 60
 # Whether a request is taken depends on what the site holds; streams of documents are held to the document elsewhere,
 # and who may do what in test_who_may_what.py.
 LEFT_OUT = [
