@@ -52,6 +52,8 @@ def die() -> None:
 def test_killed_at_every_checkpoint_it_ends_like_the_calm_run(item_worlds: Worlds) -> None:
     names = checkpoints(item_worlds)
     for chosen, name in enumerate(names):
+        if name.startswith("before "):
+            continue  # nothing has been done since the checkpoint before it
         world = item_worlds()
         with pytest.raises(KilledError):
             world.run(world.worker(Checkpoints(chosen, die)))
