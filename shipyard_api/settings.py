@@ -198,6 +198,15 @@ def load(environ: Mapping[str, str]) -> Settings:
     return Settings(**sections)
 
 
+def as_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of this environment's file as the variables that set the same."""
+    return {
+        f"SHIPYARD_{section}_{name}".upper(): text
+        for section, names in _from_file(environ, []).items()
+        for name, (text, _) in names.items()
+    }
+
+
 def share_directory() -> Path:
     """Return the directory of schemas and migrations: the checkout, else the data directory of the wheel."""
     checkout = Path(__file__).resolve().parent.parent

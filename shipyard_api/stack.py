@@ -28,7 +28,7 @@ import click
 import shipyard_simulators
 from shipyard_api import bootstrap
 from shipyard_api.adapters.encryption.fernet import new_key
-from shipyard_api.settings import load, share_directory
+from shipyard_api.settings import DEFAULT_FILE, as_variables, load, share_directory
 from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_simulators.embedded_postgres import server as embedded_postgres
@@ -40,6 +40,15 @@ _START_TIMEOUT = 60.0
 _STABLE_AFTER = 60.0
 # The name of the token with which the simulator fetches designs; every start creates a new one.
 _SIMULATOR = "simulated drydock"
+# Of the command line, and the file whose settings are read.
+_NOT_SETTINGS = frozenset({"SHIPYARD_URL", "SHIPYARD_TOKEN", "SHIPYARD_CONFIG"})
+# What the stack sets itself, whatever is simulated, and what to do instead.
+_OWN = {
+    "SHIPYARD_BIND": "use --port",
+    "SHIPYARD_DATABASE_URL": "use DATABASE_URL",
+    "SHIPYARD_PROVISIONER_KIND": "use --provisioner",
+    "SHIPYARD_DRYDOCK_DESIGN_URL": "Drydock fetches designs from this stack",
+}
 _DESIGN = "/api/v1.0/revisions/{revision}/rendered-documents"
 
 
@@ -237,12 +246,41 @@ def up(
         raise click.UsageError("--temporary and --data-dir exclude each other: a temporary stack keeps no data")
     directory = None if temporary else data_dir or _default_directory()
     options = StackOptions(port, directory, scenario, speed, ready_file, with_parent, provisioner, site)
+    given = {} if temporary else given_settings(os.environ, provisioner)
     signal.signal(signal.SIGTERM, _interrupt)
     with contextlib.suppress(KeyboardInterrupt):
-        _run(options)
+        _run(options, given)
 
 
-def _run(options: StackOptions) -> None:
+def given_settings(environ: Mapping[str, str], provisioner: str) -> dict[str, str]:
+    """Return the caller's settings as variables: those of the environment, and of the file in SHIPYARD_CONFIG.
+
+    Raises UsageError for those that the stack sets itself, and SettingsError.
+    """
+    load({**environ, "SHIPYARD_CONFIG": environ.get("SHIPYARD_CONFIG") or os.devnull})
+    given: dict[str, str] = {}
+    if environ.get("SHIPYARD_CONFIG"):
+        given = as_variables(environ)
+    elif DEFAULT_FILE.is_file():
+        _say(f"{DEFAULT_FILE} is not read: it is for a real installation. To use it here, name it in SHIPYARD_CONFIG.")
+    given |= {
+        name: text for name, text in environ.items() if name.startswith("SHIPYARD_") and name not in _NOT_SETTINGS
+    }
+    system = provisioner.upper()
+    own = {
+        **_OWN,
+        f"SHIPYARD_{system}_URL": "a simulator is used",
+        **{f"SHIPYARD_{system}_{name}": "a simulator is used" for name in ("API_KEY", "AUTH", "USER", "PASSWORD")},
+    }
+    refused = [f"{name}: {own[name]}" for name in sorted(given.keys() & own.keys())]
+    if given.get("SHIPYARD_IDENTITY_KIND", "token") != "token":
+        refused.append("SHIPYARD_IDENTITY_KIND: callers have the token that it prints")
+    if refused:
+        raise click.UsageError("\n  ".join(["shipyard up cannot use these settings; take them out:", *refused]))
+    return given
+
+
+def _run(options: StackOptions, given: Mapping[str, str]) -> None:
     with _place(options.data_directory) as directory, _database(directory, options) as url:
         parent = os.getppid()
         engine = connect(url, pool_size=1)
@@ -255,7 +293,9 @@ def _run(options: StackOptions) -> None:
             # Start all at once: each takes a second or two, and none needs another one to start.
             simulator = _start_simulator(stack, options, peer)
             settings = {f"SHIPYARD_{provisioner.upper()}_URL": f"{simulator}{peer.base}", **peer.settings}
-            address = _start_service(stack, options, url, settings, _secret_key(directory))
+            if not given.keys() & {"SHIPYARD_SECRETS_KEYS", "SHIPYARD_SECRETS_KEYS_FILE"}:
+                settings["SHIPYARD_SECRETS_KEYS_FILE"] = str(_secret_key(directory))
+            address = _start_service(stack, options, url, settings, given)
             _wait_until_it_answers(stack, provisioner, f"{simulator}{peer.ready}")
             _wait_until_it_answers(stack, "api", f"{address}/health")
             ready = {
@@ -347,8 +387,10 @@ def _secret_key(directory: Path) -> Path:
     return file
 
 
-def _start_service(stack: Stack, options: StackOptions, url: str, settings: Mapping[str, str], secret_key: Path) -> str:
-    """Start API and worker; ``settings`` are those of the provisioner.
+def _start_service(
+    stack: Stack, options: StackOptions, url: str, settings: Mapping[str, str], given: Mapping[str, str]
+) -> str:
+    """Start API and worker; ``settings`` are those of the simulator, ``given`` those of the caller.
 
     The socket is opened here, so no other program can take the port while the API restarts.
     """
@@ -356,10 +398,6 @@ def _start_service(stack: Stack, options: StackOptions, url: str, settings: Mapp
     address = f"http://127.0.0.1:{listener.getsockname()[1]}"
     scale = 1 / options.speed
     environment = {
-        # Ignore the settings of a real installation on this host.
-        "SHIPYARD_CONFIG": os.devnull,
-        "DATABASE_URL": url,
-        "SHIPYARD_BIND": f"fd://{listener.fileno()}",
         "SHIPYARD_API_WORKERS": "1",
         "SHIPYARD_ENGINE_TIME_SCALE": f"{scale:g}",
         "SHIPYARD_ENGINE_SETTLE_SECONDS": "1",
@@ -372,10 +410,13 @@ def _start_service(stack: Stack, options: StackOptions, url: str, settings: Mapp
         "SHIPYARD_WORKER_SWEEP_SECONDS": "2",
         "SHIPYARD_WORKER_OVERDUE_SECONDS": "4",
         "SHIPYARD_WORKER_GRACEFUL_SECONDS": "2",
-        "SHIPYARD_SECRETS_KEYS_FILE": str(secret_key),
+        "SHIPYARD_DRYDOCK_NODEFILTER_PAUSE_SECONDS": "0.5",
+        **given,
+        "SHIPYARD_CONFIG": os.devnull,
+        "DATABASE_URL": url,
+        "SHIPYARD_BIND": f"fd://{listener.fileno()}",
         "SHIPYARD_PROVISIONER_KIND": options.provisioner,
         "SHIPYARD_DRYDOCK_DESIGN_URL": f"deckhand+{address}{_DESIGN}",
-        "SHIPYARD_DRYDOCK_NODEFILTER_PAUSE_SECONDS": "0.5",
         **settings,
     }
     configuration = share_directory() / "etc" / "gunicorn.conf.py"
