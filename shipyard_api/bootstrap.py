@@ -122,6 +122,11 @@ def parts(settings: Settings) -> Parts:
     if settings.designs.store is DesignStoreKind.DECKHAND:
         needed["[deckhand] url"] = settings.deckhand.url
     missing = [f"{name} is not set" for name, value in needed.items() if not value]
+    if settings.designs.store is DesignStoreKind.DECKHAND and not _keys(settings):
+        missing.append(
+            "[secrets] keys is not set: with [designs] store = deckhand it keeps the fingerprints that readers see "
+            "instead of secrets from being guessed; `shipyard db new-key` makes one"
+        )
     if missing:
         raise SettingsError(missing)
     engine = connect(settings.database.url, pool_size=settings.database.pool_size)
@@ -348,8 +353,7 @@ def _designs(settings: Settings, engine: sa.Engine, compile_schema: DataSchemas)
         connect_timeout=own.connect_timeout_seconds,
         read_timeout=own.read_timeout_seconds,
     )
-    keys = _keys(settings)
-    return DeckhandDesigns(client, fingerprint_key=keys[0].encode() if keys else None)
+    return DeckhandDesigns(client, fingerprint_key=_keys(settings)[0].encode())
 
 
 def _encryption(settings: Settings) -> FernetEncryption | None:

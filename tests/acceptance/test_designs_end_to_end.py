@@ -17,6 +17,7 @@ from pathlib import Path
 import requests
 import sqlalchemy as sa
 
+from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.stack import die_with_parent
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.yaml_stream import read_documents, write_documents
@@ -157,7 +158,8 @@ def test_a_site_whose_documents_are_in_deckhand_is_deployed(tmp_path: Path, data
     """Loaded through us, kept and rendered by Deckhand, fetched there by Drydock, and the tag is left there."""
     with deckhand(tmp_path) as url:
         settings = {"SHIPYARD_DESIGNS_STORE": "deckhand", "SHIPYARD_DECKHAND_URL": url,
-                    "SHIPYARD_DECKHAND_TOKEN": "ours", "SHIPYARD_DRYDOCK_DESIGN_URL": ""}  # fmt: skip
+                    "SHIPYARD_DECKHAND_TOKEN": "ours", "SHIPYARD_DRYDOCK_DESIGN_URL": "",
+                    "SHIPYARD_SECRETS_KEYS": new_key()}  # fmt: skip
         with Stand(tmp_path, database_url, settings=settings) as stand:
             stand.start("worker")
             stand.commit(write_documents(canaries.design()))
@@ -181,7 +183,8 @@ def test_a_site_whose_documents_are_in_deckhand_is_deployed(tmp_path: Path, data
 
 
 def test_a_deckhand_that_is_away_is_said_to_be_away(tmp_path: Path, database_url: str) -> None:
-    settings = {"SHIPYARD_DESIGNS_STORE": "deckhand", "SHIPYARD_DECKHAND_URL": "http://127.0.0.1:9/api/v1.0"}
+    settings = {"SHIPYARD_DESIGNS_STORE": "deckhand", "SHIPYARD_DECKHAND_URL": "http://127.0.0.1:9/api/v1.0",
+                "SHIPYARD_SECRETS_KEYS": new_key()}  # fmt: skip
     with Stand(tmp_path, database_url, settings=settings) as stand:
         answer = stand.request("GET", "/configdocs")
 

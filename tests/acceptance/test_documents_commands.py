@@ -44,7 +44,7 @@ metadata:
 data:
   region: north
 """
-TITLE = "   Comparing Base: {} (Deckhand revision {})\n    \t to New: {} (Deckhand revision {})\n"
+TITLE = "   Comparing Base: {} (revision {})\n    \t to New: {} (revision {})\n"
 
 Shipyard = Callable[..., Result]
 

@@ -182,7 +182,7 @@ def _adapter(url: str, token: str) -> Iterator[Home]:
     with urllib.request.urlopen(purge, timeout=PATIENCE) as answer:
         assert answer.status == 204
     client = DeckhandClient(url, token=lambda: token, read_pause=0.0)
-    yield Home(DeckhandDesigns(client), keeps_order=False, own_schemas=False)
+    yield Home(DeckhandDesigns(client, b"key"), keeps_order=False, own_schemas=False)
     client.close()
 
 

@@ -180,6 +180,10 @@ IDENTITY_IN_THE_WAY = {
         {**MAAS, "SHIPYARD_POLICY_FILE": "/no/such/file"},
         "[policy] file: [Errno 2] No such file or directory: '/no/such/file'",
     ),
+    "a Deckhand without a key": (
+        {**MAAS, "SHIPYARD_DESIGNS_STORE": "deckhand", "SHIPYARD_DECKHAND_URL": "http://deckhand:9000/api/v1.0"},
+        "[secrets] keys is not set: with [designs] store = deckhand it keeps the fingerprints",
+    ),
     "a policy file that is none": (
         {**MAAS, "SHIPYARD_POLICY_FILE": __file__},
         f"[policy] file: {__file__} is not YAML",

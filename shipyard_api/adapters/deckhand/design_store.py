@@ -59,7 +59,7 @@ class DeckhandDesigns:
 
     name = translate.SYSTEM
 
-    def __init__(self, client: DeckhandClient, fingerprint_key: bytes | None = None) -> None:
+    def __init__(self, client: DeckhandClient, fingerprint_key: bytes) -> None:
         self._client = client
         self._fingerprint_key = fingerprint_key
 
@@ -151,9 +151,7 @@ class DeckhandDesigns:
         return translate.reported_findings(reported, written, translate.secrets_among(written))
 
     def fingerprint(self, text: bytes) -> str:
-        """Return what is shown instead of a secret: HMAC-SHA256 if a key is configured, else plain SHA-256."""
-        if self._fingerprint_key is None:
-            return hashlib.sha256(text).hexdigest()
+        """Return what is shown instead of a secret: HMAC-SHA256 under the configured key."""
         return hmac.new(self._fingerprint_key, text, hashlib.sha256).hexdigest()
 
     # Writing

@@ -1,4 +1,7 @@
-"""Comparisons of two versions of the documents, to the letter of the contract (shipyard-cli, 5.4). Pure."""
+"""Comparisons of two versions of the documents, as the contract has them (shipyard-cli, 5.4). Pure.
+
+The contract calls every revision Deckhand's; ours may be of the embedded store.
+"""
 
 from shipyard_api.cli.output.printout import Printout, UnifiedDiff, table
 from shipyard_api.cli.output.shapes import parse_objects
@@ -12,8 +15,8 @@ def collections(text: str) -> Printout:
         return Printout([table([], headers)])
     last = rows[-1]
     title = (
-        f"   Comparing Base: {last.get('base_version')} (Deckhand revision {last.get('base_revision')})\n"
-        f"    \t to New: {last.get('new_version')} (Deckhand revision {last.get('new_revision')})\n"
+        f"   Comparing Base: {last.get('base_version')} (revision {last.get('base_revision')})\n"
+        f"    \t to New: {last.get('new_version')} (revision {last.get('new_revision')})\n"
     )
     cells = [(row.get("collection_name"), row.get("base_status"), row.get("new_status")) for row in rows]
     return Printout([title, table(cells, headers, gap=10)])

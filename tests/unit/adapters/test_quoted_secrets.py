@@ -67,7 +67,7 @@ def ironic(peer: Peer, **credentials: Any) -> IronicProvisioner:
 def deckhand(peer: Peer) -> DeckhandDesigns:
     client = DeckhandClient(peer.url, token=lambda: TOKEN, read_pause=0.0)
     client.scrubber.hide(PASSWORD)
-    return DeckhandDesigns(client)
+    return DeckhandDesigns(client, b"key")
 
 
 def promenade(peer: Peer) -> PromenadeValidation:

@@ -33,7 +33,7 @@ NONE = Revision(0)
 @pytest.fixture
 def designs(peer: Peer) -> Iterator[DeckhandDesigns]:
     client = DeckhandClient(peer.url, token=lambda: "any", read_pause=0.0)
-    yield DeckhandDesigns(client)
+    yield DeckhandDesigns(client, b"key")
     client.close()
 
 
@@ -644,6 +644,6 @@ def test_that_nothing_was_reported_may_mean_that_there_is_no_revision(peer: Peer
 
 
 def test_a_fingerprint_depends_on_the_key(designs: DeckhandDesigns, peer: Peer) -> None:
-    keyed = DeckhandDesigns(DeckhandClient(peer.url, token=lambda: "any"), b"key")
-    assert designs.fingerprint(b"word") == hashlib.sha256(b"word").hexdigest()
-    assert keyed.fingerprint(b"word") == hmac.new(b"key", b"word", hashlib.sha256).hexdigest()
+    other = DeckhandDesigns(DeckhandClient(peer.url, token=lambda: "any"), b"other")
+    assert designs.fingerprint(b"word") == hmac.new(b"key", b"word", hashlib.sha256).hexdigest()
+    assert other.fingerprint(b"word") != designs.fingerprint(b"word")

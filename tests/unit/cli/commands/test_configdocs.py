@@ -35,8 +35,8 @@ def row(name, status="modified", base=("committed", 4), new=("buffer", 5), **fie
 
 COMPARED = [row("design", documents=[{"schema": "a/A/v1", "name": "one", "status": "modified", "changes": []}])]
 TABLE = """\
-   Comparing Base: committed (Deckhand revision 4)
-    \t to New: buffer (Deckhand revision 5)
+   Comparing Base: committed (revision 4)
+    \t to New: buffer (revision 5)
 Collection          Base             New
 design              present          modified
 """
@@ -552,8 +552,8 @@ def test_the_transcript_of_the_contract(api, run):
     compared, committed = run("get", "configdocs"), run("commit", "configdocs", "--dryrun")
     assert (compared.exit_code, committed.exit_code) == (0, 0)
     assert unpadded(compared.stdout) == (
-        "   Comparing Base: committed (Deckhand revision 0)\n"
-        "    \t to New: buffer (Deckhand revision 2)\n"
+        "   Comparing Base: committed (revision 0)\n"
+        "    \t to New: buffer (revision 2)\n"
         "Collection          Base                 New\n"
         "design              not present          created\n"
         "sub                 not present          created\n"
