@@ -1,4 +1,7 @@
-"""Wire the programs: only this module chooses the adapter of each port."""
+"""Wire the programs: only this module chooses the adapter of each port.
+
+What only one program needs is imported by its function: a worker starts sooner, and each process is smaller.
+"""
 
 import os
 import socket
@@ -6,6 +9,7 @@ import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 from ulid import ULID
@@ -20,16 +24,10 @@ from shipyard_api.adapters.encryption.fernet import FernetEncryption
 from shipyard_api.adapters.identity.loopback import LoopbackIdentities
 from shipyard_api.adapters.identity.options import IdentityKind
 from shipyard_api.adapters.identity.tokens import TokenIdentities
-from shipyard_api.adapters.oslo_policy.options import USUAL_FILE
-from shipyard_api.adapters.oslo_policy.policy import OsloPolicy
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.adapters.procrastinate.worker import TurnWorker
 from shipyard_api.adapters.promenade.design_validation import PromenadeValidation
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
-from shipyard_api.api.airship.app import Collaborators, dialect
-from shipyard_api.api.http.dialect import Guards, create_app
-from shipyard_api.api.mount import Mount
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import ShipyardError
@@ -43,7 +41,7 @@ from shipyard_api.ports.provisioner import Marker, Provisioner
 from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
 from shipyard_api.ports.state.store import Store
 from shipyard_api.settings import DesignStoreKind, Settings, SettingsError, Severity, share_directory
-from shipyard_api.storage.addresses import conninfo
+from shipyard_api.storage.addresses import SERVER_KEEPALIVES, conninfo
 from shipyard_api.storage.clock import DatabaseClock
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.suitability import check_database
@@ -71,6 +69,10 @@ from shipyard_api.usecases.stragglers.watch import WatchStragglers
 from shipyard_api.usecases.tokens.manage import ApiTokens, TokenFault
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.turn import Engine
+
+if TYPE_CHECKING:
+    from shipyard_api.adapters.procrastinate.worker import TurnWorker
+    from shipyard_api.api.mount import Mount
 
 # How often stragglers are polled, in seconds of the site.
 STRAGGLER_SECONDS = 30.0
@@ -194,14 +196,21 @@ def identities(settings: Settings, store: Store) -> Identities:
 
 def policy(settings: Settings) -> Policy:
     """Return the policy. Raises SettingsError for an invalid policy file."""
+    from shipyard_api.adapters.oslo_policy.options import USUAL_FILE
+    from shipyard_api.adapters.oslo_policy.policy import OsloPolicy
+
     try:
         return OsloPolicy(settings.policy.named, usual=USUAL_FILE)
     except ValueError as error:
         raise SettingsError([f"[policy] file: {error}"]) from error
 
 
-def api(settings: Settings) -> Mount:
+def api(settings: Settings) -> "Mount":
     """Return the ASGI application."""
+    from shipyard_api.api.airship.app import Collaborators, dialect
+    from shipyard_api.api.http.dialect import Guards, create_app
+    from shipyard_api.api.mount import Mount
+
     made = parts(settings)
     store, schemas, designs, rendered = made.store, made.schemas, made.designs, made.rendered
     definitions = _definitions(made)
@@ -254,8 +263,10 @@ def api(settings: Settings) -> Mount:
     return Mount(create_app(airship, guards))
 
 
-def worker(settings: Settings) -> TurnWorker:
+def worker(settings: Settings) -> "TurnWorker":
     """Return the worker. Raises UnsuitableDatabase or StoreUnavailable."""
+    from shipyard_api.adapters.procrastinate.worker import TurnWorker
+
     made = parts(settings)
     check_database(settings.database.url)
     name = f"{socket.gethostname()}:{os.getpid()}"
@@ -270,13 +281,16 @@ def worker(settings: Settings) -> TurnWorker:
     options = settings.worker
     pause = STRAGGLER_SECONDS * settings.engine.time_scale
     watch = WatchStragglers(made.store, made.provisioner, made.clock.now, pause, name)
-
-    def sweep() -> int:
-        woken = engine.sweep(grace=options.overdue_seconds)
-        watch()
-        return woken
-
-    return TurnWorker(conninfo(settings.database.url), engine.run, engine.items.run, sweep, options)
+    return TurnWorker(
+        conninfo(settings.database.url),
+        engine.run,
+        engine.items.run,
+        lambda: engine.sweep(grace=options.overdue_seconds),
+        options,
+        chores=watch,
+        chores_seconds=pause / 3,
+        on_connect=SERVER_KEEPALIVES,
+    )
 
 
 def _keystone_identities(settings: Settings) -> Identities:

@@ -1,13 +1,14 @@
 """Builds the Kubernetes adapter from the settings, for ``bootstrap``."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from shipyard_api.adapters.kubernetes.access import Access, Address, Kubeconfig
-from shipyard_api.adapters.kubernetes.client import KubernetesClient
-from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
 from shipyard_api.adapters.kubernetes.options import KubernetesOptions
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.settings import Settings, SettingsError
+
+if TYPE_CHECKING:
+    from shipyard_api.adapters.kubernetes.access import Access
 
 
 def cluster(settings: Settings) -> Cluster | None:
@@ -21,6 +22,10 @@ def cluster(settings: Settings) -> Cluster | None:
     access = _access(own)
     if access is None:
         return None
+    # Imported late: lightkube and its HTTP client are large.
+    from shipyard_api.adapters.kubernetes.client import KubernetesClient
+    from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
+
     try:
         client = KubernetesClient(
             access, connect_timeout=own.connect_timeout_seconds, read_timeout=own.read_timeout_seconds
@@ -30,9 +35,11 @@ def cluster(settings: Settings) -> Cluster | None:
     return KubernetesCluster(client)
 
 
-def _access(own: KubernetesOptions) -> Access | None:
+def _access(own: KubernetesOptions) -> "Access | None":
+    if not own.kubeconfig and not own.url:
+        return None
+    from shipyard_api.adapters.kubernetes.access import Address, Kubeconfig
+
     if own.kubeconfig:
         return Kubeconfig(Path(own.kubeconfig).expanduser(), own.context)
-    if own.url:
-        return Address(own.url, str(own.token), Path(own.ca_file).expanduser() if own.ca_file else None)
-    return None
+    return Address(own.url, str(own.token), Path(own.ca_file).expanduser() if own.ca_file else None)

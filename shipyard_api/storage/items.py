@@ -179,7 +179,7 @@ class SqlItems:
         """Return the claim with the first state; it is written with the first intent or outcome."""
         return replace(claim, state=state)
 
-    def intend(self, claim: ItemClaim, intent: Intent) -> ItemClaim:
+    def intend(self, claim: ItemClaim, intent: Intent, *, now: datetime | None = None) -> ItemClaim:
         """Write an intent, or a further attempt at it."""
         self._fenced(claim, intent=intent_json(intent), memory=claim.state)
         return replace(claim, intent=intent)

@@ -146,11 +146,12 @@ class SqlTurns:
         self._journal(claim, now, StepStarted())
         return replace(claim, state=state)
 
-    def intend(self, claim: Claim, intent: Intent) -> Claim:
+    def intend(self, claim: Claim, intent: Intent, *, now: datetime | None = None) -> Claim:
         """Write an intent, or a further attempt at it."""
-        self._plan(claim, intent.attempted_at)
+        now = now or intent.attempted_at
+        self._plan(claim, now)
         self._update_step(claim, intent=intent_json(intent))
-        self._journal(claim, intent.attempted_at, Intended(intent.marker, intent.attempts, intent.effect))
+        self._journal(claim, now, Intended(intent.marker, intent.attempts, intent.effect))
         return replace(claim, intent=intent)
 
     def record(

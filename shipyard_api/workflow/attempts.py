@@ -2,7 +2,8 @@
 
 Two rules keep a submission from happening twice although no peer knows our epochs. A submission begins only within half
 of ``settle`` seconds after its intent was committed; and an intent without outcome is looked into only ``settle``
-seconds after its last attempt. So when ``find`` runs, whatever an earlier attempt sent has arrived.
+seconds after it was last sent. So when ``find`` runs, whatever an earlier attempt sent has arrived. A search sends
+nothing: a worker that is killed during one delays its successor by nothing.
 """
 
 import logging
@@ -29,9 +30,6 @@ ATTEMPTS = 100
 
 BROKEN_TURNS = 5
 """After this many turns in a row that ended in a bug of ours, the step or item fails."""
-
-# The longest pause between two attempts at an effect, in seconds; the pauses double up to it.
-_LONGEST_PAUSE = 60.0
 
 
 class Again(Enum):
@@ -67,8 +65,11 @@ C = TypeVar("C", bound=UnitClaim)
 class Rows(Protocol[C]):
     """The rows of the units of one sort. A write with the epoch of an earlier turn raises Fenced."""
 
-    def intend(self, claim: C, intent: Intent) -> C:
-        """Write an intent, or a further attempt at it; return the claim with it."""
+    def intend(self, claim: C, intent: Intent, *, now: datetime | None = None) -> C:
+        """Write an intent, or a further attempt at it; return the claim with it.
+
+        ``now``: when a search begins; nothing is sent.
+        """
 
     def record(
         self,
@@ -142,13 +143,12 @@ class Attempts(Generic[C]):
         self, tx: Transaction, claim: C, unit: AnyUnit, state: Any, intent: Intent, now: datetime
     ) -> Attempt[C] | Again:
         """Take up an intent whose outcome is unknown, once whatever was sent for it must have arrived."""
-        pause = min(self._settle * 2 ** (intent.attempts - 1), max(self._settle, _LONGEST_PAUSE))
-        due = intent.attempted_at + timedelta(seconds=pause)
+        due = intent.attempted_at + timedelta(seconds=self._settle)
         if now < due:
             self._rows(tx).sleep(claim, until=due)
             return Again.LATER
-        again = replace(intent, attempted_at=now, attempts=intent.attempts + 1)
-        claim = self._rows(tx).intend(claim, again)
+        again = replace(intent, attempts=intent.attempts + 1)
+        claim = self._rows(tx).intend(claim, again, now=now)
         return Attempt(claim, unit, state, unit.load_effect(intent.effect))
 
     def begin(

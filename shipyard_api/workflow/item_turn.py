@@ -40,12 +40,16 @@ class ItemTurns:
     worker: str
 
     def run(self, action: ActionId, holder: str) -> None:
-        """Run turns of due items. ``holder`` identifies the delivery: a repeated one takes up what it held before."""
+        """Run turns of due items. ``holder`` identifies the delivery: a repeated one takes up what it held before.
+
+        Raises StoreUnavailable: the run must be delivered again.
+        """
         with request_context.restored():
             try:
                 self._run(action, holder)
             except StoreUnavailable:
                 LOG.exception("items lost their database", extra={"action": action})
+                raise
 
     def _run(self, action: ActionId, holder: str) -> None:
         started = self.clock.monotonic()

@@ -65,7 +65,10 @@ class Engine:
         self.items = ItemTurns(store, self._steps_with_items, item_attempts, clock, settle, worker)
 
     def run(self, action: ActionId) -> None:
-        """Run turns of the action until it must wait, has ended, or another worker has taken over."""
+        """Run turns of the action until it must wait, has ended, or another worker has taken over.
+
+        Raises StoreUnavailable: nothing could be written, and the turn must be delivered again.
+        """
         with request_context.restored():
             self._run(action)
 
@@ -76,8 +79,8 @@ class Engine:
         except Fenced:
             LOG.warning("turn fenced", extra={"action": action, "worker": self._worker})
         except StoreUnavailable:
-            # The sweeper wakes the action once the database is back; nothing can be written before that.
             LOG.exception("turn lost its database", extra={"action": action})
+            raise
         except Exception as bug:
             LOG.exception("turn broke", extra={"action": action})
             self._broke(action, bug)

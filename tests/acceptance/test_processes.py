@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg2
 import pytest
 import requests
 
@@ -21,9 +23,11 @@ from shipyard_api import bootstrap
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.settings import load
+from shipyard_api.stack import die_with_parent
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from tests.acceptance.programs import STACK, left_running, marked, processes
 from tests.conftest import ROOT
+from tests.databases import empty
 from tests.stand import Stand
 
 SITE = ROOT / "shipyard_simulators" / "sites" / "five-groups.yaml"
@@ -55,6 +59,44 @@ def test_two_deploy_site_at_once_are_one_action_that_two_workers_share(tmp_path:
     assert set(intents.values()) == {1}
     started = Counter((event["phase"], event["node"]) for event in events if event["event"] == "node_started")
     assert set(started.values()) == {1}
+
+
+@contextlib.contextmanager
+def _worker(url: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker that has registered."""
+    settings = {"SHIPYARD_CONFIG": os.devnull, "DATABASE_URL": url, "SHIPYARD_DRYDOCK_URL": "http://127.0.0.1:9/api"}
+    settings["SHIPYARD_DRYDOCK_DESIGN_URL"] = "http://127.0.0.1:9/{revision}"
+    with log.open("wb") as output, contextlib.closing(psycopg2.connect(url)) as connection:
+        connection.autocommit = True
+        command = [sys.executable, "-m", "shipyard_api.worker"]
+        environment = {**os.environ, **settings}
+        process = subprocess.Popen(command, env=environment, stdout=output, stderr=output, preexec_fn=die_with_parent)
+        deadline = time.monotonic() + 60
+        with connection.cursor() as cursor:
+            while not cursor.rowcount > 0:
+                assert process.poll() is None, log.read_text()
+                assert time.monotonic() < deadline, log.read_text()
+                time.sleep(0.05)
+                cursor.execute("SELECT id FROM procrastinate_workers")
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait(20)
+
+
+def test_a_worker_that_lost_its_database_exits_with_1_and_a_stopped_one_with_0(
+    tmp_path: Path, database_url: str
+) -> None:
+    log = tmp_path / "worker.log"
+    with _worker(database_url, log) as stopped:
+        stopped.terminate()
+        assert stopped.wait(30) == 0, log.read_text()
+    with _worker(database_url, log) as bereft:
+        empty(database_url)  # ends all sessions
+        assert bereft.wait(30) == 1, log.read_text()
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert "worker has no database" in [line["message"] for line in lines if line["level"] == "ERROR"]
 
 
 def test_a_phase_that_ends_too_late_fails_its_group_with_the_reason_timeout(tmp_path: Path, database_url: str) -> None:

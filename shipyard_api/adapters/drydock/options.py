@@ -21,6 +21,6 @@ class DrydockOptions:
     url: str = ""
     token: Secret = Secret("")  # noqa: RUF009  # immutable
     design_url: str = ""
-    connect_timeout_seconds: float = 10.0
+    connect_timeout_seconds: float = 2.5
     read_timeout_seconds: float = 300.0
     nodefilter_pause_seconds: float = 30.0

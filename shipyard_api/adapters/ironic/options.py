@@ -37,7 +37,7 @@ class IronicOptions:
     user: str = ""
     password: Secret = Secret("")  # noqa: RUF009  # immutable
     ca_file: str = ""
-    connect_timeout_seconds: float = 10.0
+    connect_timeout_seconds: float = 2.5
     read_timeout_seconds: float = 60.0
     instance_info_file: str = ""
     inspect: bool = False

@@ -1,30 +1,43 @@
 """The worker process: runs queued turns, and sweeps up after crashes.
 
-Crash-only: an error that the worker cannot handle ends the process, and a supervisor restarts it. Nothing is lost: the
-state is in our tables, and the sweep requeues unfinished jobs.
+Crash-only: an error that the worker cannot handle, such as the loss of its database, ends the process at once, and a
+supervisor restarts it. Nothing is lost: the state is in our tables, and the next heartbeat requeues unfinished jobs.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable
+import os
+import signal
+import time
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, NoReturn
 
 import procrastinate
 import psycopg
+import psycopg_pool
 from procrastinate import JobContext
+from procrastinate.jobs import Job
 
+from shipyard_api.adapters.procrastinate.lifeline import BuriedError, Lifeline
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.adapters.procrastinate.wakeup import ITEMS_QUEUE, ITEMS_TASK, QUEUE, TASK
 from shipyard_api.domain.actions import ActionId
+from shipyard_api.ports.state.errors import StoreUnavailable
 
 LOG = logging.getLogger(__name__)
 
-_SWEEP_QUEUE = "sweeps"
+# Seconds before a turn that lost its database is tried again.
+_OUTAGE_PAUSE = 0.5
+_NEVER = 1e9  # seconds
 
 
 class TurnWorker:
-    """Runs the turns queued in the Postgres of ``conninfo``; ``run`` and ``sweep`` are the engine's."""
+    """Runs the turns queued in the Postgres of ``conninfo``; ``run``, ``run_items`` and ``sweep`` are the engine's.
+
+    ``chores`` may take long; ``chores_seconds``: the pause between two runs. ``on_connect``: SQL for a new connection.
+    """
 
     def __init__(
         self,
@@ -33,76 +46,169 @@ class TurnWorker:
         run_items: Callable[[ActionId, str], None],
         sweep: Callable[[], int],
         options: WorkerOptions,
+        *,
+        chores: Callable[[], object] = lambda: None,
+        chores_seconds: float = 10.0,
+        on_connect: str = "",
     ) -> None:
+        self._conninfo = conninfo
         self._run = run
         self._run_items = run_items
         self._sweep = sweep
+        self._chores = chores
+        self._chores_seconds = chores_seconds
         self._options = options
-        self._broken = False
-        self._app = procrastinate.App(
-            connector=procrastinate.PsycopgConnector(conninfo=conninfo, min_size=1, max_size=4, timeout=10)
+        self._on_connect = on_connect
+        connector = procrastinate.PsycopgConnector(
+            pool_factory=_pool, conninfo=conninfo, min_size=1, max_size=4, timeout=10, configure=self._configure
         )
-        self._app.task(name=TASK, queue=QUEUE)(self._turn)
-        self._app.task(name=ITEMS_TASK, queue=ITEMS_QUEUE, pass_context=True)(self._items)
-        # Six fields, with the seconds last.
-        cron = f"* * * * * */{options.sweep_seconds}"
-        sweeper = self._app.task(name="sweep", queue=_SWEEP_QUEUE, queueing_lock="sweep", pass_context=True)
-        self._app.periodic(cron=cron)(sweeper(self._sweep_up))
+        self._app = procrastinate.App(connector=connector)
+        self._lifeline = Lifeline(connector, self._connect, _lost, options.stalled_seconds)
+        self._app.job_manager = self._lifeline
+        self._app.task(name=TASK, queue=QUEUE, retry=_AfterOutage())(self._turn)
+        self._app.task(name=ITEMS_TASK, queue=ITEMS_QUEUE, retry=_AfterOutage(), pass_context=True)(self._items)
 
     def run(self) -> int:
         """Work until a signal stops the worker; return the exit code, 1 after an unrecoverable error."""
         try:
-            asyncio.run(self._work())
+            return asyncio.run(self._work())
         except (procrastinate.exceptions.ConnectorException, psycopg.OperationalError) as error:
-            detail = f"{error}: {error.__cause__}" if error.__cause__ else str(error)
-            LOG.error("worker has no database", extra={"trouble": detail})  # noqa: TRY400  # the traceback adds nothing
-            return 1
-        return 1 if self._broken else 0
+            _lost(error)
 
-    async def _work(self) -> None:
+    async def _work(self) -> int:
         options = self._options
         loop = asyncio.get_running_loop()
-        # Two more threads than jobs, so that a sweep never waits for a turn.
+        # More threads than jobs, so that sweep and chores never wait for a turn.
         threads = ThreadPoolExecutor(max_workers=options.concurrency + 2, thread_name_prefix="turn")
         loop.set_default_executor(threads)
+        # The end of a job that could not be recorded: the queue would consider the job running for ever.
+        loop.set_exception_handler(
+            lambda _loop, context: _end("worker gives up", f"{context.get('message')}: {context.get('exception')}")
+        )
         async with self._app.open_async():
-            worker = asyncio.current_task()
-            loop.set_exception_handler(lambda _loop, context: self._give_up(worker, context))
-            try:
-                await self._app.run_worker_async(
-                    queues=[QUEUE, ITEMS_QUEUE, _SWEEP_QUEUE],
+            worker = asyncio.create_task(
+                self._app.run_worker_async(
+                    queues=[QUEUE, ITEMS_QUEUE],
                     concurrency=options.concurrency,
                     fetch_job_polling_interval=options.poll_seconds,
-                    abort_job_polling_interval=60.0,
-                    update_heartbeat_interval=options.heartbeat_seconds,
-                    stalled_worker_timeout=options.stalled_seconds,
+                    abort_job_polling_interval=_NEVER,
+                    update_heartbeat_interval=_NEVER,  # the lifeline sends them
+                    stalled_worker_timeout=_NEVER,
                     shutdown_graceful_timeout=options.graceful_seconds,
                     delete_jobs="successful",
+                    install_signal_handlers=False,
                 )
+            )
+            stopped = _stop_on_signal(loop, worker)
+            others = [
+                asyncio.create_task(self._live()),
+                asyncio.create_task(self._every(options.sweep_seconds, self._sweep_up)),
+                asyncio.create_task(self._every(self._chores_seconds, self._do_chores)),
+            ]
+            try:
+                await worker
             except asyncio.CancelledError:
-                if not self._broken:
+                if not stopped.is_set():
                     raise
+            finally:
+                for one in others:
+                    one.cancel()
+        # Without a signal, the worker ends only when a part of it has failed.
+        return 0 if stopped.is_set() else 1
 
-    def _give_up(self, worker: "asyncio.Task[Any] | None", context: dict[str, Any]) -> None:
-        """End the process if the end of a job could not be recorded: the queue would consider it running for ever."""
-        error = context.get("exception")
-        LOG.error("worker gives up", extra={"trouble": f"{context.get('message')}: {error}"})
-        self._broken = True
-        if worker is not None:
-            worker.cancel()
+    async def _live(self) -> None:
+        """Send heartbeats, and end the process when the database is lost."""
+        try:
+            while True:
+                async with asyncio.timeout(self._options.stalled_seconds):
+                    taken = await self._lifeline.beat()
+                for job, lock in taken:
+                    LOG.warning("job of a dead worker taken up", extra={"action": lock, "job": job})
+                await asyncio.sleep(self._options.heartbeat_seconds)
+        except (psycopg.Error, TimeoutError, BuriedError) as error:
+            _lost(error)
 
-    def _turn(self, action: str) -> None:
-        self._run(ActionId(action))
+    async def _every(self, seconds: float, task: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        while True:
+            try:
+                await task()
+            except Exception:
+                LOG.exception("sweep broke")
+            await asyncio.sleep(seconds)
 
-    def _items(self, context: JobContext, action: str) -> None:
-        self._run_items(ActionId(action), str(context.job.id))
-
-    async def _sweep_up(self, context: JobContext, timestamp: int) -> None:
-        """Requeue the jobs of dead workers, and wake overdue actions."""
-        manager = self._app.job_manager
-        for job in await manager.get_stalled_jobs(seconds_since_heartbeat=self._options.stalled_seconds):
-            LOG.warning("job of a dead worker taken up", extra={"action": job.lock, "job": job.id})
-            await manager.retry_job(job)
+    async def _sweep_up(self) -> None:
         woken = await asyncio.to_thread(self._sweep)
         if woken:
             LOG.warning("overdue actions woken", extra={"actions": woken})
+
+    async def _do_chores(self) -> None:
+        await asyncio.to_thread(self._chores)
+
+    def _turn(self, action: str) -> None:
+        with _paused_by_outage():
+            self._run(ActionId(action))
+
+    def _items(self, context: JobContext, action: str) -> None:
+        with _paused_by_outage():
+            self._run_items(ActionId(action), str(context.job.id))
+
+    async def _connect(self) -> "psycopg.AsyncConnection[Any]":
+        connection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
+        await self._configure(connection)
+        return connection
+
+    async def _configure(self, connection: "psycopg.AsyncConnection[Any]") -> None:
+        if self._on_connect:
+            await connection.execute(self._on_connect.encode())
+            await connection.commit()
+
+
+@contextmanager
+def _paused_by_outage() -> Iterator[None]:
+    try:
+        yield
+    except StoreUnavailable:
+        time.sleep(_OUTAGE_PAUSE)
+        raise
+
+
+class _AfterOutage(procrastinate.BaseRetryStrategy):
+    """Keeps the job of a turn that lost its database; without a queue either, the process ends."""
+
+    def get_retry_decision(self, *, exception: BaseException, job: Job) -> procrastinate.RetryDecision | None:
+        if not isinstance(exception, StoreUnavailable):
+            return None
+        return procrastinate.RetryDecision(retry_at=None)
+
+
+def _pool(**options: Any) -> "psycopg_pool.AsyncConnectionPool[Any]":
+    """Return a pool that does not test its connections before use: a dead one ends the process anyway."""
+    return psycopg_pool.AsyncConnectionPool(**{**options, "check": None})
+
+
+def _stop_on_signal(loop: asyncio.AbstractEventLoop, worker: "asyncio.Task[None]") -> asyncio.Event:
+    """Let SIGTERM and SIGINT stop the worker; a second signal ends the process. Return an event for the first."""
+    stopped = asyncio.Event()
+    numbers = (signal.SIGTERM, signal.SIGINT)
+
+    def stop() -> None:
+        stopped.set()
+        for number in numbers:
+            loop.remove_signal_handler(number)
+        worker.cancel()
+
+    for number in numbers:
+        loop.add_signal_handler(number, stop)
+    return stopped
+
+
+def _lost(error: Exception) -> NoReturn:
+    _end("worker has no database", error)
+
+
+def _end(message: str, error: object) -> NoReturn:
+    """End the process without waiting for turns: threads in a call to a peer would hold it up for minutes."""
+    cause = getattr(error, "__cause__", None)
+    LOG.error(message, extra={"trouble": f"{error or type(error).__name__}" + (f": {cause}" if cause else "")})
+    logging.shutdown()
+    os._exit(1)

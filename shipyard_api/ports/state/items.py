@@ -78,8 +78,11 @@ class Items(Protocol):
     def start(self, claim: ItemClaim, state: JsonObject, *, now: datetime) -> ItemClaim:
         """Record that the item has begun, with its first state; return the claim with that state."""
 
-    def intend(self, claim: ItemClaim, intent: Intent) -> ItemClaim:
-        """Write an intent, or a further attempt at it; return the claim with it."""
+    def intend(self, claim: ItemClaim, intent: Intent, *, now: datetime | None = None) -> ItemClaim:
+        """Write an intent, or a further attempt at it; return the claim with it.
+
+        ``now``: when a search begins; nothing is sent.
+        """
 
     def record(
         self,

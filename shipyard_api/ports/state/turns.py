@@ -16,7 +16,7 @@ from shipyard_api.ports.provisioner import Marker
 class Intent:
     """An effect that was intended and whose outcome is not recorded.
 
-    ``intended_at``: when it was written first. ``attempted_at``: when it was last tried. ``attempts``: how often.
+    ``intended_at``: when it was written first. ``attempted_at``: when it was last sent. ``attempts``: how often.
     """
 
     marker: Marker
@@ -96,8 +96,11 @@ class Turns(Protocol):
     def start_step(self, claim: Claim, state: JsonObject, *, now: datetime) -> Claim:
         """Record that the claim's step has begun, with its first state; return the claim with that state."""
 
-    def intend(self, claim: Claim, intent: Intent) -> Claim:
-        """Write an intent, or a further attempt at it; return the claim with it."""
+    def intend(self, claim: Claim, intent: Intent, *, now: datetime | None = None) -> Claim:
+        """Write an intent, or a further attempt at it; return the claim with it.
+
+        ``now``: when a search begins; nothing is sent.
+        """
 
     def record(
         self,

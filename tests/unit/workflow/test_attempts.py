@@ -114,7 +114,7 @@ class Rows:
     fenced: bool = False
     on_hold: bool = False
 
-    def intend(self, claim: Claim, intent: Intent) -> Claim:
+    def intend(self, claim: Claim, intent: Intent, *, now: datetime | None = None) -> Claim:
         self._write("intend", intent)
         return replace(claim, intent=intent)
 
@@ -206,23 +206,19 @@ def refused(operation: str = "submit") -> Refused:
 # --- When an intent without outcome is taken up -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("settle", "attempts", "pause"),
-    [(10.0, 1, 10), (10.0, 2, 20), (10.0, 3, 40), (10.0, 4, 60), (10.0, 9, 60), (90.0, 1, 90), (90.0, 4, 90)],
-)
-def test_the_pauses_before_an_intent_is_looked_into_double_up_to_a_minute(
-    settle: float, attempts: int, pause: float
-) -> None:
-    world = World(settle=settle)
+@pytest.mark.parametrize("attempts", [1, 2, 9])
+def test_an_intent_is_looked_into_when_what_was_sent_has_arrived(attempts: int) -> None:
+    """A search is no attempt to send: the next turn need not wait for one that was cut short."""
+    world = World()
     intent = world.intent(attempts)
-    claim, due = Claim(intent=intent), world.at(pause)
+    claim, due = Claim(intent=intent), world.at(SETTLE)
 
     early = world.attempts.resume(TX, claim, world.unit, Sent(), intent, due - timedelta(milliseconds=1))
 
     assert (early, world.rows.written) == (Again.LATER, [("sleep", due)])
     world.rows.written.clear()
     taken_up = world.attempts.resume(TX, claim, world.unit, Sent(), intent, due)
-    again = replace(intent, attempted_at=due, attempts=attempts + 1)
+    again = replace(intent, attempts=attempts + 1)
     assert isinstance(taken_up, Attempt)
     assert (taken_up.claim.intent, taken_up.asked) == (again, Sent(("x",)))
     assert world.rows.written == [("intend", again)]

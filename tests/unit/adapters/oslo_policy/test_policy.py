@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from shipyard_api import bootstrap
+from shipyard_api.adapters.oslo_policy import options
 from shipyard_api.adapters.oslo_policy import policy as adapter
 from shipyard_api.adapters.oslo_policy.options import PolicyOptions
 from shipyard_api.adapters.oslo_policy.policy import OsloPolicy, sample
@@ -308,8 +309,8 @@ def test_a_named_file_has_to_be_there_whatever_the_usual_one_says(file: Path, tm
 
 
 def test_the_service_watches_for_the_usual_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert str(bootstrap.USUAL_FILE) == "/etc/shipyard/policy.yaml"
-    monkeypatch.setattr(bootstrap, "USUAL_FILE", file)
+    assert str(options.USUAL_FILE) == "/etc/shipyard/policy.yaml"
+    monkeypatch.setattr(options, "USUAL_FILE", file)
     policy = bootstrap.policy(Settings())
     assert policy.allows(LIST, who("viewer"))
 

@@ -1,0 +1,145 @@
+"""Which workers live: each holds a lock in the database, on a connection that ends with its process.
+
+The database releases the lock of a killed worker at once, so the next heartbeat of any other worker finds it dead and
+queues its jobs again. A frozen worker, and one whose host has vanished, is dead after a time without heartbeats.
+"""
+
+import asyncio
+import math
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, NoReturn
+
+import psycopg
+from procrastinate import jobs
+from procrastinate.connector import BaseConnector
+from procrastinate.exceptions import ConnectorException
+from procrastinate.manager import JobManager, NotificationCallback
+
+_LOCKS = 0x5317_DB01
+"""The first of the two keys of a worker's lock; the second is the worker's id."""
+
+# In one statement, so that nobody sees a worker without its lock.
+_REGISTER = """
+SELECT worker_id, pg_advisory_lock(%(locks)s, worker_id::int) FROM procrastinate_register_worker_v1()
+"""
+_HEARTBEAT = "UPDATE procrastinate_workers SET last_heartbeat = now() WHERE id = %(worker)s"
+_OTHERS = """
+SELECT id, last_heartbeat::text, EXISTS (
+    SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND granted
+    AND classid = %(locks)s AND objid = worker.id
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+) FROM procrastinate_workers AS worker WHERE id <> %(worker)s
+"""
+_BURY = "DELETE FROM procrastinate_workers WHERE id = ANY(%(dead)s)"
+# Jobs without a worker are those of dead workers: the foreign key is SET NULL.
+_TAKE_OVER = """
+UPDATE procrastinate_jobs SET status = 'todo', attempts = attempts + 1, scheduled_at = NULL
+WHERE status = 'doing' AND worker_id IS NULL RETURNING id, lock
+"""
+_NEXT = """
+SELECT extract(epoch FROM min(coalesce(scheduled_at, now())) - now())::float8
+FROM procrastinate_jobs WHERE status = 'todo'
+"""
+
+
+class BuriedError(Exception):
+    """Other workers consider this one dead and have taken over its jobs."""
+
+
+class Lifeline(JobManager):
+    """Procrastinate's job manager with a lock for the worker's life, and without queries while nothing is due."""
+
+    def __init__(
+        self,
+        connector: BaseConnector,
+        connect: Callable[[], Awaitable["psycopg.AsyncConnection[Any]"]],
+        lost: Callable[[Exception], NoReturn],
+        stalled: float,
+    ) -> None:
+        """``connect`` makes the connection; ``lost`` is called when the queue is out of reach.
+
+        ``stalled``: seconds without a heartbeat after which a worker is dead.
+        """
+        super().__init__(connector)
+        self._connect = connect
+        self._lost = lost
+        self._stalled = stalled
+        self._connection: psycopg.AsyncConnection[Any] | None = None
+        self._in_use = asyncio.Lock()
+        self._worker: int | None = None
+        # Heartbeats of other workers, and when each was first seen here: a clock that is set kills nobody.
+        self._heartbeats: dict[int, tuple[str, float]] = {}
+        # On the monotonic clock: when the next job is due, as far as is known.
+        self._due = 0.0
+
+    async def register_worker(self) -> int:
+        """Register the worker, and take its lock."""
+        connection = await self._connect()
+        found = await (await connection.execute(_REGISTER, {"locks": _LOCKS})).fetchone()
+        assert found is not None  # noqa: S101  # the function returns one row
+        self._connection, self._worker = connection, int(found[0])
+        return self._worker
+
+    async def unregister_worker(self, worker_id: int) -> None:
+        """Delete the worker, whose jobs have ended, and release its lock."""
+        async with self._in_use:
+            connection, self._connection = self._connection, None
+            await super().unregister_worker(worker_id)
+            if connection is not None:
+                await connection.close()
+
+    async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> jobs.Job | None:
+        """Return a job that is due; asks the database only if one may be."""
+        if time.monotonic() < self._due:
+            return None
+        try:
+            return await super().fetch_job(queues, worker_id)
+        except ConnectorException as error:
+            # Not repeated: a job may have been fetched, and would be ours for ever.
+            self._lost(error)
+
+    async def listen_for_jobs(
+        self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None
+    ) -> None:
+        """Pass on notifications about new jobs."""
+
+        async def notified(*, channel: str, notification: jobs.Notification) -> None:
+            # Until the next heartbeat: the job may have to wait for another one of its action.
+            self._due = 0.0
+            await on_notification(channel=channel, notification=notification)
+
+        await super().listen_for_jobs(on_notification=notified, queues=queues)
+
+    async def beat(self) -> list[tuple[int, str | None]]:
+        """Send a heartbeat, and queue the jobs of dead workers again; return id and lock of each.
+
+        Raises psycopg.Error if the connection is lost, BuriedError if this worker was taken for dead.
+        """
+        async with self._in_use:
+            connection = self._connection
+            if connection is None:
+                return []
+            async with connection.transaction():
+                values = {"worker": self._worker, "locks": _LOCKS}
+                if (await connection.execute(_HEARTBEAT, values)).rowcount == 0:
+                    raise BuriedError(f"no heartbeat for {self._stalled:g} s: other workers have taken over")
+                others = await (await connection.execute(_OTHERS, values)).fetchall()
+                if dead := self._dead(others):
+                    await connection.execute(_BURY, {"dead": dead})
+                taken = await (await connection.execute(_TAKE_OVER)).fetchall()
+                following = await (await connection.execute(_NEXT)).fetchone()
+        seconds = following[0] if following else None
+        self._due = math.inf if seconds is None else time.monotonic() + seconds
+        return [(int(job), lock) for job, lock in taken]
+
+    def _dead(self, others: Iterable[tuple[int, str, bool]]) -> list[int]:
+        """Return the workers without a lock, and those whose heartbeat has not changed for too long."""
+        now = time.monotonic()
+        known, self._heartbeats, dead = self._heartbeats, {}, []
+        for worker, heartbeat, has_lock in others:
+            before, seen = known.get(worker, ("", now))
+            self._heartbeats[worker] = (heartbeat, seen if heartbeat == before else now)
+            if not has_lock or now - self._heartbeats[worker][1] > self._stalled:
+                dead.append(worker)
+        return dead

@@ -1,0 +1,135 @@
+"""Which workers live, as the others see it: killed, frozen, buried, and under a clock that is set."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import Any, NoReturn
+
+import procrastinate
+import psycopg
+import pytest
+
+from shipyard_api.adapters.procrastinate.lifeline import BuriedError, Lifeline
+
+LONG = 3600.0  # seconds: no heartbeat of a test is that old
+
+
+class Place:
+    """Workers of one queue."""
+
+    def __init__(self, url: str, stack: AsyncExitStack) -> None:
+        self.url = url
+        self._stack = stack
+
+    async def worker(self, stalled: float = LONG) -> tuple[Lifeline, int]:
+        """A worker that has registered; with its id."""
+        connector = procrastinate.PsycopgConnector(conninfo=self.url, min_size=1, max_size=1)
+        await self._stack.enter_async_context(procrastinate.App(connector=connector).open_async())
+
+        async def connect() -> psycopg.AsyncConnection[Any]:
+            connection = await psycopg.AsyncConnection.connect(self.url, autocommit=True)
+            self._stack.push_async_callback(connection.close)
+            return connection
+
+        def lost(error: Exception) -> NoReturn:
+            raise error
+
+        lifeline = Lifeline(connector, connect, lost, stalled)
+        return lifeline, await lifeline.register_worker()
+
+    async def sql(self, text: str) -> list[tuple[Any, ...]]:
+        async with await psycopg.AsyncConnection.connect(self.url, autocommit=True) as connection:
+            cursor = await connection.execute(text.encode())
+            return await cursor.fetchall() if cursor.description else []
+
+    async def job(self) -> None:
+        await self.sql("INSERT INTO procrastinate_jobs (queue_name, task_name, lock) VALUES ('turns', 'turn', 'a')")
+
+    async def kill(self, lifeline: Lifeline) -> None:
+        """What the kernel does for a killed process."""
+        assert lifeline._connection is not None
+        session = lifeline._connection.info.backend_pid
+        await lifeline._connection.close()
+        while await self.sql(f"SELECT 1 FROM pg_stat_activity WHERE pid = {session}"):
+            pass
+
+
+def play(url: str, scene: Callable[[Place], Awaitable[None]]) -> None:
+    async def played() -> None:
+        async with AsyncExitStack() as stack:
+            await scene(Place(url, stack))
+
+    asyncio.run(played())
+
+
+def test_the_job_of_a_killed_worker_is_taken_up_by_the_next_heartbeat(database_url: str) -> None:
+    """Also when it had just started, and again and again."""
+
+    async def scene(place: Place) -> None:
+        survivor, _ = await place.worker()
+        await place.job()
+        for _ in range(3):
+            killed, name = await place.worker()
+            job = await killed.fetch_job(["turns"], name)
+            assert job is not None
+            assert await survivor.beat() == []
+            await place.kill(killed)
+            assert await survivor.beat() == [(job.id, "a")]
+        assert await place.sql("SELECT status::text, attempts FROM procrastinate_jobs") == [("todo", 3)]
+        assert len(await place.sql("SELECT id FROM procrastinate_workers")) == 1
+
+    play(database_url, scene)
+
+
+def test_a_frozen_worker_is_buried_and_sees_it_when_it_wakes_up(database_url: str) -> None:
+    async def scene(place: Place) -> None:
+        survivor, _ = await place.worker(stalled=0.0)
+        frozen, _ = await place.worker()
+        assert await survivor.beat() == []  # the first time that it sees this heartbeat
+        assert len(await place.sql("SELECT id FROM procrastinate_workers")) == 2
+        await survivor.beat()
+
+        with pytest.raises(BuriedError, match="other workers have taken over"):
+            await frozen.beat()
+
+    play(database_url, scene)
+
+
+@pytest.mark.parametrize("step", ["1 hour", "-1 hour"])
+def test_a_clock_that_is_set_kills_no_worker(database_url: str, step: str) -> None:
+    async def scene(place: Place) -> None:
+        one, _ = await place.worker(stalled=10.0)
+        other, _ = await place.worker(stalled=10.0)
+        for worker in (one, other):
+            await worker.beat()
+        await place.sql(f"UPDATE procrastinate_workers SET last_heartbeat = last_heartbeat + interval '{step}'")
+        for worker in (one, other):
+            await worker.beat()
+        assert len(await place.sql("SELECT id FROM procrastinate_workers")) == 2
+
+    play(database_url, scene)
+
+
+def test_while_nothing_is_due_the_queue_is_not_asked(database_url: str) -> None:
+    async def scene(place: Place) -> None:
+        worker, name = await place.worker()
+        await worker.beat()
+        await place.job()
+        assert await worker.fetch_job(["turns"], name) is None
+        await worker.beat()
+        assert await worker.fetch_job(["turns"], name) is not None
+
+    play(database_url, scene)
+
+
+def test_a_worker_that_stops_leaves_nothing(database_url: str) -> None:
+    async def scene(place: Place) -> None:
+        worker, name = await place.worker()
+        await worker.unregister_worker(name)
+        assert await worker.beat() == []
+        assert await place.sql("SELECT id FROM procrastinate_workers") == []
+        assert await place.sql("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2") == []
+
+    play(database_url, scene)
