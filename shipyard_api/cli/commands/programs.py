@@ -148,8 +148,8 @@ def worker() -> None:
 def up(**_: object) -> None:
     """Start a Postgres, the API, a worker and a simulated provisioner, and stop them all on Ctrl-C.
 
-    Prints the URL and a first token for SHIPYARD_URL and SHIPYARD_TOKEN. Settings from the environment and from the file
-    in SHIPYARD_CONFIG apply; those that it sets itself, such as the provisioner's address, are refused.
+    Prints the URL and a first token for SHIPYARD_URL and SHIPYARD_TOKEN. Settings from the environment and from the
+    file in SHIPYARD_CONFIG apply; those that it sets itself, such as the provisioner's address, are refused.
     """
     require_demo_parts()
     _become("shipyard_api.stack", "up")
