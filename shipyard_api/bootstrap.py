@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 from ulid import ULID
 
-from shipyard_api import clusters, provisioners
+from shipyard_api import clusters, peer_tokens, provisioners
 from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.site_checks import ActionDesigns, Systems
 from shipyard_api.actions.site_parts import RetryPolicy
@@ -118,19 +118,21 @@ def parts(settings: Settings) -> Parts:
     needed = {
         "DATABASE_URL": settings.database.url,
         **provisioners.needed(settings),
+        **peer_tokens.needed(settings),
     }
     if settings.promenade.url:
         needed["[drydock] design_url"] = provisioners.design_url(settings)
     if settings.designs.store is DesignStoreKind.DECKHAND:
         needed["[deckhand] url"] = settings.deckhand.url
-    missing = [f"{name} is not set" for name, value in needed.items() if not value]
+    faults = [f"{name} is not set" for name, value in needed.items() if not value]
     if settings.designs.store is DesignStoreKind.DECKHAND and not _keys(settings):
-        missing.append(
+        faults.append(
             "[secrets] keys is not set: with [designs] store = deckhand it keeps the fingerprints that readers see "
             "instead of secrets from being guessed; `shipyard db new-key` makes one"
         )
-    if missing:
-        raise SettingsError(missing)
+    faults += peer_tokens.faults(settings)
+    if faults:
+        raise SettingsError(faults)
     engine = connect(settings.database.url, pool_size=settings.database.pool_size)
     compile_schema, schemas = DataSchemas(), SchemaFiles(share_directory() / "schemas")
     designs = _designs(settings, engine, compile_schema)
@@ -347,9 +349,11 @@ def _promenade(settings: Settings) -> Callable[[int], Sequence[Finding]] | None:
     own = settings.promenade
     if not own.url:
         return None
+    tokens = peer_tokens.peer_tokens(own, settings.keystone)
     promenade = PromenadeValidation(
         own.url,
-        token=lambda: own.token,
+        token=tokens.token,
+        renew_token=tokens.renew,
         connect_timeout=own.connect_timeout_seconds,
         read_timeout=own.read_timeout_seconds,
     )
@@ -361,9 +365,11 @@ def _designs(settings: Settings, engine: sa.Engine, compile_schema: DataSchemas)
     if settings.designs.store is DesignStoreKind.EMBEDDED:
         return SqlDesigns(engine, _encryption(settings), compile_schema)
     own = settings.deckhand
+    tokens = peer_tokens.peer_tokens(own, settings.keystone)
     client = DeckhandClient(
         own.url,
-        token=lambda: own.token,
+        token=tokens.token,
+        renew_token=tokens.renew,
         connect_timeout=own.connect_timeout_seconds,
         read_timeout=own.read_timeout_seconds,
     )

@@ -21,6 +21,7 @@ from shipyard_api.adapters.maas.options import MaasOptions
 from shipyard_api.adapters.maas.provisioner import MaasProvisioner
 from shipyard_api.adapters.maas.translate import MachineOptions
 from shipyard_api.domain.nodes import Inventory
+from shipyard_api.peer_tokens import keystone_tokens, peer_tokens
 from shipyard_api.ports.links import Links
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.settings import DesignStoreKind, ProvisionerKind, Settings, SettingsError
@@ -61,7 +62,7 @@ def provisioner(settings: Settings, inventory: Callable[[int], Inventory]) -> Pr
         raise SettingsError([f"{name} must be at most half of [engine] settle_seconds (docs/adr/0007)"])
     match kind:
         case ProvisionerKind.DRYDOCK:
-            return _drydock(settings)
+            return _drydock(settings, begin_within=settings.engine.settle_seconds / 2 - connecting)
         case ProvisionerKind.MAAS:
             return _maas(settings, inventory)
         case ProvisionerKind.IRONIC:
@@ -81,7 +82,8 @@ def links(settings: Settings) -> Links | None:
     if settings.provisioner.kind is not ProvisionerKind.DRYDOCK:
         return None
     own = settings.drydock
-    return DrydockLinks(own.url, token=lambda: own.token, design_url=design_url(settings))
+    tokens = peer_tokens(own, settings.keystone)
+    return DrydockLinks(own.url, token=tokens.token, renew_token=tokens.renew, design_url=design_url(settings))
 
 
 def design_url(settings: Settings) -> str:
@@ -95,11 +97,14 @@ def design_url(settings: Settings) -> str:
     return f"deckhand+{settings.deckhand.url.rstrip('/')}/revisions/{{revision}}/rendered-documents"
 
 
-def _drydock(settings: Settings) -> DrydockProvisioner:
+def _drydock(settings: Settings, *, begin_within: float) -> DrydockProvisioner:
     own = settings.drydock
+    tokens = peer_tokens(own, settings.keystone)
     client = DrydockClient(
         own.url,
-        token=lambda: own.token,
+        token=tokens.token,
+        renew_token=tokens.renew,
+        begin_within=begin_within,
         connect_timeout=own.connect_timeout_seconds,
         read_timeout=own.read_timeout_seconds,
         retry_pause=own.nodefilter_pause_seconds,
@@ -136,7 +141,7 @@ def _ironic(settings: Settings, inventory: Callable[[int], Inventory]) -> Ironic
     faults = [*own.faults(), *(settings.keystone.faults() if own.auth is IronicAuth.KEYSTONE else ())]
     if faults:
         raise SettingsError(faults)
-    tokens = _tokens(settings.keystone) if own.auth is IronicAuth.KEYSTONE else None
+    tokens = keystone_tokens(settings.keystone) if own.auth is IronicAuth.KEYSTONE else None
     try:
         client = IronicClient(
             own.url if own.url or tokens is None else partial(_endpoint, tokens, settings.keystone),
@@ -151,17 +156,6 @@ def _ironic(settings: Settings, inventory: Callable[[int], Inventory]) -> Ironic
         raise SettingsError([f"[ironic] url: {error}"]) from error
     info = _instance_info("[ironic] instance_info_file", own.instance_info_file)
     return IronicProvisioner(client, inventory, instance_info=info, inspect=own.inspect, remove=own.remove)
-
-
-def _tokens(options: KeystoneOptions) -> "Tokens":
-    # keystoneauth1 doubles the import time: only if it is used.
-    from shipyard_api.adapters.keystone.client import KeystoneClient
-    from shipyard_api.adapters.keystone.tokens import Tokens
-
-    try:
-        return Tokens(KeystoneClient(options))
-    except ValueError as error:
-        raise SettingsError([f"[keystone] auth_url: {error}"]) from error
 
 
 def _endpoint(tokens: "Tokens", options: KeystoneOptions) -> str:

@@ -1,6 +1,14 @@
 """Types of setting values that several sections share."""
 
+from enum import Enum
 from typing import Self
+
+
+class PeerAuth(Enum):
+    """How Shipyard authenticates to a peer of Airship: by a token from the settings, or by tokens of Keystone."""
+
+    TOKEN = "token"  # noqa: S105  # a word, not a secret
+    KEYSTONE = "keystone"
 
 
 class Secret(str):

@@ -1,5 +1,6 @@
 """Drydock's REST API: paths, headers, and its answers as ``ports.errors``."""
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -24,7 +25,8 @@ class DrydockClient:
 
     ``base_url`` ends in ``/api/v1.0``. ``token`` is called before every request; on 401 ``renew_token`` is called and
     the request, which had no effect, is sent again. Requests carry marker and user of ``request_context`` unless the
-    call has its own marker. ``scrubber`` cleans Drydock's texts. In seconds: ``connect_timeout``; ``poll_timeout`` for
+    call has its own marker. ``scrubber`` cleans Drydock's texts. In seconds: ``begin_within``, after which a task is
+    not posted because the token took so long (docs/adr/0007); ``connect_timeout``; ``poll_timeout`` for
     a task and health; ``read_timeout`` for everything that makes Drydock load a design, query MAAS or list all tasks;
     ``read_pause`` before ``http`` first retries a read; ``retry_pause`` before each of ``filter_retries`` retries of a
     node filter answered with 500 (the contract's Shipyard: twice, 30 s apart).
@@ -36,6 +38,7 @@ class DrydockClient:
         *,
         token: Callable[[], str],
         renew_token: Callable[[], None] = lambda: None,
+        begin_within: float = math.inf,
         connect_timeout: float = 20.0,
         poll_timeout: float = 60.0,
         read_timeout: float = 300.0,
@@ -63,7 +66,9 @@ class DrydockClient:
 
         self._quick = http(poll_timeout)
         self._slow = http(read_timeout)
+        self._token = token
         self._renew_token = renew_token
+        self._begin_within = begin_within
         self._retry_pause = retry_pause
         self._filter_retries = filter_retries
         self._sleep = sleep
@@ -82,7 +87,8 @@ class DrydockClient:
         Raises Refused if Drydock created none; Unavailable if that is unknown, which includes every 500 and an
         unreadable answer of success.
         """
-        answer = self._send(self._slow, "POST", "tasks", body=body, marker=marker)
+        latest = time.monotonic() + self._begin_within
+        answer = self._send(self._slow, "POST", "tasks", body=body, marker=marker, latest=latest)
         if answer.status >= 500:
             hint = (
                 "whether the task was created is unknown (always so if the Drydock user's name exceeds 16 characters)"
@@ -161,16 +167,30 @@ class DrydockClient:
         params: Params = (),
         body: JsonObject | None = None,
         marker: str = "",
+        latest: float = math.inf,
     ) -> Response:
-        """Return the answer to a request; it is sent again once if Drydock rejects the token."""
+        """Return the answer to a request; it is sent again once if Drydock rejects the token.
+
+        Raises Unavailable if no token has arrived by the moment ``latest`` of the monotonic clock.
+        """
         headers = request_context.headers()
         if logged := context_marker(marker or headers.pop("X-Context-Marker", "")):
             headers["X-Context-Marker"] = logged
+        self._in_time(f"{method} /{path}", latest, marker)
         answer = http.send(method, path, params=params, json=body, headers=headers, marker=marker)
         if answer.status == 401:
             self._renew_token()
+            self._in_time(f"{method} /{path}", latest, marker)
             answer = http.send(method, path, params=params, json=body, headers=headers, marker=marker)
         return answer
+
+    def _in_time(self, operation: str, latest: float, marker: str) -> None:
+        """Get the token now, which the request then finds, and raise Unavailable if that took too long."""
+        if latest < math.inf:
+            self._token()
+            if time.monotonic() > latest:
+                detail = "getting a token took too long; nothing was sent"
+                raise Unavailable(SYSTEM, operation, detail, marker=marker, sent=False)
 
 
 def _expected(answer: Response) -> Response:

@@ -13,9 +13,10 @@ LARGEST = 32 * 1024 * 1024  # bytes: the logs of one machine are some hundred ki
 
 
 class DrydockLinks:
-    """Fetches addresses below ``base_url``. In seconds: ``connect_timeout``; ``read_timeout``, also for a whole answer.
+    """Fetches addresses below ``base_url``.
 
-    ``design_url``: the address of designs; tasks quote it with its password.
+    In seconds: ``connect_timeout``; ``read_timeout``, also for a whole answer. On 401 ``renew_token`` is called and the
+    request sent again. ``design_url``: the address of designs; tasks quote it with its password.
     """
 
     def __init__(
@@ -23,6 +24,7 @@ class DrydockLinks:
         base_url: str,
         *,
         token: Callable[[], str],
+        renew_token: Callable[[], None] = lambda: None,
         design_url: str = "",
         connect_timeout: float = 5.0,
         read_timeout: float = 10.0,
@@ -38,13 +40,18 @@ class DrydockLinks:
             read_attempts=1,
         )
         self._http.scrubber.hide_address(design_url)
+        self._renew_token = renew_token
 
     def fetch(self, address: str) -> str:
         """Return the text, which must be JSON, to exclude a proxy's page."""
         base = f"{self._http.base_url}/"
         if not address.startswith(base) or {".", ".."} & set(unquote(urlsplit(address).path).split("/")):
             raise Refused(SYSTEM, "link", "the address is not Drydock's")
-        answer = self._http.get(address.removeprefix(base), headers=request_context.headers())
+        path, headers = address.removeprefix(base), request_context.headers()
+        answer = self._http.get(path, headers=headers)
+        if answer.status == 401:
+            self._renew_token()
+            answer = self._http.get(path, headers=headers)
         if not answer.ok:
             kind = Refused if answer.status < 500 else Unavailable
             raise kind(SYSTEM, answer.operation, f"answered {answer.status}")

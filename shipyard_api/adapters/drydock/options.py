@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from shipyard_api.setting_types import Secret
+from shipyard_api.setting_types import PeerAuth, Secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,7 +10,8 @@ class DrydockOptions:
     """How to reach Drydock.
 
     ``url``: Drydock's base address, ending in ``/api/v1.0``.
-    ``token``: sent as X-Auth-Token.
+    ``auth``: how to authenticate: token (from the settings), keystone (see its section).
+    ``token``: sent as X-Auth-Token; only for token.
     ``design_url``: the address from which Drydock fetches a design, with ``{revision}`` in it; at most 128 characters.
     Empty: Deckhand's, if Deckhand stores the documents.
     ``connect_timeout_seconds``: timeout of a connection; at most half of ``engine.settle_seconds``.
@@ -19,6 +20,7 @@ class DrydockOptions:
     """
 
     url: str = ""
+    auth: PeerAuth = PeerAuth.TOKEN
     token: Secret = Secret("")  # noqa: RUF009  # immutable
     design_url: str = ""
     connect_timeout_seconds: float = 2.5

@@ -15,10 +15,19 @@ _LEVELS = {"warn": Level.WARNING, "warning": Level.WARNING, "info": Level.INFO, 
 
 
 class PromenadeValidation:
-    """Validates designs with Promenade. ``base_url`` ends in ``/api/v1.0``; times in seconds."""
+    """Validates designs with Promenade. ``base_url`` ends in ``/api/v1.0``; times in seconds.
+
+    ``token`` is called before every request; on 401 ``renew_token`` is called and the request sent again.
+    """
 
     def __init__(
-        self, base_url: str, *, token: Callable[[], str], connect_timeout: float = 5.0, read_timeout: float = 300.0
+        self,
+        base_url: str,
+        *,
+        token: Callable[[], str],
+        renew_token: Callable[[], None] = lambda: None,
+        connect_timeout: float = 5.0,
+        read_timeout: float = 300.0,
     ) -> None:
         self._http = HttpClient(
             base_url,
@@ -28,6 +37,7 @@ class PromenadeValidation:
             read_timeout=read_timeout,
             total_timeout=2 * read_timeout,
         )
+        self._renew_token = renew_token
 
     def validate_design(self, design: str) -> tuple[Finding, ...]:
         """Return Promenade's messages about the design at this address; raises Unavailable for any other answer.
@@ -37,6 +47,9 @@ class PromenadeValidation:
         self._http.scrubber.hide_address(design)
         body = {"rel": "design", "href": design, "type": "application/x-yaml"}
         answer = self._http.post("validatedesign", json=body, headers=request_context.headers())
+        if answer.status == 401:
+            self._renew_token()
+            answer = self._http.post("validatedesign", json=body, headers=request_context.headers())
         if answer.status not in (200, 400):
             raise Unavailable(SYSTEM, answer.operation, f"answered {answer.status}, which is no validation")
         return tuple(_finding(one) for one in _messages(answer))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from shipyard_api.setting_types import Secret
+from shipyard_api.setting_types import PeerAuth, Secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,12 +10,14 @@ class PromenadeOptions:
     """How to reach Promenade. Without it, designs are not validated by Promenade.
 
     ``url``: Promenade's base address, ending in ``/api/v1.0``.
-    ``token``: sent as X-Auth-Token.
+    ``auth``: how to authenticate: token (from the settings), keystone (see its section).
+    ``token``: sent as X-Auth-Token; only for token.
     ``connect_timeout_seconds``: timeout of a connection.
     ``read_timeout_seconds``: timeout of an answer.
     """
 
     url: str = ""
+    auth: PeerAuth = PeerAuth.TOKEN
     token: Secret = Secret("")  # noqa: RUF009  # immutable
     connect_timeout_seconds: float = 5.0
     read_timeout_seconds: float = 300.0

@@ -85,6 +85,12 @@ def test_a_refused_token_is_renewed_and_the_request_sent_once_more(peer: Peer) -
     assert [one.headers["x-auth-token"] for one in peer.requests] == ["token-1", "token-2"]
 
 
+def test_a_task_is_not_posted_once_getting_a_token_took_too_long(peer: Peer) -> None:
+    with pytest.raises(Unavailable, match="getting a token took too long; nothing was sent") as caught:
+        client(peer.url, begin_within=0.0).create_task(MARKER, BODY)
+    assert (caught.value.sent, caught.value.marker, peer.requests) == (False, MARKER, [])
+
+
 def test_a_second_refusal_of_the_token_is_final(peer: Peer) -> None:
     peer.on("POST /tasks", said("Unauthenticated", 401))
     with pytest.raises(Refused, match="answered 401: Unauthenticated"):
