@@ -4,7 +4,7 @@ Contract: shipyard-rest, chapters 12.1 to 12.3; product, section 3. Used when a 
 created and when it validates. Always returns all findings, and inputs only if none of them is an error.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -188,6 +188,7 @@ def read_design(
         )
     used, faults = _strategy(documents, named, check)
     found.extend(faults)
+    found.extend(_unused(documents, used, check))
     if configuration is None or errors(found):
         return None, tuple(found)
     name, groups = (used.name, used.data) if used else (None, None)
@@ -244,8 +245,26 @@ def _strategy(
         )
         finding = info("DeploymentStrategyNotSpecified", message)
         return None, [finding.about(DocumentRef(deployment_configuration.SCHEMA, deployment_configuration.NAME))]
-    faults = (*check("deployment_strategy_v1", document.data), *strategy.check_groups(document.data))
-    return document, [finding.about(document.ref) for finding in faults]
+    return document, [finding.about(document.ref) for finding in _strategy_faults(document, check)]
+
+
+def _strategy_faults(document: Document, check: SchemaCheck) -> tuple[Finding, ...]:
+    return (*check("deployment_strategy_v1", document.data), *strategy.check_groups(document.data))
+
+
+def _unused(documents: Sequence[Document], used: Document | None, check: SchemaCheck) -> Iterator[Finding]:
+    """Return a finding for each strategy and configuration that is not in use, and would not be accepted if it were."""
+    for document in documents:
+        if document.schema == strategy.SCHEMA and document is not used:
+            faults = errors(_strategy_faults(document, check))
+        elif document.schema == deployment_configuration.SCHEMA and document.name != deployment_configuration.NAME:
+            faults = errors(check("deployment_configuration_v1", document.data))
+        else:
+            continue
+        if faults:
+            more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+            message = f"This document is not used, and not sound: {faults[0].message}{more}"
+            yield info("UnusedDocumentNotSound", message, path=faults[0].path).about(document.ref)
 
 
 def _members(

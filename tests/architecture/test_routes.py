@@ -135,6 +135,16 @@ def test_every_answer_names_the_request() -> None:
             assert ("WWW-Authenticate" in found["headers"]) == (code == "401")
 
 
+def test_one_answer_of_5xx_is_about_documents_and_marked() -> None:
+    marked = []
+    for method, path, operation in description.operations():
+        for code, response in operation["responses"].items():
+            found = description.at(response["$ref"]) if "$ref" in response else response
+            if found.get("x-about-documents"):
+                marked.append((method, path, code))
+    assert marked == [("GET", "/api/v1.0/renderedconfigdocs", "500")]
+
+
 def test_references_lead_somewhere_and_nothing_is_left_over() -> None:
     used = {reference for reference in _references(description.read()) if description.at(reference) is not None}
 

@@ -87,6 +87,23 @@ def test_a_wrong_configuration_does_not_hide_what_is_wrong_with_the_strategy() -
     ]
 
 
+def test_an_unsound_document_that_is_not_used_is_a_finding_for_information() -> None:
+    unused = document("shipyard/DeploymentConfiguration/v1", "winter", {"nonsense": 1})
+    loop, sound = group_entry("a", depends_on=["a", "ghost"]), group_entry("b")
+    inputs, found = read(
+        configuration(physical_provisioner={"deployment_strategy": "mine"}),
+        strategy_document(sound, name="mine"),
+        strategy_document(loop, name="night"),
+        strategy_document(sound, name="spare"),
+        unused,
+        NODE,
+    )
+    assert inputs is not None
+    assert inputs.strategy_name == "mine"
+    assert found.count(("UnusedDocumentNotSound", Level.INFO)) == 2
+    assert Level.ERROR not in {level for _, level in found}
+
+
 def test_a_design_without_nodes_is_told() -> None:
     inputs, found = read(configuration())
     assert inputs is not None
