@@ -1,6 +1,7 @@
 """Builds the provisioner adapter from the settings, for ``bootstrap``."""
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -24,8 +25,12 @@ from shipyard_api.domain.nodes import Inventory
 from shipyard_api.peer_tokens import keystone_tokens, peer_tokens
 from shipyard_api.ports.links import Links
 from shipyard_api.ports.provisioner import Provisioner
+from shipyard_api.setting_types import PeerAuth
 from shipyard_api.settings import DesignStoreKind, ProvisionerKind, Settings, SettingsError
 from shipyard_api.usecases.actions.report import Places
+
+# What a token of Keystone may take, at least, before a task is posted to Drydock.
+TOKEN_SECONDS = 1.0
 
 if TYPE_CHECKING:
     from shipyard_api.adapters.keystone.tokens import Tokens
@@ -62,7 +67,7 @@ def provisioner(settings: Settings, inventory: Callable[[int], Inventory]) -> Pr
         raise SettingsError([f"{name} must be at most half of [engine] settle_seconds (docs/adr/0007)"])
     match kind:
         case ProvisionerKind.DRYDOCK:
-            return _drydock(settings, begin_within=settings.engine.settle_seconds / 2 - connecting)
+            return _drydock(settings, left=settings.engine.settle_seconds / 2 - connecting)
         case ProvisionerKind.MAAS:
             return _maas(settings, inventory)
         case ProvisionerKind.IRONIC:
@@ -97,9 +102,15 @@ def design_url(settings: Settings) -> str:
     return f"deckhand+{settings.deckhand.url.rstrip('/')}/revisions/{{revision}}/rendered-documents"
 
 
-def _drydock(settings: Settings, *, begin_within: float) -> DrydockProvisioner:
-    own = settings.drydock
+def _drydock(settings: Settings, *, left: float) -> DrydockProvisioner:
+    """``left``: seconds of half of ``settle_seconds`` that a connection to Drydock leaves for a token of Keystone."""
+    own, begin_within = settings.drydock, math.inf
     tokens = peer_tokens(own, settings.keystone)
+    if own.auth is PeerAuth.KEYSTONE:
+        begin_within = left
+        if left < TOKEN_SECONDS:
+            why = f"leaves less than {TOKEN_SECONDS:g} s of half of [engine] settle_seconds for a token of Keystone"
+            raise SettingsError([f"[drydock] connect_timeout_seconds {why} (docs/adr/0007)"])
     client = DrydockClient(
         own.url,
         token=tokens.token,

@@ -8,6 +8,7 @@ import pytest
 from shipyard_api import bootstrap, peer_tokens, provisioners
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.domain.nodes import Inventory
+from shipyard_api.ports.provisioner import Marker, Operation, Work
 from shipyard_api.settings import Settings, SettingsError, load
 from tests.peer import Answer, Peer, running
 
@@ -94,6 +95,21 @@ def test_a_token_of_keystone_is_sent_and_renewed_when_the_peer_rejects_it(
 
     assert [one.headers["x-auth-token"] for one in peer.requests] == ["ended", "right"]
     assert len(keystone.asked(ISSUE)) == 2
+
+
+def test_a_task_is_posted_only_if_settling_leaves_time_for_a_token(keystone: Peer) -> None:
+    told = {"SHIPYARD_DRYDOCK_URL": "http://127.0.0.1:9", "SHIPYARD_DRYDOCK_CONNECT_TIMEOUT_SECONDS": "4"}
+    told |= GIVEN | {"SHIPYARD_KEYSTONE_AUTH_URL": keystone.url}
+    provisioners.provisioner(load(told), lambda _: Inventory())  # a fixed token takes no time
+    with pytest.raises(SettingsError, match=r"leaves less than 1 s of half of \[engine\] settle_seconds"):
+        provisioners.provisioner(load(told | {"SHIPYARD_DRYDOCK_AUTH": "keystone"}), lambda _: Inventory())
+
+
+def test_a_fixed_token_never_comes_too_late(peer: Peer) -> None:
+    told = {"SHIPYARD_DRYDOCK_URL": peer.url, "SHIPYARD_DRYDOCK_CONNECT_TIMEOUT_SECONDS": "4"}
+    peer.on("POST /tasks", Answer(201, {"task_id": "job-1"}))
+    provisioner = provisioners.provisioner(load(told | GIVEN), lambda _: Inventory())
+    assert provisioner.submit(Marker("m"), Work(Operation.VERIFY_SITE, "http://127.0.0.1:9/1")) == "job-1"
 
 
 def test_only_peers_in_use_need_a_keystone() -> None:
