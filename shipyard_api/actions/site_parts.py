@@ -1,7 +1,7 @@
 """The steps that site actions are made of, under the names that scripts know (contract: shipyard-actions, 5)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shipyard_api.actions.site_checks import SiteChecks
 from shipyard_api.actions.steps.baremetal_nodes import BaremetalNodes
@@ -55,18 +55,28 @@ class SiteParts:
         return (
             self.check(CONCURRENCY, checks.no_other_site_action),
             # The one place where it is decided what continue-on-fail skips (contract, chapter 13).
-            self.check(PREFLIGHT, checks.provisioner_is_healthy, spares=BY_PROVISIONER),
+            self.check(PREFLIGHT, checks.provisioner_is_healthy, spares=BY_PROVISIONER, asks=self.provisioner),
             self.check(CONFIGURATION, checks.site_is_configured, spares=()),
             self.check(VALIDATE_DOCUMENTS, checks.documents_are_sound, spares=()),
-            self.check(VALIDATE_PROVISIONER, checks.provisioner_accepts_design),
-            self.check(VALIDATE_CLUSTER, checks.promenade_accepts_design),
+            self.check(VALIDATE_PROVISIONER, checks.provisioner_accepts_design, asks=self.provisioner),
+            self.check(VALIDATE_CLUSTER, checks.promenade_accepts_design, asks=lambda: "Promenade"),
         )
 
     def check(
-        self, step: StepId, function: Callable[[int], Sequence[Finding]], spares: tuple[StepId, ...] | None = None
+        self,
+        step: StepId,
+        function: Callable[[int], Sequence[Finding]],
+        spares: tuple[StepId, ...] | None = None,
+        *,
+        asks: Callable[[], str] | None = None,
     ) -> Check:
         """Return a step that runs the function on the revision; see ``Check``."""
-        return Check(step, function, self.retry.give_up_after, self.retry.pause, spares)
+        check = Check(step, function, self.retry.give_up_after, self.retry.pause, spares)
+        return check if asks is None else replace(check, asks=asks)
+
+    def provisioner(self) -> str:
+        """Return the name of the provisioner."""
+        return self.checks.systems.provisioner.name
 
     def verify_site(self) -> SiteWork:
         """Return the step in which the provisioner verifies the site."""

@@ -16,7 +16,7 @@ MISSING = (
 def definition(parts: SiteParts) -> Definition:
     """Return the steps of test_site, in order."""
     steps = fixed(
-        parts.check(PREFLIGHT, parts.checks.provisioner_is_healthy),
+        parts.check(PREFLIGHT, parts.checks.provisioner_is_healthy, asks=parts.provisioner),
         parts.check(CONFIGURATION, parts.checks.configuration_exists),
     )
     return Definition(ActionName.TEST_SITE, steps, MISSING)

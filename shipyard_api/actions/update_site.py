@@ -15,7 +15,7 @@ def definition(parts: SiteParts) -> Definition:
         *parts.validation(),
         parts.verify_site(),
         parts.prepare_site(),
-        parts.check(VERIFY_NODES_EXIST, parts.checks.provisioner_knows_nodes, spares=()),
+        parts.check(VERIFY_NODES_EXIST, parts.checks.provisioner_knows_nodes, spares=(), asks=parts.provisioner),
         parts.prepare_and_deploy_nodes(),
         parts.mark_revision(),
     )

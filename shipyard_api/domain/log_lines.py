@@ -17,7 +17,7 @@ from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, Rollout
 from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged, NodesKept
 from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
-from shipyard_api.domain.facts.steps import AttemptFailed, Broke, Intended, StepEnded, StepStarted
+from shipyard_api.domain.facts.steps import AttemptFailed, Broke, Intended, StepEnded, StepStarted, Waiting
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.strategy.criteria import Shortfall
 
@@ -41,6 +41,11 @@ def _text(fact: JournalFact) -> str:
 def _(fact: Intended) -> str:
     effect = _json_text(fact.effect)
     return f"attempt {fact.attempt}, marker {fact.marker}{f': {effect}' if effect else ''}"
+
+
+@_text.register
+def _(fact: Waiting) -> str:
+    return f"for {fact.who}: {fact.what}{f', until {fact.deadline}' if fact.deadline else ''}"
 
 
 @_text.register

@@ -23,6 +23,7 @@ from shipyard_api.domain.actions import (
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.state.actions import (
     NO_FILTERS,
     ActionFilters,
@@ -401,4 +402,5 @@ def _action(row: Row) -> ActionRecord:
         row.started_at,
         row.ended_at,
         row.epoch,
+        WaitingFor.from_json(row.waiting_for) if row.waiting_for else None,
     )

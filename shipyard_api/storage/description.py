@@ -12,6 +12,7 @@ from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepId, 
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.facts.codec import decode
 from shipyard_api.domain.facts.entry import JournalEntry
+from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.state.actions import ActionRecord, CommandRecord, StepRecord
 from shipyard_api.storage.prepared import Prepared
 
@@ -30,7 +31,7 @@ DESCRIBED_ACTION = Prepared(
     f"""
     SELECT {VERSION} AS version,
         json_build_array(id, name, parameters, user_name, context_marker, revision, allow_intermediate_commits, state,
-            created_at, started_at, ended_at, epoch) AS action,
+            created_at, started_at, ended_at, epoch, waiting_for) AS action,
         (SELECT json_agg(json_build_array(s.id, s.position, s.state, s.started_at, s.ended_at, s.detail)
                 ORDER BY s.position)
             FROM steps s WHERE s.action_id = $1) AS steps,
@@ -46,7 +47,7 @@ DESCRIBED_ACTION = Prepared(
 
 def action(row: Sequence[Any]) -> ActionRecord:
     """Return the action of a described action."""
-    own, name, parameters, user, marker, revision, allow, state, created, started, ended, epoch = row
+    own, name, parameters, user, marker, revision, allow, state, created, started, ended, epoch, waiting = row
     return ActionRecord(
         ActionId(own),
         ActionName(name),
@@ -60,6 +61,7 @@ def action(row: Sequence[Any]) -> ActionRecord:
         _moment(started),
         _moment(ended),
         epoch,
+        WaitingFor.from_json(waiting) if waiting else None,
     )
 
 

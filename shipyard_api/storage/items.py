@@ -12,6 +12,7 @@ from shipyard_api.domain.actions import ActionId, RunState, StepId
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.items import ENDED_ITEM, EndedItem, ItemId, ItemState, NewItem
 from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.state.errors import Fenced
 from shipyard_api.ports.state.items import ItemClaim
 from shipyard_api.ports.state.turns import Claim, Intent
@@ -184,6 +185,10 @@ class SqlItems:
         self._fenced(claim, intent=intent_json(intent), memory=claim.state)
         return replace(claim, intent=intent)
 
+    def wait(self, claim: ItemClaim, waiting: WaitingFor) -> ItemClaim:
+        """Do nothing: the action waits for its items as a whole."""
+        return claim
+
     def record(
         self,
         claim: ItemClaim,
@@ -193,6 +198,7 @@ class SqlItems:
         now: datetime,
         wake_at: datetime | None,
         items: Sequence[NewItem] = (),
+        waiting: WaitingFor | None = None,
     ) -> ItemClaim:
         """Write the outcome of what the turn did. With a wake-up the item is let go, else the turn goes on."""
         values: dict[str, Any] = {"memory": state, "intent": None, "broken": 0}
@@ -203,11 +209,11 @@ class SqlItems:
         paused = row.action_state == RunState.PAUSED.value
         return replace(claim, state=state, intent=None, paused=paused, stop=row.stop)
 
-    def sleep(self, claim: ItemClaim, *, until: datetime) -> None:
+    def sleep(self, claim: ItemClaim, *, until: datetime, waiting: WaitingFor | None = None) -> None:
         """Let the item go until then."""
         self._fenced(claim, wake_at=until, holder=None)
 
-    def rest(self, claim: ItemClaim) -> None:
+    def rest(self, claim: ItemClaim, *, waiting: WaitingFor | None = None) -> None:
         """Let the item go until the action is resumed or stopped."""
         self._fenced(claim, wake_at=None, holder=None)
 

@@ -54,6 +54,8 @@ actions = sa.Table(
     sa.Column("epoch", sa.BigInteger, nullable=False, server_default="0"),
     # When the next turn is due; the sweep compares it with the clock.
     sa.Column("wake_at", _MOMENT),
+    # What the action waits for, as its latest turn left it; NULL before its first turn.
+    sa.Column("waiting_for", sa.JSON(none_as_null=True)),
     sa.Column("created_at", _MOMENT, nullable=False, server_default=sa.func.now()),
     sa.Column("started_at", _MOMENT),
     sa.Column("ended_at", _MOMENT),

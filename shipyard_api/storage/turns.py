@@ -11,9 +11,10 @@ import sqlalchemy as sa
 from shipyard_api.domain.actions import ENDED, ActionId, RunState, StepId, StepState
 from shipyard_api.domain.facts.actions import ActionEnded
 from shipyard_api.domain.facts.fact import Fact
-from shipyard_api.domain.facts.steps import Broke, Intended, StepEnded, StepsSkipped, StepStarted
+from shipyard_api.domain.facts.steps import Broke, Intended, StepEnded, StepsSkipped, StepStarted, Waiting
 from shipyard_api.domain.items import NewItem
 from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.state.errors import Fenced
 from shipyard_api.ports.state.turns import Claim, Intent, Unfinished
 from shipyard_api.ports.wakeup import Wakeup
@@ -25,6 +26,7 @@ from shipyard_api.storage.projections.line import Line
 
 # A wake-up may arrive this much early, since the queue and the worker read different clocks; sooner is not for us.
 _EARLY = timedelta(seconds=2)
+_NO_PROGRESS = (Broke.kind, Intended.kind, Waiting.kind)
 _MOVING = tuple(state.value for state in RunState if state not in ENDED)
 
 
@@ -77,6 +79,7 @@ class SqlTurns:
                 actions.c.stopped_by,
                 actions.c.user_name,
                 actions.c.context_marker,
+                actions.c.waiting_for,
             )
         ).one_or_none()
         if row is None:
@@ -111,6 +114,7 @@ class SqlTurns:
             stopped_by=row.stopped_by,
             user=row.user_name,
             context_marker=row.context_marker,
+            waiting=WaitingFor.from_json(row.waiting_for) if row.waiting_for else None,
         )
 
     def pass_on(self, action: ActionId, *, at: datetime) -> None:
@@ -163,29 +167,46 @@ class SqlTurns:
         now: datetime,
         wake_at: datetime | None,
         items: Sequence[NewItem] = (),
+        waiting: WaitingFor | None = None,
     ) -> Claim:
         """Write the outcome of what the turn did."""
-        row = self._fenced(claim, wake_at=wake_at or now)
+        row = self._fenced(claim, wake_at=wake_at or now, **_waiting_for(waiting))
         self._planned = (claim.action, claim.epoch)
         if state != claim.state:
             self._update_step(claim, intent=None, **_memory(state, claim.state or {}))
         elif claim.intent is not None:
             self._update_step(claim, intent=None)
         self._journal(claim, now, *facts)
+        self._journal_wait(claim, waiting)
         self._items.add(claim, items, now=now)
         if wake_at is not None:
             self.wake(claim.action, wake_at)
         paused = row.state == RunState.PAUSED.value
-        return replace(claim, state=state, intent=None, paused=paused, stopped_by=row.stopped_by)
+        return replace(
+            claim,
+            state=state,
+            intent=None,
+            paused=paused,
+            stopped_by=row.stopped_by,
+            waiting=waiting or claim.waiting,
+        )
 
-    def sleep(self, claim: Claim, *, until: datetime) -> None:
+    def wait(self, claim: Claim, waiting: WaitingFor) -> Claim:
+        """Write what the action waits for while a request is on its way."""
+        self._fenced(claim, **_waiting_for(waiting))
+        self._journal_wait(claim, waiting)
+        return replace(claim, waiting=waiting)
+
+    def sleep(self, claim: Claim, *, until: datetime, waiting: WaitingFor | None = None) -> None:
         """Write when the action wants to be looked at again."""
-        self._fenced(claim, wake_at=until)
+        self._fenced(claim, wake_at=until, **_waiting_for(waiting))
+        self._journal_wait(claim, waiting)
         self.wake(claim.action, until)
 
-    def rest(self, claim: Claim) -> None:
+    def rest(self, claim: Claim, *, waiting: WaitingFor | None = None) -> None:
         """Schedule no further turn until a control verb or the end of an item wakes the action."""
-        self._fenced(claim, wake_at=None)
+        self._fenced(claim, wake_at=None, **_waiting_for(waiting))
+        self._journal_wait(claim, waiting)
 
     def broke(self, claim: Claim, detail: str, *, now: datetime) -> int:
         """Write down that a turn ended in a bug."""
@@ -193,8 +214,8 @@ class SqlTurns:
         self.flush()
         lines = t.journal.c
         own = (lines.action_id == claim.action, lines.step_id == claim.step)
-        # Trying an intent again is no progress: only what a turn brought to an end is.
-        progress = sa.select(sa.func.max(lines.id)).where(*own, lines.kind.not_in([Broke.kind, Intended.kind]))
+        # Trying an intent again is no progress, nor is waiting: only what a turn brought to an end is.
+        progress = sa.select(sa.func.max(lines.id)).where(*own, lines.kind.not_in(_NO_PROGRESS))
         before = self._connection.execute(
             sa.select(sa.func.count()).where(
                 *own, lines.kind == Broke.kind, lines.id > sa.func.coalesce(progress.scalar_subquery(), 0)
@@ -280,10 +301,20 @@ class SqlTurns:
         gathered = self._of_step[1] if self._of_step is not None else {}
         self._of_step = (claim, {**gathered, **values})
 
+    def _journal_wait(self, claim: Claim, waiting: WaitingFor | None) -> None:
+        """Write that the action waits for something else than before; a change begins when it is written."""
+        if waiting is not None and not waiting.is_for(claim.waiting):
+            deadline = waiting.deadline.isoformat() if waiting.deadline else ""
+            self._journal(claim, waiting.since, Waiting(waiting.who, waiting.what, deadline))
+
     def _journal(self, claim: Claim, at: datetime, *facts: Fact) -> None:
         line = Line(claim.action, claim.epoch, claim.step, at, claim.worker)
         journal.project(self._connection, line, facts)
         self._lines += [(line, fact) for fact in facts]
+
+
+def _waiting_for(waiting: WaitingFor | None) -> dict[str, Any]:
+    return {} if waiting is None else {"waiting_for": waiting.to_json()}
 
 
 def _memory(state: JsonObject, before: JsonObject) -> dict[str, Any]:

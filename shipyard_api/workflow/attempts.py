@@ -16,6 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.headlines import headline
 from shipyard_api.domain.items import NewItem
+from shipyard_api.domain.waiting import Awaited, WaitingFor
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker
@@ -30,6 +31,9 @@ ATTEMPTS = 100
 
 BROKEN_TURNS = 5
 """After this many turns in a row that ended in a bug of ours, the step or item fails."""
+
+PAUSED = Awaited("operator", "unpause or stop of the paused action")
+"""What a paused action waits for that has nothing under way."""
 
 
 class Again(Enum):
@@ -51,6 +55,10 @@ class UnitClaim(Protocol):
         """The effect whose outcome is not recorded."""
 
     @property
+    def waiting(self) -> WaitingFor | None:
+        """What the unit waits for, as it is stored; None if that is not stored."""
+
+    @property
     def on_hold(self) -> bool:
         """Whether nothing new may start."""
 
@@ -63,13 +71,19 @@ C = TypeVar("C", bound=UnitClaim)
 
 
 class Rows(Protocol[C]):
-    """The rows of the units of one sort. A write with the epoch of an earlier turn raises Fenced."""
+    """The rows of the units of one sort. A write with the epoch of an earlier turn raises Fenced.
+
+    ``waiting``: what the unit waits for from now on; None: as before.
+    """
 
     def intend(self, claim: C, intent: Intent, *, now: datetime | None = None) -> C:
         """Write an intent, or a further attempt at it; return the claim with it.
 
         ``now``: when a search begins; nothing is sent.
         """
+
+    def wait(self, claim: C, waiting: WaitingFor) -> C:
+        """Write what the unit waits for while it asks or acts; return the claim with it."""
 
     def record(
         self,
@@ -80,16 +94,17 @@ class Rows(Protocol[C]):
         now: datetime,
         wake_at: datetime | None,
         items: tuple[NewItem, ...] = (),
+        waiting: WaitingFor | None = None,
     ) -> C:
         """Write an outcome: state, facts, new items and the next wake-up; the intent is fulfilled.
 
         Return the claim with that state, and with what control verbs asked for meanwhile.
         """
 
-    def sleep(self, claim: C, *, until: datetime) -> None:
+    def sleep(self, claim: C, *, until: datetime, waiting: WaitingFor | None = None) -> None:
         """Write when the next turn is due, and nothing else."""
 
-    def rest(self, claim: C) -> None:
+    def rest(self, claim: C, *, waiting: WaitingFor | None = None) -> None:
         """Schedule no further turn until a control verb or an event wakes the unit."""
 
 
@@ -144,12 +159,17 @@ class Attempts(Generic[C]):
     ) -> Attempt[C] | Again:
         """Take up an intent whose outcome is unknown, once whatever was sent for it must have arrived."""
         due = intent.attempted_at + timedelta(seconds=self._settle)
+        effect = unit.load_effect(intent.effect)
         if now < due:
-            self._rows(tx).sleep(claim, until=due)
+            awaited = unit.awaits(state, effect)
+            waiting = None
+            if awaited is not None:
+                waiting = replace(awaited, deadline=intent.give_up_at).after(claim.waiting, now, due)
+            self._rows(tx).sleep(claim, until=due, waiting=waiting)
             return Again.LATER
         again = replace(intent, attempts=intent.attempts + 1)
         claim = self._rows(tx).intend(claim, again, now=now)
-        return Attempt(claim, unit, state, unit.load_effect(intent.effect))
+        return self._attempt(tx, claim, unit, state, effect, now)
 
     def begin(
         self, tx: Transaction, claim: C, unit: AnyUnit, state: Any, decision: Act[Any] | Look[Any], now: datetime
@@ -157,17 +177,28 @@ class Attempts(Generic[C]):
         """Write the intent of an effect. While the unit is on hold, poll what is under way instead."""
         match decision:
             case Look(question):
-                return Attempt(claim, unit, state, question)
+                return self._attempt(tx, claim, unit, state, question, now)
             case Act() if claim.on_hold:
                 look = unit.watch(state, now)
                 if look is None:
-                    self._rows(tx).rest(claim)
+                    self._rows(tx).rest(claim, waiting=PAUSED.after(claim.waiting, now))
                     return Again.LATER
-                return Attempt(claim, unit, state, look.question)
+                return self._attempt(tx, claim, unit, state, look.question, now)
             case Act(effect, give_up_at):
                 intent = Intent(self._new_marker(), effect.to_json(), give_up_at, now, now, 1)
                 claim = self._rows(tx).intend(claim, intent)
-                return Attempt(claim, unit, state, effect)
+                return self._attempt(tx, claim, unit, state, effect, now)
+
+    def _attempt(self, tx: Transaction, claim: C, unit: AnyUnit, state: Any, asked: Any, now: datetime) -> Attempt[C]:
+        """Return the attempt, having written what it waits for if that is something else than before."""
+        awaited = unit.awaits(state, asked)
+        if awaited is not None:
+            if claim.intent is not None:
+                awaited = replace(awaited, deadline=claim.intent.give_up_at)
+            waiting = awaited.after(claim.waiting, now)
+            if not waiting.is_for(claim.waiting):
+                claim = self._rows(tx).wait(claim, waiting)
+        return Attempt(claim, unit, state, asked)
 
     def run(
         self, attempt: Attempt[C], committed_at: float, decide: Callable[[Transaction, C, Any], Attempt[C] | Again]
@@ -216,15 +247,27 @@ class Attempts(Generic[C]):
         rows = self._rows(tx)
         if isinstance(outcome, PeerError):
             LOG.warning("peer in trouble", extra={**claim.log_fields, "trouble": str(outcome)})
-            if self._keep_trying(claim.intent, outcome, now):
-                rows.sleep(claim, until=now + timedelta(seconds=self._pause_after(outcome)))
+            if claim.intent is not None and self._keep_trying(claim.intent, outcome, now):
+                until = now + timedelta(seconds=self._pause_after(outcome))
+                awaited = attempt.unit.awaits(attempt.state, attempt.asked) or Awaited(outcome.system, "")
+                awaited = replace(awaited, last_answer=str(outcome), deadline=claim.intent.give_up_at)
+                rows.sleep(claim, until=until, waiting=awaited.after(claim.waiting, now, until))
                 return None
             report: Any = Trouble.of(outcome)
         else:
             report = outcome.report
         folded = attempt.unit.fold(attempt.state, attempt.asked, report, now)
         wake_at = folded.wait_until or (folded.watch_at if claim.on_hold else None)
-        claim = rows.record(claim, folded.state.to_json(), folded.facts, now=now, wake_at=wake_at, items=folded.items)
+        waiting = folded.awaited.after(claim.waiting, now, wake_at) if folded.awaited and wake_at else None
+        claim = rows.record(
+            claim,
+            folded.state.to_json(),
+            folded.facts,
+            now=now,
+            wake_at=wake_at,
+            items=folded.items,
+            waiting=waiting,
+        )
         log_facts(folded.facts, claim.log_fields)
         return (claim, folded.state) if wake_at is None else None
 
@@ -241,9 +284,9 @@ class Attempts(Generic[C]):
             self._rows(tx).intend(claim, replace(intent, attempted_at=self._clock.now()))
             return self._clock.monotonic()
 
-    def _keep_trying(self, intent: Intent | None, error: PeerError, now: datetime) -> bool:
+    def _keep_trying(self, intent: Intent, error: PeerError, now: datetime) -> bool:
         """Return whether an effect stays intended: its outcome is unknown, and there is time left to find out."""
-        return intent is not None and not isinstance(error, Refused) and now < intent.give_up_at
+        return not isinstance(error, Refused) and now < intent.give_up_at
 
     def _pause_after(self, error: PeerError) -> float:
         return max(self._settle, (error.retry_after or 0.0) if isinstance(error, Busy) else 0.0)

@@ -6,7 +6,7 @@ JSON with a version, so that a step resumes after a crash, on another host, in t
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -14,6 +14,7 @@ from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.items import EndedItem, NewItem
 from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.errors import Busy, PeerError, Refused
 from shipyard_api.ports.provisioner import Marker
 
@@ -101,7 +102,7 @@ class Folded(Generic[State]):
     """The state after a report, the facts for the journal, new work items, and when to decide again.
 
     Without ``wait_until`` the engine decides again at once. ``watch_at``: when to poll what is under way while the
-    action is paused.
+    action is paused. ``awaited``: what the step waits for until then; it is shown, and decides nothing.
     """
 
     state: State
@@ -109,6 +110,7 @@ class Folded(Generic[State]):
     wait_until: datetime | None = None
     watch_at: datetime | None = None
     items: tuple[NewItem, ...] = ()
+    awaited: Awaited | None = field(default=None, compare=False)
 
 
 class Unit(ABC, Generic[State, Question, Effect, Report]):
@@ -155,6 +157,10 @@ class Unit(ABC, Generic[State, Question, Effect, Report]):
 
     def watch(self, state: State, now: datetime) -> Look[Question] | None:
         """Return how to poll what is under way while nothing new may begin, None if nothing is. Pure."""
+        return None
+
+    def awaits(self, state: State, asked: Question | Effect) -> Awaited | None:
+        """Return what the unit waits for while it asks or acts; None: not worth mentioning. Pure."""
         return None
 
     def leave(self, state: State, why: str) -> tuple[Fact, ...]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from shipyard_api import request_context
 from shipyard_api.domain.actions import ActionId, ActionName, RunState, StepState
+from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.errors import Fenced, StoreUnavailable
@@ -20,7 +21,7 @@ from shipyard_api.ports.state.items import ItemClaim
 from shipyard_api.ports.state.store import Store, Transaction
 from shipyard_api.ports.state.turns import Claim
 from shipyard_api.request_context import RequestContext
-from shipyard_api.workflow.attempts import ATTEMPTS, BROKEN_TURNS, Again, Attempt, Attempts, log_facts
+from shipyard_api.workflow.attempts import ATTEMPTS, BROKEN_TURNS, PAUSED, Again, Attempt, Attempts, log_facts
 from shipyard_api.workflow.definition import Definition, Steps, skipped_by_failure, unknown_part
 from shipyard_api.workflow.item_turn import ItemTurns
 from shipyard_api.workflow.step import Act, AnyStep, Done, Failed, Gather, Look
@@ -180,7 +181,7 @@ class Engine:
         if claim.stopped_by is not None and claim.intent is None and not step.always:
             return self._stop(tx, claim, steps, step, state, claim.stopped_by, now)
         if claim.on_hold and state is None:
-            tx.turns.rest(claim)
+            tx.turns.rest(claim, waiting=PAUSED.after(claim.waiting, now))
             return Again.LATER
         if state is None:
             state = step.begin(tx.actions.inputs(claim.action))
@@ -212,7 +213,7 @@ class Engine:
         if not claim.on_hold:
             tx.items.wake_resting(claim, now=now)
         if not ended and open_items:
-            tx.turns.rest(claim)
+            tx.turns.rest(claim, waiting=_items_of(step).after(claim.waiting, now))
             return Again.LATER
         folded = step.gather(state, ended, now)
         stored = folded.state.to_json()
@@ -226,7 +227,7 @@ class Engine:
         """Stop the items that are still open; return whether there are any. The last one to end wakes the action."""
         if step.item_kind is None or not tx.items.stop_open(claim, why, now=now):
             return False
-        tx.turns.rest(claim)
+        tx.turns.rest(claim, waiting=_items_of(step).after(claim.waiting, now))
         return True
 
     def _stop(
@@ -253,6 +254,10 @@ class Engine:
         self, tx: Transaction, claim: Claim, steps: Steps, state: StepState, detail: str, now: datetime
     ) -> None:
         tx.turns.end_step(claim, state, detail, skipped_by_failure(steps, claim.remaining), now=now)
+
+
+def _items_of(step: AnyStep) -> Awaited:
+    return Awaited("work items", f"the items of {step.id}")
 
 
 def _request_context(claim: Claim) -> RequestContext:

@@ -30,7 +30,7 @@ def test_a_peer_that_answers_at_once_is_asked_in_one_attempt(worlds: Worlds) -> 
     world.run(world.worker())
 
     assert attempts(world, PREFLIGHT) == 1
-    assert kinds(world, PREFLIGHT) == kinds(world, PREFLIGHT, 1) == ["step_started", "finding", "step_ended"]
+    assert kinds(world, PREFLIGHT) == kinds(world, PREFLIGHT, 1) == ["step_started", "waiting", "finding", "step_ended"]
 
 
 def test_each_time_that_a_peer_did_not_answer_is_an_attempt(worlds: Worlds) -> None:
@@ -40,7 +40,7 @@ def test_each_time_that_a_peer_did_not_answer_is_an_attempt(worlds: Worlds) -> N
 
     assert attempts(world, PREFLIGHT) == 3
     assert [kinds(world, PREFLIGHT, number) for number in (1, 2, 3)] == [
-        ["step_started", "attempt_failed"],
+        ["step_started", "waiting", "attempt_failed"],
         ["attempt_failed"],
         ["finding", "step_ended"],
     ]
@@ -98,6 +98,6 @@ def test_the_bare_id_of_a_group_gives_the_logs_of_its_steps_one_after_another(wo
     assert len(members) == 3
     assert kinds(world, "drydock_build") == [kind for step in members for kind in kinds(world, step)]
     assert kinds(world, "preflight") == ["finding", "step_ended"]
-    assert kinds(world, "preflight", 1) == ["step_started", "attempt_failed"]
+    assert kinds(world, "preflight", 1) == ["step_started", "waiting", "attempt_failed"]
     with pytest.raises(NotFound):
         ReadLogs(world.store())(world.action, "validate_site_design", None)

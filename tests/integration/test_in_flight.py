@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from shipyard_api.actions.site_parts import PREPARE_AND_DEPLOY_NODES
 from shipyard_api.actions.steps.baremetal_nodes import AFTER_REFUSAL
 from shipyard_api.domain.actions import ActionName, Control
 from shipyard_api.domain.facts.entry import JournalEntry
@@ -174,6 +175,41 @@ def test_a_phase_tells_when_it_was_handed_over_when_the_work_began_and_when_it_e
         assert (phase.running_at - phase.submitted_at).total_seconds() == 30
         assert (phase.ended_at - phase.running_at).total_seconds() == 60
     assert [entry.fact.phase.value for entry in journal(world, "phase_running")] == ["prepare", "deploy"]
+    # What the action waits for is one line for each change, however often it is polled.
+    waits = [entry.fact.what for entry in journal(world, "waiting") if entry.step == PREPARE_AND_DEPLOY_NODES]
+    states = ("", ", queued", ", running")
+    assert waits == [
+        "the nodes of the groups",
+        *(f"{phase} of group a{state}" for phase in ("prepare", "deploy") for state in states),
+    ]
+
+
+def test_a_provisioner_that_is_silent_after_a_submission_is_shown_and_bounded(worlds: Worlds) -> None:
+    world = worlds(groups=THREE[:1], configuration={"prepare_node_timeout": 600})
+    steps(world, lambda: bool(submissions(world)))
+    submitted = world.provisioner.submissions[-1]
+    world.provisioner.mute.add(submitted.job)
+    looks = world.provisioner.calls.count("report")
+    steps(world, lambda: world.provisioner.calls.count("report") >= looks + 3)
+
+    with world.store().begin() as tx:
+        action = tx.actions.get(world.action)
+    assert action is not None
+    waiting = action.waiting_for
+    assert waiting is not None
+    assert (waiting.who, waiting.what) == ("Fake", "prepare of group a")
+    assert waiting.answered_at is not None  # about the work before this
+    assert waiting.answered_at <= waiting.since
+    assert "nobody answers for it" in waiting.last_answer
+    assert waiting.next_attempt is not None
+    assert waiting.deadline is not None
+    assert 0 <= (waiting.deadline - waiting.since).total_seconds() - 600 < 30
+
+    world.run(world.worker())
+    with world.store().begin() as tx:
+        (failed,) = tx.actions.groups(world.action, status=(), group=(), after=-1, limit=9)
+    assert (failed.status, failed.reason) == ("failed", "timeout")
+    assert "the provisioner has not answered for 600 s since the submission; last answer: Fake report" in failed.detail
 
 
 # --- Streaming --------------------------------------------------------------------------------------------------------

@@ -6,13 +6,21 @@ kept, so that a group means the same nodes from beginning to end. All running jo
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from shipyard_api.actions.steps import job_watch, joining
+from shipyard_api.actions.steps import job_watch, joining, rollout_state
 from shipyard_api.actions.steps.job_watch import Job, Submitted
 from shipyard_api.actions.steps.joining import Joining
+from shipyard_api.actions.steps.rollout_messages import (
+    OPERATIONS,
+    Answers,
+    Members,
+    PollJobs,
+    SelectMembers,
+    SubmitMove,
+)
 from shipyard_api.actions.steps.rollout_state import VERSION, RolloutState, Watch
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.actions import Noted
@@ -27,88 +35,19 @@ from shipyard_api.domain.rollout.moves import Move, Outcome
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.cluster import Cluster, NodeReadiness
 from shipyard_api.ports.errors import PeerError, Refused
-from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Provisioner, Reports, Work
+from shipyard_api.ports.provisioner import JobId, JobState, Marker, Provisioner, Reports, Work
 from shipyard_api.ports.state.store import Store
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, Json, Look, Step, Trouble
 
 LOG = logging.getLogger(__name__)
 
-_OPERATIONS = {Phase.PREPARE: Operation.PREPARE_NODES, Phase.DEPLOY: Operation.DEPLOY_NODES}
 CRITICAL_FAILED = "One or more deployment groups marked as critical have failed"
 AFTER_REFUSAL = (
     "Correct the cause, then start a new action; retry this one only if it failed and the design stays the same."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class SelectMembers:
-    """Ask which nodes the groups hold."""
-
-    inputs: SiteInputs
-
-
-@dataclass(frozen=True, slots=True)
-class PollJobs:
-    """Ask for the state of these jobs, each about its unsettled nodes, and which nodes have joined the cluster."""
-
-    jobs: Mapping[JobId, Work]
-    joining: tuple[NodeName, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SubmitMove:
-    """Submit the nodes of a move.
-
-    The design's address is part of the intent: a setting that changes meanwhile must not hide the job from ``find``.
-    """
-
-    move: Move
-    design: str
-
-    @property
-    def work(self) -> Work:
-        """The move as the provisioner gets it."""
-        return Work(_OPERATIONS[self.move.phase], self.design, self.move.nodes)
-
-    def to_json(self) -> Json:
-        """Return the stored form."""
-        return {
-            "group": self.move.group,
-            "phase": self.move.phase.value,
-            "nodes": list(self.move.nodes),
-            "batch": self.move.batch,
-            "design": self.design,
-        }
-
-    @classmethod
-    def from_json(cls, stored: Json) -> "SubmitMove":
-        """Return the effect from its stored form."""
-        nodes = tuple(NodeName(node) for node in stored["nodes"])
-        return cls(Move(GroupName(stored["group"]), Phase(stored["phase"]), nodes, stored["batch"]), stored["design"])
-
-
-@dataclass(frozen=True, slots=True)
-class Members:
-    """The nodes of each group."""
-
-    by_group: Mapping[GroupName, frozenset[NodeName]]
-
-
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """What the provisioner and the cluster reported; ``readiness`` is None where the cluster was not asked."""
-
-    reports: Reports | Trouble
-    readiness: joining.Answer | None
-
-    def of(self, job: JobId) -> JobReport | Trouble:
-        """Return the report on a job, or why there is none."""
-        if isinstance(self.reports, Trouble):
-            return self.reports
-        report = self.reports[job]
-        return Trouble.of(report) if isinstance(report, PeerError) else report
 
 
 Question = SelectMembers | PollJobs
@@ -202,6 +141,15 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
                 return self._fold_not_submitted(state, move, report)
         raise AssertionError(f"{report} is no report on {asked}")
 
+    def awaits(self, state: RolloutState, asked: Question | SubmitMove) -> Awaited:
+        """Return the provisioner, or the cluster if only nodes that join it are left."""
+        match asked:
+            case SelectMembers():
+                return Awaited(self.provisioner.name, "the nodes of the groups")
+            case SubmitMove(move):
+                return rollout_state.awaited(state, self.provisioner.name, move)
+        return rollout_state.awaited(state, self.provisioner.name)
+
     def leave(self, state: RolloutState, why: str) -> tuple[Fact, ...]:
         """Return the jobs that go on, and that the groups they worked for have failed by it."""
         if state.rollout is None or state.failed or state.rollout.done:
@@ -247,7 +195,7 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         for move in rollout.running:
             watch = state.watches[move]
             if watch.joining is None:
-                jobs[watch.job.id] = Work(_OPERATIONS[move.phase], design, rollout.unsettled(move))
+                jobs[watch.job.id] = Work(OPERATIONS[move.phase], design, rollout.unsettled(move))
             elif joining.first_poll(watch.joining, state.inputs.configuration) <= now:
                 nodes.extend(sorted(watch.joining.nodes))
         return PollJobs(jobs, tuple(nodes))
@@ -258,7 +206,10 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
             state.failed = f"the nodes of the groups could not be learnt: {trouble.detail}"
             return Folded(state)
         state.since = since
-        return Folded(state, wait_until=now + timedelta(seconds=self.pause))
+        deadline = since + timedelta(seconds=self.give_up_after)
+        awaited = Awaited(self.provisioner.name, "the nodes of the groups", trouble.detail, deadline=deadline)
+        wait_until = now + timedelta(seconds=max(self.pause, trouble.retry_after))
+        return Folded(state, wait_until=wait_until, awaited=awaited)
 
     def _fold_members(
         self, state: RolloutState, members: Mapping[GroupName, frozenset[NodeName]]
@@ -315,7 +266,10 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         facts.extend(_settle_empty(rollout))
         poll_at = min(polls) if polls else None
         wait_until = poll_at if rollout.next_move() is None else None
-        return Folded(state, tuple(facts), wait_until, poll_at)
+        awaited = rollout_state.awaited(state, self.provisioner.name) if rollout.running else None
+        if awaited is not None:
+            awaited = replace(awaited, last_answer=answers.summary(), answered=answers.usable())
+        return Folded(state, tuple(facts), wait_until, poll_at, awaited=awaited)
 
     def _fold_job(
         self, state: RolloutState, rollout: Rollout, move: Move, answers: Answers, now: datetime
@@ -403,7 +357,7 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
     ) -> WorkLeftBehind:
         """Return the straggler of a move; it holds the nodes that its job is not done with."""
         held = tuple(node for node in nodes if node not in done) or nodes
-        return WorkLeftBehind(_OPERATIONS[move.phase].value, job, self._design(state), held, why)
+        return WorkLeftBehind(OPERATIONS[move.phase].value, job, self._design(state), held, why)
 
 
 def _known(state: RolloutState) -> Rollout:

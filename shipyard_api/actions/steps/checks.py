@@ -9,6 +9,7 @@ from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.steps import AttemptFailed
 from shipyard_api.domain.findings import Finding, errors
+from shipyard_api.domain.waiting import Awaited
 from shipyard_api.workflow.step import Done, Failed, Folded, Json, Look, Step, Trouble
 
 Findings = Sequence[Finding]
@@ -53,12 +54,17 @@ class CheckState:
         )
 
 
+def _ourselves() -> str:
+    return "Shipyard"
+
+
 @dataclass(frozen=True, slots=True)
 class Check(Step[CheckState, int, Never, Findings]):
     """Asks until it has an answer or ``give_up_after`` seconds are over; an error among the findings fails the step.
 
     ``ask`` gets the revision. ``pause``: seconds between two attempts at a peer that does not answer. ``spares``: with
     continue-on-fail this step does not fail, and these later steps are skipped; None if it fails all the same.
+    ``asks`` returns whose answer the check needs.
     """
 
     id: StepId
@@ -66,6 +72,7 @@ class Check(Step[CheckState, int, Never, Findings]):
     give_up_after: float
     pause: float
     spares: tuple[StepId, ...] | None = None
+    asks: Callable[[], str] = _ourselves
     always: bool = False
 
     def begin(self, inputs: Json) -> CheckState:
@@ -91,6 +98,10 @@ class Check(Step[CheckState, int, Never, Findings]):
         """Run the check."""
         return tuple(self.ask_about(question))
 
+    def awaits(self, state: CheckState, asked: int) -> Awaited:
+        """Return the peer that is asked."""
+        return Awaited(self.asks(), str(self.id))
+
     def fold(self, state: CheckState, asked: int, report: Findings | Trouble, now: datetime) -> Folded[CheckState]:
         """Keep the answer, or remember since when there has been none."""
         if isinstance(report, Trouble):
@@ -111,7 +122,13 @@ class Check(Step[CheckState, int, Never, Findings]):
         return Folded(
             replace(state, since=since, attempts=attempts),
             (AttemptFailed(attempts, trouble.detail, self.pause),),
-            wait_until=now + timedelta(seconds=self.pause),
+            wait_until=now + timedelta(seconds=max(self.pause, trouble.retry_after)),
+            awaited=Awaited(
+                self.asks(),
+                str(self.id),
+                trouble.detail,
+                deadline=since + timedelta(seconds=self.give_up_after),
+            ),
         )
 
 

@@ -170,6 +170,23 @@ def limit(job: Job, limits: Limits) -> tuple[End, datetime, str]:
     return min(queue, (End.TIME_UP, job.silent_since + work, why), key=lambda one: one[1])
 
 
+def described(job: Job) -> str:
+    """Return the state of a job as the end of a sentence about its work; empty before the first report."""
+    silent = ", no answer" if job.silent_since not in (None, job.submitted_at) else ""
+    if job.running_since is not None:
+        return f", running{silent}"
+    if job.silent_since == job.submitted_at:
+        return ""
+    return f", queued{f' behind {job.behind}' if job.behind else ''}{silent}"
+
+
+def last_answer(report: JobReport | Trouble) -> str:
+    """Return what the provisioner answered to a poll, in one sentence."""
+    if isinstance(report, Trouble):
+        return report.detail
+    return f"{report.state.value}{f': {report.message}' if report.message else ''}"
+
+
 def _noted(job: Job, report: JobReport | None, now: datetime) -> Job:
     """Return the job with what a report, or the lack of one, shows."""
     if report is None:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from shipyard_api.domain.actions import ActionId, StepId, StepState
 from shipyard_api.domain.documents import Revision, RevisionTag
+from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.store import Store
@@ -122,6 +123,10 @@ class MarkRevision(Step[MarkState, ActionId, SetTag, StepsEnded | TagSet]):
         data = {"dag_id": effect.dag_id, "action_id": effect.action}
         self.designs.tag(Revision(effect.revision), effect.tag.value, data)
         return TagSet()
+
+    def awaits(self, state: MarkState, asked: ActionId | SetTag) -> Awaited:
+        """Return the store of designs."""
+        return Awaited("design store", f"the tag of revision {state.revision}")
 
     def fold(
         self, state: MarkState, asked: ActionId | SetTag, report: StepsEnded | TagSet | Trouble, now: datetime

@@ -3,11 +3,12 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from shipyard_api.actions.steps.job_watch import Job
+from shipyard_api.actions.steps.job_watch import Job, Limits, described
+from shipyard_api.actions.steps.job_watch import limit as job_limit
 from shipyard_api.actions.steps.joining import Joining
 from shipyard_api.domain.deployment_configuration import PhaseLimits
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason
@@ -18,6 +19,7 @@ from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.domain.waiting import Awaited
 from shipyard_api.workflow.step import Json
 
 VERSION = 3
@@ -26,6 +28,8 @@ VERSION = 3
 Version 1 listed the names of the nodes of each status, and had no group with the reason ``refused``. Version 2 had no
 nodes in a queue, and jobs without ``silent_since`` and ``behind``.
 """
+
+MOST_WORKS = 3  # moves named in what an action waits for
 
 _LETTERS = {
     NodeStatus.NOT_STARTED: "n",
@@ -124,6 +128,30 @@ class RolloutState:
                 fixed.membership, state.inputs.configuration.mode, stored["rollout"], [move for move, _ in watched]
             )
         return state
+
+
+def awaited(state: RolloutState, provisioner: str, submitted: Move | None = None) -> Awaited:
+    """Return what the running moves and the submitted one wait for, with the earliest of their limits."""
+    configuration = state.inputs.configuration
+    at_peer: list[str] = []
+    joining: list[str] = []
+    deadlines: list[datetime] = []
+    for move, watch in state.watches.items():
+        if watch.joining is not None:
+            joining.append(f"nodes of group {move.group} to be ready")
+            limit = configuration.join_wait + configuration.node_status.timeout
+            deadlines.append(watch.joining.since + timedelta(seconds=limit))
+            continue
+        phase = state.limits(move.phase)
+        limits = Limits(phase.interval, phase.timeout, configuration.queue_limit)
+        at_peer.append(f"{move.phase.value} of group {move.group}{described(watch.job)}")
+        deadlines.append(job_limit(watch.job, limits)[1])
+    if submitted is not None:
+        at_peer.append(f"{submitted.phase.value} of group {submitted.group}")
+    who = provisioner if at_peer else "Kubernetes"
+    works = [*at_peer, *joining]
+    more = f" and {len(works) - MOST_WORKS} more" if len(works) > MOST_WORKS else ""
+    return Awaited(who, f"{'; '.join(works[:MOST_WORKS])}{more}", deadline=min(deadlines, default=None))
 
 
 def _nodes(names: Any) -> tuple[NodeName, ...]:

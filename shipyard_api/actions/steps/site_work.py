@@ -12,6 +12,7 @@ from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
 from shipyard_api.domain.site_design import SiteInputs
+from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.provisioner import JobId, JobReport, Marker, Operation, Provisioner, Work
 from shipyard_api.ports.state.store import Store
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, Json, Look, Step, Trouble
@@ -139,6 +140,13 @@ class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobRepor
         detail = report.detail if isinstance(report, Trouble) else report.message
         return Folded(replace(state, failed=detail))
 
+    def awaits(self, state: SiteWorkState, asked: PollJob | SubmitSiteWork) -> Awaited:
+        """Return the provisioner, with the state of the job."""
+        state_of_job, deadline = "", None
+        if state.job is not None:
+            state_of_job, deadline = job_watch.described(state.job), job_watch.limit(state.job, state.limits)[1]
+        return Awaited(self.provisioner.name, f"{self.operation.value}{state_of_job}", deadline=deadline)
+
     def leave(self, state: SiteWorkState, why: str) -> tuple[Fact, ...]:
         """Return the job that goes on."""
         if state.job is None or state.done is not None or state.failed is not None:
@@ -153,7 +161,10 @@ class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobRepor
         state = replace(state, job=watched.job)
         match watched.end:
             case None:
-                return Folded(state, wait_until=watched.poll_at)
+                awaited = self.awaits(state, PollJob(job.id, ""))
+                answer, answered = job_watch.last_answer(report), isinstance(report, JobReport)
+                awaited = replace(awaited, last_answer=answer, answered=answered)
+                return Folded(state, wait_until=watched.poll_at, awaited=awaited)
             case job_watch.End.TIME_UP | job_watch.End.QUEUE_TIMEOUT:
                 begun = watched.end is job_watch.End.TIME_UP
                 failed = (

@@ -10,6 +10,7 @@ from shipyard_api.api.airship.notes import shown as shown_notes
 from shipyard_api.api.airship.times import with_offset, without_zone, zulu
 from shipyard_api.domain.actions import BARE_GROUPS, ENDED, RunState, StepState, group_state, lifecycle
 from shipyard_api.domain.notes import Note
+from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.state.actions import ActionRecord, CommandRecord, StepRecord
 from shipyard_api.usecases.actions.describe import ActionWithSteps
 
@@ -90,6 +91,22 @@ def posted(action: ActionRecord) -> dict[str, Any]:
 def verdict(state: RunState) -> str | None:
     """Return how an action ended; None while it goes on."""
     return state.value if state in ENDED else None
+
+
+def waiting_entity(action: ActionRecord) -> dict[str, Any] | None:
+    """Return what an action waits for; None once it has ended."""
+    if action.state in ENDED:
+        return None
+    waiting = action.waiting_for or WaitingFor("worker", "the first turn of the action", action.created_at)
+    return {
+        "who": waiting.who,
+        "what": waiting.what,
+        "since": zulu(waiting.since),
+        "last_answer": waiting.last_answer,
+        "answered_at": zulu(waiting.answered_at),
+        "next_attempt": zulu(waiting.next_attempt),
+        "deadline": zulu(waiting.deadline),
+    }
 
 
 def command_entity(command: CommandRecord) -> dict[str, Any]:

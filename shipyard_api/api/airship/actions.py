@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import falcon
 import falcon.asgi
 
-from shipyard_api.api.airship.action_views import command_entity, entity, posted, verdict
+from shipyard_api.api.airship.action_views import command_entity, entity, posted, verdict, waiting_entity
 from shipyard_api.api.airship.errors import ControlNotFound, InvalidKey, UnknownAction
 from shipyard_api.api.airship.paging import link_next, wanted_actions
 from shipyard_api.api.airship.parameters import action_name
@@ -158,6 +158,7 @@ class Action:
         return {
             **entity(ActionWithSteps(action, found.steps), self._notes.of_action(action, found.entries, verbosity)),
             "verdict": verdict(action.state),
+            "waiting_for": waiting_entity(action),
             "validations": [validation_entity(one) for one in validations(action.id, found.entries)],
             "command_audit": [command_entity(command) for command in found.commands],
         }

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import falcon
 
 from shipyard_api.api.airship.action_nodes import group_entity, node_entity, phase_entity
+from shipyard_api.api.airship.action_views import waiting_entity
 from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.threads import threaded
@@ -54,6 +55,7 @@ def _action(action: ActionRecord) -> dict[str, Any]:
         "created_at": zulu(action.created_at),
         "started_at": zulu(action.started_at),
         "ended_at": zulu(action.ended_at),
+        "waiting_for": waiting_entity(action),
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from shipyard_api.cli.output.printout import Printout, TextTable, fields, sections, table
 from shipyard_api.cli.output.shapes import JsonObject, list_at, objects_at, parse_object, parse_objects, required
+from shipyard_api.cli.output.wording import waiting_rows
 
 _NOTE_FIELDS = {"sub_type", "subject", "note_timestamp", "note_val", "note_id", "resolved_url_value"}
 
@@ -65,6 +66,7 @@ def action(text: str) -> Printout:
             ("Dag Status:", found.get("dag_status")),
             ("Context Marker:", found.get("context_marker")),
             ("User:", found.get("user")),
+            *waiting_rows(found),
         ]
     )
     footnotes = _Footnotes("Step")

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from shipyard_api.cli.output.shapes import JsonObject
 from shipyard_api.cli.output.snapshot import ACTIVE, Snapshot
-from shipyard_api.cli.output.wording import NODE_STATUS_WORDS, clock, printable, reason_text, status_words
+from shipyard_api.cli.output.wording import NODE_STATUS_WORDS, clock, printable, reason_text, status_words, waiting_line
 
 OTHER_LINES = 13  # of a screen, in addition to the rows of groups
 SVG_WIDTH = 100
@@ -105,12 +105,13 @@ class WatchView:
         """Render the action, its steps, its groups, the counts of nodes, and the reasons of failures."""
         width = options.max_width
         header, steps, nodes = self._header(width), self._steps(width), self._nodes(width)
+        waiting = waiting_line(self.snapshot.action, self.now)
         yield from header
         yield from steps
         yield Rule(style=_DIM)
         if self.snapshot.groups:
             # Lines that are broken because the terminal is narrow take rows from the groups.
-            spent = len(header) + len(steps) + max(len(nodes), 2) - 4 + (width < _NARROW)
+            spent = len(header) + len(steps) + max(len(nodes), 2) - 4 + (width < _NARROW) + bool(waiting)
             shown, folded = self._visible_groups(max(self.rows - spent, 2))
             yield self._groups(width, shown)
             if folded:
@@ -120,6 +121,8 @@ class WatchView:
             yield Text("Groups are known once the site design has been checked.", _DIM)
         yield Rule(style=_DIM)
         yield from nodes
+        if waiting:
+            yield Text(f"Waiting for {waiting}", _DIM, no_wrap=True, overflow="ellipsis")
         yield from self._reasons()
         if self.note:
             yield Text(self.note, Style(color="yellow"))

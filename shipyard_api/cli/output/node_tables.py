@@ -14,7 +14,7 @@ from shipyard_api.cli.output.shapes import (
     parse_object,
     required,
 )
-from shipyard_api.cli.output.wording import clock, parse_time, reason_text, status_words
+from shipyard_api.cli.output.wording import clock, parse_time, reason_text, status_words, waiting_rows
 
 _STATUSES = {
     "nodes_provision_status": ("Nodes Provision Status:", ("Hostname", "Status"), ("hostname", "status")),
@@ -95,6 +95,7 @@ def report(text: str) -> Printout:
         ("Took:", _duration(found)),
         ("Groups:", _tally(counts_at(totals, "groups"))),
         ("Nodes:", _tally(counts_at(totals, "nodes"))),
+        *waiting_rows(action),
     ]
     groups = [
         (

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from shipyard_api.cli.output.shapes import JsonObject, counts_at, objects_at, required
-from shipyard_api.cli.output.wording import NODE_STATUS_WORDS, clock, parse_time, printable, reason_text, status_words
+from shipyard_api.cli.output.wording import (
+    NODE_STATUS_WORDS,
+    clock,
+    parse_time,
+    printable,
+    reason_text,
+    status_words,
+    waiting_text,
+)
 
 ACTIVE = frozenset({"preparing", "deploying"})
 _ENDED = frozenset({"Complete", "Failed"})
@@ -92,6 +100,9 @@ def change_lines(before: Snapshot | None, after: Snapshot, now: datetime) -> lis
     lifecycle_changed = before is None or before.lifecycle != after.lifecycle
     if lifecycle_changed and not after.ended:
         lines.append(f"action is {after.lifecycle}")
+    waiting = waiting_text(after.action)
+    if waiting and waiting != (waiting_text(before.action) if before else ""):
+        lines.append(f"waiting for {waiting}")
     states = {step.get("id"): step.get("state") for step in before.steps} if before else {}
     lines += [
         f"step {step['id']} is {status_words(step['state'])}"

@@ -1,5 +1,6 @@
 """Statuses, reasons, times and durations as people read them, and texts that a terminal may print. Pure."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from shipyard_api.cli.output.shapes import JsonObject
@@ -26,6 +27,44 @@ def reason_text(item: JsonObject) -> str:
     """Return why a group or node failed: the reason, and the detail if there is one."""
     reason, detail = status_words(item.get("reason") or "failed"), " ".join(str(item.get("detail") or "").split())
     return printable(f"{reason}: {detail}" if detail else reason)
+
+
+def waiting_text(action: JsonObject) -> str:
+    """Return for whom and for what an action waits; empty for one that does not wait."""
+    waiting = action.get("waiting_for")
+    if not isinstance(waiting, Mapping) or not waiting.get("who"):
+        return ""
+    return printable(": ".join(str(waiting[key]) for key in ("who", "what") if waiting.get(key)))
+
+
+def waiting_rows(action: JsonObject) -> list[tuple[str, object]]:
+    """Return what a running action waits for, as fields; none for an ended one, or if the server does not say it."""
+    waiting = action.get("waiting_for")
+    if not (text := waiting_text(action)) or not isinstance(waiting, Mapping):
+        return []
+    answered = f" (last used {waiting['answered_at']})" if waiting.get("answered_at") else ""
+    return [
+        ("Waiting For:", text),
+        ("Waiting Since:", waiting.get("since")),
+        ("Last Answer:", f"{printable(waiting.get('last_answer') or 'none')}{answered}"),
+        ("Next Attempt:", waiting.get("next_attempt") or "under way"),
+        ("Deadline:", waiting.get("deadline") or "none"),
+    ]
+
+
+def waiting_line(action: JsonObject, now: datetime) -> str:
+    """Return what an action waits for, with how long it has waited, and how long until it asks again or gives up."""
+    waiting = action.get("waiting_for")
+    if not (text := waiting_text(action)) or not isinstance(waiting, Mapping):
+        return ""
+    parts = []
+    for word, key in (("for", "since"), ("asks again in", "next_attempt"), ("gives up in", "deadline")):
+        if moment := parse_time(waiting.get(key)):
+            span = now - moment if key == "since" else moment - now
+            parts.append(f"{word} {clock(max(span, timedelta()))}")
+    if waiting.get("last_answer"):
+        parts.append(f"last answer: {printable(waiting['last_answer'])}")
+    return f"{text} ({', '.join(parts)})" if parts else text
 
 
 def parse_time(text: object) -> datetime | None:

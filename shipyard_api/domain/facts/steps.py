@@ -52,6 +52,30 @@ class Intended:
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """The action waits for something else than before; further polls of the same are no facts.
+
+    It waits for ``who``, about ``what``, until ``deadline`` (ISO 8601; empty: without a limit).
+    """
+
+    kind: ClassVar[str] = "waiting"
+    version: ClassVar[int] = 1
+
+    who: str
+    what: str
+    deadline: str = ""
+
+    def to_json(self) -> JsonObject:
+        """Return the stored form."""
+        return {"who": self.who, "what": self.what, "deadline": self.deadline}
+
+    @classmethod
+    def from_json(cls, stored: JsonObject) -> Self:
+        """Return the fact."""
+        return cls(*(reading.text(stored, key) for key in ("who", "what", "deadline")))
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptFailed:
     """A peer has given no answer, ``attempt`` times by now; the step asks again after ``pause`` seconds."""
 
@@ -136,4 +160,4 @@ class StepsSkipped:
         return cls(tuple(map(StepId, reading.texts(stored, "steps"))))
 
 
-FACTS: tuple[type[Fact], ...] = (StepStarted, Intended, AttemptFailed, Broke, StepEnded, StepsSkipped)
+FACTS: tuple[type[Fact], ...] = (StepStarted, Intended, Waiting, AttemptFailed, Broke, StepEnded, StepsSkipped)

@@ -11,6 +11,7 @@ from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.state.groups import GroupRecord
 from shipyard_api.ports.state.nodes import NodeRecord
 
@@ -47,7 +48,10 @@ class NewAction:
 
 @dataclass(frozen=True, slots=True)
 class ActionRecord:
-    """A stored action. ``revision`` is None if it needs no documents and none were committed."""
+    """A stored action. ``revision`` is None if it needs no documents and none were committed.
+
+    ``waiting_for``: what it waits for, as its latest turn left it; None before the first turn.
+    """
 
     id: ActionId
     name: ActionName
@@ -61,6 +65,7 @@ class ActionRecord:
     started_at: datetime | None
     ended_at: datetime | None
     epoch: int
+    waiting_for: WaitingFor | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from shipyard_api.domain.actions import ActionId, StepId
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.items import EndedItem, ItemId, ItemState, NewItem
 from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.state.turns import Claim, Intent
 
 
@@ -28,6 +29,10 @@ class ItemClaim:
     stop: str | None
     user: str
     context_marker: str
+
+    @property
+    def waiting(self) -> None:
+        """What an item waits for is not stored."""
 
     @property
     def on_hold(self) -> bool:
@@ -84,6 +89,9 @@ class Items(Protocol):
         ``now``: when a search begins; nothing is sent.
         """
 
+    def wait(self, claim: ItemClaim, waiting: WaitingFor) -> ItemClaim:
+        """Do nothing: the action waits for its items as a whole. ``waiting`` means nothing elsewhere either."""
+
     def record(
         self,
         claim: ItemClaim,
@@ -93,13 +101,14 @@ class Items(Protocol):
         now: datetime,
         wake_at: datetime | None,
         items: Sequence[NewItem] = (),
+        waiting: WaitingFor | None = None,
     ) -> ItemClaim:
         """Write an outcome, as ``Turns.record`` does. An item creates no items."""
 
-    def sleep(self, claim: ItemClaim, *, until: datetime) -> None:
+    def sleep(self, claim: ItemClaim, *, until: datetime, waiting: WaitingFor | None = None) -> None:
         """Write when the next turn is due, and let the item go."""
 
-    def rest(self, claim: ItemClaim) -> None:
+    def rest(self, claim: ItemClaim, *, waiting: WaitingFor | None = None) -> None:
         """Let the item go, without a next turn, until the action is resumed or stopped."""
 
     def broke(self, claim: ItemClaim, *, now: datetime, until: datetime) -> int:

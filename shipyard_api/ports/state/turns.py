@@ -9,6 +9,7 @@ from shipyard_api.domain.actions import ActionId, RunState, StepId, StepState
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.items import NewItem
 from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.provisioner import Marker
 
 
@@ -48,6 +49,7 @@ class Claim:
     stopped_by: str | None
     user: str
     context_marker: str
+    waiting: WaitingFor | None
 
     @property
     def version(self) -> int:
@@ -111,16 +113,22 @@ class Turns(Protocol):
         now: datetime,
         wake_at: datetime | None,
         items: Sequence[NewItem] = (),
+        waiting: WaitingFor | None = None,
     ) -> Claim:
         """Write an outcome: state, facts, new items and the next wake-up; the intent is fulfilled.
+
+        ``waiting``: what the action waits for from now on; None: as before.
 
         Return the claim with that state, and with the pause or stop that was asked for meanwhile.
         """
 
-    def sleep(self, claim: Claim, *, until: datetime) -> None:
-        """Write when the next turn is due, and nothing else."""
+    def wait(self, claim: Claim, waiting: WaitingFor) -> Claim:
+        """Write what the action waits for while a request is on its way; return the claim with it."""
 
-    def rest(self, claim: Claim) -> None:
+    def sleep(self, claim: Claim, *, until: datetime, waiting: WaitingFor | None = None) -> None:
+        """Write when the next turn is due, and nothing else but what the action waits for (None: as before)."""
+
+    def rest(self, claim: Claim, *, waiting: WaitingFor | None = None) -> None:
         """Schedule no further turn until a control verb or the end of an item wakes the action."""
 
     def broke(self, claim: Claim, detail: str, *, now: datetime) -> int:

@@ -33,6 +33,7 @@ from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Work
 from shipyard_api.ports.state.stragglers import Straggler
 from shipyard_api.ports.state.turns import Claim, Intent
@@ -153,6 +154,9 @@ CHANGES: dict[str, Change] = {
         lambda tx, w: tx.turns.end_step(w.turn(), StepState.FAILED, "because", w.turn().remaining[:1], now=NOW),
     ),
     "a step is skipped": Change(SqlTurns.skip, lambda tx, w: tx.turns.skip(w.turn(), w.turn().remaining[-1:], now=NOW)),
+    "it waits for something else": Change(
+        SqlTurns.wait, lambda tx, w: tx.turns.wait(w.turn(), WaitingFor("Peer", "work", NOW))
+    ),
     "the action ends": Change(SqlTurns.end_action, end),
     "somebody pauses": Change(SqlActions.control, control(Control.PAUSE)),
     "somebody lets it go on": Change(SqlActions.control, control(Control.UNPAUSE), first=(control(Control.PAUSE),)),
@@ -190,6 +194,7 @@ CHANGES |= {
 UNSEEN: dict[Callable[..., Any], str] = {
     SqlTurns.remind: "a job of the queue",
     SqlTurns.wake: "a job of the queue",
+    SqlTurns.flush: "what other methods gathered",
     SqlTurns.pass_on: "a job of the queue",
     SqlStragglers.due: "when to look at late work again, which is shown nowhere",
 }

@@ -82,6 +82,8 @@ def test_an_action_that_was_not_looked_at_yet(site: Site) -> None:
 
     found = report(site, action)
 
+    waiting = found["action"].pop("waiting_for")
+    assert (waiting["who"], waiting["since"]) == ("worker", found["action"]["created_at"])
     assert found.pop("action") | {"created_at": None} == {
         "id": action,
         "name": "deploy_site",

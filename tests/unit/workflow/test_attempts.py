@@ -15,6 +15,7 @@ from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.steps import StepsSkipped
 from shipyard_api.domain.items import ItemId, NewItem
+from shipyard_api.domain.waiting import Awaited, WaitingFor
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.errors import Fenced
@@ -54,6 +55,7 @@ class Sample(Unit[Sent, str, Sent, str]):
     takes: dict[str, float] = field(default_factory=dict)
     folded: dict[str, Any] = field(default_factory=dict)
     watched: Look[str] | None = None
+    awaited: Awaited | None = None
     found: str | None = None
     arrives_after: float | None = None
     calls: list[tuple[Any, ...]] = field(default_factory=list)
@@ -85,6 +87,9 @@ class Sample(Unit[Sent, str, Sent, str]):
     def watch(self, state: Sent, now: datetime) -> Look[str] | None:
         return self.watched
 
+    def awaits(self, state: Sent, asked: str | Sent) -> Awaited | None:
+        return self.awaited
+
     def fold(self, state: Sent, asked: str | Sent, report: str | Trouble, now: datetime) -> Folded[Sent]:
         return Folded(Sent((*state.reports, report)), **self.folded)
 
@@ -100,6 +105,7 @@ class Claim:
     state: Json | None = None
     intent: Intent | None = None
     on_hold: bool = False
+    waiting: WaitingFor | None = None
 
     @property
     def log_fields(self) -> dict[str, str | int]:
@@ -113,6 +119,11 @@ class Rows:
     written: list[tuple[Any, ...]] = field(default_factory=list)
     fenced: bool = False
     on_hold: bool = False
+    waited: list[WaitingFor | None] = field(default_factory=list)
+
+    def wait(self, claim: Claim, waiting: WaitingFor) -> Claim:
+        self.waited.append(waiting)
+        return replace(claim, waiting=waiting)
 
     def intend(self, claim: Claim, intent: Intent, *, now: datetime | None = None) -> Claim:
         self._write("intend", intent)
@@ -127,14 +138,18 @@ class Rows:
         now: datetime,
         wake_at: datetime | None,
         items: tuple[NewItem, ...] = (),
+        waiting: WaitingFor | None = None,
     ) -> Claim:
+        self.waited.append(waiting)
         self._write("record", tuple(state["reports"]), facts, wake_at, items)
         return replace(claim, state=state, intent=None, on_hold=self.on_hold)
 
-    def sleep(self, claim: Claim, *, until: datetime) -> None:
+    def sleep(self, claim: Claim, *, until: datetime, waiting: WaitingFor | None = None) -> None:
+        self.waited.append(waiting)
         self._write("sleep", until)
 
-    def rest(self, claim: Claim) -> None:
+    def rest(self, claim: Claim, *, waiting: WaitingFor | None = None) -> None:
+        self.waited.append(waiting)
         self._write("rest")
 
     def _write(self, *what: Any) -> None:
@@ -281,6 +296,47 @@ def test_on_hold_no_effect_begins_and_what_runs_is_polled(watched: Look[str] | N
     else:
         assert isinstance(begun, Attempt)
         assert (begun.claim.intent, begun.asked, world.rows.written) == (None, "watched", [])
+
+
+# --- What is waited for -----------------------------------------------------------------------------------------------
+
+PEER = Awaited("Peer", "work")
+
+
+def test_what_an_effect_waits_for_is_written_once_with_its_limit() -> None:
+    world = World()
+    world.unit.awaited = PEER
+    now, limit = world.clock.now(), world.at(300)
+    begun = world.attempts.begin(TX, Claim(), world.unit, Sent(), Act(Sent(), limit), now)
+    assert isinstance(begun, Attempt)
+    assert world.rows.waited == [WaitingFor("Peer", "work", now, deadline=limit)]
+
+    again = world.attempts.begin(TX, begun.claim, world.unit, Sent(), Look("more"), world.at(5))
+    assert isinstance(again, Attempt)
+    assert len(world.rows.waited) == 1
+
+
+def test_an_effect_of_unknown_outcome_waits_with_the_last_answer_and_the_next_attempt() -> None:
+    world = World()
+    world.unit.awaited = PEER
+    world.unit.errors["perform"] = [Unavailable("Peer", "submit", "no answer")]
+    intent, now = world.intent(), world.clock.now()
+
+    world.run(world.attempt(intent))
+
+    told = WaitingFor("Peer", "work", now, "Peer submit: no answer", None, world.at(SETTLE), intent.give_up_at)
+    assert world.rows.waited == [told]
+
+
+def test_a_wait_that_goes_on_keeps_its_beginning_and_when_it_was_last_answered() -> None:
+    clock = FakeClock()
+    first = replace(PEER, last_answer="queued", answered=True).after(None, clock.now())
+    clock.advance(60)
+    silent = replace(PEER, last_answer="503").after(first, clock.now(), clock.now())
+    assert silent == replace(first, last_answer="503", next_attempt=clock.now())
+    other = Awaited("Peer", "other work").after(silent, clock.now())
+    assert other == WaitingFor("Peer", "other work", clock.now(), "503", first.answered_at)
+    assert Awaited("Another", "work").after(silent, clock.now()) == WaitingFor("Another", "work", clock.now())
 
 
 # --- What is sent, and when not ---------------------------------------------------------------------------------------

@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, cast
 
-from shipyard_api.actions.steps.baremetal_nodes import Answers, BaremetalNodes, Members, PollJobs, SelectMembers
+from shipyard_api.actions.steps.baremetal_nodes import BaremetalNodes
 from shipyard_api.actions.steps.job_watch import Submitted
 from shipyard_api.actions.steps.joining import Answer
+from shipyard_api.actions.steps.rollout_messages import Answers, Members, PollJobs, SelectMembers
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits

@@ -7,16 +7,9 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.actions.steps.baremetal_nodes import (
-    AFTER_REFUSAL,
-    CRITICAL_FAILED,
-    Answers,
-    Members,
-    PollJobs,
-    SelectMembers,
-    SubmitMove,
-)
+from shipyard_api.actions.steps.baremetal_nodes import AFTER_REFUSAL, CRITICAL_FAILED
 from shipyard_api.actions.steps.job_watch import Job, Submitted
+from shipyard_api.actions.steps.rollout_messages import Answers, Members, PollJobs, SelectMembers, SubmitMove
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.actions.steps.baremetal_nodes import PollJobs, SubmitMove
 from shipyard_api.actions.steps.joining import Joining
+from shipyard_api.actions.steps.rollout_messages import PollJobs, SubmitMove
 from shipyard_api.actions.steps.rollout_state import RolloutState
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import GroupChanged, RolloutEnded

@@ -18,7 +18,15 @@ from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, Rollout
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult, WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged, NodesKept
 from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
-from shipyard_api.domain.facts.steps import AttemptFailed, Broke, Intended, StepEnded, StepsSkipped, StepStarted
+from shipyard_api.domain.facts.steps import (
+    AttemptFailed,
+    Broke,
+    Intended,
+    StepEnded,
+    StepsSkipped,
+    StepStarted,
+    Waiting,
+)
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
@@ -41,6 +49,11 @@ SAMPLES: dict[str, tuple[str, dict[str, Any], Fact]] = {
         "attempt_failed",
         {"attempt": 1, "why": "answered 503", "pause": 2.5},
         AttemptFailed(1, "answered 503", 2.5),
+    ),
+    "what an action waits for": (
+        "waiting",
+        {"who": "Drydock", "what": "prepare of group a", "deadline": "2026-03-01T12:00:00+00:00"},
+        Waiting("Drydock", "prepare of group a", "2026-03-01T12:00:00+00:00"),
     ),
     "a bug": ("broke", {"detail": "KeyError", "in_a_row": 2}, Broke("KeyError", 2)),
     "a step fails": (

@@ -1,0 +1,101 @@
+"""What the baremetal nodes step asks of its peers, and what comes back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from shipyard_api.actions.steps import job_watch, joining
+from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.moves import Move
+from shipyard_api.domain.site_design import SiteInputs
+from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.ports.errors import PeerError
+from shipyard_api.ports.provisioner import JobId, JobReport, Operation, Reports, Work
+from shipyard_api.workflow.step import Json, Trouble
+
+OPERATIONS = {Phase.PREPARE: Operation.PREPARE_NODES, Phase.DEPLOY: Operation.DEPLOY_NODES}
+MOST_TOLD = 3  # different answers in the summary of one poll
+
+
+@dataclass(frozen=True, slots=True)
+class SelectMembers:
+    """Ask which nodes the groups hold."""
+
+    inputs: SiteInputs
+
+
+@dataclass(frozen=True, slots=True)
+class PollJobs:
+    """Ask for the state of these jobs, each about its unsettled nodes, and which nodes have joined the cluster."""
+
+    jobs: Mapping[JobId, Work]
+    joining: tuple[NodeName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitMove:
+    """Submit the nodes of a move.
+
+    The design's address is part of the intent: a setting that changes meanwhile must not hide the job from ``find``.
+    """
+
+    move: Move
+    design: str
+
+    @property
+    def work(self) -> Work:
+        """The move as the provisioner gets it."""
+        return Work(OPERATIONS[self.move.phase], self.design, self.move.nodes)
+
+    def to_json(self) -> Json:
+        """Return the stored form."""
+        return {
+            "group": self.move.group,
+            "phase": self.move.phase.value,
+            "nodes": list(self.move.nodes),
+            "batch": self.move.batch,
+            "design": self.design,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Json) -> "SubmitMove":
+        """Return the effect from its stored form."""
+        nodes = tuple(NodeName(node) for node in stored["nodes"])
+        return cls(Move(GroupName(stored["group"]), Phase(stored["phase"]), nodes, stored["batch"]), stored["design"])
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The nodes of each group."""
+
+    by_group: Mapping[GroupName, frozenset[NodeName]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What the provisioner and the cluster reported; ``readiness`` is None where the cluster was not asked."""
+
+    reports: Reports | Trouble
+    readiness: joining.Answer | None
+
+    def of(self, job: JobId) -> JobReport | Trouble:
+        """Return the report on a job, or why there is none."""
+        if isinstance(self.reports, Trouble):
+            return self.reports
+        report = self.reports[job]
+        return Trouble.of(report) if isinstance(report, PeerError) else report
+
+    def usable(self) -> bool:
+        """Return whether any peer answered what it was asked."""
+        return any(not isinstance(one, Trouble) for one in self._each())
+
+    def summary(self) -> str:
+        """Return what the peers answered, in one sentence: the troubles, else the states of the jobs."""
+        troubles = [one.detail for one in self._each() if isinstance(one, Trouble)]
+        reports = [job_watch.last_answer(one) for one in self._each() if isinstance(one, JobReport)]
+        told = list(dict.fromkeys(troubles or reports))
+        return "; ".join(told[:MOST_TOLD])
+
+    def _each(self) -> list[JobReport | joining.Answer]:
+        reports = [self.reports] if isinstance(self.reports, Trouble) else [self.of(job) for job in self.reports]
+        return [*reports, *([] if self.readiness is None else [self.readiness])]
