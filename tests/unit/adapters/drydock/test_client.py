@@ -165,6 +165,7 @@ def test_a_peer_that_hangs_up_is_unavailable(peer: Peer, name: str) -> None:
         pytest.param(Answer(200, ["n1"], cut=2), id="cut short"),
         pytest.param(Answer(200, b"<html>"), id="not JSON"),
         pytest.param(Answer(200, 7), id="another shape"),
+        pytest.param(Answer(200, b"null"), id="null"),
         pytest.param(BROKEN, id="500"),
     ],
 )
