@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 from pathlib import Path
 from typing import Any, cast, get_type_hints
@@ -21,13 +22,19 @@ from shipyard_api.actions.site_checks import ActionDesigns, Systems
 from shipyard_api.actions.site_parts import RetryPolicy
 from shipyard_api.adapters.oslo_policy import policy
 from shipyard_api.api.airship import error_answers, texts
+from shipyard_api.api.airship.action_views import shown_steps
 from shipyard_api.api.airship.app import Collaborators, routes
 from shipyard_api.cli.main import shipyard
+from shipyard_api.cli.output.live_view import export_svg
 from shipyard_api.domain import transitions
-from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.actions import ActionId, ActionName, StepState
+from shipyard_api.domain.documents import Document, find, inventory, parse_documents
 from shipyard_api.domain.policy import default_roles
+from shipyard_api.domain.strategy import selectors, strategy
+from shipyard_api.ports.state.actions import StepRecord
 from shipyard_api.setting_types import Secret
 from shipyard_api.settings import DEFAULT_FILE, Settings, share_directory
+from shipyard_api.yaml_stream import read_documents
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTICE = "<!-- Made by ./dev docs from the code. Do not edit. -->\n"
@@ -204,6 +211,55 @@ def cli_page() -> str:
     return _page(lines)
 
 
+def watch_image() -> str:
+    """Return docs/images/watch.svg: `shipyard watch` at the end of `./dev demo --scenario compute-2-deploy-fails`."""
+    nothing = cast(Any, None)
+    definitions = catalog(nothing, ActionDesigns(nothing, nothing), Systems(nothing), nothing, RetryPolicy())
+    documents, _ = parse_documents(read_documents((ROOT / "shipyard_simulators/sites/five-groups.yaml").read_bytes()))
+    written = cast(Document, find(documents, strategy.SCHEMA, strategy.DEFAULT_STRATEGY_NAME))
+    machines, groups, nodes = inventory(documents), [], []
+    for group in strategy.parse_strategy(written.data).groups:
+        members = sorted(selectors.select(group.selectors, machines))
+        failed = group.name == "compute-nodes-2"
+        counts = dict.fromkeys(("not_started", "prepared", "success", "failure"), 0)
+        counts["failure" if failed else "success"] = len(members)
+        groups.append(
+            {
+                "name": group.name,
+                "critical": group.critical,
+                "status": "failed" if failed else "success",
+                "reason": "deploy" if failed else None,
+                "detail": "percent_successful_nodes is 0%, at least 50% needed" if failed else None,
+                "depends_on": list(group.depends_on),
+                "nodes": {"total": len(members), **counts},
+                "phases": [],
+            }
+        )
+        nodes += [
+            {
+                "name": name,
+                "status": "failure" if failed else "success",
+                "reason": "deploy" if failed else None,
+                "detail": "curtin: no bootable disk" if failed else None,
+                "group": group.name,
+            }
+            for name in members
+        ]
+    began = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
+    ids = definitions[ActionName.DEPLOY_SITE].step_ids({})
+    identity = ActionId("01M7Y998KBBH903Q5KHQ6VASDJ")
+    ended = [StepRecord(identity, one, number, StepState.SUCCESS, began, began, "") for number, one in enumerate(ids)]
+    action = {
+        "id": identity,
+        "name": "deploy_site",
+        "action_lifecycle": "Complete",
+        "verdict": "success",
+        "datetime": began.isoformat(),
+        "steps": [{"id": step.id, "state": "success"} for step in shown_steps(ended)],
+    }
+    return export_svg(action, groups, nodes, began + timedelta(seconds=42), f"shipyard watch {identity}")
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "etc/shipyard.conf.sample": settings_sample,
     "etc/policy.yaml": policy.sample,
@@ -214,6 +270,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/actions.md": actions_page,
     "docs/reference/cli.md": cli_page,
     "docs/reference/states.md": states_page,
+    "docs/images/watch.svg": watch_image,
 }
 
 
