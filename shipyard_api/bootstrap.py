@@ -139,7 +139,8 @@ def parts(settings: Settings) -> Parts:
     rendered = RenderedDesigns(designs)
     cluster = clusters.cluster(settings)
     version = version_rule(settings, settings.validations.deployment_version_commit)
-    provisioner = provisioners.provisioner(settings, lambda revision: _machines(rendered, revision))
+    clock = DatabaseClock(engine)
+    provisioner = provisioners.provisioner(settings, lambda revision: _machines(rendered, revision), clock.now)
     return Parts(
         settings=settings,
         store=SqlStore(
@@ -150,7 +151,7 @@ def parts(settings: Settings) -> Parts:
         designs=designs,
         rendered=rendered,
         lock=SqlWriterLock(engine),
-        clock=DatabaseClock(engine),
+        clock=clock,
         schemas=schemas,
         compile_schema=compile_schema,
         rules=DesignRules(schemas.check, version, cluster is not None, provisioner.capabilities.limits),

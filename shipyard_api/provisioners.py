@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,8 +49,14 @@ def needed(settings: Settings) -> Mapping[str, str]:
             return settings.ironic.required() | keystone
 
 
-def provisioner(settings: Settings, inventory: Callable[[int], Inventory]) -> Provisioner:
+def provisioner(
+    settings: Settings,
+    inventory: Callable[[int], Inventory],
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Provisioner:
     """Return the provisioner; opens no connection. ``inventory`` returns the machines of a revision.
+
+    ``now``: the clock of intents, with which those of peers are compared.
 
     Raises SettingsError for settings that are unusable.
     """
@@ -67,7 +74,7 @@ def provisioner(settings: Settings, inventory: Callable[[int], Inventory]) -> Pr
         raise SettingsError([f"{name} must be at most half of [engine] settle_seconds (docs/adr/0007)"])
     match kind:
         case ProvisionerKind.DRYDOCK:
-            return _drydock(settings, left=settings.engine.settle_seconds / 2 - connecting)
+            return _drydock(settings, now, left=settings.engine.settle_seconds / 2 - connecting)
         case ProvisionerKind.MAAS:
             return _maas(settings, inventory)
         case ProvisionerKind.IRONIC:
@@ -102,7 +109,7 @@ def design_url(settings: Settings) -> str:
     return f"deckhand+{settings.deckhand.url.rstrip('/')}/revisions/{{revision}}/rendered-documents"
 
 
-def _drydock(settings: Settings, *, left: float) -> DrydockProvisioner:
+def _drydock(settings: Settings, now: Callable[[], datetime], *, left: float) -> DrydockProvisioner:
     """``left``: seconds of half of ``settle_seconds`` that a connection to Drydock leaves for a token of Keystone."""
     own, begin_within = settings.drydock, math.inf
     tokens = peer_tokens(own, settings.keystone)
@@ -121,7 +128,7 @@ def _drydock(settings: Settings, *, left: float) -> DrydockProvisioner:
         retry_pause=own.nodefilter_pause_seconds,
     )
     try:
-        return DrydockProvisioner(client, design_url=design_url(settings))
+        return DrydockProvisioner(client, design_url=design_url(settings), now=now)
     except ValueError as error:
         raise SettingsError([f"[drydock] design_url: {error}"]) from error
 

@@ -339,7 +339,7 @@ def test_another_operation_on_the_same_nodes_is_not_taken_for_ours(site: Site) -
 def test_the_same_work_of_long_ago_is_not_taken_for_ours(site: Site) -> None:
     work = site.work(Operation.PREPARE_NODES, "n1")
     site.run(work)
-    assert site.provisioner.find(marker(), work, intended_at=now() + timedelta(minutes=5)) is None
+    assert site.provisioner.find(marker(), work, intended_at=now() + timedelta(minutes=10)) is None
 
 
 def test_work_whose_answer_was_lost_is_found_and_was_started_once(start_site: StartSite) -> None:

@@ -14,8 +14,8 @@ from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, P
 from shipyard_api.ports.state.store import Store
 from shipyard_api.workflow.step import Json, Trouble
 
-# A peer's clock may be this far from ours: jobs that were recorded longer before an intent cannot be mistaken for it.
-_KNOWN_BEFORE = timedelta(minutes=10)
+# A peer's clock may be this far behind ours: jobs that were recorded longer before an intent cannot be mistaken for it.
+_KNOWN_BEFORE = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,14 +49,15 @@ class DrydockProvisioner:
     """Drydock as the provisioner of a site.
 
     **Exactly once, with two gaps.** Drydock stores no key of ours with a task, so ``find`` matches a task to an intent
-    by its action, design and exact set of nodes, that it is no subtask, and that it was created (on Drydock's clock)
-    no earlier than the intent. Two gaps remain:
+    by its action, design and exact set of nodes, that it is no subtask, and that it was created no earlier than the
+    intent. The clock that dates tasks may be that of the intent, that of Drydock's ``Date``, or off by 5 minutes. Two
+    gaps remain:
 
     - A request in flight during ``find``: the task appears afterwards. The engine waits before it calls ``find``
       (``settle``), longer than a request takes to arrive or to fail. The rest is a worker that freezes for that long
       just before its request.
-    - The same task created by another client within the tolerance of the clocks (2 s; 60 s if Drydock's answer has no
-      ``Date``): it is taken for ours. Its outcome is that of the same operation on the same nodes from the same
+    - The same task created by another client less than 5 minutes before the intent: it is taken for ours if there is
+      none later. Its outcome is that of the same operation on the same nodes from the same
       design. Tasks of our own earlier actions are ``known`` and skipped, and the engine submits a node at most once
       per phase of an action.
 
@@ -146,7 +147,7 @@ class DrydockProvisioner:
     def find(self, marker: Marker, work: Work, *, intended_at: datetime, known: Collection[JobId] = ()) -> JobId | None:
         """Return the oldest task of this work created since the intent; see the class for its certainty."""
         tasks, theirs = self._client.tasks(marker)
-        since = translate.earliest_creation(intended_at, ours=self._now(), theirs=theirs)
+        since = translate.Since.intent(intended_at, ours=self._now(), theirs=theirs)
         return translate.find_job(tasks, work, since=since, known=known)
 
     def report(self, job: JobId, work: Work) -> JobReport:

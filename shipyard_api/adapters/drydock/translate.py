@@ -3,6 +3,7 @@
 import json
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -23,8 +24,8 @@ LIMITS = ProvisionerLimits(SYSTEM, longest_name=32, preserves_storage=False)
 LARGEST_REVISION = 2**31 - 1
 READABLE_SCHEMES = frozenset({"deckhand+http", "promenade+http", "http", "https", "file"})
 
-CLOCK_SLACK = timedelta(seconds=2)  # the Date header has whole seconds and is older than its arrival
-UNKNOWN_CLOCK_SLACK = timedelta(seconds=60)  # how far two clocks may differ if the peer sends no Date
+CLOCK_SLACK = timedelta(minutes=5)  # how far two clocks may differ that nothing measures
+DATE_SLACK = timedelta(seconds=2)  # the Date header has whole seconds and is older than its arrival
 
 MOST_NODES = 3  # nodes named of the task that a queued one waits for
 
@@ -119,33 +120,42 @@ def context_marker(marker: str) -> str | None:
     return str(value) if value.version == 4 else None
 
 
-def earliest_creation(intended_at: datetime, *, ours: datetime, theirs: datetime | None) -> datetime:
-    """Return the earliest creation time, on Drydock's clock, of work intended at ``intended_at``.
+@dataclass(frozen=True, slots=True)
+class Since:
+    """When work was intended, on the clock that dates tasks, which may be ours, that of the answers or neither.
 
-    ``theirs`` is the ``Date`` of an answer (None: not sent), ``ours`` our time at its arrival.
+    ``likely``: no task of ours is older if one of these clocks is right. ``earliest``: nor if it is neither.
     """
-    if theirs is None:
-        return intended_at - UNKNOWN_CLOCK_SLACK
-    return intended_at + (theirs - ours) - CLOCK_SLACK
+
+    likely: datetime
+    earliest: datetime
+
+    @classmethod
+    def intent(cls, intended_at: datetime, *, ours: datetime, theirs: datetime | None) -> "Since":
+        """``theirs`` is the ``Date`` of an answer (None: not sent), ``ours`` our time at its arrival."""
+        # A Date that is ahead proves nothing: a proxy may have set it.
+        behind = min(timedelta(0), theirs - ours) if theirs is not None else timedelta(0)
+        return cls(intended_at + behind - DATE_SLACK, intended_at + behind - CLOCK_SLACK)
 
 
-def find_job(
-    tasks: Iterable[JsonObject], work: Work, *, since: datetime, known: Collection[JobId] = ()
-) -> JobId | None:
-    """Return the oldest requested task of this work, created at or after ``since``, that is not ``known``.
+def find_job(tasks: Iterable[JsonObject], work: Work, *, since: Since, known: Collection[JobId] = ()) -> JobId | None:
+    """Return the requested task of this work that is not ``known``: the oldest since ``since.likely``, else the newest
+    since ``since.earliest``.
 
     Drydock starts the oldest first, later duplicates find nodes already done; and the choice stays the same if more
     duplicates appear.
     """
-    matching = [
+    matching = sorted(
         (created, str(task.get("task_id")))
         for task in tasks
         if is_of(task, work)
         and task["task_id"] not in known
         and (created := created_at(task)) is not None
-        and created >= since
-    ]
-    return JobId(min(matching)[1]) if matching else None
+        and created >= since.earliest
+    )
+    later = [one for one in matching if one[0] >= since.likely]
+    found = later[:1] or matching[-1:]
+    return JobId(found[0][1]) if found else None
 
 
 def task_ahead(tasks: Iterable[JsonObject], job: JobId) -> JobAhead | None:

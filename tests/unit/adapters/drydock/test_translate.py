@@ -197,6 +197,9 @@ def one_filter(**changes: Any) -> dict[str, Any]:
     return {"filter_set_type": "union", "filter_set": filters}
 
 
+AT_NOON = translate.Since.intent(NOON, ours=NOON, theirs=NOON)
+
+
 @pytest.mark.parametrize(
     ("changes", "found"),
     [
@@ -204,7 +207,8 @@ def one_filter(**changes: Any) -> dict[str, Any]:
         pytest.param({"node_filter": one_filter(node_tags=None, rack_names=[])}, True, id="empty criteria written out"),
         pytest.param({"created": "2026-03-02 12:00:01.500000+00:00"}, True, id="created with an offset"),
         pytest.param({"created": "2026-03-02 12:00:00"}, True, id="created at that very moment, without a fraction"),
-        pytest.param({"created": "2026-03-02 11:59:59.999"}, False, id="created before"),
+        pytest.param({"created": "2026-03-02 11:55:00"}, True, id="created before, as clocks may differ"),
+        pytest.param({"created": "2026-03-02 11:54:59.999"}, False, id="created before"),
         pytest.param({"created": "2026-03-02 13:00:00+02:00"}, False, id="created before, in another zone"),
         pytest.param({"created": None}, False, id="created nobody knows when"),
         pytest.param({"parent_task_id": "t0"}, False, id="a subtask"),
@@ -226,14 +230,17 @@ def one_filter(**changes: Any) -> dict[str, Any]:
     ],
 )
 def test_a_task_is_ours_if_it_does_exactly_this_work_since_the_intent(changes: dict[str, Any], found: bool) -> None:
-    job = translate.find_job([task(task_id="other", action="noop"), task(**changes)], WORK, since=NOON)
+    job = translate.find_job([task(task_id="other", action="noop"), task(**changes)], WORK, since=AT_NOON)
     assert job == (JobId("t1") if found else None)
 
 
 def test_of_several_tasks_the_oldest_since_the_intent_is_ours() -> None:
     created = {"late": "2026-03-02 12:00:09", "ours": "2026-03-02 12:00:02", "before": "2026-03-02 11:00:00"}
     tasks = [task(task_id=name, created=when) for name, when in created.items()]
-    assert translate.find_job(tasks, WORK, since=NOON) == "ours"
+    assert translate.find_job(tasks, WORK, since=AT_NOON) == "ours"
+    del tasks[:2]
+    tasks.append(task(task_id="a minute before", created="2026-03-02 11:59:00"))
+    assert translate.find_job(tasks, WORK, since=AT_NOON) == "a minute before"
 
 
 ALL_NODES = ["n4", "n1", "n3", "n2", "n5"]
@@ -275,21 +282,39 @@ def test_a_queued_task_waits_for_the_one_that_runs_or_the_oldest(
 def test_work_on_the_site_is_found_by_the_absence_of_a_filter() -> None:
     work = Work(Operation.VERIFY_SITE, DESIGN)
     with_nodes = task(task_id="t0", action="verify_site")
-    assert translate.find_job([with_nodes], work, since=NOON) is None
-    assert translate.find_job([with_nodes, task(action="verify_site", node_filter=None)], work, since=NOON) == "t1"
+    assert translate.find_job([with_nodes], work, since=AT_NOON) is None
+    assert translate.find_job([with_nodes, task(action="verify_site", node_filter=None)], work, since=AT_NOON) == "t1"
+
+
+HOUR = timedelta(hours=1)
+SECONDS = timedelta(seconds=5)
 
 
 @pytest.mark.parametrize(
-    ("theirs", "earliest"),
+    ("ours", "dates", "tasks"),
     [
-        pytest.param(NOON + timedelta(seconds=5), NOON - timedelta(seconds=2), id="clocks agree"),
-        pytest.param(NOON + timedelta(hours=1, seconds=5), NOON + timedelta(seconds=3598), id="theirs is ahead"),
-        pytest.param(NOON - timedelta(hours=1) + timedelta(seconds=5), NOON - timedelta(seconds=3602), id="behind"),
-        pytest.param(None, NOON - timedelta(seconds=60), id="theirs is not told"),
+        pytest.param(0 * HOUR, 0 * HOUR, 0 * HOUR, id="all agree"),
+        pytest.param(0 * HOUR, SECONDS, 0 * HOUR, id="Date seconds ahead"),
+        pytest.param(0 * HOUR, HOUR, 0 * HOUR, id="Date ahead"),
+        pytest.param(0 * HOUR, -HOUR, 0 * HOUR, id="Date behind"),
+        pytest.param(0 * HOUR, None, -4 * timedelta(minutes=1), id="no Date"),
+        pytest.param(0 * HOUR, 0 * HOUR, HOUR, id="tasks ahead"),
+        pytest.param(0 * HOUR, HOUR, HOUR, id="Drydock ahead"),
+        pytest.param(0 * HOUR, -HOUR, -HOUR, id="Drydock behind"),
+        pytest.param(HOUR, 0 * HOUR, 0 * HOUR, id="our database ahead"),
+        pytest.param(-HOUR, 0 * HOUR, 0 * HOUR, id="our database behind"),
     ],
 )
-def test_the_time_of_the_intent_is_translated_into_drydocks_clock(theirs: datetime | None, earliest: datetime) -> None:
-    assert translate.earliest_creation(NOON, ours=NOON + timedelta(seconds=5), theirs=theirs) == earliest
+def test_a_task_of_ours_is_found_whichever_clock_is_off(
+    ours: timedelta, dates: timedelta | None, tasks: timedelta
+) -> None:
+    """Each clock by how far it is off; the task is created a second after the intent and looked for after a minute."""
+    arrival = NOON + timedelta(minutes=1)
+    theirs = None if dates is None else arrival + dates
+    since = translate.Since.intent(NOON + ours, ours=arrival + ours, theirs=theirs)
+    created = NOON + timedelta(seconds=1) + tasks
+
+    assert translate.find_job([task(created=created.isoformat())], WORK, since=since) == "t1"
 
 
 def test_creation_times_are_utc_unless_they_say_otherwise() -> None:
