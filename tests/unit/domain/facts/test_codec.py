@@ -27,7 +27,7 @@ from shipyard_api.domain.facts.steps import (
     StepStarted,
     Waiting,
 )
-from shipyard_api.domain.findings import DocumentRef, Finding, Level
+from shipyard_api.domain.findings import DocumentRef, Finding, Level, error
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.criteria import Criterion, Shortfall
@@ -309,3 +309,11 @@ def test_every_fact_of_every_noun_is_known() -> None:
     }
 
     assert defined == {*KINDS.values()}
+
+
+def test_a_finding_keeps_the_places_in_its_documents() -> None:
+    finding = error("F", "m", path="/metadata/x").about(DocumentRef("a/B/v1", "one", path="/metadata/x"))
+
+    (document,) = FindingReported.from_json(FindingReported(finding).to_json()).finding.documents
+
+    assert document.path == "/metadata/x"
