@@ -6,38 +6,31 @@ own supervisor (docs/howto/install.md).
 """
 
 import contextlib
-import ctypes
+import errno
 import json
 import os
 import secrets
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
 import click
 
 import shipyard_simulators
 from shipyard_api import bootstrap
 from shipyard_api.adapters.encryption.fernet import new_key
+from shipyard_api.child_processes import Stack, wait_until_it_answers
 from shipyard_api.settings import DEFAULT_FILE, as_variables, load, share_directory
 from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_simulators.embedded_postgres import server as embedded_postgres
+from shipyard_simulators.scenario import ScenarioInvalid, load_scenario
 
-# Seconds between SIGTERM and SIGKILL.
-_STOP_TIMEOUT = 5.0
-_START_TIMEOUT = 60.0
-# Seconds. A child that ran this long counts as healthy: its next restart is not delayed by earlier ones.
-_STABLE_AFTER = 60.0
 # The name of the token with which the simulator fetches designs; every start creates a new one.
 _SIMULATOR = "simulated drydock"
 # Of the command line, and the file whose settings are read.
@@ -50,90 +43,6 @@ _OWN = {
     "SHIPYARD_DRYDOCK_DESIGN_URL": "Drydock fetches designs from this stack",
 }
 _DESIGN = "/api/v1.0/revisions/{revision}/rendered-documents"
-
-
-@dataclass(slots=True)
-class Child:
-    """A program of the stack. It is restarted whenever it exits, after a pause that grows with each restart."""
-
-    name: str
-    command: Sequence[str]
-    environment: Mapping[str, str]
-    log: IO[bytes]
-    pass_fds: tuple[int, ...] = ()
-    process: subprocess.Popen[bytes] | None = None
-    _restarts: int = 0
-    _again_at: float = 0.0
-    _started_at: float = 0.0
-
-    def start(self) -> None:
-        """Start the program."""
-        self._started_at = time.monotonic()
-        self.process = subprocess.Popen(
-            self.command,
-            env=dict(self.environment),
-            stdin=subprocess.DEVNULL,
-            stdout=self.log,
-            stderr=self.log,
-            pass_fds=self.pass_fds,
-            start_new_session=True,
-            preexec_fn=die_with_parent,  # we have no threads when we start children
-        )
-
-    def tend(self) -> None:
-        """Restart the program if it has exited."""
-        if self.process is None or self.process.poll() is None:
-            return
-        now = time.monotonic()
-        if not self._again_at:
-            if now - self._started_at > _STABLE_AFTER:
-                self._restarts = 0
-            pause = min(0.2 * 2**self._restarts, 10.0)
-            _say(f"{self.name} exited with {self.process.returncode}; restarting it in {pause:g} s")
-            self._again_at = now + pause
-        elif now >= self._again_at:
-            self._restarts += 1
-            self._again_at = 0.0
-            self.start()
-
-    def stop(self) -> None:
-        """Stop the program and its own children."""
-        if self.process is None:
-            return
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, number)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(_STOP_TIMEOUT)
-                return
-
-
-@dataclass(slots=True)
-class Stack:
-    """All running programs, in order of start."""
-
-    directory: Path
-    children: list[Child] = field(default_factory=list)
-
-    def add(self, name: str, command: Sequence[str], environment: Mapping[str, str], fds: tuple[int, ...] = ()) -> None:
-        """Start a program and keep it running."""
-        log = (self.directory / f"{name}.log").open("ab")
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("SHIPYARD_")}
-        child = Child(name, command, {**inherited, **environment}, log, fds)
-        child.start()
-        self.children.append(child)
-
-    def tend(self) -> None:
-        """Restart every program that has exited."""
-        for child in self.children:
-            child.tend()
-
-    def stop(self) -> None:
-        """Stop all programs, the last one first."""
-        while self.children:
-            child = self.children.pop()
-            child.stop()
-            child.log.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +190,15 @@ def given_settings(environ: Mapping[str, str], provisioner: str) -> dict[str, st
 
 
 def _run(options: StackOptions, given: Mapping[str, str]) -> None:
-    with _place(options.data_directory) as directory, _database(directory, options) as url:
+    try:
+        load_scenario(options.scenario)
+    except ScenarioInvalid as error:
+        raise click.ClickException(f"--scenario {options.scenario}: {'; '.join(error.faults)}") from error
+    with (
+        _listener(options.port) as listener,
+        _place(options.data_directory) as directory,
+        _database(directory, options) as url,
+    ):
         parent = os.getppid()
         engine = connect(url, pool_size=1)
         migrations.upgrade(engine, share_directory() / "migrations")
@@ -295,9 +212,9 @@ def _run(options: StackOptions, given: Mapping[str, str]) -> None:
             settings = {f"SHIPYARD_{provisioner.upper()}_URL": f"{simulator}{peer.base}", **peer.settings}
             if not given.keys() & {"SHIPYARD_SECRETS_KEYS", "SHIPYARD_SECRETS_KEYS_FILE"}:
                 settings["SHIPYARD_SECRETS_KEYS_FILE"] = str(_secret_key(directory))
-            address = _start_service(stack, options, url, settings, given)
-            _wait_until_it_answers(stack, provisioner, f"{simulator}{peer.ready}")
-            _wait_until_it_answers(stack, "api", f"{address}/health")
+            address = _start_service(stack, options, listener, url, settings, given)
+            wait_until_it_answers(stack, provisioner, f"{simulator}{peer.ready}")
+            wait_until_it_answers(stack, "api", f"{address}/health")
             ready = {
                 "url": address,
                 "token": token,
@@ -314,13 +231,32 @@ def _run(options: StackOptions, given: Mapping[str, str]) -> None:
 
 
 @contextlib.contextmanager
+def _listener(port: int) -> Iterator[socket.socket]:
+    """Give the socket of the API: no other program can take the port while the API restarts."""
+    try:
+        listener = socket.create_server(("127.0.0.1", port), backlog=256)
+    except OSError as error:
+        why = "another program uses it" if error.errno == errno.EADDRINUSE else os.strerror(error.errno or 0)
+        raise click.ClickException(f"--port {port}: {why}. Choose another one, or 0 for a port that is free") from error
+    with listener:
+        yield listener
+
+
+@contextlib.contextmanager
 def _place(kept: Path | None) -> Iterator[Path]:
     """Give the directory for the logs and files of this run."""
     if kept is None:
         with tempfile.TemporaryDirectory(prefix="shipyard-") as made:
             yield Path(made)
     else:
-        kept.mkdir(parents=True, exist_ok=True)
+        try:
+            kept.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=kept):
+                pass
+        except OSError as error:
+            raise click.ClickException(
+                f"--data-dir {kept}: {os.strerror(error.errno or 0)}. Choose a directory that you may write to"
+            ) from error
         yield kept
 
 
@@ -388,13 +324,14 @@ def _secret_key(directory: Path) -> Path:
 
 
 def _start_service(
-    stack: Stack, options: StackOptions, url: str, settings: Mapping[str, str], given: Mapping[str, str]
+    stack: Stack,
+    options: StackOptions,
+    listener: socket.socket,
+    url: str,
+    settings: Mapping[str, str],
+    given: Mapping[str, str],
 ) -> str:
-    """Start API and worker; ``settings`` are those of the simulator, ``given`` those of the caller.
-
-    The socket is opened here, so no other program can take the port while the API restarts.
-    """
-    listener = socket.create_server(("127.0.0.1", options.port), backlog=256)
+    """Start API and worker; ``settings`` are those of the simulator, ``given`` those of the caller."""
     address = f"http://127.0.0.1:{listener.getsockname()[1]}"
     scale = 1 / options.speed
     environment = {
@@ -426,22 +363,6 @@ def _start_service(
     return address
 
 
-def _wait_until_it_answers(stack: Stack, name: str, address: str) -> None:
-    deadline = time.monotonic() + _START_TIMEOUT
-    child = next(child for child in stack.children if child.name == name)
-    while True:
-        try:
-            with urllib.request.urlopen(address, timeout=5):  # noqa: S310  # our own loopback address
-                return
-        except (urllib.error.URLError, OSError) as error:
-            if (child.process and child.process.poll() is not None) or time.monotonic() > deadline:
-                log = stack.directory / f"{name}.log"
-                raise click.ClickException(
-                    f"{name} did not start ({error}). The end of {log}:\n{_tail(log)}"
-                ) from error
-            time.sleep(0.02)
-
-
 def _announce(options: StackOptions, ready: Mapping[str, object]) -> None:
     if options.ready_file:
         # Renamed when complete, so a reader never sees half of it. It holds a token, so only its owner may read it.
@@ -466,23 +387,12 @@ def _free_port() -> int:
         return port
 
 
-def _tail(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    return "\n".join(lines[-15:])
-
-
 def _say(line: str) -> None:
     click.echo(line)
 
 
 def _interrupt(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
-
-
-def die_with_parent() -> None:
-    """Ask the kernel to kill this child with its parent (Linux only; elsewhere a killed stack leaves its children)."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 if __name__ == "__main__":

@@ -21,8 +21,8 @@ from typing import Any
 import requests
 
 from shipyard_api import bootstrap
+from shipyard_api.child_processes import die_with_parent
 from shipyard_api.settings import load, share_directory
-from shipyard_api.stack import die_with_parent
 
 DESIGN = "application/x-yaml"
 

@@ -44,6 +44,7 @@ class Api:
         url = options.url or (self._address_in_catalog(login) if login else "")
         headers = {"X-Context-Marker": options.context_marker, "X-Auth-Token": options.token}
         self._root = url.rstrip("/").removesuffix(API)
+        self._has_token = bool(options.token or login)
         try:
             self._http = HttpClient(
                 self._root + API,
@@ -174,7 +175,7 @@ class Api:
         # The contract prints bodies that cannot be decoded, so invalid UTF-8 must not raise here.
         text = response.body.decode("utf-8", "replace")
         content_type, location = headers.get("content-type", ""), headers.get("location", "")
-        return Answer(method, response.status, content_type, text, f"/{path}", self._root, location)
+        return Answer(method, response.status, content_type, text, f"/{path}", self._root, location, self._has_token)
 
 
 def json_content(answer: Answer, *, expected: int) -> Any:

@@ -34,7 +34,9 @@ class Precondition(ShipyardError):
 
 @dataclass(eq=False)
 class Unauthenticated(ShipyardError):
-    """The request carries no valid credentials."""
+    """The request carries no valid credentials; ``was_sent``: whether it carries any."""
+
+    was_sent: bool = True
 
 
 @dataclass(eq=False)

@@ -111,14 +111,17 @@ def _syntax_fault(exc: yaml.YAMLError, raw: bytes) -> tuple[str, int, int] | tup
     if not isinstance(exc, yaml.MarkedYAMLError) or exc.problem_mark is None:
         return (str(exc),)
     message = exc.problem or "this is not YAML"
-    line, column = exc.problem_mark.line + 1, exc.problem_mark.column + 1
+    place = (exc.problem_mark.line + 1, exc.problem_mark.column + 1)
     if "cannot start any token" in message and raw.decode().startswith("\t", exc.problem_mark.index):
-        return "a tab here: YAML is indented with spaces", line, column
+        return "a tab here: YAML is indented with spaces", *place
+    last = _place_of(raw, len(raw.rstrip()))
     if exc.context and exc.context_mark:
-        message += f" ({exc.context} that begins at line {exc.context_mark.line + 1})"
+        begun = f" that begins at line {exc.context_mark.line + 1}" if exc.context_mark.line < last[0] else ""
+        message += f" ({exc.context}{begun})"
     if "Unicode character escape" in message:
         message += "; write the character itself, or all of it as \\U0001F600, not two halves"
-    return message, exc.problem_mark.line + 1, exc.problem_mark.column + 1
+    # libyaml reports an unfinished text behind its end, on a line that does not exist.
+    return (f"the text ends too early: {message}", *last) if place > last else (message, *place)
 
 
 def _place_of(raw: bytes, offset: int) -> tuple[int, int]:

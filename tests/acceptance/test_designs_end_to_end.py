@@ -18,7 +18,7 @@ import requests
 import sqlalchemy as sa
 
 from shipyard_api.adapters.encryption.fernet import new_key
-from shipyard_api.stack import die_with_parent
+from shipyard_api.child_processes import die_with_parent
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.yaml_stream import read_documents, write_documents
 from tests.factories import document

@@ -21,9 +21,9 @@ import requests
 
 from shipyard_api import bootstrap
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
+from shipyard_api.child_processes import die_with_parent
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.settings import load
-from shipyard_api.stack import die_with_parent
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from tests.acceptance.programs import STACK, left_running, marked, processes
 from tests.conftest import ROOT

@@ -14,9 +14,9 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
+from shipyard_api.child_processes import die_with_parent
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState
 from shipyard_api.ports.state.actions import NewAction
-from shipyard_api.stack import die_with_parent
 from shipyard_api.storage import tables
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from tests.fan_out import STEP

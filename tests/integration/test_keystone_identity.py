@@ -25,8 +25,8 @@ from typing import Any
 import pytest
 import requests
 
+from shipyard_api.child_processes import die_with_parent
 from shipyard_api.settings import share_directory
-from shipyard_api.stack import die_with_parent
 
 URL = os.environ.get("KEYSTONE_URL", "").rstrip("/")
 ADMIN_PASSWORD = os.environ.get("KEYSTONE_PASSWORD", "admin-pw")

@@ -168,7 +168,8 @@ ATTACKS = [
     Attack("no null", b"a: !!null something\n", (1, 4, 0), "the text behind '!!null' is none"),
     Attack("no date", b"a: !!timestamp soon\n", (1, 4, 0), "the text behind '!!timestamp' is none"),
     # syntax
-    Attack("open bracket", b"a: 1\nb: [1, 2\n", (3, 1, 0), "(while parsing a flow sequence that begins at line 2)"),
+    Attack("open bracket", b"a: 1\nb: [1, 2\n", (2, 9, 0), "the text ends too early: did not find expected ',' or ']'"),
+    Attack("bracket at the end", b"a: [\n\n", (1, 5, 0), "the text ends too early: did not find expected node content"),
     Attack("tab", b"a:\n\tb: 1\n", (2, 1, 0), "a tab here: YAML is indented with spaces"),
     Attack("tab further on", "é: x\x85b:\n\tc: 1\n".encode(), (3, 1, 0), "a tab here"),
     Attack("second document", b"a: 1\n---\n@\n", (3, 1, 1), "found character that cannot start any token"),
@@ -277,7 +278,7 @@ def test_what_an_alias_stands_for_is_a_copy() -> None:
 def test_faults_are_collected_until_the_syntax_ends() -> None:
     fault = fault_of(b"a: .nan\na: !x 1\n---\nb: 1\nb: 2\n---\nc: [\n")
     assert isinstance(fault, YamlFaults)
-    assert [(each.line, each.document) for each in fault.faults] == [(1, 0), (2, 0), (2, 0), (5, 1), (8, 2)]
+    assert [(each.line, each.document) for each in fault.faults] == [(1, 0), (2, 0), (2, 0), (5, 1), (7, 2)]
     assert str(fault).splitlines()[3] == "line 5, column 1 (document 2): duplicate key 'b', first given at line 4"
     assert (fault.line, fault.column, fault.document) == (1, 4, 0)
 

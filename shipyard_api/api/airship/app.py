@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from shipyard_api.api.airship import (
@@ -111,4 +112,5 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
 
 def dialect(own: Collaborators) -> Dialect:
     """Return the dialect: its routes, its parameter that every address takes, its form of errors."""
-    return Dialect(routes(own), error_answers.install, [Verbosity()])
+    made = routes(own)
+    return Dialect(made, partial(error_answers.install, addresses=tuple(made)), [Verbosity()])

@@ -2,12 +2,14 @@
 
 import logging
 import math
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 import falcon
 
+from shipyard_api.api.airship.causes import unknown_address, wrong_method
 from shipyard_api.api.airship.errors import DetailsUnavailable, StatusesUnavailable
-from shipyard_api.api.airship.statuses import error_status, messages
+from shipyard_api.api.airship.statuses import details, error_status, plain
 from shipyard_api.api.airship.texts import text_of
 from shipyard_api.api.http.dialect import App
 from shipyard_api.api.http.errors import BodyEncoded
@@ -44,10 +46,10 @@ _STATUS_TITLES = {
 }
 
 
-def install(app: App) -> None:
-    """Let every error of ours, of the framework, and every bug end in a Status object."""
+def install(app: App, addresses: Collection[str]) -> None:
+    """Let every error of ours, of the framework, and every bug end in a Status object; ``addresses``: all there are."""
     app.add_error_handler(Exception, _bug)
-    app.add_error_handler(falcon.HTTPError, _framework)
+    app.add_error_handler(falcon.HTTPError, _framework(addresses))
     app.add_error_handler(StoreUnavailable, _store)
     app.add_error_handler(UnsuitableDatabase, _unsuitable)
     app.add_error_handler(PeerError, _peer)
@@ -72,7 +74,7 @@ async def _ours(req: falcon.Request, resp: falcon.Response, error: ShipyardError
         resp.set_header("Accept-Encoding", "identity")
     if isinstance(error, Unauthenticated):
         resp.set_header("WWW-Authenticate", req.context.challenge)
-    listed = messages(text.findings)
+    listed = details(text.findings, text.cause)
     _answer(req, resp, row.code, text.title, text.reason, row.error_type, retry=row.retry, listed=listed)
 
 
@@ -127,25 +129,33 @@ async def _policy(req: falcon.Request, resp: falcon.Response, error: PolicyBroke
     """Say no more than the contract does (shipyard-rest, chapter 3): callers do not learn the rules."""
     code, error_type, retry = SYSTEMS[PolicyBroken]
     LOG.error("policy cannot be evaluated", extra={"trouble": str(error)})
-    listed = [{"message": "Expectation Failed", "error": True}]
+    listed = [plain("Expectation Failed")]
     _answer(req, resp, code, "Expectation Failed", None, error_type, retry=retry, listed=listed)
 
 
-async def _framework(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, _params: Any) -> None:
+def _framework(addresses: Collection[str]) -> Callable[..., Awaitable[None]]:
     """The framework's description is the message and its title the reason: existing clients expect it so."""
-    resp.set_headers(error.headers or {})
-    title = falcon.code_to_http_status(error.status) if not error.title else error.title
-    kind = type(error).__name__
-    code = falcon.code_to_http_status(error.status)
-    listed = [{"message": error.description or title, "error": True}]
-    _answer(req, resp, code, error.description, title, kind, retry=False, listed=listed)
+
+    async def answer(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, _params: Any) -> None:
+        resp.set_headers(error.headers or {})
+        code = falcon.code_to_http_status(error.status)
+        title = error.title or code
+        cause = error.description or title
+        if isinstance(error, falcon.HTTPRouteNotFound):
+            cause = unknown_address(req.path, addresses)
+        elif isinstance(error, falcon.HTTPMethodNotAllowed):
+            cause = wrong_method(req.method, req.path, resp.get_header("Allow") or "none")
+        kind = type(error).__name__
+        _answer(req, resp, code, error.description, title, kind, retry=False, listed=[plain(cause)])
+
+    return answer
 
 
 async def _bug(req: falcon.Request, resp: falcon.Response, error: Exception, _params: Any) -> None:
     """Name the class and nothing else: the text of an unforeseen error may hold anything."""
     LOG.exception("unhandled error", exc_info=error)
     name = type(error).__name__
-    listed = [{"message": "An error occurred, but was not specified", "error": True}]
+    listed = [plain("An error occurred, but was not specified")]
     title = f"Unhandled Exception raised: {name}"
     _answer(req, resp, falcon.HTTP_500, title, "", name, retry=True, listed=listed)
 

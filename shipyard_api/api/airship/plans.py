@@ -8,7 +8,7 @@ import falcon.asgi
 
 from shipyard_api.api.airship.errors import InvalidPlan
 from shipyard_api.api.airship.parameters import action_name
-from shipyard_api.api.airship.statuses import messages
+from shipyard_api.api.airship.statuses import details, messages
 from shipyard_api.api.airship.texts import text_of
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body
@@ -87,7 +87,7 @@ def _refused(error: ShipyardError) -> dict[str, Any]:
         "title": text.title,
         "reason": text.reason,
         "code": row.code,
-        "messages": messages(text.findings),
+        "messages": details(text.findings, text.cause),
     }
 
 

@@ -63,6 +63,16 @@ def messages(findings: Sequence[Finding]) -> list[dict[str, Any]]:
     return listed
 
 
+def details(findings: Sequence[Finding], cause: str) -> list[dict[str, Any]]:
+    """Return what is behind an error as message entries: the findings, or else the cause if it is known."""
+    return messages(findings) or ([plain(cause)] if cause else [])
+
+
+def plain(text: str) -> dict[str, Any]:
+    """Return a text as the message entry of an error."""
+    return {"message": text, "error": True}
+
+
 def message(finding: Finding) -> dict[str, Any]:
     """Return a finding as a message entry; ``path`` is ours, clients that do not know it are not harmed."""
     entry: dict[str, Any] = {

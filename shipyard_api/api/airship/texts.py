@@ -9,16 +9,17 @@ from typing import Any
 
 import falcon
 
+from shipyard_api.api.airship import causes
 from shipyard_api.api.airship import errors as ours
 from shipyard_api.api.http import errors as http
 from shipyard_api.domain import errors as domain
+from shipyard_api.domain.actions import ActionName, Control
 from shipyard_api.domain.documents import COLLECTION_LIMIT, BufferMode
 from shipyard_api.domain.findings import Finding, error, errors
+from shipyard_api.usecases.nodes.statuses import StatusKind
 
 # As many nodes or findings are named in a sentence.
 _NAMED = 5
-# As many characters of what a caller wrote are repeated.
-_QUOTED = 60
 _UNSUITABLE = "Document(s) invalid syntax or otherwise unsuitable"
 _UNABLE_TO_COMMIT = "Unable to commit configuration documents"
 _ELSEWHERE = "Documents may not exist in more than one collection"
@@ -28,11 +29,12 @@ _VERSION_COUNT = "Incorrect number of versions for comparison"
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The ``message`` and the ``reason`` of a Status object, and its list of findings."""
+    """The ``message`` and ``reason`` of a Status object, and its list: the findings, or the cause, or the reason."""
 
     title: str
     reason: str
     findings: Sequence[Finding] = ()
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,20 @@ def _unavailable(failed: domain.ActionUnavailable) -> Text:
     )
 
 
+def _wrong_state(failed: domain.WrongState) -> Text:
+    cause = causes.wrong_state(failed.control, failed.needed, failed.found)
+    sentence = f"dag_run state must be {failed.needed}, but is {failed.found}"
+    # The contract has no retry.
+    reason = cause if failed.control is Control.RETRY else sentence
+    return Text(f"Unable to {failed.control.value} action", reason, cause=cause)
+
+
+def _no_version(title: str) -> Callable[[Any], Text]:
+    return lambda failed: Text(
+        title, f"{failed.version.value} version does not exist", cause=causes.NO_VERSION[failed.version]
+    )
+
+
 def _occupied(failed: domain.BufferOccupied) -> Text:
     message = (
         "Buffer is either not empty or the collection already exists in buffer. Setting a different buffermode may "
@@ -152,7 +168,14 @@ def _conflict(text: Callable[[Any], Text], error_type: str = "ApiError", *, retr
 _APP, _FORMAT = "AppError", "InvalidFormatError"
 
 _CALLERS: dict[type[domain.ShipyardError], Row] = {
-    domain.Unauthenticated: Row(falcon.HTTP_401, _said("Unauthenticated", "Credentials are not established")),
+    domain.Unauthenticated: Row(
+        falcon.HTTP_401,
+        lambda failed: Text(
+            "Unauthenticated",
+            "Credentials are not established",
+            cause=causes.UNKNOWN_CREDENTIALS if failed.was_sent else causes.NO_CREDENTIALS,
+        ),
+    ),
     domain.Forbidden: Row(
         falcon.HTTP_403, lambda failed: Text("Forbidden", failed.detail or "Credentials do not permit access")
     ),
@@ -171,7 +194,8 @@ _REQUESTS: dict[type[domain.ShipyardError], Row] = {
     http.BodyEncoded: Row(
         falcon.HTTP_415,
         lambda failed: Text(
-            "Unsupported content encoding", f"The body has the encoding {failed.coding[:_QUOTED]}; send it as it is"
+            "Unsupported content encoding",
+            f"The body has the encoding {causes.quoted(failed.coding)}; send it as it is",
         ),
     ),
     http.BodyIncomplete: _invalid(_incomplete),
@@ -207,7 +231,11 @@ _ACTIONS: dict[type[domain.ShipyardError], Row] = {
     ),
     domain.UnknownNodes: _invalid(_joined("Unknown nodes", " ", _NAMED)),
     domain.NothingCommitted: _invalid(
-        _said("No committed configdocs", "Unable to locate a committed revision in Deckhand")
+        lambda _: Text(
+            "No committed configdocs",
+            "Unable to locate a committed revision in Deckhand",
+            cause=causes.NOTHING_COMMITTED,
+        )
     ),
     domain.NoTargetRevision: _invalid(
         lambda failed: Text(
@@ -242,12 +270,7 @@ _ACTIONS: dict[type[domain.ShipyardError], Row] = {
             "new request.",
         ),
     ),
-    domain.WrongState: _conflict(
-        lambda failed: Text(
-            f"Unable to {failed.control.value} action",
-            f"dag_run state must be {failed.needed}, but is {failed.found}",
-        )
-    ),
+    domain.WrongState: _conflict(_wrong_state),
     domain.ActionNotFound: _not_found("Action not found", lambda failed: f"Unknown action {failed.action}"),
     domain.StepNotFound: _not_found("Step not found", lambda failed: f"Unknown step {failed.step}"),
     domain.StepsNotFound: _not_found("Steps Not Found!", lambda _: "Unable to retrieve Information on Steps"),
@@ -262,7 +285,11 @@ _ACTIONS: dict[type[domain.ShipyardError], Row] = {
         "Validation not found", lambda failed: f"Unknown validation {failed.validation}"
     ),
     ours.UnsupportedAction: _invalid(
-        lambda failed: Text("Unable to start action", f"Unsupported Action: {failed.name}")
+        lambda failed: Text(
+            "Unable to start action",
+            f"Unsupported Action: {failed.name}",
+            cause=causes.unknown_word("action", failed.name, [one.value for one in ActionName]),
+        )
     ),
     ours.InvalidKey: _invalid(
         lambda failed: Text(
@@ -277,7 +304,14 @@ _ACTIONS: dict[type[domain.ShipyardError], Row] = {
         ),
         _FORMAT,
     ),
-    ours.ControlNotFound: _not_found("Control not supported", lambda failed: f"Unknown control {failed.control}"),
+    ours.ControlNotFound: Row(
+        falcon.HTTP_404,
+        lambda failed: Text(
+            "Control not supported",
+            f"Unknown control {failed.control}",
+            cause=causes.unknown_word("control", failed.control, [one.value for one in Control]),
+        ),
+    ),
     ours.UnknownAction: _not_found("Action not found", lambda failed: f"Unknown Action: {failed.action}"),
     ours.NoLogOfAction: _not_found("Action Not Found!", lambda failed: f"Unknown Action {failed.action}"),
     ours.InvalidActionId: _invalid(_said("Invalid Action ID!", "An invalid action ID was specified")),
@@ -292,7 +326,11 @@ _ACTIONS: dict[type[domain.ShipyardError], Row] = {
         "Workflow not found", lambda failed: f"A Workflow with id {failed.workflow} was not found"
     ),
     ours.InvalidStatusFilter: _invalid(
-        lambda failed: Text("Not a valid status filter", f"filter {failed.word} is not supported")
+        lambda failed: Text(
+            "Not a valid status filter",
+            f"filter {failed.word} is not supported",
+            cause=causes.unknown_word("filter", failed.word, [one.value for one in StatusKind]),
+        )
     ),
 }
 
@@ -349,15 +387,9 @@ _DOCUMENTS: dict[type[domain.ShipyardError], Row] = {
     domain.RevisionNotFound: _not_found(
         "Revision not found", lambda failed: f"The requested revision={failed.revision} was not found."
     ),
-    domain.VersionNotFound: _not_found(
-        "This revision does not exist", lambda failed: f"{failed.version.value} version does not exist", _APP
-    ),
-    domain.NothingToCompare: _not_found(
-        "Version does not exist", lambda failed: f"{failed.version.value} version does not exist", _APP
-    ),
-    domain.NothingToPlan: _not_found(
-        "This revision does not exist", lambda failed: f"{failed.version.value} version does not exist"
-    ),
+    domain.VersionNotFound: Row(falcon.HTTP_404, _no_version("This revision does not exist"), _APP),
+    domain.NothingToCompare: Row(falcon.HTTP_404, _no_version("Version does not exist"), _APP),
+    domain.NothingToPlan: Row(falcon.HTTP_404, _no_version("This revision does not exist")),
     domain.NotInBuffer: _not_found(
         "No documents to retrieve",
         lambda _: "The Shipyard buffer is empty or does not contain this collection",

@@ -55,7 +55,10 @@ class Authentication:
         sent = _as_sent(req)
         identity = self._identities.cached(sent)
         if identity is None:
-            identity = await in_thread(self._identities.of, sent)
+            try:
+                identity = await in_thread(self._identities.of, sent)
+            except Unauthenticated:
+                raise Unauthenticated("HTTP_X_AUTH_TOKEN" in sent) from None
         req.context.identity = identity
         req.scope[AUTHENTICATED] = True
         request_context.name_user(identity.user)

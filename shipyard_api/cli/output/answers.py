@@ -24,6 +24,7 @@ class Answer:
     path: str
     server: str
     location: str = ""
+    has_token: bool = True  # whether the request carried one
 
 
 def rendered(
@@ -37,7 +38,8 @@ def rendered(
     """
     good = answer.status == expected
     if answer.status == 401:
-        return "Error: Command requires authentication. Check credential values", False
+        text = "Error: Command requires authentication. Check credential values"
+        return _with_line(text, source_line(answer)), False
     if answer.status == 403:
         return "Error: Unauthorized to perform this action.", False
     try:
@@ -59,8 +61,15 @@ def rendered(
 
 
 def source_line(answer: Answer) -> str:
-    """Return the line that names the request and the server, for an error whose body is not a Status; else ""."""
-    if answer.status < 300 or answer.status in (401, 403):
+    """Return the line that names the request and the server, for an error whose body is not a Status; else "".
+
+    For a 401, whose body is never shown, the line says whether a token was sent.
+    """
+    if answer.status == 401:
+        if answer.has_token:
+            return f"- Error: {answer.server} refuses the token that was sent: it is unknown, expired or revoked"
+        return "- Error: No token was sent: set SHIPYARD_TOKEN or give --token"
+    if answer.status < 300 or answer.status == 403:
         return ""
     try:
         body = parse_json(answer.text) if answer.text else None

@@ -9,6 +9,7 @@ from shipyard_api.cli.errors import UnreadableError
 from shipyard_api.cli.output.printout import Printout
 from shipyard_api.cli.output.shapes import JsonObject, parse_json
 
+_ABSENT = "Not specified"
 _INDENT = " " * 8
 _LEVELS = (("error", "fatal"), ("warn", "warning"), ("info", "debug"))
 
@@ -20,10 +21,10 @@ def status_text(text: str, *, word: str) -> str:
     body = parse_json(text)
     if not isinstance(body, dict):
         raise UnreadableError("a Status must be an object")
-    lines = [
-        f"{word}: {body.get('message', 'Not specified')}",
-        f"Reason: {body.get('reason', 'Not specified')}",
-    ]
+    reason = body.get("reason", _ABSENT)
+    # An error of the server's framework, such as a 404, has only a reason (contract: shipyard-rest, 3).
+    message = body.get("message", _ABSENT)
+    lines = [f"{word}: {reason if message is None else message}", f"Reason: {_ABSENT if reason is None else reason}"]
     details = body.get("details")
     if details and isinstance(details, dict):
         messages = details.get("messageList")

@@ -84,7 +84,8 @@ def _finding(position: int, entry: object, place: str, message: str) -> Finding:
     if isinstance(entry, Mapping):
         metadata = entry.get("metadata")
         name = metadata.get("name") if isinstance(metadata, Mapping) else None
-        known = f" ({_short(entry.get('schema'))}, {_short(name)})"
+        said = [_short(one) for one in (entry.get("schema"), name) if one is not None]
+        known = f" ({', '.join(said)})" if said else ""
     return error("D001", f"Document {position}: {message}{known}", path=place)
 
 

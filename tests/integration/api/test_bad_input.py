@@ -314,7 +314,7 @@ ACTION_ROWS = [
     action("no name", '{"parameters": {}}', '"name" is a required property', "Failed validator: required : ['name']"),
     action("name null", '{"name": null}', "/name", "Failed validator: type : string"),
     action("name a number", '{"name": 5}', "/name", "string"),
-    action("unknown name", '{"name": "deploy_the_site"}', "Unable to start action", "Unsupported Action: deploy_the"),
+    action("unknown name", '{"name": "deploy_the_site"}', "Unable to start action", "Did you mean 'deploy_site'?"),
     action("name in capitals", '{"name": "DEPLOY_SITE"}', "Unsupported Action: DEPLOY_SITE"),
     action("an action of nobody's", '{"name": "upgrade_site"}', "Unsupported Action: upgrade_site"),
     action("parameters a list", '{"name": "deploy_site", "parameters": []}', "/parameters", "object"),
@@ -404,7 +404,13 @@ PARAMETER_ROWS = [
         get(f"a design, limit={limit}", "/revisions/1/rendered-documents", "an integer", query=f"limit={limit}")
         for limit in ("--5", "---1", "-", "5-", "1.0", "1_0", "x", "%C2%B2", "%D9%A3", "%00", "0x1")
     ),
-    get("unknown filter of statuses", "/site_statuses", "filter all is not supported", query="filters=all"),
+    get(
+        "unknown filter of statuses",
+        "/site_statuses",
+        "filter all is not supported",
+        "machines-power-state",
+        query="filters=all",
+    ),
 ]
 
 TOKEN_ROWS = [

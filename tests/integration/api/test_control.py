@@ -12,7 +12,7 @@ from shipyard_api.adapters.oslo_policy.options import PolicyOptions
 from shipyard_api.storage import tables as t
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.integration.api.conftest import settings
-from tests.integration.api.wire import Caller, Site, small_design
+from tests.integration.api.wire import Caller, Site, messages, small_design
 
 
 @pytest.fixture
@@ -94,7 +94,11 @@ def test_other_states_are_a_conflict_that_is_not_audited(
 
     assert answer.status == falcon.HTTP_409
     assert answer.json["message"] == f"Unable to {verb} action"
-    assert answer.json["reason"] == f"dag_run state must be {needed}, but is {state}"
+    done = {"stop": "stopped", "pause": "paused", "unpause": "unpaused", "retry": "retried"}[verb]
+    cause = f"Only an action that is {needed} can be {done}; this one is {state}"
+    # The contract has no retry.
+    sentence = cause if verb == "retry" else f"dag_run state must be {needed}, but is {state}"
+    assert (answer.json["reason"], messages(answer)[0]["message"]) == (sentence, cause)
     assert commands(site, action) == [("invoke", "ann")]
 
 

@@ -42,6 +42,8 @@ def test_options_name_the_methods_of_the_contract(site: Site, path: str, allowed
 def test_any_other_method_is_refused_before_anybody_is_asked_who_they_are(site: Site, path: str, allowed: str) -> None:
     for method in {"GET", "POST", "PUT", "DELETE", "PATCH"} - set(allowed.split(", ")):
         answer = site.nobody.ask(method, path)
+        (entry,) = answer.json["details"]["messageList"]
+        assert entry["message"].startswith(f"{path} does not take {method}; it takes ")
         assert answer.json == {
             "kind": "status",
             "apiVersion": "v1.0" if path.startswith(V1) else "N/A",
@@ -52,7 +54,7 @@ def test_any_other_method_is_refused_before_anybody_is_asked_who_they_are(site: 
             "details": {
                 "errorType": "HTTPMethodNotAllowed",
                 "errorCount": 1,
-                "messageList": [{"message": "405 Method Not Allowed", "error": True}],
+                "messageList": [entry],
             },
             "code": "405 Method Not Allowed",
             "retry": False,

@@ -77,11 +77,14 @@ LEFT = WorkLeftBehind("verify_site", "job-0", "http://ann:s3cret@shipyard/5", No
 def recorded(store: Any, action: str, step: StepId, facts: Sequence[Fact]) -> None:
     """Let the engine record facts about a step; steps are taken in order, and the one before has ended well."""
     now = datetime.now(UTC) + timedelta(seconds=1)
-    with store.begin() as tx:
-        while (claim := tx.turns.claim(ActionId(action), now=now, worker="w")) is not None and claim.step != step:
+    while True:
+        with store.begin() as tx:
+            claim = tx.turns.claim(ActionId(action), now=now, worker="w")
+            assert claim is not None
+            if claim.step == step:
+                tx.turns.record(claim, {"v": 1}, tuple(facts), now=now, wake_at=None)
+                return
             tx.turns.end_step(claim, StepState.SUCCESS, "", (), now=now)
-        assert claim is not None
-        tx.turns.record(claim, {"v": 1}, tuple(facts), now=now, wake_at=None)
 
 
 def ended_late(store: Any) -> None:

@@ -66,7 +66,11 @@ def test_a_filter_that_is_none_is_refused_before_anybody_is_asked(site: Site, qu
     answer = site.viewer.ask("GET", f"{V1}/site_statuses", query=query)
 
     reason = f"filter {word} is not supported"
+    cause = f"There is no filter '{word}'. "
     assert answer.status == falcon.HTTP_400
+    (entry,) = answer.json["details"]["messageList"]
+    assert entry["message"].startswith(cause)
+    assert entry["message"].endswith("It is one of: nodes-provision-status, machines-power-state")
     assert answer.json == {
         "kind": "status",
         "apiVersion": "v1.0",
@@ -74,7 +78,7 @@ def test_a_filter_that_is_none_is_refused_before_anybody_is_asked(site: Site, qu
         "status": "Failure",
         "message": "Not a valid status filter",
         "reason": reason,
-        "details": {"errorType": "ApiError", "errorCount": 1, "messageList": [{"message": reason, "error": True}]},
+        "details": {"errorType": "ApiError", "errorCount": 1, "messageList": [entry]},
         "code": "400 Bad Request",
         "retry": False,
     }

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from shipyard_api.child_processes import die_with_parent
 from shipyard_api.settings import share_directory
-from shipyard_api.stack import die_with_parent
 
 ACTIONS = "/api/v1.0/actions"
 

@@ -13,8 +13,8 @@ import pytest
 from psycopg2.extensions import make_dsn, parse_dsn
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
+from shipyard_api.child_processes import die_with_parent
 from shipyard_api.ports.state.errors import UnsuitableDatabase
-from shipyard_api.stack import die_with_parent
 from shipyard_api.storage import migrations, schema
 from shipyard_api.storage.suitability import check_database
 from shipyard_api.storage.tables import metadata

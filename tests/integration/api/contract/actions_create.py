@@ -58,7 +58,9 @@ def not_valid(keyword: str) -> dict[str, Any]:
 
 def unsupported(name: str) -> dict[str, Any]:
     """400: there is no such action."""
-    return error(400, "Unable to start action", f"Unsupported Action: {name}")
+    return error(
+        400, "Unable to start action", f"Unsupported Action: {name}", cause="There is no action .+deploy_site.+"
+    )
 
 
 BAD_JSON = error(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from tests.integration.api.contract.matching import Matcher
+from tests.integration.api.contract.matching import Matcher, Pattern
 from tests.integration.api.wire import JSON, V1, YAML
 
 __all__ = ["JSON", "V1", "YAML", "Case", "Exchange", "Nothing", "Raw", "Who", "Yaml", "error", "framework", "verdict"]
@@ -99,11 +99,15 @@ def error(
     kind: Any = "ApiError",
     retry: bool = False,
     messages: Any = None,
+    cause: str = "",
     count: Any = 1,
     version: Any = "v1.0",
 ) -> dict[str, Any]:
-    """The error form of a Status (contract: 2), complete; without messages the description stands there once."""
-    listed = [{"message": reason, "error": True}] if messages is None else messages
+    """The error form of a Status (contract: 2), complete; without messages the description stands there once.
+
+    ``cause``: an expression; the one message, where the description does not say what to do.
+    """
+    listed = [{"message": Pattern(cause) if cause else reason, "error": True}] if messages is None else messages
     return {
         "kind": "status",
         "apiVersion": version,
@@ -120,8 +124,12 @@ def error(
 def framework(code: int, kind: str, *, message: str | None = None, version: Any = "v1.0") -> dict[str, Any]:
     """An error of the web framework: its description is the message and its title the reason (contract: 2 and 3)."""
     reason = "Invalid parameter" if code == 400 else TITLES[code]
-    said = [{"message": reason if message is None else message, "error": True}]
-    return error(code, message, reason, kind=kind, messages=said, version=version)
+    known = {
+        404: "There is no address /.+ GET /openapi.json lists all of them",
+        405: ".+ does not take .+; it takes .+",
+    }
+    said = Pattern(known[code]) if code in known else reason if message is None else message
+    return error(code, message, reason, kind=kind, messages=[{"message": said, "error": True}], version=version)
 
 
 def verdict(code: int, message: str, messages: Any, *, errors: int = 0) -> dict[str, Any]:

@@ -77,7 +77,13 @@ def invalid(version: str) -> dict[str, Any]:
 
 def absent(version: str) -> dict[str, Any]:
     """404: no action has been there."""
-    return error(404, "Version does not exist", f"{version} version does not exist", kind="AppError")
+    return error(
+        404,
+        "Version does not exist",
+        f"{version} version does not exist",
+        kind="AppError",
+        cause="No site action has .+",
+    )
 
 
 CASES = [

@@ -26,6 +26,16 @@ def control(name: str, given: str, verb: str, **rest: Any) -> Case:
     )
 
 
+def refused(verb: str, state: str) -> dict[str, Any]:
+    """409: the action is in another state."""
+    return error(
+        409,
+        f"Unable to {verb} action",
+        f"dag_run state must be {NEEDED[verb]}, but is {state}",
+        cause=f"Only an action that is {NEEDED[verb]} can be .+; this one is {state}",
+    )
+
+
 BEFORE = {
     "queued": ["invoke"],
     "running": ["invoke"],
@@ -52,7 +62,7 @@ CASES = [
             given,
             verb,
             code=409,
-            answer=error(409, f"Unable to {verb} action", f"dag_run state must be {NEEDED[verb]}, but is {state}"),
+            answer=refused(verb, state),
             # Failed attempts are not audited.
             then=[audit(*BEFORE[given])],
         )
@@ -87,7 +97,7 @@ CASES = [
             "stopping",
             verb,
             code=409,
-            answer=error(409, f"Unable to {verb} action", f"dag_run state must be {NEEDED[verb]}, but is {stands}"),
+            answer=refused(verb, stands),
             then=[audit("invoke", "stop")],
         )
         for verb, stands in (("stop", "being stopped"), ("pause", "being stopped"), ("unpause", "running"))
@@ -107,7 +117,9 @@ CASES = [
             "running",
             verb,
             code=404,
-            answer=error(404, "Control not supported", f"Unknown control {verb}"),
+            answer=error(
+                404, "Control not supported", f"Unknown control {verb}", cause=".+ one of: pause, unpause, stop, retry"
+            ),
             then=[audit("invoke")],
         )
         for verb in ("restart", "STOP", "Pause", "resume", "delete")

@@ -34,8 +34,10 @@ def leave_notes(stage: Stage) -> dict[str, Any]:
     """Create the action, let its steps up to the nodes end well, and that one tell its story."""
     names = stage.create()
     now = datetime.now(UTC) + timedelta(seconds=1)
-    with stage.site.store.begin() as tx:
-        while (claim := tx.turns.claim(ActionId(names["action"]), now=now, worker="w")) is not None:
+    while True:
+        with stage.site.store.begin() as tx:
+            claim = tx.turns.claim(ActionId(names["action"]), now=now, worker="w")
+            assert claim is not None
             if claim.step == NODES:
                 tx.turns.start_step(claim, {"v": 1}, now=now)
                 tx.turns.record(claim, {"v": 2}, (JobStarted("x", "job-0"), *FACTS), now=now, wake_at=None)

@@ -96,7 +96,7 @@ CASES = [
         sends=JSON,
         body='{"name": "none"}',
         code=400,
-        answer=error(400, "Unable to start action", "Unsupported Action: none"),
+        answer=error(400, "Unable to start action", "Unsupported Action: none", cause="There is no action .+"),
     ),
     Case(
         section="4",

@@ -19,7 +19,9 @@ TITLES = {ONE: "Unable to retrieve nodes status", OTHER: "Unable to retrieve nod
 
 def unsupported(word: str) -> dict[str, Any]:
     """400: no such filter."""
-    return error(400, "Not a valid status filter", f"filter {word} is not supported")
+    return error(
+        400, "Not a valid status filter", f"filter {word} is not supported", cause="There is no filter .+power-state.*"
+    )
 
 
 def trouble(code: int, title: str, *, retry: bool) -> dict[str, Any]:

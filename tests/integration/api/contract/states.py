@@ -111,8 +111,8 @@ class Stage:
         """Let the engine end steps in these states, one after another, and begin the next; return their ids."""
         now = datetime.now(UTC) + timedelta(seconds=1)
         steps: list[str] = []
-        with self.site.store.begin() as tx:
-            for end in (*ends, None):
+        for end in (*ends, None):
+            with self.site.store.begin() as tx:
                 claim = tx.turns.claim(ActionId(action), now=now, worker="w")
                 assert claim is not None
                 if claim.step is None or (end is None and not begin):
@@ -129,8 +129,11 @@ class Stage:
         """Let the engine end the action, its steps first."""
         now = datetime.now(UTC) + timedelta(seconds=1)
         last = StepState.FAILED if state is RunState.FAILED else StepState.SUCCESS
-        with self.site.store.begin() as tx:
-            while (claim := tx.turns.claim(ActionId(action), now=now, worker="w")) is not None:
+        while True:
+            with self.site.store.begin() as tx:
+                claim = tx.turns.claim(ActionId(action), now=now, worker="w")
+                if claim is None:
+                    break
                 if claim.step is None or claim.failed:
                     tx.turns.end_action(claim, state, now=now)
                     break

@@ -40,6 +40,7 @@ def as_status(text: str) -> str:
 
 FORBIDDEN = "Error: Unauthorized to perform this action."
 UNAUTHENTICATED = "Error: Command requires authentication. Check credential values"
+NO_SUCH_TOKEN = "- Error: http://shipyard refuses the token that was sent: it is unknown, expired or revoked"
 ONE = write_documents([extra("one")])
 CASES = {
     "a commit": Said(
@@ -141,7 +142,7 @@ CASES = {
         body=b'{"name": "deploy_site"}',
     ),
     "who may not": Said("empty", "POST commitconfigdocs", (FORBIDDEN,), FORBIDDEN, who=Who.VIEWER),
-    "nobody": Said("empty", "GET actions", (UNAUTHENTICATED,), UNAUTHENTICATED, who=Who.NOBODY),
+    "nobody": Said("empty", "GET actions", (UNAUTHENTICATED,), NO_SUCH_TOKEN, who=Who.NOBODY),
 }
 
 

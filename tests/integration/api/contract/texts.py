@@ -7,7 +7,12 @@ from tests.integration.api.contract.entities import DOCUMENT, FINDING
 from tests.integration.api.contract.matching import All, Each, Either, Entity, Lacks, Pattern
 
 # Scripts of the field compare these; chapter 3.
-UNAUTHENTICATED = error(401, "Unauthenticated", "Credentials are not established")
+UNAUTHENTICATED = error(
+    401,
+    "Unauthenticated",
+    "Credentials are not established",
+    cause="(No token was sent.+|The token that was sent is not valid: .+)",
+)
 FORBIDDEN = error(403, "Forbidden", "Credentials do not permit access")
 BAD_VERBOSITY = error(
     400, "Invalid verbosity parameter", "If specified, verbosity parameter should be a value from 0 to 5"
@@ -75,7 +80,13 @@ BAD_VERSION = error(
 
 def no_version(version: str) -> dict[str, Any]:
     """404: there is no such revision to render."""
-    return error(404, "This revision does not exist", f"{version} version does not exist", kind=OF_DOCUMENTS)
+    return error(
+        404,
+        "This revision does not exist",
+        f"{version} version does not exist",
+        kind=OF_DOCUMENTS,
+        cause="(The buffer is empty.|Nothing is committed yet.|No site action has (ended|succeeded) yet).*",
+    )
 
 
 # 5.5.
@@ -91,7 +102,12 @@ EMPTY_BUFFER = error(
 NO_BODY = error(
     400, "Json body is required", "/api/v1.0/actions: Bad input, no body provided", kind="InvalidFormatError"
 )
-NO_COMMIT = error(400, "No committed configdocs", "Unable to locate a committed revision in Deckhand")
+NO_COMMIT = error(
+    400,
+    "No committed configdocs",
+    "Unable to locate a committed revision in Deckhand",
+    cause="Nothing is committed yet.+: shipyard commit configdocs",
+)
 BAD_TARGETS = error(
     400,
     "Invalid target_nodes parameter",

@@ -2,12 +2,13 @@
 
 import pytest
 
+from shipyard_api.api.airship import causes
 from shipyard_api.api.airship import errors as ours
 from shipyard_api.api.airship.texts import text_of
 from shipyard_api.api.http.errors import BodyIncomplete
 from shipyard_api.domain import errors
 from shipyard_api.domain.actions import ActionName, Control
-from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.documents import Revision, Version
 from shipyard_api.domain.findings import error, warning
 
 SIX = [f"n{number}" for number in range(6)]
@@ -90,3 +91,47 @@ def test_an_error_has_its_sentence(failed: errors.ShipyardError, code: int, titl
     row, text = text_of(failed)
 
     assert (row.code[:3], text.title, text.reason) == (str(code), title, reason)
+
+
+@pytest.mark.parametrize(
+    ("failed", "cause"),
+    [
+        pytest.param(
+            errors.Unauthenticated(was_sent=False), "No token was sent. Send one in the header", id="no token"
+        ),
+        pytest.param(errors.Unauthenticated(), "The token that was sent is not valid: ", id="a wrong token"),
+        pytest.param(errors.NothingCommitted(), "commit them: shipyard commit configdocs", id="nothing committed"),
+        pytest.param(
+            errors.WrongState(Control.RETRY, "failed", "queued"),
+            "Only an action that is failed can be retried; this one is queued",
+            id="retry",
+        ),
+        pytest.param(ours.UnsupportedAction("deploysite"), "Did you mean 'deploy_site'? It is one of: ", id="action"),
+        pytest.param(ours.UnsupportedAction("x" * 99), f"There is no action '{'x' * 60}…'. It is one of", id="long"),
+        pytest.param(ours.ControlNotFound("Pause"), "Did you mean 'pause'?", id="control"),
+        pytest.param(ours.InvalidStatusFilter("nodes"), "machines-power-state", id="filter"),
+        pytest.param(errors.VersionNotFound(Version.BUFFER), "The buffer is empty. Load documents", id="buffer"),
+    ],
+)
+def test_what_is_behind_an_error_is_in_its_list(failed: errors.ShipyardError, cause: str) -> None:
+    assert cause in text_of(failed)[1].cause
+
+
+@pytest.mark.parametrize(
+    ("path", "nearest"),
+    [
+        ("/actions", "/api/v1.0/actions"),
+        ("/api/v1.0/acts", "/api/v1.0/actions"),
+        ("/api/v1.0/actions/A1/step/s", "/api/v1.0/actions/{action_id}/steps/{step_id}"),
+        ("/", None),
+        ("/api/v1.0/" + "x" * 5000, None),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_an_unknown_address_leads_to_the_nearest(path: str, nearest: str | None) -> None:
+    templates = ["/health", "/api/v1.0/actions", "/api/v1.0/actions/{action_id}/steps/{step_id}"]
+
+    said = causes.unknown_address(path, templates)
+
+    assert said.startswith(f"There is no address {path[:200]}.")
+    assert f" The nearest is {nearest}. " in said if nearest else "nearest" not in said

@@ -366,7 +366,8 @@ FAILURES = {
     "commit 401": (
         "commit configdocs --dryrun",
         Reply(401, {}),
-        "Error: Command requires authentication. Check credential values\n",
+        "Error: Command requires authentication. Check credential values\n"
+        "- Error: URL refuses the token that was sent: it is unknown, expired or revoked\n",
     ),
     "compare 404": (
         "get configdocs -s -b",

@@ -7,7 +7,11 @@ from tests.unit.cli.fake_api import Reply
 from tests.unit.cli.samples import ID
 
 FAILURES = {
-    "401": (Reply(401, {}), "Error: Command requires authentication. Check credential values\n"),
+    "401": (
+        Reply(401, {}),
+        "Error: Command requires authentication. Check credential values\n"
+        "- Error: URL refuses the token that was sent: it is unknown, expired or revoked\n",
+    ),
     "403": (Reply(403, {}), "Error: Unauthorized to perform this action.\n"),
     "404": (
         Reply(404, {"message": "Action not found", "reason": f"Unknown Action: {ID}"}),

@@ -1,6 +1,7 @@
 """An answer in each output form (contract: shipyard-cli, 4 and 5)."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,8 @@ def said(status: int, text: str, method: str = "GET", content_type: str = "appli
 
 ERROR = json.dumps({"message": "M", "reason": "R"})
 FROM = "- Error: {} from http://site (GET /actions)"
+NOT_AUTHENTICATED = "Error: Command requires authentication. Check credential values"
+REFUSED = "- Error: http://site refuses the token that was sent: it is unknown, expired or revoked"
 ANSWERS = {
     "cli": (said(200, "{}"), "cli", "<{}>", True),
     "raw": (said(200, ' {"a":1}'), "raw", ' {"a":1}', True),
@@ -31,7 +34,13 @@ ANSWERS = {
     "400 to POST in raw": (said(400, ERROR, "POST"), "raw", "Error: M\nReason: R", False),
     "409 to POST in format": (said(409, ERROR, "POST"), "format", "Error: M\nReason: R", False),
     "another 2xx": (said(202, "{}"), "cli", "Error: Not specified\nReason: Not specified", False),
-    "401": (said(401, "secret"), "raw", "Error: Command requires authentication. Check credential values", False),
+    "401": (said(401, "secret"), "raw", f"{NOT_AUTHENTICATED}\n{REFUSED}", False),
+    "401 without a token": (
+        replace(said(401, "secret"), has_token=False),
+        "cli",
+        f"{NOT_AUTHENTICATED}\n- Error: No token was sent: set SHIPYARD_TOKEN or give --token",
+        False,
+    ),
     "403": (said(403, "secret"), "format", "Error: Unauthorized to perform this action.", False),
     "not JSON": (
         said(500, "<html>"),

@@ -48,7 +48,8 @@ def test_further_lines_of_a_message_stand_below_its_first():
 
 STATUS_FIELDS = {
     "absent": ({}, "Error: Not specified\nReason: Not specified"),
-    "null": ({"message": None, "reason": "404 Not Found"}, "Error: None\nReason: 404 Not Found"),
+    "null": ({"message": None, "reason": "404 Not Found"}, "Error: 404 Not Found\nReason: 404 Not Found"),
+    "no reason": ({"message": "M", "reason": None}, "Error: M\nReason: Not specified"),
     "empty details": ({"message": "M", "reason": "R", "details": {}}, "Error: M\nReason: R"),
     "no list": (
         {"message": "M", "reason": "R", "details": {"errorCount": 0}},
