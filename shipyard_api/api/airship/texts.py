@@ -15,7 +15,7 @@ from shipyard_api.api.http import errors as http
 from shipyard_api.domain import errors as domain
 from shipyard_api.domain.actions import ActionName, Control
 from shipyard_api.domain.documents import COLLECTION_LIMIT, BufferMode
-from shipyard_api.domain.findings import Finding, error, errors
+from shipyard_api.domain.findings import Finding, errors
 from shipyard_api.usecases.nodes.statuses import StatusKind
 
 # As many nodes or findings are named in a sentence.
@@ -120,7 +120,7 @@ def _occupied(failed: domain.BufferOccupied) -> Text:
         "provide the desired functionality"
     )
     reason = f"Buffermode : {failed.mode.value}"
-    return Text("Invalid collection specified for buffer", reason, (error("BufferOccupied", message),))
+    return Text("Invalid collection specified for buffer", reason, cause=message)
 
 
 def _incomplete(failed: http.BodyIncomplete) -> Text:
@@ -165,6 +165,7 @@ def _conflict(text: Callable[[Any], Text], error_type: str = "ApiError", *, retr
     return Row(falcon.HTTP_409, text, error_type, retry)
 
 
+# Contract: shipyard-rest, 5.1 has AppError, and 5.2 to 5.5 have ApiError.
 _APP, _FORMAT = "AppError", "InvalidFormatError"
 
 _CALLERS: dict[type[domain.ShipyardError], Row] = {
@@ -340,27 +341,24 @@ _DOCUMENTS: dict[type[domain.ShipyardError], Row] = {
             "Invalid collection name",
             f"The name of a collection has 1 to {COLLECTION_LIMIT} printable characters, and is not . or ..",
         ),
-        _APP,
     ),
-    domain.InvalidDocuments: _invalid(_joined(_UNSUITABLE, "; ", _NAMED), _APP),
-    domain.NoEncryptionKey: _invalid(_first(_UNSUITABLE), _APP),
-    domain.DocumentsRefused: _invalid(lambda failed: Text(_UNSUITABLE, failed.detail), _APP),
+    domain.InvalidDocuments: _invalid(_joined(_UNSUITABLE, "; ", _NAMED)),
+    domain.NoEncryptionKey: _invalid(_first(_UNSUITABLE)),
+    domain.DocumentsRefused: _invalid(lambda failed: Text(_UNSUITABLE, failed.detail)),
     domain.DeploymentVersionMissing: _invalid(
         lambda failed: Text(
             "Deployment version document missing from collection",
             "Collection rejected due to missing deployment data document",
             failed.findings,
         ),
-        _APP,
     ),
     domain.NothingLoaded: _invalid(
         lambda failed: Text(
             f"Collection {failed.collection} not added to Shipyard buffer", "Collection created no new revision"
         ),
-        _APP,
     ),
-    domain.NotRendered: _invalid(_joined("Deckhand indicated an error while rendering", "; ", _NAMED), _APP),
-    domain.BufferOccupied: _conflict(_occupied, _APP),
+    domain.NotRendered: _invalid(_joined("Deckhand indicated an error while rendering", "; ", _NAMED)),
+    domain.BufferOccupied: _conflict(_occupied),
     domain.BufferEmpty: _conflict(
         _said(_UNABLE_TO_COMMIT, "There are no documents in the buffer to commit"), retry=True
     ),
@@ -380,40 +378,33 @@ _DOCUMENTS: dict[type[domain.ShipyardError], Row] = {
         ),
         retry=True,
     ),
-    domain.DocumentInOtherCollection: _conflict(lambda failed: Text(_ELSEWHERE, failed.detail), _APP),
-    domain.LayeringPolicyExists: _conflict(
-        lambda failed: Text("There can be only one layering policy", failed.detail), _APP
-    ),
+    domain.DocumentInOtherCollection: _conflict(lambda failed: Text(_ELSEWHERE, failed.detail)),
+    domain.LayeringPolicyExists: _conflict(lambda failed: Text("There can be only one layering policy", failed.detail)),
     domain.RevisionNotFound: _not_found(
         "Revision not found", lambda failed: f"The requested revision={failed.revision} was not found."
     ),
-    domain.VersionNotFound: Row(falcon.HTTP_404, _no_version("This revision does not exist"), _APP),
+    domain.VersionNotFound: Row(falcon.HTTP_404, _no_version("This revision does not exist")),
     domain.NothingToCompare: Row(falcon.HTTP_404, _no_version("Version does not exist"), _APP),
     domain.NothingToPlan: Row(falcon.HTTP_404, _no_version("This revision does not exist")),
     domain.NotInBuffer: _not_found(
         "No documents to retrieve",
         lambda _: "The Shipyard buffer is empty or does not contain this collection",
-        _APP,
     ),
     domain.CollectionNotFound: _not_found(
         "No documents to retrieve",
         lambda failed: f"No collection {failed.collection} for revision {failed.version.value}",
-        _APP,
     ),
-    ours.LengthRequired: _invalid(
-        _said("Content-Length is a required header", "Content Length is 0 or not specified"), _APP
-    ),
+    ours.LengthRequired: _invalid(_said("Content-Length is a required header", "Content Length is 0 or not specified")),
     ours.NoDocuments: _invalid(
-        _said(_UNSUITABLE, "The body holds no document; use empty-collection=true to empty the collection"), _APP
+        _said(_UNSUITABLE, "The body holds no document; use empty-collection=true to empty the collection")
     ),
-    ours.UnreadableYaml: _invalid(_first(_UNSUITABLE), _APP),
-    ours.InvalidBuffermode: _invalid(_buffermode, _APP),
+    ours.UnreadableYaml: _invalid(_first(_UNSUITABLE)),
+    ours.InvalidBuffermode: _invalid(_buffermode),
     ours.InvalidVersion: _invalid(
         _said(
             "Invalid version query parameter specified",
             "version must be buffer, committed, last_site_action, successful_site_action",
         ),
-        _APP,
     ),
     ours.InvalidDiffFormat: _invalid(
         lambda failed: Text("Invalid format", f"'{failed.written}' is none of: json, unified"), _APP
@@ -430,10 +421,10 @@ _DOCUMENTS: dict[type[domain.ShipyardError], Row] = {
         _APP,
     ),
     ours.RevisionNotNumeric: _not_found("Revision not found", lambda _: "A revision is a whole number"),
-    ours.LoadTooLarge: Row(falcon.HTTP_413, lambda failed: _too_large(failed.body), _APP),
-    ours.LoadIncomplete: _invalid(lambda failed: _incomplete(failed.body), _APP),
+    ours.LoadTooLarge: Row(falcon.HTTP_413, lambda failed: _too_large(failed.body)),
+    ours.LoadIncomplete: _invalid(lambda failed: _incomplete(failed.body)),
     # The contract's code, although the design is at fault and not the server.
-    ours.BrokenDesign: Row(falcon.HTTP_500, _joined("Deckhand indicated an error while rendering", "; ", _NAMED), _APP),
+    ours.BrokenDesign: Row(falcon.HTTP_500, _joined("Deckhand indicated an error while rendering", "; ", _NAMED)),
 }
 
 _PEERS: dict[type[domain.ShipyardError], Row] = {

@@ -87,7 +87,7 @@ def test_a_full_buffer(site: Site, mode: str, collection: str, code: int, left: 
     if code == 409:
         assert answer.json["message"] == "Invalid collection specified for buffer"
         assert answer.json["reason"] == f"Buffermode : {mode}"
-        assert answer.json["details"]["errorType"] == "AppError"
+        assert answer.json["details"]["errorType"] == "ApiError"
         assert messages(answer)[0]["message"] == (
             "Buffer is either not empty or the collection already exists in buffer. Setting a different buffermode "
             "may provide the desired functionality"
