@@ -109,7 +109,7 @@ class RequestOptions(TypedDict, total=False):
 class HttpClient:
     """Requests to one peer under one base URL; may be shared by threads (each gets its own connections).
 
-    ``connect_timeout``, ``read_timeout``: seconds for the connection, and between two pieces of an answer; the body
+    ``connect_timeout``, ``read_timeout``: seconds for the connection, and between two pieces of an answer; the answer
     as a whole must arrive within ``total_timeout``. ``credentials`` is called before every attempt for the
     authentication headers; their values never appear in an error. Environment proxies and .netrc are ignored and
     redirects are not followed. ``first_pause``: seconds before a second attempt, doubled for each further one.
@@ -200,9 +200,9 @@ class HttpClient:
 
     def _session(self) -> "requests.Session":
         if not hasattr(self._local, "session"):
-            from requests import Session  # the slowest import of a command: only when it is needed
+            from shipyard_api import http_deadline  # the slowest import of a command: only when it is needed
 
-            session = Session()
+            session = http_deadline.session()
             session.trust_env = False
             session.verify = self._verify
             # Even without following a redirect, requests would read its whole body.
@@ -217,13 +217,15 @@ class HttpClient:
         from requests import RequestException
         from urllib3.exceptions import HTTPError
 
+        from shipyard_api import http_deadline
+
         # Called for every attempt: a nonce must be new, and a token may have expired.
         proof = _checked_headers(self._credentials()) if self._credentials else {}
         for value in proof.values():
             # A token, alone or after its scheme. OAuth headers have more parts and are new for every request.
             if value.count(" ") <= 1:
                 self.scrubber.hide_passing(value.rpartition(" ")[2])
-        deadline = time.monotonic() + self._total_timeout
+        deadline = http_deadline.begin(self._total_timeout)
         try:
             with self._session().request(
                 call.method,
@@ -239,6 +241,8 @@ class HttpClient:
                 body = b"".join(self._pieces(call, raw, headers, deadline))
                 return Response(raw.status_code, headers, body, self.system, call.operation, self.scrubber)
         except (RequestException, HTTPError, OSError) as error:
+            if time.monotonic() > deadline:
+                raise self._late(call) from error
             raise self._explain(call, error) from error
 
     def _pieces(self, call: "_Call", raw: "requests.Response", headers: Headers, deadline: float) -> Iterator[bytes]:
@@ -251,10 +255,13 @@ class HttpClient:
             received += len(piece)
             size = max(size, received)
             if time.monotonic() > deadline:
-                raise self._final(call, f"the answer took longer than {self._total_timeout:g} s")
+                raise self._late(call)
             yield piece
         if size > self._max_body:
             raise self._final(call, f"the answer is larger than {self._max_body} bytes")
+
+    def _late(self, call: "_Call") -> "_Final":
+        return self._final(call, f"the answer took longer than {self._total_timeout:g} s")
 
     def _final(self, call: "_Call", detail: str) -> "_Final":
         return _Final(self.system, call.operation, detail, marker=call.marker)

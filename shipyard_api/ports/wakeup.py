@@ -26,6 +26,9 @@ class Wakeup(Protocol):
     def statement(self, action: ActionId, at: datetime | None) -> Statement:
         """Return the statement that queues a turn of the action for ``at`` (None: at once)."""
 
+    def urgent(self, action: ActionId) -> Statement:
+        """Return the statement that queues a turn of the action at once, also beside one that runs."""
+
     def reminder(self, action: ActionId) -> Statement:
         """Return the statement that queues a turn of the action at once, unless one is queued or runs."""
 

@@ -294,7 +294,9 @@ class SqlActions:
         }
         self._connection.execute(actions.update().where(actions.c.id == action).values(**values[control]))
         self._audit(action, control.value, user)
-        if control is not Control.PAUSE:
+        if control is Control.STOP:
+            self._turns.interrupt(action)
+        elif control is Control.UNPAUSE:
             self._turns.wake(action, None)
         return state
 

@@ -273,6 +273,11 @@ class SqlTurns:
         statement = self._wakeup.statement(action, at)
         self._connection.execute(sa.text(statement.sql), dict(statement.parameters))
 
+    def interrupt(self, action: ActionId) -> None:
+        """Queue a turn that does not wait for the one that runs, and fences it."""
+        statement = self._wakeup.urgent(action)
+        self._connection.execute(sa.text(statement.sql), dict(statement.parameters))
+
     def _plan(self, claim: Claim, at: datetime) -> None:
         """Say that the turn is at work, so that the sweeper does not take the action for a lost one.
 

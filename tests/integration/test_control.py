@@ -259,6 +259,27 @@ def test_of_stops_and_pauses_at_the_same_time_one_is_accepted(worlds: Worlds) ->
     engine.dispose()
 
 
+def test_a_stop_does_not_wait_for_the_answer_of_a_peer(worlds: Worlds) -> None:
+    world = worlds()
+    drive(world, world.worker(), lambda: submitted(world, Operation.PREPARE_NODES))
+
+    def stop() -> None:
+        """While the provisioner has not answered: the queue delivers another turn beside the one that waits."""
+        control(world)(world.action, Control.STOP, ANN)
+        with world.engine().connect() as connection:
+            jobs = sa.text("SELECT lock FROM procrastinate_jobs WHERE status = 'todo' ORDER BY id DESC LIMIT 1")
+            assert connection.execute(jobs).scalar_one() is None
+        world.run(world.worker())
+        assert state(world) is RunState.FAILED
+
+    points = Checkpoints(2, stop)
+    world.worker(points).run(world.action)
+
+    assert points.names[2] == "before reports"
+    assert [straggler.why for straggler in stragglers(world)] == ["stopped by ann"]
+    assert state(world) is RunState.FAILED
+
+
 def test_whenever_a_stop_is_accepted_the_action_ends_as_failed(worlds: Worlds) -> None:
     """At each point at which no transaction of the turn is open; a pause follows every stop, as soon as it can."""
     points = Checkpoints()

@@ -46,6 +46,14 @@ def drip(connection: socket.socket) -> None:
             time.sleep(0.02)
 
 
+def drip_headers(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+        for _ in range(100):
+            connection.sendall(b".")
+            time.sleep(0.02)
+
+
 def flood(connection: socket.socket) -> None:
     connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
     with contextlib.suppress(OSError):
@@ -166,6 +174,7 @@ def test_a_write_is_never_tried_again(peer, broken):
 ENDLESS = {
     "silent": (silence, "no answer from"),
     "dripping": (drip, "took longer than"),
+    "dripping before the body": (drip_headers, "took longer than"),
     "flooding": (flood, "larger than 5000 bytes"),
     "announced huge": (answer("200 OK", "", "Content-Length: 5001"), "larger than 5000 bytes"),
 }
@@ -176,7 +185,7 @@ def test_a_slow_or_huge_answer_is_given_up_at_once(peer, broken, text):
     if text.startswith("larger") and broken is not flood:
         broken = raw("HTTP/1.1 200 OK\r\nContent-Length: 5001\r\n\r\n")
     server = peer(broken, answer("200 OK", "second"))
-    slow = broken in (silence, drip)
+    slow = broken in (drip, drip_headers)
     with pytest.raises(Unavailable, match=text):
         client(server, max_body=5000, total_timeout=0.2 if slow else 60).get("nodes")
     assert len(server.requests) == 1

@@ -20,6 +20,7 @@ _JOB = (
 # A turn goes before the runs of items: it is short, and other actions wait for it.
 _TURN_JOB = _JOB.format(priority=10, lock="CAST(:action AS text)")
 _DEFER_TURN = f"SELECT procrastinate_defer_jobs_v1(ARRAY[{_TURN_JOB}])"
+_DEFER_URGENT_TURN = f"SELECT procrastinate_defer_jobs_v1(ARRAY[{_JOB.format(priority=20, lock='NULL')}])"
 # Runs of one action work side by side, so they have no lock.
 _RUN_JOB = _JOB.format(priority=0, lock="NULL")
 _UNLESS_QUEUED = (
@@ -38,6 +39,10 @@ class ProcrastinateWakeup:
     def statement(self, action: ActionId, at: datetime | None) -> Statement:
         """Return the statement that queues a turn."""
         return Statement(_DEFER_TURN, _turn(action, at))
+
+    def urgent(self, action: ActionId) -> Statement:
+        """Return the statement that queues a turn without the lock: the turn that holds it may wait for a peer."""
+        return Statement(_DEFER_URGENT_TURN, _turn(action, None))
 
     def reminder(self, action: ActionId) -> Statement:
         """Return the statement that queues a turn unless one is queued or runs."""

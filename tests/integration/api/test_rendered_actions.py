@@ -194,6 +194,7 @@ CHANGES |= {
 UNSEEN: dict[Callable[..., Any], str] = {
     SqlTurns.remind: "a job of the queue",
     SqlTurns.wake: "a job of the queue",
+    SqlTurns.interrupt: "a job of the queue",
     SqlTurns.flush: "what other methods gathered",
     SqlTurns.pass_on: "a job of the queue",
     SqlStragglers.due: "when to look at late work again, which is shown nowhere",

@@ -1,0 +1,88 @@
+"""Connections whose answers have a deadline as a whole, status line and headers included.
+
+The library's timeouts bound the time between two pieces only, so a peer that sends a byte now and then would hold a
+thread for ever.
+"""
+
+import http.client
+import io
+import socket
+import threading
+import time
+from typing import Any
+
+from requests import Session
+from requests.adapters import HTTPAdapter
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.connection import HTTPConnection, HTTPSConnection
+
+_request = threading.local()
+
+
+def begin(seconds: float) -> float:
+    """Bound the answer to this thread's next request; return its deadline on the monotonic clock."""
+    _request.deadline = time.monotonic() + seconds
+    deadline: float = _request.deadline
+    return deadline
+
+
+class _Reader(io.RawIOBase):
+    """What a socket receives until the deadline; afterwards TimeoutError."""
+
+    def __init__(self, sock: socket.socket, raw: io.RawIOBase) -> None:
+        self._socket = sock
+        self._raw = raw  # keeps the socket open as long as this is
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        left = _request.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the answer is late")
+        usual = self._socket.gettimeout()
+        self._socket.settimeout(left if usual is None else min(left, usual))
+        try:
+            return self._socket.recv_into(buffer)
+        finally:
+            self._socket.settimeout(usual)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _Response(http.client.HTTPResponse):
+    def __init__(self, sock: socket.socket, *arguments: Any, **named: Any) -> None:
+        super().__init__(sock, *arguments, **named)
+        self.fp = io.BufferedReader(_Reader(sock, self.fp.detach()))
+
+
+class _Connection(HTTPConnection):
+    response_class = _Response
+
+
+class _TlsConnection(HTTPSConnection):
+    response_class = _Response
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _TlsPool(HTTPSConnectionPool):
+    ConnectionCls = _TlsConnection
+
+
+class _Adapter(HTTPAdapter):
+    def init_poolmanager(self, *arguments: Any, **named: Any) -> None:
+        super().init_poolmanager(*arguments, **named)
+        self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+
+
+def session() -> Session:
+    """Return a session in which every answer has the deadline of its request."""
+    made = Session()
+    for prefix in ("http://", "https://"):
+        made.mount(prefix, _Adapter())
+    return made
