@@ -15,6 +15,7 @@ class NodeOutcomeKind(Enum):
     BOTH_LISTS = "both_lists"
     NEITHER_LIST = "neither_list"
     FALSE_SUCCESS = "false_success"
+    SILENT_BOOT_ACTION = "silent_boot_action"
     REFUSE = "refuse"
     FLAPS = "flaps"
     HOLD = "hold"

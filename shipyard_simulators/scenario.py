@@ -110,7 +110,7 @@ _ENDS = (NodeOutcomeKind.OK, NodeOutcomeKind.FAIL, NodeOutcomeKind.NEVER, NodeOu
 PHASES: Mapping[str, tuple[NodeOutcomeKind, ...]] = MappingProxyType(
     {
         "prepare": (*_ENDS, NodeOutcomeKind.BOTH_LISTS, NodeOutcomeKind.NEITHER_LIST, NodeOutcomeKind.FALSE_SUCCESS),
-        "deploy": (*_ENDS, NodeOutcomeKind.BOTH_LISTS, NodeOutcomeKind.NEITHER_LIST, NodeOutcomeKind.REFUSE),
+        "deploy": (*_ENDS, NodeOutcomeKind.NEITHER_LIST, NodeOutcomeKind.SILENT_BOOT_ACTION, NodeOutcomeKind.REFUSE),
         "destroy": (
             NodeOutcomeKind.OK,
             NodeOutcomeKind.FAIL,

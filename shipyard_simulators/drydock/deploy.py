@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import inf
 
 from shipyard_simulators.drydock.plan import ATTEMPTS, Plan, records_of, side_by_side
-from shipyard_simulators.drydock.tasks import Task
+from shipyard_simulators.drydock.tasks import Message, Task
 from shipyard_simulators.outcomes import NodeOutcome, NodeOutcomeKind
 
 # The share of a node's time that each step takes, in order.
@@ -26,12 +26,12 @@ _STOPS = {
     NodeOutcomeKind.FAIL: "deploy_node",
     NodeOutcomeKind.NEVER: "deploy_node",
     NodeOutcomeKind.NEITHER_LIST: "apply_node_storage",
-    NodeOutcomeKind.BOTH_LISTS: "bootaction_report",
+    NodeOutcomeKind.SILENT_BOOT_ACTION: "bootaction_report",
 }
 _REASONS = {
     NodeOutcomeKind.FAIL: "installation failed",
     NodeOutcomeKind.NEITHER_LIST: "the storage layout could not be applied",
-    NodeOutcomeKind.BOTH_LISTS: "a boot action did not report",
+    NodeOutcomeKind.SILENT_BOOT_ACTION: "a boot action did not report",
 }
 
 
@@ -117,10 +117,9 @@ def _plan_step(plan: Plan, action: str, works: Sequence[_Deployment], start: flo
         if span[0] == inf:
             continue  # no slot is free: the nodes before it never end
         failed = work.stops_at(action) or (bool(work.refused) and action == "apply_node_networking")
-        silent = action == "bootaction_report" and failed
         if failed and action != _UNLINKED:
             failures.append(work.node)
-        if not failed or silent:
+        if not failed:
             successes.append(work.node)
         error = work.error if failed else ""
         if action == "deploy_node":
@@ -132,6 +131,8 @@ def _plan_step(plan: Plan, action: str, works: Sequence[_Deployment], start: flo
                 plan.change(work.node, (span[0], "Deploying"), (span[1], result))
         elif action != "bootaction_report":
             plan.add_node(step, work.node, span, error=error)
+        elif failed:
+            step.messages.append(Message(span[1], f"Node {work.node}: {error}", True, "node", work.node))
         _log_node(plan, work, action, span[1], failed=failed)
     step.successes, step.failures = tuple(successes), tuple(failures)
     return step

@@ -14,6 +14,11 @@ from shipyard_simulators.scenario import Scenario
 
 NODES_AT_ONCE = 64
 ATTEMPTS = 4
+"""Attempts at commissioning, deploying or releasing a node."""
+
+IDENTIFY_ATTEMPTS = 61
+"""Looks for a new machine: every 10 s for 10 minutes, the first at once."""
+
 _SLOW_FACTOR = 10
 
 Span = tuple[float, float]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
-from shipyard_simulators.drydock.plan import ATTEMPTS, Plan, Span, records_of, side_by_side
+from shipyard_simulators.drydock.plan import ATTEMPTS, IDENTIFY_ATTEMPTS, Plan, Span, records_of, side_by_side
 from shipyard_simulators.drydock.tasks import Task
 from shipyard_simulators.outcomes import NodeOutcome, NodeOutcomeKind
 
@@ -87,13 +87,13 @@ def _plan_node(plan: Plan, parent: Task, work: _Preparation, span: Span) -> None
         known = _point(span[0], usual, _IDENTIFIED)
     else:
         known = span[0]
-        _step(plan, parent, "identify_node", work, (known, known), [""])
+        _identify_known(plan, parent, work, known)
     _plan_commissioning(plan, parent, work, (known, span[1]), span)
 
 
 def _plan_known(plan: Plan, parent: Task, work: _Preparation, span: Span) -> None:
     """Leave a machine that MAAS knows as it is: it counts as prepared, unless its status forbids that."""
-    _step(plan, parent, "identify_node", work, span, [""])
+    _identify_known(plan, parent, work, span[0])
     if work.status in _ALREADY | _UNDER_WAY:
         _step(plan, parent, "configure_hardware", work, span, [""])
         plan.log(span[0], "node_skipped", phase="prepare", node=work.node, status=work.status)
@@ -119,7 +119,7 @@ def _plan_enlistment(plan: Plan, parent: Task, work: _Preparation, span: Span) -
         plan.add_node(step, work.node, (begin, end))
     if never_seen:
         error = work.outcome.reason or _REASONS["identify_node"]
-        _step(plan, parent, "identify_node", work, (marks[2], marks[3]), [error] * ATTEMPTS)
+        _step(plan, parent, "identify_node", work, (marks[2], marks[3]), [error] * IDENTIFY_ATTEMPTS)
         return error
     _step(plan, parent, "identify_node", work, (marks[2], marks[3]), [""])
     plan.change(work.node, (marks[3], "New"))
@@ -161,6 +161,11 @@ def _step(plan: Plan, parent: Task, action: str, work: _Preparation, span: Span,
     else:
         step.successes = (work.node,)
     return plan.add_attempts(step, work.node, span, errors)
+
+
+def _identify_known(plan: Plan, parent: Task, work: _Preparation, moment: float) -> None:
+    """Add the step that identifies a machine that MAAS knows: it ends at once, without an attempt below it."""
+    plan.add(parent, "identify_node", (moment, moment), nodes=[work.node], successes=[work.node])
 
 
 def _log_failure(plan: Plan, work: _Preparation, span: Span, error: str) -> None:

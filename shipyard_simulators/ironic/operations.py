@@ -8,7 +8,13 @@ from shipyard_simulators.ironic.node import HOST, Node
 from shipyard_simulators.ironic.states import LOCKED
 from shipyard_simulators.outcomes import NodeOutcome, NodeOutcomeKind
 
-FAILING = (NodeOutcomeKind.FAIL, NodeOutcomeKind.BOTH_LISTS, NodeOutcomeKind.NEITHER_LIST, NodeOutcomeKind.REFUSE)
+FAILING = (
+    NodeOutcomeKind.FAIL,
+    NodeOutcomeKind.BOTH_LISTS,
+    NodeOutcomeKind.NEITHER_LIST,
+    NodeOutcomeKind.SILENT_BOOT_ACTION,
+    NodeOutcomeKind.REFUSE,
+)
 """The outcomes that mean failure. Ironic ignores how Drydock or MAAS would report it."""
 
 UNREACHABLE = (NodeOutcomeKind.FAIL, NodeOutcomeKind.NEVER)

@@ -8,7 +8,7 @@ DEFAULT_SERIES = "jammy"
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image: its system and series, as ``SYSTEM/SERIES`` for MAAS's own."""
+    """An image: its system and series, and the kernel that comes with it."""
 
     number: int
     system: str
@@ -17,7 +17,7 @@ class Image:
 
     @property
     def name(self) -> str:
-        """The name in lists."""
+        """The name in lists: ``SYSTEM/SERIES``, with exactly one slash, as Drydock requires of all images."""
         return f"{self.system}/{self.series}"
 
 

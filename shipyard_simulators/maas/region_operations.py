@@ -26,6 +26,8 @@ VERSION = {
 }
 
 _RACK_ID = "rackaa"
+# Drydock's verify_site fails unless each of those that it requires is running or off.
+_RACK_SERVICES = ("dhcpd", "dhcpd6", "http", "rackd", "tftp")
 
 
 def whoami(call: Call) -> dict[str, Any]:
@@ -92,7 +94,7 @@ def _rack() -> dict[str, Any]:
         "version": VERSION["version"],
         "tag_names": [],
         "interface_set": [],
-        "service_set": [{"name": name, "status": "running", "status_info": ""} for name in ("rackd", "tftp", "dhcpd")],
+        "service_set": [{"name": name, "status": "running", "status_info": ""} for name in _RACK_SERVICES],
         "resource_uri": f"{API}/rackcontrollers/{_RACK_ID}/",
     }
 
@@ -128,10 +130,10 @@ def read_images(_call: Call) -> list[dict[str, Any]]:
         {
             "id": image.number,
             "type": "Uploaded" if image.system == "custom" else "Synced",
-            "name": image.series if image.system == "custom" else image.name,
-            "architecture": "amd64/generic",
+            "name": image.name,
+            "architecture": f"amd64/{image.kernel or 'generic'}",
             "resource_uri": f"{API}/boot-resources/{image.number}/",
-            "subarches": "generic,ga-22.04",
+            "subarches": ",".join(filter(None, ("generic", image.kernel))),
         }
         for image in IMAGES
     ]
@@ -147,9 +149,10 @@ def nothing(_call: Call) -> list[Any]:
     return []
 
 
-def nothing_of_machine(call: Call) -> list[Any]:
-    """Return an empty list for the machine."""
-    call.machine()
+def nothing_of_node(call: Call) -> list[Any]:
+    """Return an empty list for the machine or the rack controller."""
+    if call.path["system_id"] != _RACK_ID:
+        call.machine()
     return []
 
 
@@ -160,4 +163,4 @@ RACKS: Operations = {("GET", None): read_racks, ("GET", "power_parameters"): rac
 RACK: Operations = {("GET", None): read_rack, ("GET", "power_parameters"): rack_power_parameters}
 IMAGES_OPERATIONS: Operations = {("GET", None): read_images, ("GET", "is_importing"): is_importing}
 NOTHING: Operations = {("GET", None): nothing}
-NOTHING_OF_MACHINE: Operations = {("GET", None): nothing_of_machine}
+NOTHING_OF_NODE: Operations = {("GET", None): nothing_of_node}

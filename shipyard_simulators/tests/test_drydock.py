@@ -479,6 +479,7 @@ def test_nodes_are_prepared_then_deployed_and_maas_shows_it(start: StartDrydock)
         ("prepare_nodes", "both_lists", ("partial_success", ["n1"], ["n1"])),
         ("prepare_nodes", "fail", ("failure", [], ["n1"])),
         ("deploy_nodes", "neither_list", ("success", [], [])),
+        ("deploy_nodes", "silent_boot_action", ("failure", [], ["n1"])),
         ("deploy_nodes", "fail", ("failure", [], ["n1"])),
     ],
 )

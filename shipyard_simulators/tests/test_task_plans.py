@@ -92,6 +92,8 @@ def test_a_node_that_never_appears_in_maas_is_in_both_lists(scenario: str):
     played = Played("prepare_nodes", "n1", scenario)
     assert played.lists == ("partial_success", "n1", "n1")
     assert played.steps == ["set_node_boot", "power_cycle_node", "identify_node"]
+    identify = played.root.children[-1]
+    assert (identify.retry, [child.outcome() for child in identify.children]) == (60, ["failure"] * 61)
     assert played.status("n1") is None
 
 
@@ -122,6 +124,7 @@ PREPARED_AGAIN = [
 def test_preparing_a_node_that_maas_knows(status: str, outcome: str, worked_on: bool, after: str):
     played = Played("prepare_nodes", "n1", machines={"n1": status})
     assert played.steps == ["identify_node", "configure_hardware"]
+    assert [len(step.children) for step in played.root.children] == [0, 1]
     assert played.root.outcome() == outcome
     assert bool(played.events("node_started")) is worked_on
     assert played.status("n1") == after
@@ -173,9 +176,11 @@ def test_a_node_whose_storage_fails_is_in_neither_list_and_its_message_cannot_be
     assert played.events("node_failed") == ["n1"]
 
 
-def test_a_node_whose_boot_action_stays_silent_is_in_both_lists_though_it_is_deployed():
-    played = Played("deploy_nodes", "n1", "nodes: {n1: {deploy: both_lists}}", machines={"n1": "Ready"})
-    assert played.lists == ("partial_success", "n1", "n1")
+def test_a_node_whose_boot_action_stays_silent_is_in_failures_only_though_it_is_deployed():
+    played = Played("deploy_nodes", "n1", "nodes: {n1: {deploy: silent_boot_action}}", machines={"n1": "Ready"})
+    assert played.lists == ("failure", "", "n1")
+    (error,) = error_views(played.root, EVER).values()
+    assert error["details"]["messageList"][0]["context"] == "n1"
     assert played.status("n1") == "Deployed"
 
 
@@ -216,6 +221,8 @@ def test_a_failed_erase_keeps_the_machine_unless_drydock_calls_it_a_success():
         played = Played("destroy_nodes", "n1", scenario, machines={"n1": "Deployed"})
         assert (played.lists, played.status("n1")) == (("success", "n1", ""), None)
         assert [child.outcome() for child in played.root.children[0].children] == ["failure", "success"]
+        (error,) = error_views(played.root, EVER).values()
+        assert [message["context"] for message in error["details"]["messageList"]] == ["n1"]
 
 
 def test_a_machine_can_be_prepared_and_deployed_again_after_it_was_destroyed():

@@ -379,9 +379,16 @@ def test_work_may_be_submitted_again_where_marks_are_kept(site: Site) -> None:
 StartDrydock = Callable[..., DrydockSite]
 
 
-@pytest.mark.parametrize("trap", ["both_lists", "neither_list"])
-@pytest.mark.parametrize("operation", [Operation.PREPARE_NODES, Operation.DEPLOY_NODES])
-def test_a_node_in_both_lists_or_in_neither_has_failed(
+@pytest.mark.parametrize(
+    ("operation", "trap"),
+    [
+        (Operation.PREPARE_NODES, "both_lists"),
+        (Operation.PREPARE_NODES, "neither_list"),
+        (Operation.DEPLOY_NODES, "neither_list"),
+        (Operation.DEPLOY_NODES, "silent_boot_action"),
+    ],
+)
+def test_a_node_in_both_lists_or_in_neither_or_with_a_silent_boot_action_has_failed(
     start_drydock: StartDrydock, trap: str, operation: Operation
 ) -> None:
     phase = operation.value.partition("_")[0]
@@ -400,6 +407,14 @@ def test_a_node_that_fails_commissioning_unnoticed_by_drydock_has_failed(start_d
     assert set(task["result"]["successes"]) == {"n1", "n2"}
     assert (report.state, report.succeeded, report.failed) == (JobState.ENDED, names("n1"), names("n2"))
     assert "Failed commissioning" in report.reasons[NodeName("n2")]
+
+
+def test_a_failed_erase_that_drydock_reports_as_success_stays_a_warning(start_drydock: StartDrydock) -> None:
+    site = start_drydock(nodes={"n2": {"destroy": "false_success"}}, machines={"n1": "Deployed", "n2": "Deployed"})
+    report = site.run(site.work(Operation.DESTROY_NODES, "n1", "n2"))
+    assert (report.ok, report.succeeded) == (True, names("n1 n2"))
+    assert report.message.startswith("removed from MAAS after a failed erase")
+    assert "n2" in report.message
 
 
 def test_prepare_site_that_succeeds_in_part_has_failed(start_drydock: StartDrydock) -> None:

@@ -158,8 +158,9 @@ class DrydockProvisioner:
         report = results.read_report(job, work, task)
         if self._verify_after_prepare and work.operation is Operation.PREPARE_NODES and report.succeeded:
             report = self._verified(report)
-        if report.state is JobState.ENDED and not report.ok:
-            report = self._explained(report)
+        # Drydock counts a machine as destroyed although an attempt at erasing it failed: only messages below show it.
+        if report.state is JobState.ENDED and (not report.ok or work.operation is Operation.DESTROY_NODES):
+            report = self._explained(report, work)
         if report.state is JobState.QUEUED:
             report = replace(report, ahead=self._task_ahead(job))
         else:
@@ -210,10 +211,10 @@ class DrydockProvisioner:
         self._queued[job] = _Queued(ahead, time.monotonic() + LIST_PAUSE)
         return ahead
 
-    def _explained(self, report: JobReport) -> JobReport:
+    def _explained(self, report: JobReport, work: Work) -> JobReport:
         """Return the report with the reasons from the subtasks, or with a note if they cannot be fetched."""
         try:
             task = self._client.task(report.job, with_subtask_errors=True)
         except PeerError as error:
             return results.with_note(report, f"the reasons could not be fetched: {error}")
-        return results.explain(report, task) if task is not None else report
+        return results.explain(report, work, task) if task is not None else report

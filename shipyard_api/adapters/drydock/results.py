@@ -9,7 +9,7 @@ from typing import Any
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Unavailable
-from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Work
+from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Operation, Work
 
 from .translate import SYSTEM
 
@@ -70,29 +70,35 @@ def read_report(job: JobId, work: Work, task: JsonObject) -> JobReport:
     return JobReport(job, state, ok, succeeded, failed, reasons, "; ".join(notes))
 
 
-def explain(report: JobReport, task: JsonObject) -> JobReport:
+def explain(report: JobReport, work: Work, task: JsonObject) -> JobReport:
     """Return the report with reasons from the task's messages and its ``subtask_errors``.
 
     Errors about a failed node become its reason, errors about a node that succeeded later are dropped, and all others
-    go into the job's message.
+    go into the job's message. After a destroy, errors about nodes that succeeded stay as a warning: Drydock deletes a
+    machine whose erase failed and counts it as destroyed (contract drydock, 7, trap 6).
     """
     own = task.get("result")
     subtasks = task.get("subtask_errors")
     results = [own, *(subtasks.values() if isinstance(subtasks, Mapping) else ())]
     by_node: defaultdict[NodeName, list[str]] = defaultdict(list)
     others: list[str] = []
+    unerased: dict[NodeName, str] = {}
     for message in sorted(_errors(results), key=lambda message: str(message.get("ts"))):
         node = NodeName(str(message.get("context")) if message.get("context_type") == "node" else "")
         about = by_node[node] if node in report.failed else others
         text = str(message.get("message"))
-        if text not in about and node not in report.succeeded:
+        if node in report.succeeded:
+            unerased[node] = text
+        elif text not in about:
             about.append(text)
     reasons = dict(report.reasons)
     for node, texts in by_node.items():
         reasons[node] = "; ".join([*filter(None, [reasons.get(node)]), *texts[-MOST_MESSAGES:]])
-    return replace(
-        report, reasons=reasons, message="; ".join([*filter(None, [report.message]), *others[-MOST_MESSAGES:]])
-    )
+    notes = [*filter(None, [report.message]), *others[-MOST_MESSAGES:]]
+    if unerased and work.operation is Operation.DESTROY_NODES:
+        nodes = ", ".join(f"{node} ({text})" for node, text in sorted(unerased.items()))
+        notes.append(f"removed from MAAS after a failed erase, their disks may still hold data: {nodes}")
+    return replace(report, reasons=reasons, message="; ".join(notes))
 
 
 def with_note(report: JobReport, note: str) -> JobReport:

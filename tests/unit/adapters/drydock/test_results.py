@@ -135,7 +135,7 @@ def test_what_is_no_task_is_no_answer(answer: dict[str, Any]) -> None:
 
 
 def explained(answer: dict[str, Any], work: Work = PREPARE) -> JobReport:
-    return results.explain(results.read_report(JOB, work, answer), answer)
+    return results.explain(results.read_report(JOB, work, answer), work, answer)
 
 
 def subtasks(*messages: object) -> dict[str, object]:
@@ -177,6 +177,13 @@ def test_many_attempts_are_told_by_their_last_messages() -> None:
     messages = [error(f"try {number}", "n2", ts=str(number)) for number in range(9)]
     report = explained(task(successes=("n1",), failures=("n2",), subtask_errors=subtasks(*messages)))
     assert report.reasons == {"n2": "try 4; try 5; try 6; try 7; try 8"}
+
+
+def test_a_failed_erase_that_later_succeeds_stays_a_warning_in_the_report_of_a_destroy() -> None:
+    destroy = Work(Operation.DESTROY_NODES, "http://d/3", (NodeName("n1"), NodeName("n2")))
+    report = explained(task(successes=("n1", "n2"), subtask_errors=subtasks(error("bad disk", "n2"))), destroy)
+    assert (report.ok, report.reasons) == (True, {})
+    assert report.message == "removed from MAAS after a failed erase, their disks may still hold data: n2 (bad disk)"
 
 
 # What MAAS says after a prepare
