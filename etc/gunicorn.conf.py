@@ -1,5 +1,6 @@
 """How gunicorn serves the API; docs/howto/harden.md gives the reasons, https://docs.gunicorn.org every setting."""
 
+import logging
 import os
 import resource
 from typing import Any
@@ -35,10 +36,14 @@ loglevel = "warning"
 
 
 def post_worker_init(worker: Any) -> None:
-    """Bound the connections of this process."""
+    """Bound the connections of this process; the first one logs that the API is ready."""
     from shipyard_api.adapters.gunicorn.connection import use_bounded_connections
 
     use_bounded_connections(worker, head_seconds=float(os.environ.get("SHIPYARD_API_HEAD_SECONDS", "10")))
+    if worker.age == 1:  # its number among all that were ever started
+        addresses = [str(listener) for listener in worker.sockets]
+        fields = {"addresses": addresses, "processes": worker.cfg.workers}
+        logging.getLogger("shipyard_api.asgi").info("API is ready", extra=fields)
 
 
 def when_ready(server: Any) -> None:

@@ -32,6 +32,8 @@ from tests.stand import Stand
 
 SITE = ROOT / "shipyard_simulators" / "sites" / "five-groups.yaml"
 
+READY = {"api": "API is ready", "worker-1": "worker is ready", "worker-2": "worker is ready"}
+
 
 def test_two_deploy_site_at_once_are_one_action_that_two_workers_share(tmp_path: Path, database_url: str) -> None:
     with Stand(tmp_path, database_url, scale=0.01) as stand:
@@ -46,6 +48,9 @@ def test_two_deploy_site_at_once_are_one_action_that_two_workers_share(tmp_path:
         assert stand.wait(action, 120)["verdict"] == "success"
         assert stand.request("POST", "/actions", json={"name": "deploy_site"}).status_code == 201
         events = stand.events()
+        logs = {name: stand.log(name).splitlines() for name in stand.processes}
+    ready = {name: sum(f'"{message}"' in line for line in logs[name]) for name, message in READY.items()}
+    assert ready == dict.fromkeys(READY, 1)
     engine = connect(database_url, pool_size=1)
     with SqlStore(engine, ProcrastinateWakeup()).begin() as tx:
         journal = tx.journal.entries(ActionId(action))

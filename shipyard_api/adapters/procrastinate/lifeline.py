@@ -5,7 +5,10 @@ queues its jobs again. A frozen worker, and one whose host has vanished, is dead
 """
 
 import asyncio
+import logging
 import math
+import os
+import socket
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, NoReturn
@@ -15,6 +18,8 @@ from procrastinate import jobs
 from procrastinate.connector import BaseConnector
 from procrastinate.exceptions import ConnectorException
 from procrastinate.manager import JobManager, NotificationCallback
+
+LOG = logging.getLogger(__name__)
 
 _LOCKS = 0x5317_DB01
 """The first of the two keys of a worker's lock; the second is the worker's id."""
@@ -74,11 +79,12 @@ class Lifeline(JobManager):
         self._due = 0.0
 
     async def register_worker(self) -> int:
-        """Register the worker, and take its lock."""
+        """Register the worker, take its lock, and log that it is ready."""
         connection = await self._connect()
         found = await (await connection.execute(_REGISTER, {"locks": _LOCKS})).fetchone()
         assert found is not None  # noqa: S101  # the function returns one row
         self._connection, self._worker = connection, int(found[0])
+        LOG.info("worker is ready", extra={"host": socket.gethostname(), "pid": os.getpid()})
         return self._worker
 
     async def unregister_worker(self, worker_id: int) -> None:
