@@ -36,6 +36,7 @@ class Stand:
     scenario: str | Path = "calm"
     scale: float = 0.002
     settings: Mapping[str, str] = field(default_factory=dict)
+    worker_settings: Mapping[str, str] = field(default_factory=dict)
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def __enter__(self) -> Stand:
@@ -84,7 +85,7 @@ class Stand:
             configuration = share_directory() / "etc" / "gunicorn.conf.py"
             self._spawn(name, ["-m", "gunicorn", "-c", str(configuration), "shipyard_api.asgi:app"], self._service())
         else:
-            self._spawn(name, ["-m", "shipyard_api.worker"], self._service())
+            self._spawn(name, ["-m", "shipyard_api.worker"], {**self._service(), **self.worker_settings})
 
     def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:
         """End a process and its children at once."""
@@ -92,6 +93,14 @@ class Stand:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
         process.wait(20)
+
+    def freeze(self, name: str, seconds: float) -> None:
+        """Stop a process for a while, as a host does that is out of memory or moved elsewhere."""
+        process = self.processes[name]
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGSTOP)
+            time.sleep(seconds)
+            os.killpg(process.pid, signal.SIGCONT)
 
     def log(self, name: str) -> str:
         """What a process wrote."""

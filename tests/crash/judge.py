@@ -145,6 +145,8 @@ class Judge:
     def _wrong(self, node: str, status: str, reason: str | None) -> str:
         """Return why a node cannot be told of like this; empty if it can."""
         prepared, deployed = self._did("prepare", node), self._did("deploy", node)
+        if reason == "queue_timeout" and status in ("not_started", "prepared"):
+            return ""  # its job was given up in the queue, and may have begun since
         if status == "not_started":
             return "it was touched" if node in self.touched else ""
         if status == "prepared":
@@ -186,6 +188,10 @@ class Judge:
                 right[group.name] = (("failed", "dependency"),)
             elif self.groups.get(group.name) == _TIMEOUT and self._may_time_out(group):
                 right[group.name] = (_TIMEOUT,)
+            elif self.groups.get(group.name) == _NEVER_BEGUN and any(
+                self.nodes[node][1] == "queue_timeout" for node in group.members
+            ):
+                right[group.name] = (_NEVER_BEGUN,)
             elif not meets(group.criteria, group.members, prepared):
                 right[group.name] = (("failed", "prepare"),)
             elif not meets(group.criteria, group.members, deployed):
@@ -201,7 +207,7 @@ class Judge:
         for group in self.plan.groups:
             # Where only so many nodes may be in flight, the others of a group whose time is up are never sent.
             given_up = right[group.name] == (_TIMEOUT,) and bool(self.plan.modes.get("max_nodes_in_flight"))
-            if right[group.name] != (("failed", "dependency"),) and not given_up:
+            if right[group.name] not in ((("failed", "dependency"),), (_NEVER_BEGUN,)) and not given_up:
                 idle = sorted(node for node in group.members if self.nodes[node][0] == "not_started")
                 found += [f"{node}: nothing was done about it, although {group.name} was processed" for node in idle]
         lacking = any(group.critical and right[group.name] != (_SUCCESS,) for group in self.plan.groups)
@@ -230,6 +236,7 @@ def unwatched(begun: list[Begun], ended: list[Ended], held: Collection[str]) -> 
 
 _SUCCESS: Told = ("success", None)
 _TIMEOUT: Told = ("failed", "timeout")
+_NEVER_BEGUN: Told = ("failed", "queue_timeout")
 
 
 def meets(criteria: Criteria, members: frozenset[str], good: set[str]) -> bool:

@@ -1,4 +1,5 @@
-"""A site is deployed while its worker is killed, its database restarted and its Drydock breaks: as if nothing were.
+"""A site is deployed while processes are killed and frozen, connections are cut, the database is restarted and its
+Drydock breaks: as if nothing were. ``./dev crash tests/crash/test_kills.py -k seed-N`` plays a trial again.
 
 The proof is the simulator's own log: no node is worked on twice in a phase, whatever was repeated on our side.
 """
@@ -12,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -22,28 +24,43 @@ from shipyard_api.storage import migrations
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_simulators.embedded_postgres.server import RunningPostgres, temporary
 from tests.conftest import ROOT
+from tests.cuttable import cuttable
 from tests.factories import layering_policy
 from tests.stand import Stand
 
 
+class Blow(Enum):
+    """What happens to one of the processes."""
+
+    KILL_WORKER = "a worker is killed"
+    FREEZE_WORKER = "a worker stops for a while, and goes on"
+    KILL_API = "the API is killed"
+    CUT = "all connections between workers and database are reset"
+
+
 @dataclass(frozen=True)
 class Trial:
-    """How large the site is and how much goes wrong."""
+    """How large the site is and how much goes wrong: how many blows of which sorts, and restarts of the database."""
 
     groups: int
     nodes: int
-    kills: int
+    blows: int
     restarts: int
     workers: int
     seed: int
     scale: float
     seconds: float
+    sorts: tuple[Blow, ...] = (Blow.KILL_WORKER,)
 
 
-SMALL = Trial(groups=5, nodes=40, kills=6, restarts=1, workers=1, seed=7, scale=0.03, seconds=150)
+SMALL = Trial(groups=5, nodes=40, blows=6, restarts=1, workers=1, seed=7, scale=0.03, seconds=150)
 LARGE = [
-    Trial(groups=12, nodes=200, kills=25, restarts=2, workers=1, seed=11, scale=0.05, seconds=600),
-    Trial(groups=12, nodes=200, kills=30, restarts=2, workers=2, seed=12, scale=0.1, seconds=600),
+    Trial(groups=12, nodes=200, blows=25, restarts=2, workers=1, seed=11, scale=0.05, seconds=600),
+    Trial(groups=12, nodes=200, blows=30, restarts=2, workers=2, seed=12, scale=0.1, seconds=600),
+    *(
+        Trial(groups=6, nodes=60, blows=12, restarts=1, workers=2, seed=seed, scale=0.1, seconds=600, sorts=tuple(Blow))
+        for seed in range(100, 110)
+    ),
 ]
 
 FAULTS = {
@@ -139,22 +156,31 @@ def troubled_run(directory: Path, server: RunningPostgres, url: str, trial: Tria
     scenario = directory / "faults.yaml"
     scenario.write_text(yaml.safe_dump(FAULTS))
     pick = random.Random(trial.seed)
-    with Stand(directory, url, scenario=scenario, scale=trial.scale) as stand:
+    with cuttable(url) as line, Stand(directory, url, scenario=scenario, scale=trial.scale) as stand:
+        stand.worker_settings = {"DATABASE_URL": line.url}
         stand.commit(design(trial))
         workers = [f"worker-{number}" for number in range(trial.workers)]
         for name in workers:
             stand.start(name)
         action = stand.deploy_site()
-        restarts = set(pick.sample(range(1, trial.kills), trial.restarts))
-        for kill in range(trial.kills):
+        restarts = set(pick.sample(range(1, trial.blows), trial.restarts))
+        for blow in range(trial.blows):
             time.sleep(pick.uniform(0.2, 3.0))
-            name = pick.choice(workers)
-            stand.kill(name, signal.SIGKILL)
-            if kill in restarts:
-                if kill % 2:
+            name, sort = pick.choice(workers), pick.choice(trial.sorts)
+            if sort is Blow.KILL_WORKER:
+                stand.kill(name)
+                stand.start(name)
+            elif sort is Blow.FREEZE_WORKER:
+                stand.freeze(name, pick.uniform(0.5, 4.0))
+            elif sort is Blow.KILL_API:
+                stand.kill("api")
+                stand.start("api")
+            else:
+                line.cut()
+            if blow in restarts:
+                if blow % 2:
                     os.kill(server.pid, signal.SIGKILL)
                 server.restart()
-            stand.start(name)
             for other in workers:
                 # A worker that lost its database ends itself; its supervisor, here the test, starts it again.
                 if stand.processes[other].poll() is not None:
@@ -162,7 +188,7 @@ def troubled_run(directory: Path, server: RunningPostgres, url: str, trial: Tria
                     stand.start(other)
         ended_early = stand.action(action)["verdict"] is not None
         _tend_until_ended(stand, action, workers, trial.seconds)
-        assert not ended_early, "the action ended before all the kills: the trial is too short to mean anything"
+        assert not ended_early, "the action ended before all the blows: the trial is too short to mean anything"
         return ending(stand, action), stand
 
 
@@ -219,6 +245,6 @@ def test_a_killed_worker_a_restarted_database_and_a_failing_drydock_change_nothi
 
 
 @pytest.mark.crash
-@pytest.mark.parametrize("trial", LARGE, ids=lambda trial: f"{trial.workers}-workers-{trial.kills}-kills")
+@pytest.mark.parametrize("trial", LARGE, ids=lambda trial: f"seed-{trial.seed}")
 def test_at_full_size(tmp_path: Path, server: RunningPostgres, trial: Trial) -> None:
     check(tmp_path, server, trial)
