@@ -23,9 +23,11 @@ from shipyard_api.cli.commands import (
     nodes,
     plan,
     programs,
+    wait,
     watch,
     workflows,
 )
+from shipyard_api.cli.commands.output_option import add_output_option
 from shipyard_api.cli.commands.syntax import examples
 from shipyard_api.cli.global_options import GlobalOptions, KeystoneOptions
 from shipyard_api.cli.output import answers
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
 _SECTIONS = {
     "Documents": ("create", "commit", "get", "help"),
-    "Actions": ("plan", "watch", "report", "describe", "logs", "pause", "unpause", "stop", "retry", "control"),
+    "Actions": ("plan", "watch", "wait", "report", "describe", "logs", "pause", "unpause", "stop", "retry", "control"),
     "Try it": ("demo", "up"),
     "Run an installation": ("serve", "worker", "db", "token", "config", "simulate", "completion"),
 }
@@ -88,6 +90,7 @@ def _is_keystone(parameter: click.Parameter) -> bool:
     )
     + "\n\n`shipyard help` explains how the commands work together.",
 )
+@click.version_option(package_name="shipyard", message="%(prog)s %(version)s", help="Print the release and exit.")
 @click.option("--url", envvar="SHIPYARD_URL", show_envvar=True, help="The server's address.")
 @click.option("--token", envvar="SHIPYARD_TOKEN", show_envvar=True, help="Authenticates you to the server.")
 @click.option("--context-marker", type=click.UUID, help="A UUID that marks this request in the logs of all services.")
@@ -227,6 +230,7 @@ for command in (
     plan.plan,
     logs.logs,
     watch.watch,
+    wait.wait,
     control.pause,
     control.unpause,
     control.stop,
@@ -245,6 +249,12 @@ for command in (
     programs.simulate,
 ):
     shipyard.add_command(command)
+
+
+for command in (create, commit, get, describe_, plan.plan, logs.logs, control.retry, control.control, nodes.report):
+    add_output_option(command)
+for command in (control.pause, control.unpause, control.stop):
+    add_output_option(command)
 
 
 def main() -> None:

@@ -252,6 +252,7 @@ def looks(session: Session, action: str, note: str) -> None:
     session.show("get-site-statuses", "get site-statuses")
     session.show("report", f"report {action}")
     session.show("watch", f"watch {action}")
+    session.show("wait", f"wait {action} --timeout 60")
 
 
 def steers(session: Session, failed: str) -> None:

@@ -1,6 +1,10 @@
 """Commands that start an action, and list actions."""
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
@@ -9,7 +13,14 @@ from shipyard_api.cli.commands.request import show
 from shipyard_api.cli.commands.syntax import examples
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import action_tables
+from shipyard_api.cli.output.answers import Answer
+from shipyard_api.cli.output.shapes import parse_objects
 
+if TYPE_CHECKING:
+    from shipyard_api.cli.client import Api
+
+_PAGE = click.IntRange(1, 1000)
+_STATES = ("queued", "running", "paused", "success", "failed")
 ACTION_NAMES = {
     "deploy_site": "Deploy the whole site: from documents to running servers.",
     "update_site": "Update a running site to the committed documents, software included.",
@@ -95,14 +106,57 @@ def parse_parameters(parameters: Sequence[str]) -> dict[str, str]:
 
 @click.command(
     "actions",
-    short_help="List all actions.",
+    short_help="List actions.",
     epilog=examples(
         "shipyard get actions",
-        "shipyard --output-format=raw get actions",
+        "shipyard get actions --last 10",
+        "shipyard get actions --state failed --since P7D -o wide",
     ),
 )
+@click.option("--limit", type=_PAGE, help="Only the oldest ones, so many.")
+@click.option("--last", type=_PAGE, help="Only the newest ones, so many.")
+@click.option(
+    "--sort",
+    "order",
+    type=click.Choice(tuple(action_tables.ACTION_ORDERS)),
+    default="created",
+    show_default=True,
+    help="The order of the table; the last line is the newest, or the greatest.",
+)
+@click.option("--name", "names", type=click.Choice(tuple(ACTION_NAMES)), multiple=True, help="(repeatable)")
+@click.option("--state", "states", type=click.Choice(_STATES), multiple=True, help="(repeatable)")
+@click.option("--user", "users", metavar="NAME", multiple=True, help="Only actions of this user. (repeatable)")
+@click.option("--since", metavar="TIME", help="Since a date or time, or so long ago: 2026-11-21, P7D, PT12H.")
 @click.pass_obj
-def get(options: GlobalOptions, /) -> None:
-    """List all actions, oldest first."""
+def get(
+    options: GlobalOptions,
+    /,
+    limit: int | None,
+    last: int | None,
+    order: str,
+    names: tuple[str, ...],
+    states: tuple[str, ...],
+    users: tuple[str, ...],
+    since: str | None,
+) -> None:
+    """List actions, the newest last."""
+    if limit and last:
+        raise click.UsageError("Give either --limit or --last.")
+    query = [(key, one) for key, given in (("name", names), ("state", states), ("user", users)) for one in given]
+    query += [("since", since)] if since else []
+    query += [("limit", str(limit or last))] if limit or last else []
+    query += [("order", "desc")] if last else []
 
-    show(options, lambda api: api.get("actions"), expected=200, cli=action_tables.actions)
+    def oldest_first(api: "Api") -> Answer:
+        answer = api.get("actions", query)
+        if not last or answer.status != 200:
+            return answer
+        return replace(answer, text=json.dumps([*parse_objects(answer.text)][::-1]))
+
+    show(
+        options,
+        oldest_first,
+        expected=200,
+        cli=partial(action_tables.actions, order=order),
+        wide=partial(action_tables.actions, order=order, wide=True),
+    )

@@ -5,7 +5,7 @@ import difflib
 import click
 
 from shipyard_api.cli.commands.request import fail, path_segment, show
-from shipyard_api.cli.commands.syntax import check_action_id, examples
+from shipyard_api.cli.commands.syntax import check_action_id, examples, is_action_id
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import action_tables
@@ -61,7 +61,7 @@ def _command(verb: str, words: str, *, checked: bool) -> click.Command:
         verb,
         short_help=_SUMMARIES[verb],
         help=_SUMMARIES[verb],
-        epilog=examples(f"shipyard {words} action {_ID}", f"shipyard {words} action/{_ID}"),
+        epilog=examples(f"shipyard {words} {_ID}", f"shipyard {words} action {_ID}", f"shipyard {words} action/{_ID}"),
     )
     @click.argument("type_", metavar="[TYPE]", required=False, shell_complete=_complete_type)
     @click.argument("action_id", required=False)
@@ -69,6 +69,8 @@ def _command(verb: str, words: str, *, checked: bool) -> click.Command:
     def command(options: GlobalOptions, /, type_: str | None, action_id: str | None) -> None:
         if type_ is not None and action_id is None and "/" in type_:
             action_id = type_.partition("/")[2]
+        elif type_ is not None and action_id is None and is_action_id(type_):
+            action_id = type_
         elif action_id is not None:
             action_id = check_action_id(action_id) if checked else action_id.removeprefix("action/")
         if not type_ or not action_id:

@@ -1,7 +1,9 @@
 """Commands about nodes: their status at the provisioner, their state after actions, and the report of one action."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -10,12 +12,14 @@ from shipyard_api.cli.commands.request import path_segment, show
 from shipyard_api.cli.commands.syntax import check_action_id, examples
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import answers, node_tables
-from shipyard_api.cli.output.shapes import as_object, objects_at
+from shipyard_api.cli.output.shapes import JsonObject, as_object, objects_at, parse_object
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api, Query
 
 _KINDS = ("nodes-provision-status", "machines-power-state")
+_NUMBER = click.IntRange(1)
+_ORDERS = {"name": "name", "status": "status", "group": "group", "updated": "updated_at"}
 _STATUSES = ("not_started", "prepared", "success", "failure")
 
 
@@ -45,8 +49,13 @@ def get_statuses(options: GlobalOptions, /, kinds: tuple[str, ...]) -> None:
 @click.command(
     "nodes",
     short_help="List the nodes of all actions.",
-    epilog=examples("shipyard get nodes --status failure", "shipyard get nodes --name compute1"),
+    epilog=examples(
+        "shipyard get nodes --status failure",
+        "shipyard get nodes compute11 compute12",
+        "shipyard get nodes --last 10 -o wide",
+    ),
 )
+@click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option(
     "--status",
     "statuses",
@@ -55,12 +64,45 @@ def get_statuses(options: GlobalOptions, /, kinds: tuple[str, ...]) -> None:
     help="Only nodes with it. (repeatable)",
 )
 @click.option("--name", "prefix", metavar="PREFIX", help="Only nodes whose name begins with this.")
+@click.option("--limit", type=_NUMBER, help="Only the first ones of the order, so many.")
+@click.option("--last", type=_NUMBER, help="Only those that changed last, so many, the newest last.")
+@click.option(
+    "--sort",
+    "order",
+    type=click.Choice(tuple(_ORDERS)),
+    show_default="name; updated with --last",
+    help="The order of the list.",
+)
 @click.pass_obj
-def get_nodes(options: GlobalOptions, /, statuses: tuple[str, ...], prefix: str | None) -> None:
-    """List every node of any action, with its state after its latest action."""
+def get_nodes(
+    options: GlobalOptions,
+    /,
+    names: tuple[str, ...],
+    statuses: tuple[str, ...],
+    prefix: str | None,
+    limit: int | None,
+    last: int | None,
+    order: str | None,
+) -> None:
+    """List every node of any action, or the nodes NAME, with its state after its latest action."""
+    if limit and last:
+        raise click.UsageError("Give either --limit or --last.")
+    if names and (statuses or prefix):
+        raise click.UsageError("--status and --name do not go with the NAME of a node.")
+    paths = [f"nodes/{path_segment(name.removeprefix('node/'))}" for name in names]
     query = [("status", status) for status in statuses] + ([("name", prefix)] if prefix else [])
 
-    show(options, lambda api: _all_pages(api, query), expected=200, cli=node_tables.nodes)
+    def chosen(api: "Api") -> answers.Answer:
+        answer = _each(api, paths) if paths else _all_pages(api, query)
+        if answer.status != 200 or not (limit or last or order):
+            return answer
+        found = [*objects_at(parse_object(answer.text), "nodes")]
+        if last:
+            found = _sorted(found, "updated")[-last:]
+        found = _sorted(found, order or ("updated" if last else "name"))[:limit]
+        return replace(answer, text=json.dumps({"nodes": found, "next": None}))
+
+    show(options, chosen, expected=200, cli=node_tables.nodes, wide=partial(node_tables.nodes, wide=True))
 
 
 @click.command(
@@ -98,6 +140,24 @@ def report(options: GlobalOptions, /, action_id: str) -> None:
     action = check_action_id(action_id)
 
     show(options, lambda api: api.get(f"actions/{action}/report"), expected=200, cli=node_tables.report)
+
+
+def _each(api: "Api", paths: Sequence[str]) -> answers.Answer:
+    """Return nodes by name as one answer; the first error, if there is one."""
+    one = [("limit", "1")]
+    found = [api.get(path, one) for path in paths]
+    if failed := next((answer for answer in found if answer.status != 200), None):
+        return failed
+    nodes = [dict(parse_object(answer.text)) for answer in found]
+    for node in nodes:
+        node.pop("history", None)
+        node.pop("next", None)
+    return replace(found[0], text=json.dumps({"nodes": nodes, "next": None}))
+
+
+def _sorted(found: Sequence[JsonObject], order: str) -> list[JsonObject]:
+    key = _ORDERS[order]
+    return sorted(found, key=lambda node: (str(node.get(key) or ""), str(node.get("name"))))
 
 
 def _all_pages(api: "Api", query: "Query") -> answers.Answer:

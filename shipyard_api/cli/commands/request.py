@@ -22,13 +22,14 @@ def show(
     *,
     expected: int,
     cli: Callable[[str], str | Printout],
+    wide: Callable[[str], str | Printout] | None = None,
     kind: str = answers.JSON,
     error_notes: Callable[[answers.Answer], Iterable[str]] = lambda answer: (),
 ) -> None:
     """Make one request and print its answer in the chosen output form; exit with 1 unless it succeeded.
 
-    ``kind``: the content of a successful answer, as for ``answers.rendered``. ``error_notes``: lines to add on stderr
-    to an error.
+    ``wide``: what renders the answer for ``-o wide``, in place of ``cli``. ``kind``: the content of a successful
+    answer, as for ``answers.rendered``. ``error_notes``: lines to add on stderr to an error.
     """
     from shipyard_api.cli.client import Api
 
@@ -36,7 +37,8 @@ def show(
     output: str | Printout
     try:
         answer = request(Api(options))
-        output, good = answers.rendered(answer, options.form, expected=expected, cli=cli, kind=kind)
+        table = wide if wide and options.form == "wide" else cli
+        output, good = answers.rendered(answer, options.form, expected=expected, cli=table, kind=kind)
         if not good:
             # In the other forms the output may be the body alone, which need not look like an error.
             source = answers.source_line(answer)

@@ -26,6 +26,11 @@ def check_id(value: str | None, *, kind: str = "action") -> str:
     return value
 
 
+def is_action_id(value: str) -> bool:
+    """Return whether a text has the form of an action's id."""
+    return len(value) == _ID_LENGTH and value.isascii() and value.isalnum()
+
+
 def check_action_id(value: str | None) -> str:
     """Return the id of an action, also from the form ``action/ID`` that tables print. Errors as in ``check_id``."""
     return check_id(value if value is None else value.removeprefix("action/"))

@@ -8,15 +8,32 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from shipyard_api.cli.output.printout import Printout, TextTable, fields, sections, table
-from shipyard_api.cli.output.shapes import JsonObject, list_at, objects_at, parse_object, parse_objects, required
+from shipyard_api.cli.output.shapes import (
+    JsonObject,
+    list_at,
+    object_at,
+    objects_at,
+    parse_object,
+    parse_objects,
+    required,
+)
 from shipyard_api.cli.output.wording import waiting_rows
 
 _NOTE_FIELDS = {"sub_type", "subject", "note_timestamp", "note_val", "note_id", "resolved_url_value"}
 
 
-def actions(text: str) -> Printout:
-    """Return the table of ``get actions``, oldest first."""
-    return _actions_printout(parse_objects(text))
+# For ``--sort``: the orders of a list of actions.
+ACTION_ORDERS = {
+    "created": "id",
+    "name": "name",
+    "lifecycle": "action_lifecycle",
+    "user": "user",
+}
+
+
+def actions(text: str, *, order: str = "created", wide: bool = False) -> Printout:
+    """Return the table of ``get actions``, oldest first or in another order; ``wide``: with more columns."""
+    return _actions_printout(parse_objects(text), order=order, wide=wide)
 
 
 def created_action(text: str) -> Printout:
@@ -30,8 +47,10 @@ def created_action(text: str) -> Printout:
     return Printout([*printout.parts, gap + "\n".join(warnings)])
 
 
-def _actions_printout(found: Sequence[JsonObject]) -> Printout:
+def _actions_printout(found: Sequence[JsonObject], *, order: str = "created", wide: bool = False) -> Printout:
     headers = ("Name", "Action", "Lifecycle", "Execution Time", "Step Succ/Fail/Oth", "Footnotes")
+    more = ("User", "Parameters", "Context Marker") if wide else ()
+    key = ACTION_ORDERS[order]
     footnotes = _Footnotes("Action")
     rows = [
         (
@@ -41,10 +60,15 @@ def _actions_printout(found: Sequence[JsonObject]) -> Printout:
             action.get("dag_execution_date"),
             _tally(objects_at(action, "steps")),
             footnotes.add(list_at(action, "notes")),
+            *((action.get("user"), _parameters(action), action.get("context_marker")) if wide else ()),
         )
-        for action in sorted(found, key=lambda action: str(required(action, "id")))
+        for action in sorted(found, key=lambda action: (str(action.get(key)), str(required(action, "id"))))
     ]
-    return sections(table(rows, headers), footnotes.part())
+    return sections(table(rows, headers + more), footnotes.part())
+
+
+def _parameters(action: JsonObject) -> str:
+    return " ".join(f"{name}={value}" for name, value in object_at(action, "parameters").items())
 
 
 def _tally(steps: Sequence[JsonObject]) -> str:

@@ -3,13 +3,16 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from shipyard_api.cli.errors import ShapeError, UnreadableError
+from shipyard_api.cli.output.names import names
 from shipyard_api.cli.output.printout import Printout
 from shipyard_api.cli.output.shapes import parse_json
 from shipyard_api.cli.output.status_text import status_text
 
 FORMS = ("format", "raw", "cli")
+KUBECTL_FORMS = ("json", "yaml", "name", "wide")
 JSON, YAML, TEXT = "json", "yaml", "text"  # what a successful answer contains
 
 
@@ -43,6 +46,10 @@ def rendered(
     if answer.status == 403:
         return "Error: Unauthorized to perform this action.", False
     try:
+        if form in ("json", "yaml") and (good or _is_of(answer, JSON)):
+            return _converted(answer, form), good
+        if form == "name" and good:
+            return names(answer.text), True
         if answer.method == "POST" and answer.status in (400, 409):
             return _error_text(answer), False
         if good and not _is_of(answer, kind):
@@ -103,6 +110,27 @@ def _is_of(answer: Answer, kind: str) -> bool:
         return True
     kinds = {JSON: ("json",), YAML: ("yaml",), TEXT: ("json", "text/plain", "diff")}[kind]
     return not (content_type and answer.text) or any(one in content_type for one in kinds)
+
+
+def _converted(answer: Answer, form: str) -> str:
+    """Return the body as JSON or YAML, whichever it is; a stream of several YAML documents becomes a JSON list."""
+    import yaml
+
+    content_type = answer.content_type.lower()
+    if not answer.text or content_type.startswith("text/"):
+        return answer.text
+    if "yaml" in content_type:
+        if form == "yaml":
+            return formatted(answer)
+        try:
+            value: Any = list(yaml.safe_load_all(answer.text))
+        except yaml.YAMLError as error:
+            raise UnreadableError("not YAML") from error
+    else:
+        value = parse_json(answer.text)
+    if form == "json":
+        return json.dumps(value, indent=4, ensure_ascii=False, default=str)
+    return yaml.safe_dump(value, default_flow_style=False, sort_keys=False, allow_unicode=True).rstrip("\n")
 
 
 def formatted(answer: Answer) -> str:

@@ -9,6 +9,7 @@ from shipyard_api.cli.output.shapes import (
     JsonObject,
     as_objects,
     counts_at,
+    list_at,
     object_at,
     objects_at,
     parse_object,
@@ -39,9 +40,9 @@ def site_statuses(text: str) -> Printout:
     )
 
 
-def nodes(text: str) -> Printout:
-    """Return a line for each node: its state after its latest action."""
-    headers = ("Node", "Status", "Group", "Action", "Updated", "Why")
+def nodes(text: str, *, wide: bool = False) -> Printout:
+    """Return a line for each node: its state after its latest action; ``wide``: with more columns."""
+    headers = ("Node", "Status", "Group", "Action", "Updated", "Why", *(("Groups", "Detail") if wide else ()))
     rows = [
         (
             f"node/{required(one, 'name')}",
@@ -50,6 +51,7 @@ def nodes(text: str) -> Printout:
             f"action/{one.get('action_id')}",
             _second(one.get("updated_at")),
             _why(one),
+            *((", ".join(map(str, list_at(one, "groups"))), one.get("detail") or "") if wide else ()),
         )
         for one in _objects(parse_object(text), "nodes")
     ]

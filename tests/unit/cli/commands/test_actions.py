@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.unit.cli import samples
 from tests.unit.cli.fake_api import Reply
 from tests.unit.cli.samples import ID
@@ -43,3 +45,51 @@ def test_warnings_about_a_new_action_stand_below_its_table(api, run):
     *table, empty, warning = lines(result.stdout.removesuffix("\n"))
     assert (len(table), empty) == (2, "")
     assert warning == "- Warning: deploy_site knows no parameter targets; target_nodes?"
+
+
+IDS = [f"01M7XV7VKPMDHXJVA7WMC7P6X{letter}" for letter in "ABC"]
+LISTED = [
+    samples.action("Failed", id=IDS[0], user="cy"),
+    samples.action("Complete", id=IDS[1], name="update_site", user="bo", parameters={"a": 1}),
+    samples.action(id=IDS[2], user="ann"),
+]
+LISTS = {
+    "all": ("", [], IDS),
+    "the oldest": ("--limit 2", [("limit", "2")], IDS),
+    "by user": ("--sort user", [], [IDS[2], IDS[1], IDS[0]]),
+    "filters": (
+        "--name deploy_site --state failed --state queued --user cy --since P7D",
+        [("name", "deploy_site"), ("state", "failed"), ("state", "queued"), ("user", "cy"), ("since", "P7D")],
+        IDS,
+    ),
+}
+
+
+@pytest.mark.parametrize(("options", "query", "order"), LISTS.values(), ids=LISTS.keys())
+def test_actions_are_listed_as_asked_for(api, run, options, query, order):
+    api.replies["GET /actions"] = Reply(200, LISTED)
+    result = run("get", "actions", *options.split())
+    assert [line.split()[1].removeprefix("action/") for line in lines(result.stdout)[1:4]] == order
+    assert api.requests[0].query == [*query, ("verbosity", "1")]
+
+
+@pytest.mark.parametrize("form", ["cli", "raw"])
+def test_the_last_actions_come_newest_first_and_are_shown_newest_last(api, run, form):
+    api.replies["GET /actions"] = Reply(200, LISTED[::-1])
+    result = run(f"--output-format={form}", "get", "actions", "--last", "3")
+    places = [result.stdout.index(one) for one in IDS]
+    assert places == sorted(places)
+    assert api.requests[0].query == [("limit", "3"), ("order", "desc"), ("verbosity", "1")]
+
+
+def test_a_wide_list_has_more_columns(api, run):
+    api.replies["GET /actions"] = Reply(200, LISTED)
+    header, *rows = lines(run("get", "actions", "-o", "wide").stdout)
+    assert header.split()[-4:] == ["User", "Parameters", "Context", "Marker"]
+    assert rows[1].split()[-3:] == ["bo", "a=1", samples.MARKER]
+
+
+def test_the_oldest_and_the_newest_exclude_each_other(api, run):
+    result = run("get", "actions", "--limit", "1", "--last", "1")
+    assert (result.exit_code, api.requests) == (2, [])
+    assert "Give either --limit or --last." in result.stderr

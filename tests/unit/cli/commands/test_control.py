@@ -14,7 +14,7 @@ VERBS = ("pause", "unpause", "stop")
 @pytest.mark.parametrize(
     "words",
     [["{verb}", "action", ID], ["{verb}", f"action/{ID}"], ["control", "{verb}", "action", ID],
-     ["control", "{verb}", f"action/{ID}"], ["{verb}", "foo", ID]],
+     ["control", "{verb}", f"action/{ID}"], ["{verb}", "foo", ID], ["{verb}", ID], ["control", "{verb}", ID]],
     ids=" ".join,
 )  # fmt: skip
 def test_a_verb_sends_one_request_without_a_body(api, run, verb, words):

@@ -336,3 +336,46 @@ def test_a_wrong_command_line_never_reaches_the_server(api, run, line, text):
     result = run(*line.split())
     assert (result.exit_code, result.stdout, api.requests) == (2, "", [])
     assert f"Error: {text}" in result.stderr
+
+
+CHANGED = [
+    samples.node("n1", "failure", "b", groups=["b", "c"], updated_at="2026-11-21T01:00:02Z", action_id=ID),
+    samples.node("n2", "success", "a", groups=["a"], updated_at="2026-11-21T01:00:03Z", action_id=ID),
+    samples.node("n3", "failure", "a", groups=["a"], updated_at="2026-11-21T01:00:01Z", action_id=ID),
+]
+ORDERS = {
+    "by name": ("", ["n1", "n2", "n3"]),
+    "the first": ("--limit 2", ["n1", "n2"]),
+    "the last": ("--last 2", ["n1", "n2"]),
+    "the last, by name": ("--last 2 --sort name", ["n1", "n2"]),
+    "by time": ("--sort updated", ["n3", "n1", "n2"]),
+    "by group": ("--sort group --limit 2", ["n2", "n3"]),
+}
+
+
+@pytest.mark.parametrize(("options", "names"), ORDERS.values(), ids=ORDERS.keys())
+def test_nodes_are_listed_as_asked_for(api, run, options, names):
+    api.replies["GET /nodes"] = Reply(200, {"nodes": CHANGED, "next": None})
+    result = run("get", "nodes", *options.split(), "-o", "name")
+    assert result.stdout.split() == [f"node/{name}" for name in names]
+
+
+def test_nodes_by_name_are_a_list_of_these(api, run):
+    for node in CHANGED[:2]:
+        api.replies[f"GET /nodes/{node['name']}"] = Reply(200, {**node, "history": [], "next": None})
+    result = run("get", "nodes", "n2", "node/n1", "-o", "json")
+    assert json.loads(result.stdout) == {"nodes": [CHANGED[1], CHANGED[0]], "next": None}
+    unknown = run("get", "nodes", "n1", "n9")
+    assert (unknown.exit_code, "404 Not Found" in unknown.stdout) == (1, True)
+
+
+def test_a_wide_list_of_nodes_has_their_groups(api, run):
+    api.replies["GET /nodes"] = Reply(200, {"nodes": CHANGED, "next": None})
+    assert "b, c" in run("get", "nodes", "-o", "wide").stdout
+    assert "b, c" not in run("get", "nodes").stdout
+
+
+@pytest.mark.parametrize("words", [["--limit", "1", "--last", "1"], ["n1", "--status", "failure"]], ids=" ".join)
+def test_options_of_nodes_that_exclude_each_other(api, run, words):
+    result = run("get", "nodes", *words)
+    assert (result.exit_code, api.requests) == (2, [])
