@@ -39,9 +39,7 @@ class SiteInputs:
     @property
     def strategy(self) -> strategy.Strategy:
         """The deployment strategy."""
-        if self.targets:
-            return targeted(self.targets)
-        return strategy.ALL_AT_ONCE if self.groups is None else strategy.parse_strategy(self.groups)
+        return _strategy_of(self.targets, self.groups)
 
     def scaled(self, factor: float) -> "SiteInputs":
         """Return the inputs for a simulated site where a second lasts ``factor`` seconds."""
@@ -94,6 +92,17 @@ class SiteInputs:
         )
         targets = tuple(NodeName(name) for name in stored["targets"])
         return cls(stored["revision"], configuration, stored["strategy_name"], stored["groups"], targets)
+
+
+def stored_strategy(stored: Mapping[str, Any]) -> strategy.Strategy:
+    """Return the strategy in the stored inputs of any release; the usual one if they name no groups."""
+    return _strategy_of(tuple(NodeName(name) for name in stored.get("targets") or ()), stored.get("groups"))
+
+
+def _strategy_of(targets: tuple[NodeName, ...], groups: Mapping[str, Any] | None) -> strategy.Strategy:
+    if targets:
+        return targeted(targets)
+    return strategy.ALL_AT_ONCE if groups is None else strategy.parse_strategy(groups)
 
 
 @dataclass(frozen=True, slots=True)

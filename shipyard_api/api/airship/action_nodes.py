@@ -12,7 +12,7 @@ from shipyard_api.domain.groups import GroupStatus
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord
 from shipyard_api.ports.state.nodes import NodeRecord
-from shipyard_api.usecases.actions.describe import DescribeAction, Page
+from shipyard_api.usecases.actions.describe import DescribeAction, ListedGroup, Page
 
 MOST = 1000
 
@@ -31,7 +31,7 @@ class Groups:
         page = _page(req, [status.value for status in GroupStatus])
         after = whole_number(req, "marker", -1, least=0, most=2**31 - 1)
         groups = self._describe.groups(action_id, page, after)
-        last = str(groups[-1].index) if len(groups) == page.limit else None
+        last = str(groups[-1].group.index) if len(groups) == page.limit else None
         resp.media = {"groups": [_listed(group) for group in groups], "next": last}
 
 
@@ -61,9 +61,10 @@ def name_of_node(req: falcon.Request, name: str) -> str:
     return written
 
 
-def _listed(group: GroupRecord) -> dict[str, Any]:
+def _listed(listed: ListedGroup) -> dict[str, Any]:
+    group = listed.group
     phases = [{**phase_entity(phase), "message": phase.message, "nodes": list(phase.nodes)} for phase in group.phases]
-    return {**group_entity(group), "phases": phases}
+    return {**group_entity(group), "needs": listed.needs, "phases": phases}
 
 
 def _page(req: falcon.Request, statuses: list[str]) -> Page:

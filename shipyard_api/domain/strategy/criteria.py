@@ -38,6 +38,16 @@ class Shortfall:
         return f"{self.criterion.value} is {self.actual}{unit}, {at} {self.needed}{unit} needed"
 
 
+def needed(criteria: SuccessCriteria, members: int) -> int:
+    """Return the least number of successful nodes that meets every criterion; above ``members`` if none does."""
+    percent, allowed = criteria.percent_successful_nodes or 0, criteria.maximum_failed_nodes
+    return max(
+        -(-percent * members // 100),  # rounded up
+        criteria.minimum_successful_nodes or 0,
+        0 if allowed is None else members - allowed,
+    )
+
+
 def shortfalls(criteria: SuccessCriteria, *, members: int, successful: int) -> tuple[Shortfall, ...]:
     """Return every criterion that ``successful`` of ``members`` nodes miss; empty means success.
 

@@ -9,6 +9,9 @@ from shipyard_api.domain.errors import ActionNotFound, StepNotFound
 from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.notes import kinds
+from shipyard_api.domain.site_design import stored_strategy
+from shipyard_api.domain.strategy.criteria import SuccessCriteria, needed
+from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.state.actions import ActionRecord, DescribedAction, StepRecord
 from shipyard_api.ports.state.groups import GroupRecord
 from shipyard_api.ports.state.journal import StepRun
@@ -31,6 +34,14 @@ class ActionRun:
     action: ActionRecord
     steps: Sequence[StepRecord]
     runs: Mapping[StepId, StepRun]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedGroup:
+    """A deployment group, and the least number of nodes that must succeed in it."""
+
+    group: GroupRecord
+    needs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +89,19 @@ class DescribeAction:
             record = tx.actions.created_at(name, moment)
             return _run(tx, record) if record else None
 
-    def groups(self, action: str, page: Page, after: int) -> Sequence[GroupRecord]:
+    def groups(self, action: str, page: Page, after: int) -> Sequence[ListedGroup]:
         """Return deployment groups after a position."""
         with self.store.begin() as tx:
             record = _action(tx, action)
-            return tx.actions.groups(record.id, status=page.status, group=page.group, after=after, limit=page.limit)
+            found = tx.actions.groups(record.id, status=page.status, group=page.group, after=after, limit=page.limit)
+            strategy = stored_strategy(tx.actions.inputs(record.id))
+        criteria = {group.name: group.success_criteria for group in strategy.groups}
+        return [
+            ListedGroup(
+                group, needed(criteria.get(GroupName(group.name), SuccessCriteria()), sum(group.nodes.values()))
+            )
+            for group in found
+        ]
 
     def nodes(self, action: str, page: Page, after: str) -> Sequence[NodeRecord]:
         """Return nodes after a name."""

@@ -80,6 +80,7 @@ def test_a_group_tells_its_nodes_and_phases(site: Site, action: str) -> None:
         "detail": "",
         "depends_on": ["ntp-node"],
         "nodes": {"total": 4, "not_started": 0, "prepared": 3, "success": 0, "failure": 1},
+        "needs": 4,  # 90 % of 4
     }
     assert (phase["phase"], phase["status"], phase["message"]) == ("prepare", "partial_success", "3 of 4")
     assert (phase["job"], phase["nodes"]) == ("job-2", list(CONTROLLERS))

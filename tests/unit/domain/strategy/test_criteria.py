@@ -2,7 +2,7 @@
 
 import pytest
 
-from shipyard_api.domain.strategy.criteria import Criterion, Shortfall, SuccessCriteria, shortfalls
+from shipyard_api.domain.strategy.criteria import Criterion, Shortfall, SuccessCriteria, needed, shortfalls
 
 
 def missed(criteria: SuccessCriteria, *, members: int, successful: int) -> list[Criterion]:
@@ -112,3 +112,21 @@ def test_a_missed_percentage_never_reads_as_if_it_had_been_met() -> None:
     (shortfall,) = shortfalls(SuccessCriteria(percent_successful_nodes=100), members=1000, successful=999)
 
     assert shortfall == Shortfall(Criterion.PERCENT, needed=100, actual=99)
+
+
+@pytest.mark.parametrize(
+    ("criteria", "least"),
+    [
+        pytest.param(SuccessCriteria(), 0, id="none"),
+        pytest.param(SuccessCriteria(75), 3, id="exactly"),
+        pytest.param(SuccessCriteria(51), 3, id="rounded up"),
+        pytest.param(SuccessCriteria(maximum_failed_nodes=1), 3, id="all but one"),
+        pytest.param(SuccessCriteria(maximum_failed_nodes=9), 0, id="more may fail than there are"),
+        pytest.param(SuccessCriteria(50, 4, 1), 4, id="the strictest of all"),
+        pytest.param(SuccessCriteria(100, 5), 5, id="more than there are"),
+    ],
+)
+def test_the_least_number_of_nodes_meets_every_criterion(criteria: SuccessCriteria, least: int) -> None:
+    assert needed(criteria, 4) == least
+    assert missed(criteria, members=4, successful=least) == []
+    assert least == 0 or missed(criteria, members=4, successful=least - 1)
