@@ -113,8 +113,8 @@ class JobReport:
     ``succeeded`` and ``failed`` are disjoint and name only nodes of the work; while the job runs, they hold the nodes
     whose outcome is certain. After ``ENDED``, every node that is not in ``succeeded`` has failed. ``ok``: ended without
     any failure. ``reasons``: why nodes failed, where the peer says so; ``message``: about the job as a whole.
-    ``QUEUED``: accepted, and begun on no node, which only a provisioner with a queue of its own reports; ``ahead``: what
-    the job waits for, if the peer says so.
+    ``QUEUED``: accepted, and begun on no node, which only a provisioner with a queue of its own reports; ``ahead``:
+    what the job waits for, if the peer says so.
     """
 
     job: JobId
