@@ -155,7 +155,12 @@ def work(url: str) -> int:
     database = connect(url, pool_size=10)
     store = SqlStore(database, ProcrastinateWakeup())
     engine = Engine(
-        store, DEFINITIONS, DatabaseClock(database), lambda: Marker(str(uuid4())), settle=20.0, worker=str(os.getpid())
+        store,
+        DEFINITIONS,
+        DatabaseClock(database, ProcrastinateWakeup()),
+        lambda: Marker(str(uuid4())),
+        settle=20.0,
+        worker=str(os.getpid()),
     )
     return TurnWorker(
         url, engine.run, engine.items.run, lambda: engine.sweep(grace=10.0), WorkerOptions(poll_seconds=0.1)

@@ -139,13 +139,14 @@ def parts(settings: Settings) -> Parts:
     rendered = RenderedDesigns(designs)
     cluster = clusters.cluster(settings)
     version = version_rule(settings, settings.validations.deployment_version_commit)
-    clock = DatabaseClock(engine)
+    wakeup = ProcrastinateWakeup()
+    clock = DatabaseClock(engine, wakeup)
     provisioner = provisioners.provisioner(settings, lambda revision: _machines(rendered, revision), clock.now)
     return Parts(
         settings=settings,
         store=SqlStore(
             engine,
-            ProcrastinateWakeup(),
+            wakeup,
             connect_readers(settings.database.url, pool_size=settings.database.pool_size),
         ),
         designs=designs,
@@ -284,11 +285,16 @@ def worker(settings: Settings) -> "TurnWorker":
     options = settings.worker
     pause = STRAGGLER_SECONDS * settings.engine.time_scale
     watch = WatchStragglers(made.store, made.provisioner, made.clock.now, pause, name)
+
+    def sweep() -> int:
+        made.clock.measure()
+        return engine.sweep(grace=options.overdue_seconds)
+
     return TurnWorker(
         conninfo(settings.database.url),
         engine.run,
         engine.items.run,
-        lambda: engine.sweep(grace=options.overdue_seconds),
+        sweep,
         options,
         chores=watch,
         chores_seconds=pause / 3,

@@ -52,7 +52,7 @@ def main(url: str) -> int:
     engine = Engine(
         store,
         {ActionName.TEST_SITE: definition},
-        DatabaseClock(database),
+        DatabaseClock(database, ProcrastinateWakeup()),
         lambda: Marker(str(uuid.uuid4())),
         settle=1.0,
         worker=f"worker-{os.getpid()}",

@@ -6,7 +6,7 @@ need not arrive exactly once: a second or an early one does nothing, and the swe
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from shipyard_api.domain.actions import ActionId
@@ -17,7 +17,7 @@ class Statement:
     """SQL with named parameters (``:name``) and their values."""
 
     sql: str
-    parameters: Mapping[str, str | int | datetime | None]
+    parameters: Mapping[str, str | int | float | datetime | None]
 
 
 class Wakeup(Protocol):
@@ -40,6 +40,9 @@ class Wakeup(Protocol):
 
     def next_run(self, action: ActionId, at: datetime) -> Statement:
         """Return the statement that queues one run at ``at``, unless one waits for that time or earlier."""
+
+    def shift(self, step: timedelta) -> Statement:
+        """Return the statement that moves all queued turns and runs, after the database's clock was set by ``step``."""
 
     def run_exists(self, holder: str) -> str:
         """Return SQL that says whether the run named in the column ``holder`` is at work."""

@@ -77,7 +77,7 @@ class SqlActions:
             "exclusive": action.name in EXCLUSIVE,
             "inputs": dict(action.inputs),
             "state": RunState.QUEUED.value,
-            "wake_at": sa.func.now(),
+            "wake_at": sa.func.site_time(),
         }
         row = self._insert(values)
         while row is None:
@@ -286,7 +286,7 @@ class SqlActions:
         state = ActionState(RunState(found.state), stopped=found.stopped_by is not None)
         if state.refusal(control) is not None:
             return state
-        now = sa.func.now()
+        now = sa.func.site_time()
         values: dict[Control, dict[str, Any]] = {
             Control.PAUSE: {"state": RunState.PAUSED.value},
             Control.UNPAUSE: {"state": RunState.RUNNING.value, "wake_at": now},

@@ -270,7 +270,7 @@ class SqlItems:
 
     def remind_overdue(self, *, grace: float) -> int:
         """Free items whose run is gone, and queue runs for actions with items that are overdue."""
-        clock = sa.func.clock_timestamp()
+        clock = sa.func.site_time()
         gone = sa.text(f"NOT {self._wakeup.run_exists('work_items.holder')}")
         self._connection.execute(
             _items.update().where(_OPEN, _items.c.holder.is_not(None), gone).values(holder=None, wake_at=clock)

@@ -354,6 +354,25 @@ api_tokens = sa.Table(
     sa.Column("last_used_at", _MOMENT),
 )
 
+# How far the database's clock is ahead of the site's since somebody set it; no row, or 0: not at all. The functions
+# site_time() and queue_time(at) of the migrations subtract and add it.
+site_clock = sa.Table(
+    "site_clock",
+    metadata,
+    sa.Column("id", sa.SmallInteger, primary_key=True, autoincrement=False),
+    sa.Column("ahead", sa.Interval, nullable=False),
+    sa.CheckConstraint("id = 1", name="one_row"),
+)
+
+# The site's time at a reading of a host's own clock, by boot of the host.
+clock_anchors = sa.Table(
+    "clock_anchors",
+    metadata,
+    sa.Column("host", sa.Text, primary_key=True),
+    sa.Column("at", _MOMENT, nullable=False),
+    sa.Column("seconds", sa.Double, nullable=False),
+)
+
 # When each caller has its full burst of writes again. Losing it in a crash is harmless, so it is unlogged.
 rate_limits = sa.Table(
     "rate_limits",

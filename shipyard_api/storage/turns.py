@@ -59,9 +59,12 @@ class SqlTurns:
             .where(
                 actions.c.id == action,
                 actions.c.state.in_(_MOVING),
-                # A stop does not wait until the action is due.
+                # A new action is due, and a stop does not wait until it is.
                 sa.or_(
-                    actions.c.wake_at.is_(None), actions.c.wake_at <= now + _EARLY, actions.c.stopped_by.is_not(None)
+                    actions.c.state == RunState.QUEUED.value,
+                    actions.c.wake_at.is_(None),
+                    actions.c.wake_at <= now + _EARLY,
+                    actions.c.stopped_by.is_not(None),
                 ),
             )
             .values(
@@ -255,7 +258,7 @@ class SqlTurns:
 
     def overdue(self, *, grace: float) -> Sequence[ActionId]:
         """Return actions that should have been looked at, by the clock of the database."""
-        limit = sa.func.clock_timestamp() - timedelta(seconds=grace)
+        limit = sa.func.site_time() - timedelta(seconds=grace)
         found = self._connection.execute(
             sa.select(t.actions.c.id)
             .where(t.actions.c.state.in_(_MOVING), t.actions.c.wake_at < limit)

@@ -1,9 +1,10 @@
 """Wake-ups as Procrastinate jobs: a task for turns, with the action as lock, and one for runs of work items.
 
-Our own transaction calls Procrastinate's functions in the database, so state and wake-up cannot disagree.
+Our own transaction calls Procrastinate's functions in the database, so state and wake-up cannot disagree. The queue
+compares with the database's clock, so ``queue_time`` translates the site's time.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.ports.wakeup import Statement
@@ -15,7 +16,8 @@ ITEMS_TASK = "items"
 
 _JOB = (
     "ROW(CAST(:queue AS varchar), CAST(:task AS varchar), {priority}, {lock}, NULL, "
-    "jsonb_build_object('action', CAST(:action AS text)), CAST(:at AS timestamptz))::procrastinate_job_to_defer_v1"
+    "jsonb_build_object('action', CAST(:action AS text)), "
+    "queue_time(CAST(:at AS timestamptz)))::procrastinate_job_to_defer_v1"
 )
 # A turn goes before the runs of items: it is short, and other actions wait for it.
 _TURN_JOB = _JOB.format(priority=10, lock="CAST(:action AS text)")
@@ -28,7 +30,7 @@ _UNLESS_QUEUED = (
 )
 _UNLESS_TURN_QUEUED_FOR_THEN = (
     " WHERE NOT EXISTS (SELECT 1 FROM procrastinate_jobs WHERE lock = :action AND status = 'todo' "
-    "AND coalesce(scheduled_at, '-infinity') <= :at)"
+    "AND coalesce(scheduled_at, '-infinity') <= queue_time(:at))"
 )
 _RUNS = "SELECT 1 FROM procrastinate_jobs WHERE queue_name = :queue AND args->>'action' = :action"
 
@@ -64,9 +66,17 @@ class ProcrastinateWakeup:
 
     def next_run(self, action: ActionId, at: datetime) -> Statement:
         """Return the statement that queues one run, unless one that has not begun is queued for then or earlier."""
-        queued = f"{_RUNS} AND status = 'todo' AND coalesce(scheduled_at, '-infinity') <= :at"
+        queued = f"{_RUNS} AND status = 'todo' AND coalesce(scheduled_at, '-infinity') <= queue_time(:at)"
         sql = f"SELECT procrastinate_defer_jobs_v1(ARRAY[{_RUN_JOB}]) WHERE NOT EXISTS ({queued})"
         return Statement(sql, _run(action, at))
+
+    def shift(self, step: timedelta) -> Statement:
+        """Return the statement that moves everything that is queued for a time."""
+        sql = (
+            "UPDATE procrastinate_jobs SET scheduled_at = scheduled_at + make_interval(secs => :seconds) "
+            "WHERE status = 'todo' AND scheduled_at IS NOT NULL"
+        )
+        return Statement(sql, {"seconds": step.total_seconds()})
 
     def run_exists(self, holder: str) -> str:
         """Return SQL that says whether the run is at work; its name is the id of its job."""

@@ -125,7 +125,7 @@ def test_an_error_of_ours_passes_through(database_url: str) -> None:
 
 def test_the_clock_is_the_databases(database_url: str) -> None:
     engine = connect(database_url, pool_size=1)
-    clock = DatabaseClock(engine)
+    clock = DatabaseClock(engine, ProcrastinateWakeup())
 
     with engine.connect() as connection:
         before = connection.execute(sa.text("SELECT clock_timestamp()")).scalar_one()
@@ -151,6 +151,8 @@ def cut_off(url: str) -> None:
 
 
 def test_asking_a_clock_that_cannot_be_reached_is_an_outage_too(hangs_up: int) -> None:
-    clock = DatabaseClock(connect(f"postgresql://shipyard@127.0.0.1:{hangs_up}/shipyard", pool_size=1))
+    clock = DatabaseClock(
+        connect(f"postgresql://shipyard@127.0.0.1:{hangs_up}/shipyard", pool_size=1), ProcrastinateWakeup()
+    )
     with pytest.raises(StoreUnavailable):
         clock.now()

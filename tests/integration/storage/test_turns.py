@@ -93,6 +93,14 @@ def test_claims_at_the_same_time_get_epochs_of_their_own(store: SqlStore, create
         assert sorted(threads.map(one, range(8))) == list(range(1, 9))
 
 
+def test_a_new_action_is_due_whatever_the_clocks_say(store: SqlStore, engine: sa.Engine, create: Create) -> None:
+    action = create("a")
+    with engine.begin() as connection:
+        connection.execute(t.actions.update().values(wake_at=LATER))
+
+    assert claim(store, action).epoch == 1
+
+
 def test_an_action_that_is_not_due_is_left_alone(store: SqlStore, engine: sa.Engine, create: Create) -> None:
     action = create("a")
     with store.begin() as tx:
