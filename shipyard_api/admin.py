@@ -20,6 +20,8 @@ from shipyard_api.storage.suitability import check_database
 from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.usecases.tokens.manage import ApiTokens
 
+_MOST_SKEW = 300.0  # seconds (product, section 10, Clocks)
+
 
 @click.group()
 def main() -> None:
@@ -138,10 +140,18 @@ def config() -> None:
 
 @config.command()
 def check() -> None:
-    """Load the settings as the service does, and report every fault."""
+    """Load the settings as the service does, and report every fault, and the clocks of the database and of peers."""
     settings = load(os.environ)
-    bootstrap.identities(settings, bootstrap.parts(settings).store)
+    made = bootstrap.parts(settings)
+    bootstrap.identities(settings, made.store)
     bootstrap.policy(settings)
+    for name, ahead in bootstrap.clock_skew(made).measure().items():
+        if ahead is None:
+            click.echo(f"clock of {name}: no answer")
+        else:
+            click.echo(f"clock of {name}: {ahead:+.1f} s from this host")
+            if abs(ahead) > _MOST_SKEW:
+                click.echo(f"Warning: the clock of {name} is off by more than 5 minutes: use NTP", err=True)
     click.echo("settings are fine")
 
 

@@ -9,6 +9,7 @@ import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
@@ -34,6 +35,7 @@ from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.domain.site_design import DesignRules, VersionRule
+from shipyard_api.http import clock_ahead
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision, UnreadableDesign
 from shipyard_api.ports.identity import Identities, Policy
@@ -56,6 +58,7 @@ from shipyard_api.usecases.actions.list import ListActions
 from shipyard_api.usecases.actions.plan import PlanAction
 from shipyard_api.usecases.actions.report import ReportAction
 from shipyard_api.usecases.callers.limit_writes import LimitWrites
+from shipyard_api.usecases.clock_skew import ClockSkew
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, Validator
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.read import ReadConfigdocs
@@ -161,6 +164,23 @@ def parts(settings: Settings) -> Parts:
     )
 
 
+def clock_skew(made: Parts) -> ClockSkew:
+    """Return the clocks of the database and of every configured peer."""
+    settings = made.settings
+    drydock, maas, ironic = settings.drydock, settings.maas, settings.ironic
+    addresses = {
+        made.provisioner.name: {"drydock": drydock.url, "maas": maas.url, "ironic": ironic.url}[
+            settings.provisioner.kind.value
+        ],
+        "Deckhand": settings.deckhand.url,
+        "Promenade": settings.promenade.url,
+        "Keystone": settings.keystone.auth_url,
+        "Kubernetes": settings.kubernetes.url,
+    }
+    peers = {name: partial(clock_ahead, url) for name, url in addresses.items() if url}
+    return ClockSkew({"database": made.clock.ahead_of_host, **peers})
+
+
 def embedded_designs(settings: Settings) -> SqlDesigns:
     """Return the embedded document store; needs only the database and the keys."""
     if not settings.database.url:
@@ -236,6 +256,7 @@ def api(settings: Settings) -> "Mount":
     airship = dialect(
         Collaborators(
             check_schema=store.check_schema,
+            clock_skew=clock_skew(made),
             load_configdocs=LoadConfigdocs(designs, made.lock, made.compile_schema, on_load),
             commit_configdocs=CommitConfigdocs(designs, rendered, made.lock, made.rules, _validators(made)),
             read_configdocs=ReadConfigdocs(designs, rendered),

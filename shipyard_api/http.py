@@ -320,6 +320,27 @@ def retry_after(headers: Headers, *, now: datetime) -> float | None:
     return min(max(0.0, (when - now).total_seconds()), _LONGEST_PAUSE)
 
 
+def clock_ahead(url: str, *, verify: bool | str = True, timeout: float = 3.0) -> float | None:
+    """Return how many seconds the ``Date`` of a peer is ahead of this host's clock, None without one.
+
+    Asks once and without credentials: any answer will do.
+    """
+    try:
+        client = HttpClient(
+            url,
+            system="",
+            connect_timeout=timeout,
+            read_timeout=timeout,
+            total_timeout=timeout,
+            verify=verify,
+            read_attempts=1,
+        )
+        date = parsedate_to_datetime(client.send("GET", "").headers.get("date", ""))
+    except (PeerError, ValueError):
+        return None
+    return (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+
+
 class ConnectionFailure(NamedTuple):
     """A failure below HTTP. ``lasting``: an immediate retry is useless; ``sent``: the peer may have the request."""
 

@@ -20,6 +20,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
 from shipyard_api.domain.actions import ENDED, ActionId, RunState
+from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.ports.wakeup import Statement, Wakeup
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.outages import outages
@@ -82,6 +83,15 @@ class DatabaseClock:
     def monotonic(self) -> float:
         """Return seconds of this host's monotonic clock."""
         return time.monotonic()
+
+    def ahead_of_host(self) -> float | None:
+        """Return how many seconds the database's clock is ahead of this host's time of day, None if out of reach."""
+        try:
+            with outages(), self._engine.connect() as connection:
+                read: datetime = connection.execute(sa.select(sa.func.clock_timestamp())).scalar_one()
+        except StoreUnavailable:
+            return None
+        return (read - datetime.now(UTC)).total_seconds()
 
     def measure(self) -> Anchor:
         """Read the database's clock, and keep the site's time steady if it was set. Raises StoreUnavailable."""

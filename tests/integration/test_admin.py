@@ -365,3 +365,16 @@ def test_the_schema_is_brought_up_and_told(admin: Admin, empty_database_url: str
         0,
         f"database is at {newest}, this release supports {schema.supported()}\n",
     )
+
+
+def test_the_check_shows_clocks_and_warns_of_one_that_is_off(
+    admin: Admin, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bootstrap, "clock_ahead", lambda url: -3600.0)
+
+    ended = admin("config", "check", **{**MAAS, "DATABASE_URL": database_url})
+
+    assert ended.returncode == 0
+    assert re.search(r"^clock of database: [+-]0\.\d s from this host$", ended.stdout, re.MULTILINE)
+    assert "clock of MAAS: -3600.0 s from this host\n" in ended.stdout
+    assert ended.stderr == "Warning: the clock of MAAS is off by more than 5 minutes: use NTP\n"

@@ -6,11 +6,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 
-from shipyard_api.http import HttpClient, refuses_us, retry_after, segment
+from shipyard_api.http import HttpClient, clock_ahead, refuses_us, retry_after, segment
 from shipyard_api.ports.errors import Busy, PeerError, Unavailable
 
 Answer = Callable[[socket.socket], None]
@@ -361,3 +362,20 @@ def test_a_refusal_of_us_is_told_from_one_of_the_request():
 
 def test_a_segment_keeps_what_it_holds_out_of_the_path():
     assert segment("a/b?c#d é") == "a%2Fb%3Fc%23d%20%C3%A9"
+
+
+def dated(date: str) -> Answer:
+    return lambda connection: connection.sendall(
+        f"HTTP/1.1 401 Unauthorized\r\nDate: {date}\r\nContent-Length: 0\r\n\r\n".encode()
+    )
+
+
+def test_the_clock_of_a_peer_is_read_without_credentials(peer):
+    hour_ago = format_datetime(datetime.now(UTC) - timedelta(hours=1), usegmt=True)
+    one = peer(dated(hour_ago), dated("soon"))
+
+    assert clock_ahead(one.url) == pytest.approx(-3600, abs=60)
+    assert clock_ahead(one.url) is None
+    assert TOKEN.encode() not in b"".join(one.requests)
+    assert clock_ahead("http://127.0.0.1:9") is None
+    assert clock_ahead("not an address") is None

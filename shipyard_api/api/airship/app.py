@@ -35,6 +35,7 @@ from shipyard_api.usecases.actions.left_alone import FindLeftAlone
 from shipyard_api.usecases.actions.list import ListActions
 from shipyard_api.usecases.actions.plan import PlanAction
 from shipyard_api.usecases.actions.report import ReportAction
+from shipyard_api.usecases.clock_skew import ClockSkew
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.read import ReadConfigdocs
@@ -53,6 +54,7 @@ class Collaborators:
     """
 
     check_schema: Callable[[], None]
+    clock_skew: ClockSkew
     load_configdocs: LoadConfigdocs
     commit_configdocs: CommitConfigdocs
     read_configdocs: ReadConfigdocs
@@ -81,7 +83,7 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
     rendered = RenderedActions()
     return {
         "/versions": versions.Versions(),
-        "/health": health.Readiness(own.check_schema, own.find_left_alone),
+        "/health": health.Readiness(own.check_schema, own.find_left_alone, own.clock_skew),
         "/openapi.json": health.OpenApi(own.openapi),
         f"{v1}/health": versions.Health(),
         f"{v1}/configdocs": differences.ConfigdocsStatus(read),

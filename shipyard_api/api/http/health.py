@@ -11,20 +11,24 @@ import yaml
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.threads import threaded
 from shipyard_api.usecases.actions.left_alone import FindLeftAlone
+from shipyard_api.usecases.clock_skew import ClockSkew, clock_wording
 
 LEFT_ALONE_HEADER = "X-Shipyard-Left-Alone"
+CLOCK_SKEW_HEADER = "X-Shipyard-Clock-Skew"
 _SHOWN = 5  # actions in the header
 
 
 class Readiness:
     """``/health``: says whether this process can work: its database answers and has a schema of this release.
 
-    A header names the running actions that this release leaves to workers of another one.
+    Headers name the running actions that this release leaves to workers of another one, and how far the clocks of
+    database and peers are from this host's.
     """
 
     policy: ClassVar[Policy] = {"GET": None}
 
-    def __init__(self, check_schema: Callable[[], None], find_left_alone: FindLeftAlone) -> None:
+    def __init__(self, check_schema: Callable[[], None], find_left_alone: FindLeftAlone, clock_skew: ClockSkew) -> None:
+        self._clock_skew = clock_skew
         self._check_schema = check_schema
         self._find_left_alone = find_left_alone
 
@@ -35,6 +39,8 @@ class Readiness:
         if left := self._find_left_alone():
             shown = ", ".join(f"{one.action} {one.unknown}" for one in left[:_SHOWN])
             resp.set_header(LEFT_ALONE_HEADER, shown.encode("ascii", "backslashreplace").decode())
+        if skew := self._clock_skew.latest():
+            resp.set_header(CLOCK_SKEW_HEADER, clock_wording(skew))
         resp.status = falcon.HTTP_204
 
 

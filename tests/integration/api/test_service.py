@@ -1,5 +1,7 @@
 """What every resource has in common, and the resources that anyone may ask."""
 
+import re
+import time
 import uuid
 from pathlib import Path
 from typing import Any
@@ -62,6 +64,14 @@ def test_health_is_503_on_a_schema_of_another_release(site: Site, engine: sa.Eng
         False,
     )
     assert "has schema 9999, and this release knows only" in answer.json["reason"]
+
+
+def test_health_shows_clocks_once_they_are_read(site: Site) -> None:
+    deadline = time.monotonic() + 30
+    while (shown := site.nobody.ask("GET", "/health").headers.get("X-Shipyard-Clock-Skew")) is None:
+        assert time.monotonic() < deadline
+
+    assert re.match(r"database [+-]0\.\d s", shown)
 
 
 @pytest.mark.parametrize("path", [*OPEN, f"{V1}/actions", "/nowhere"])

@@ -1,0 +1,26 @@
+"""The clocks of others are read in the background, and not for every health check."""
+
+from shipyard_api.usecases.clock_skew import ClockSkew, clock_wording
+
+
+def test_clocks_are_read_once_in_a_while() -> None:
+    asked: list[str] = []
+
+    def read(name: str, ahead: float | None) -> float | None:
+        asked.append(name)
+        return ahead
+
+    skew = ClockSkew({"database": lambda: read("database", 0.04), "Drydock": lambda: read("Drydock", None)})
+    assert skew.measure() == {"database": 0.04, "Drydock": None}
+    asked.clear()
+
+    skew.latest()
+    while skew.latest() == {}:
+        pass
+
+    assert skew.latest() == {"database": 0.04}
+    assert asked == ["database", "Drydock"]
+
+
+def test_skew_is_one_line() -> None:
+    assert clock_wording({"database": 0.04, "Drydock": -3601.26}) == "database +0.0 s, Drydock -3601.3 s"
