@@ -101,7 +101,7 @@ TROUBLE = {
     "a page of a proxy": (Answer(200, "<html>log in</html>"), Unavailable, "not in JSON"),
     "not UTF-8": (Answer(200, b'"\xff"'), Unavailable, "not in UTF-8"),
     "cut off": (Answer(200, {"a": 1}, cut=3), Unavailable, "cut short"),
-    "silent": (Answer(hang=True), Unavailable, "within 0.3 s"),
+    "silent": (Answer(hang=True), Unavailable, "0.3 s"),
 }
 
 

@@ -114,7 +114,7 @@ def test_a_keystone_that_is_down_is_unavailable() -> None:
 
 def test_a_keystone_that_hangs_is_given_up(peer: Peer) -> None:
     peer.on(ROUTE, Answer(hang=True))
-    with pytest.raises(Unavailable, match=r"no answer from .* within 0\.2 s"):
+    with pytest.raises(Unavailable, match=r"longer than 0\.2 s|within 0\.2 s"):
         client(peer, read_timeout_seconds=0.2).grant()
 
 
