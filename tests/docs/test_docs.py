@@ -15,9 +15,11 @@ from shipyard_api.domain import deployment_configuration
 from shipyard_api.domain.documents import Collection, Revision, StoredDocument, parse_documents, render
 from shipyard_api.domain.strategy import strategy
 from shipyard_api.yaml_stream import read_documents
+from shipyard_simulators.drydock.design import read_design
 from shipyard_simulators.scenario import parse_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "docs" / "examples" / "small-site.yaml"
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 SCHEMAS = {
     deployment_configuration.SCHEMA: "deployment_configuration_v1",
@@ -127,13 +129,68 @@ def test_yaml_of_the_repository_parses(tracked: list[Path]) -> None:
             list(yaml.load_all(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
 
 
+def stored(text: str) -> list[StoredDocument]:
+    documents, findings = parse_documents(read_documents(text.encode()))
+    assert findings == ()
+    return [StoredDocument(document, Collection("design"), Revision(1)) for document in documents]
+
+
+def test_the_example_is_a_complete_design(schemas: SchemaFiles) -> None:
+    rendering, findings = render(stored(EXAMPLE.read_text(encoding="utf-8")), DataSchemas())
+
+    assert rendering is not None
+    assert findings == ()
+    data = {one.document.schema: one.document.data for one in rendering.documents}
+    for schema, name in SCHEMAS.items():
+        assert schemas.check(name, data[schema]) == ()
+    assert strategy.check_groups(data[strategy.SCHEMA]) == ()
+    shape = [
+        {"schema": one.schema, "metadata": {"name": one.name}, "data": one.data}
+        for one in (made.document for made in rendering.documents)
+    ]
+    design = read_design(shape)
+    assert (len(design.nodes), design.malformed, design.problems) == (9, (), ())
+
+
+@pytest.mark.parametrize(("page", "shown"), [("write-documents.md", 1), ("write-a-strategy.md", 2)])
+def test_pages_show_documents_of_the_example(page: str, shown: int) -> None:
+    example = [yaml.dump(one) for one in read_documents(EXAMPLE.read_bytes())]
+    for block in [block for block in DESIGNS if block.page.name == page][:shown]:
+        assert [
+            one["metadata"]["name"] for one in read_documents(block.text.encode()) if yaml.dump(one) not in example
+        ] == []
+
+
+def test_the_scenario_that_is_shown_ships_beside_the_example() -> None:
+    (block,) = (block for block in SCENARIOS if block.page.name == "write-a-strategy.md")
+    assert block.text == (EXAMPLE.parent / "one-rack-fails.yaml").read_text(encoding="utf-8")
+
+
 def test_the_design_that_is_shown_renders_as_it_is_shown() -> None:
     design, result = (block for block in DESIGNS if block.page.name == "write-documents.md")
-    documents, _ = parse_documents(read_documents(design.text.encode()))
-    stored = [StoredDocument(document, Collection("design"), Revision(1)) for document in documents]
 
-    rendering, findings = render(stored, DataSchemas())
+    rendering, findings = render(stored(design.text), DataSchemas())
 
     assert rendering is not None, findings
     made = {one.document.name: one for one in rendering.documents}
-    assert (made["mail"].document.data, made["mail"].secret) == (yaml.safe_load(result.text), True)
+    assert (made["control"].document.data, made["control"].secret) == (yaml.safe_load(result.text), True)
+
+
+def test_files_that_commands_read_are_there() -> None:
+    """On pages written by hand; the reference of the command line shows how options are written."""
+    files = [
+        (block, found)
+        for block in SHELL
+        if block.page.name != "cli.md"
+        for found in re.findall(r"(?:--site|--filename|--scenario|--data-binary)[ =]@?(\S+\.yaml)", block.text)
+    ]
+    assert [f"{named(block)}: {name}" for block, name in files if not (ROOT / name).is_file()] == []
+
+
+def test_packages_are_installed_from_our_wheels_with_the_lock_and_the_pip_of_the_installation() -> None:
+    pages = [page.read_text(encoding="utf-8") for page in PAGES if page.parent.name == "howto"]
+    lines = [line for text in pages for line in text.splitlines() if "pip install" in line]
+    assert len(lines) == 3
+    for line in lines:
+        assert line.strip().startswith("/opt/shipyard/bin/pip install --constraint requirements.lock ")
+        assert "wheels/shipyard-*.whl" in line
