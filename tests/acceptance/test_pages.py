@@ -1,0 +1,130 @@
+"""The README and the tutorial, followed to the letter by a newcomer."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.programs import STACK, invoke, left_running, marked
+from tests.conftest import ROOT
+
+_ID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
+_FENCE = re.compile(r"^```(sh|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+class Newcomer:
+    """Two terminals: one for `./dev up`, one for everything else.
+
+    Pages show ids of actions; the first id of a page stands for the first action that is created, and so on.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.mark, self.environment = marked()
+        self.child: subprocess.Popen[bytes] | None = None
+        self.actions: list[str] = []
+        self.printed = ""
+
+    def follow(self, text: str) -> None:
+        """Execute the commands of all `sh` blocks; each line of a `text` block must have been printed."""
+        shown = list(dict.fromkeys(_ID.findall(text)))
+        for kind, block in _FENCE.findall(text):
+            lines = block.replace("\\\n", " ").splitlines()
+            if kind == "text":
+                for line in lines:
+                    assert _like(self._real(line, shown)) in _like(self.printed), line
+                continue
+            for line in lines:
+                self._execute(self._real(line, shown))
+
+    def _real(self, line: str, shown: list[str]) -> str:
+        return _ID.sub(lambda found: dict(zip(shown, self.actions, strict=False)).get(found[0], found[0]), line)
+
+    def _execute(self, line: str) -> None:
+        match shlex.split(line):
+            case ["./dev", "up", *words]:
+                self.start(words)
+            case ["./dev", "run", *words]:
+                ended = invoke(words, self.environment)
+                self.printed = ended.output if words[0] != "get" else self.printed + ended.output
+                fails = words[0] == "watch" and "action is Failed" in ended.output
+                assert ended.exit_code == int(fails), f"{line}\n{ended.output}"
+                self.actions += [one for one in _ID.findall(ended.output) if one not in self.actions]
+            case ["rm", *_]:
+                self.stop()
+            case _:
+                words = ["sh", "-euc", line.replace("curl -sS", "curl -sS --fail-with-body")]
+                done = subprocess.run(
+                    words, cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=60, check=False
+                )
+                assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+
+    def start(self, words: list[str]) -> None:
+        """Start the stack, in place of one that runs, on a directory of our own."""
+        self.stop()
+        ready, log = self.directory / "ready.json", self.directory / "up.log"
+        ready.unlink(missing_ok=True)
+        options = [word for word in words if not word.startswith(("--data-dir", "/tmp/"))]
+        place = ["--data-dir", str(self.directory / "data"), "--ready-file", str(ready), "--speed", "1000"]
+        with log.open("wb") as out:
+            self.child = subprocess.Popen(
+                [*STACK, "up", *options, *place],
+                env=self.environment,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + 90
+        while not (ready.is_file() and "export " in log.read_text()):
+            assert self.child.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.05)
+        told = json.loads(ready.read_text())
+        self.environment |= {"SHIPYARD_URL": told["url"], "SHIPYARD_TOKEN": told["token"]}
+        # The tutorial shows an address and a token of its own.
+        self.printed = log.read_text().replace(told["url"], "http://127.0.0.1:36271")
+        self.printed = self.printed.replace(told["token"], "shipyard_...")
+
+    def stop(self) -> None:
+        """Stop the stack as Ctrl-C does."""
+        if self.child is not None:
+            self.child.terminate()
+            assert self.child.wait(60) == 0
+            self.child = None
+
+
+def _like(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()
+
+
+@pytest.fixture
+def newcomer() -> Iterator[Newcomer]:
+    # The account of the embedded Postgres must reach the directory, also when we are root.
+    with tempfile.TemporaryDirectory(prefix="shipyard-test-") as made:
+        directory = Path(made)
+        directory.chmod(0o755)
+        person = Newcomer(directory)
+        try:
+            yield person
+        finally:
+            person.stop()
+    assert left_running(person.mark) == []
+
+
+def test_the_tutorial_leads_through_a_failure_to_a_retry(newcomer: Newcomer) -> None:
+    newcomer.follow((ROOT / "docs" / "tutorial" / "first-deployment.md").read_text(encoding="utf-8"))
+
+
+def test_the_command_line_steps_of_the_readme_work_right_after_its_curl_steps(newcomer: Newcomer) -> None:
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    newcomer.start([])
+    newcomer.follow(page.partition("\n## Use it\n")[2].partition("\n## ")[0])
+    assert newcomer.actions
