@@ -31,6 +31,7 @@ from shipyard_api.domain.actions import ActionId, ActionName, StepState
 from shipyard_api.domain.documents import Document, find, inventory, parse_documents
 from shipyard_api.domain.policy import default_roles
 from shipyard_api.domain.strategy import selectors, strategy
+from shipyard_api.domain.strategy.criteria import needed
 from shipyard_api.ports.state.actions import StepRecord
 from shipyard_api.setting_types import Secret
 from shipyard_api.settings import DEFAULT_FILE, Settings, share_directory
@@ -232,6 +233,7 @@ def watch_image() -> str:
                 "detail": "percent_successful_nodes is 0%, at least 50% needed" if failed else None,
                 "depends_on": list(group.depends_on),
                 "nodes": {"total": len(members), **counts},
+                "needs": needed(group.success_criteria, len(members)),
                 "phases": [],
             }
         )

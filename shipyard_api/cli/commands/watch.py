@@ -6,8 +6,8 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import click
@@ -43,9 +43,8 @@ ShowSnapshot = Callable[[Snapshot, str], None]
 )
 @click.argument("action_id", metavar="ACTION")
 @click.option("--interval", type=click.FloatRange(min=0.1), default=2.0, show_default=True, help="Seconds.")
-@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), hidden=True)
 @click.pass_obj
-def watch(options: GlobalOptions, /, action_id: str, interval: float, svg: Path | None) -> None:
+def watch(options: GlobalOptions, /, action_id: str, interval: float) -> None:
     """Follow an action live: its steps, groups and nodes. Prints plain lines if stdout is not a terminal.
 
     Ends with the action: exit code 0 if it succeeded, 1 if it failed.
@@ -55,9 +54,6 @@ def watch(options: GlobalOptions, /, action_id: str, interval: float, svg: Path 
     action = check_action_id(action_id)
     try:
         api = Api(options, timeout=ANSWER_TIMEOUT)
-        if svg:
-            _write_svg(api, action, svg)
-            return
         with viewer(sys.stdout) as view:
             last = follow(api, action, view, interval=interval)
     except ApiError as error:
@@ -116,17 +112,24 @@ def viewer(stream: TextIO) -> Iterator[ShowSnapshot]:
         return
     from rich.live import Live
 
-    from shipyard_api.cli.output.live_view import OTHER_LINES, WatchView
+    from shipyard_api.cli.output.live_view import WatchView
     from shipyard_api.cli.output.tables import terminal
 
     console = terminal(stream)
-    with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
+    last: WatchView | None = None
+    try:
+        # On a screen of its own, which is drawn anew as a whole: a resized terminal keeps nothing of the former size.
+        with Live(console=console, auto_refresh=False, screen=True) as live:
 
-        def draw(snapshot: Snapshot, note: str) -> None:
-            rows = max(console.size.height - OTHER_LINES, 3)
-            live.update(WatchView(snapshot, datetime.now(UTC), rows, note), refresh=True)
+            def draw(snapshot: Snapshot, note: str) -> None:
+                nonlocal last
+                last = WatchView(snapshot, datetime.now(UTC), console.size.height, note)
+                live.update(last, refresh=True)
 
-        yield draw
+            yield draw
+    finally:
+        if last:  # in full, where it stays
+            console.print(replace(last, height=None))
 
 
 def _lines(stream: TextIO) -> ShowSnapshot:
@@ -143,11 +146,3 @@ def _lines(stream: TextIO) -> ShowSnapshot:
         shown[:] = [snapshot]
 
     return write
-
-
-def _write_svg(api: "Api", action_id: str, path: Path) -> None:
-    from shipyard_api.cli.output.live_view import export_svg
-
-    now = take_snapshot(api, action_id)
-    title = f"shipyard watch {action_id}"
-    path.write_text(export_svg(now.action, now.groups, now.nodes, datetime.now(UTC), title), encoding="utf-8")

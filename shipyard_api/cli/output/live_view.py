@@ -1,10 +1,10 @@
 """The live view of an action: the progress of its steps, groups and nodes. Pure.
 
-Colour carries no information of its own: a status is a glyph and a word, and the parts of a bar are different
-characters.
+Colour carries no information of its own: a status is a glyph and a word, and one square is one node.
 """
 
 import io
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,36 +16,15 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from shipyard_api.cli.output.failures import FailureLine, failure_lines
+from shipyard_api.cli.output.group_table import GroupTable
+from shipyard_api.cli.output.marks import DIM, FAILURE, LIFECYCLE_MARKS, NODE_MARKS, STEP_MARKS, UNKNOWN, marked
 from shipyard_api.cli.output.shapes import JsonObject
-from shipyard_api.cli.output.snapshot import ACTIVE, Snapshot
-from shipyard_api.cli.output.wording import NODE_STATUS_WORDS, clock, printable, reason_text, status_words, waiting_line
+from shipyard_api.cli.output.snapshot import Snapshot
+from shipyard_api.cli.output.wording import NODE_STATUS_WORDS, clock, printable, status_words, waiting_line
 
-OTHER_LINES = 13  # of a screen, in addition to the rows of groups
 SVG_WIDTH = 100
 
-_SUCCESS, _IN_PROGRESS, _FAILURE, _DIM = Style(color="green"), Style(color="cyan"), Style(color="red"), Style(dim=True)
-_CELLS = {
-    "success": ("■", _SUCCESS),
-    "prepared": ("□", _IN_PROGRESS),
-    "failure": ("×", _FAILURE),
-    "not_started": ("·", _DIM),
-}
-_GROUPS = {
-    "success": ("✓", _SUCCESS),
-    "preparing": ("▸", _IN_PROGRESS),
-    "deploying": ("▸", _IN_PROGRESS),
-    "failed": ("✗", _FAILURE),
-    "not_started": ("·", _DIM),
-}
-_STEPS = {
-    "success": ("✓", _SUCCESS),
-    "skipped": ("-", _DIM),
-    "running": ("▸", _IN_PROGRESS),
-    "failed": ("✗", _FAILURE),
-    "upstream_failed": ("-", _FAILURE),
-}
-_LIFECYCLES = {"Complete": ("✓", _SUCCESS), "Failed": ("✗", _FAILURE), "Processing": ("▸", _IN_PROGRESS)}
-_UNKNOWN = ("·", _DIM)
 _SVG = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">
 <style>
@@ -68,17 +47,21 @@ _SVG = """\
 </g>
 </svg>
 """  # rich's own template loads a font from the network
-_REASONS_SHOWN = 4
-_NARROW = 76  # characters; below that only names, statuses and counts have room
-_LEAST_BAR = 6
-_CRITICAL = "critical"
+_LEAST_GROUPS = 3  # lines: the header, a group, and the count of the others
+# Which groups are shown if not all fit; those that failed with another one are below its failure.
+_URGENCY = {"preparing": 0, "deploying": 0, "failed": 1, "not_started": 2}
+_FOLLOWED = 4
 
 
 def watch_view(
-    action: JsonObject, groups: Sequence[JsonObject], nodes: Sequence[JsonObject], now: datetime, rows: int = 24
+    action: JsonObject,
+    groups: Sequence[JsonObject],
+    nodes: Sequence[JsonObject],
+    now: datetime,
+    height: int | None = None,
 ) -> "WatchView":
-    """Return the view of an action at ``now``; at most ``rows`` groups get a row of their own."""
-    return WatchView(Snapshot(action, groups, nodes), now, rows)
+    """Return the view of an action at ``now``, in at most ``height`` lines; None if there is no limit."""
+    return WatchView(Snapshot(action, groups, nodes), now, height)
 
 
 def export_svg(
@@ -94,43 +77,50 @@ def export_svg(
 
 @dataclass(frozen=True, slots=True)
 class WatchView:
-    """A view that adapts to the width of the console. ``note``: a line about a problem of watching itself."""
+    """A view that adapts to the width of the console. ``note``: a line about a problem of watching itself.
+
+    ``height``: the most lines to use; None shows everything. Lines that are not needed for the groups show failures.
+    """
 
     snapshot: Snapshot
     now: datetime
-    rows: int
+    height: int | None = None
     note: str = ""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Render the action, its steps, its groups, the counts of nodes, and the reasons of failures."""
         width = options.max_width
-        header, steps, nodes = self._header(width), self._steps(width), self._nodes(width)
-        waiting = waiting_line(self.snapshot.action, self.now)
-        yield from header
-        yield from steps
-        yield Rule(style=_DIM)
-        if self.snapshot.groups:
-            # Lines that are broken because the terminal is narrow take rows from the groups.
-            spent = len(header) + len(steps) + max(len(nodes), 2) - 4 + (width < _NARROW) + bool(waiting)
-            shown, folded = self._visible_groups(max(self.rows - spent, 2))
-            yield self._groups(width, shown)
+        above = [*self._header(width), *self._steps(width)]
+        below = [*self._nodes(width), *self._waiting(console, width)]
+        after = [Text(self.note, Style(color="yellow"), no_wrap=True, overflow="ellipsis")] if self.note else []
+        groups = self.snapshot.groups_in_order
+        table = GroupTable.of(groups, width) if groups else None
+        unknown = list(Text("Groups are known once the site design has been checked.", DIM).wrap(console, width))
+        failures = failure_lines(self.snapshot)
+        needed = len(groups) + 1 if groups else len(unknown)
+        free = sys.maxsize if self.height is None else self.height - len(above) - len(below) - len(after) - 2
+        lines = _fit(failures, console, width, max(free // 3, free - needed, 0))
+        rows = max(free - len(lines), _LEAST_GROUPS) - 1
+        yield from above
+        yield Rule(f"{table.prefix}…" if table and table.prefix else "", align="left", style=DIM)
+        if table:
+            shown, folded = _visible(groups, rows)
+            yield table.render(shown)
             if folded:
                 counts = ", ".join(f"{count} {word}" for word, count in folded.items())
-                yield Text(f"+ {sum(folded.values())} more groups: {counts}", _DIM)
+                more = f"+ {sum(folded.values())} more groups: {counts}"
+                yield Text(more, DIM, no_wrap=True, overflow="ellipsis")
         else:
-            yield Text("Groups are known once the site design has been checked.", _DIM)
-        yield Rule(style=_DIM)
-        yield from nodes
-        if waiting:
-            yield Text(f"Waiting for {waiting}", _DIM, no_wrap=True, overflow="ellipsis")
-        yield from self._reasons()
-        if self.note:
-            yield Text(self.note, Style(color="yellow"))
+            yield from unknown
+        yield Rule(style=DIM)
+        yield from below
+        yield from lines
+        yield from after
 
     def _header(self, width: int) -> list[Table | Text]:
         action = self.snapshot.action
         lifecycle = self.snapshot.lifecycle
-        right = _marked(_LIFECYCLES.get(lifecycle, _UNKNOWN), printable(lifecycle))
+        right = marked(LIFECYCLE_MARKS.get(lifecycle, UNKNOWN), printable(lifecycle))
         elapsed = self.snapshot.elapsed(self.now)
         if elapsed is not None:
             right.append(f"  {clock(elapsed)}", Style(bold=True))
@@ -148,72 +138,26 @@ class WatchView:
     def _steps(self, width: int) -> list[Text]:
         steps = self.snapshot.steps
         if not steps:
-            return [Text("Steps  none yet", _DIM)]
+            return [Text("Steps  none yet", DIM)]
         line = Text("Steps  ", no_wrap=True, overflow="ellipsis")
         if len(steps) <= width // 3:
             for step in steps:
-                line.append(*_STEPS.get(str(step.get("state")), _UNKNOWN))
+                line.append(*STEP_MARKS.get(str(step.get("state")), UNKNOWN))
             line.append("  ")
         done = sum(step.get("state") in ("success", "skipped") for step in steps)
         line.append(f"{done} of {len(steps)} done")
         current = self.snapshot.current_step
         if not current:
             return [line]
-        name = _marked(_STEPS[str(current["state"])], printable(current.get("id")))
+        name = marked(STEP_MARKS[str(current["state"])], printable(current.get("id")))
         name.overflow = "ellipsis"
         if line.cell_len + 2 + name.cell_len > width:
             return [line, name]
         return [line.append("  ").append(name)]
 
-    def _groups(self, width: int, shown: list[JsonObject]) -> Table:
-        """Return the table of groups; a narrow one leaves out reasons and bars, which other lines repeat."""
-        total = max(len(str((group.get("nodes") or {}).get("total", 0))) for group in self.snapshot.groups)
-        count = max(2 * total + 1, 5)
-        narrow = width < _NARROW
-        status_width = 13 if narrow else 14
-        least = status_width + count + 2 if narrow else len(_CRITICAL) + status_width + 10 + count + 5 + _LEAST_BAR
-        longest = max(len(printable(group.get("name"))) for group in shown) if shown else 12
-        name = max(min(longest, width - least if narrow else max(width // 4, 12)), 6)
-        bar = max(min(width - (least - _LEAST_BAR) - name, 60), _LEAST_BAR)
-        table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False, header_style=_DIM)
-        table.add_column("Group", width=name, no_wrap=True)
-        if not narrow:
-            table.add_column("", width=len(_CRITICAL), no_wrap=True)
-        table.add_column("Status" if narrow else " Status", width=status_width, no_wrap=True)
-        if not narrow:
-            table.add_column("Reason", width=10, no_wrap=True, overflow="ellipsis")
-            table.add_column("Nodes", width=bar, no_wrap=True)
-        table.add_column("Done", width=count, justify="right", no_wrap=True)
-        for group in shown:
-            status = str(group.get("status"))
-            counts: JsonObject = group.get("nodes") or {}
-            mark = _marked(_GROUPS.get(status, _UNKNOWN), status_words(status))
-            cells: list[Text | str] = [Text(_shorten(printable(group.get("name")), name), Style(bold=status in ACTIVE))]
-            if narrow:
-                cells.append(mark)
-            else:
-                cells += [
-                    Text(_CRITICAL if group.get("critical") else "", _DIM),
-                    Text(" ").append(mark),
-                    Text(status_words(group.get("reason") or ""), _FAILURE),
-                    _bar(counts, bar),
-                ]
-            table.add_row(*cells, f"{counts.get('success', 0)}/{counts.get('total', 0)}")
-        return table
-
-    def _visible_groups(self, rows: int) -> tuple[list[JsonObject], Counter[str]]:
-        """Return the groups to show, in the server's order if all fit, and how many others have each status."""
-        groups = list(self.snapshot.groups)
-        if len(groups) <= rows:
-            return groups, Counter()
-        urgency = {"preparing": 0, "deploying": 0, "failed": 1}
-        groups.sort(key=lambda group: urgency.get(str(group.get("status")), 2))
-        room = max(rows - 1, 1)
-        return groups[:room], Counter(status_words(group.get("status")) for group in groups[room:])
-
     def _nodes(self, width: int) -> list[Text]:
         counts = self.snapshot.node_counts
-        marks = [_marked(_CELLS[status], f"{counts[status]} {word}") for status, word in NODE_STATUS_WORDS.items()]
+        marks = [marked(NODE_MARKS[status], f"{counts[status]} {word}") for status, word in NODE_STATUS_WORDS.items()]
         total = Text(f"{len(self.snapshot.nodes)} nodes")
         whole = Text("   ").join([total, *marks])
         if whole.cell_len <= width:
@@ -226,60 +170,55 @@ class WatchView:
                 lines.append(mark)
         return lines
 
-    def _reasons(self) -> list[Text]:
-        groups = [group for group in self.snapshot.groups if group.get("status") == "failed" and group.get("detail")]
-        items = [*(("group", group) for group in groups), *(("node", node) for node in self.snapshot.failed_nodes)]
-        items.sort(key=lambda item: item[1].get("reason") == "dependency")  # causes before their consequences
-        lines = [
-            Text.assemble(
-                ("✗ ", _FAILURE),
-                f"{kind} {printable(item.get('name'))}, {reason_text(item)}",
-                no_wrap=True,
-                overflow="ellipsis",
-            )
-            for kind, item in items[:_REASONS_SHOWN]
-        ]
-        more = len(items) - _REASONS_SHOWN
-        if more > 0:
-            lines.append(Text(f"+ {more} more failure{'s' * (more != 1)}", _DIM))
-        return lines
+    def _waiting(self, console: Console, width: int) -> list[Text]:
+        waiting = waiting_line(self.snapshot.action, self.now)
+        if not waiting:
+            return []
+        if self.height is None:
+            return list(Text(f"Waiting for {waiting}", DIM).wrap(console, width))
+        return [Text(f"Waiting for {waiting}", DIM, no_wrap=True, overflow="ellipsis")]
 
 
-def _shorten(name: str, width: int) -> str:
-    """Return a name cut in its middle to fit: names of groups often differ at their ends."""
-    if len(name) <= width:
-        return name
-    end = (width - 1) // 2
-    return f"{name[: width - 1 - end]}…{name[len(name) - end :]}"
+def _fit(failures: Sequence[FailureLine], console: Console, width: int, room: int) -> list[Text]:
+    """Return the failures in at most ``room`` lines: causes before the others, and whole as long as there is room."""
+    kept = len(failures) if len(failures) <= room else max(room - 1, 0)
+    chosen = sorted(sorted(range(len(failures)), key=lambda number: failures[number].depth)[:kept])
+    more = len(failures) - kept
+    spare = room - kept - bool(more)
+    lines = []
+    for number in chosen:
+        whole = _wrapped(failures[number], console, width)
+        shown = whole[: 1 + spare]
+        spare -= len(shown) - 1
+        if len(shown) < len(whole):
+            shown[-1].truncate(width - 1)
+            shown[-1].append("…")
+        lines += shown
+    if more and room:
+        text = f"+ {more} more line{'s' * (more != 1)}, all shown at the end"
+        lines.append(Text(text, DIM, no_wrap=True, overflow="ellipsis"))
+    return lines
 
 
-def _marked(mark: tuple[str, Style], word: str) -> Text:
-    glyph, style = mark
-    return Text(f"{glyph} {word}", style, no_wrap=True)
+def _wrapped(failure: FailureLine, console: Console, width: int) -> list[Text]:
+    bullet = Text("  - ") if failure.depth else Text.assemble(("✗ ", FAILURE))
+    indent = bullet.cell_len
+    first, *others = Text(failure.text).wrap(console, width - indent)
+    lines = [bullet.append(first), *(Text(" " * indent).append(line) for line in others)]
+    for line in lines:
+        line.rstrip()
+    return lines
 
 
-def _bar(counts: JsonObject, width: int) -> Text:
-    """Return the group's nodes as a bar; every status with a node gets at least one character."""
-    total = sum(counts.get(status, 0) for status in _CELLS)
-    if not total:
-        return Text("no nodes", _DIM)
-    bar = Text()
-    for status, cells in share({status: counts.get(status, 0) for status in _CELLS}, width).items():
-        glyph, style = _CELLS[status]
-        bar.append(glyph * cells, style)
-    return bar
+def _visible(groups: Sequence[JsonObject], rows: int) -> tuple[list[JsonObject], Counter[str]]:
+    """Return the groups to show, in run order, and how many others have each status."""
+    if len(groups) <= rows:
+        return list(groups), Counter()
 
+    def urgency(number: int) -> int:
+        followed = groups[number].get("reason") == "dependency"
+        return _FOLLOWED if followed else _URGENCY.get(str(groups[number].get("status")), _FOLLOWED - 1)
 
-def share(counts: dict[str, int], width: int) -> dict[str, int]:
-    """Divide ``width`` among the counts: in proportion, at least 1 for every count above 0, without a rest."""
-    total = sum(counts.values())
-    cells = {name: max(1, count * width // total) if count else 0 for name, count in counts.items()}
-    while (rest := width - sum(cells.values())) != 0:
-        # The count whose share is furthest from its proportion gives or takes one.
-        step = 1 if rest > 0 else -1
-        candidates = [name for name in cells if counts[name] and (step > 0 or cells[name] > 1)]
-        if not candidates:
-            break
-        name = max(candidates, key=lambda one: step * (counts[one] * width / total - cells[one]))
-        cells[name] += step
-    return cells
+    chosen = set(sorted(range(len(groups)), key=urgency)[: max(rows - 1, 1)])
+    others = (group for number, group in enumerate(groups) if number not in chosen)
+    return [groups[number] for number in sorted(chosen)], Counter(status_words(one.get("status")) for one in others)

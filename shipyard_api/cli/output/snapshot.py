@@ -71,6 +71,17 @@ class Snapshot:
         return None
 
     @property
+    def groups_in_order(self) -> list[JsonObject]:
+        """The groups in run order: those without dependencies, those that only need these, and so on."""
+        left = {group.get("name"): group for group in self.groups}
+        ordered: list[JsonObject] = []
+        while left:
+            wave = [group for group in left.values() if left.keys().isdisjoint(group.get("depends_on") or ())]
+            for group in wave or list(left.values()):  # all that are left if they depend on each other
+                ordered.append(left.pop(group.get("name")))
+        return ordered
+
+    @property
     def node_counts(self) -> Counter[str]:
         """The number of nodes by status."""
         return Counter(str(node.get("status")) for node in self.nodes)
@@ -110,7 +121,7 @@ def change_lines(before: Snapshot | None, after: Snapshot, now: datetime) -> lis
         if step.get("state") and states.get(step.get("id")) != step["state"]
     ]
     earlier = {group.get("name"): group for group in before.groups} if before else {}
-    for group in after.groups:
+    for group in after.groups_in_order:
         old = earlier.get(group.get("name"), {"status": "not_started"})
         if (old.get("status"), old.get("nodes", {})) != (group.get("status"), group.get("nodes", {})):
             status_changed = old.get("status") != group.get("status")

@@ -13,7 +13,6 @@ from tests.integration.api.served import Answer, Server, gunicorn
 pytest.importorskip("webob", reason="the extra keystone is not installed")
 
 
-
 @pytest.fixture(scope="module")
 def keystone() -> Iterator[simulated_keystone.Keystone]:
     with simulated_keystone.running() as running:

@@ -81,6 +81,7 @@ def group(name: str, status: str = "not_started", **fields: Any) -> dict[str, An
         "detail": None,
         "depends_on": [],
         "nodes": {"total": sum(counts.values()), **counts},
+        "needs": 0,
         "phases": [],
     }
     return base | fields
@@ -104,17 +105,19 @@ def node(name: str, status: str = "success", group_name: str = "g", **fields: An
 
 def five_groups() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The design's example, in the middle of its second worked example."""
+    second = {"critical": False, "depends_on": ["control-nodes"]}
     groups = [
-        group("control-nodes", "success", counts={"success": 4}),
-        group("compute-nodes-1", "deploying", critical=False, counts={"success": 3, "prepared": 7, "failure": 1}),
-        group("compute-nodes-2", "preparing", critical=False, counts={"prepared": 2, "not_started": 10}),
-        group("monitoring-nodes", critical=False, counts={"not_started": 6}),
+        group("control-nodes", "success", counts={"success": 4}, needs=3),
+        group("compute-nodes-1", "deploying", counts={"success": 3, "prepared": 7, "failure": 1}, needs=6, **second),
+        group("compute-nodes-2", "preparing", counts={"prepared": 2, "not_started": 10}, needs=6, **second),
+        group("monitoring-nodes", counts={"not_started": 6}, **second),
         group(
             "ntp-node",
             "failed",
             reason="prepare",
             detail="minimum_successful_nodes: 1 needed, 0 of 1 prepared",
             counts={"failure": 1},
+            needs=1,
         ),
     ]
     nodes = [

@@ -1,11 +1,14 @@
 """Following an action: what is requested, what is shown line by line, and when it ends."""
 
-import contextlib
+import fcntl
 import os
 import pty
 import re
+import select
+import struct
 import subprocess
 import sys
+import termios
 import threading
 
 import pytest
@@ -174,36 +177,52 @@ def test_nodes_are_asked_for_only_when_a_group_counts_differently(api):
     assert words == ["action", "groups", "nodes"] + ["action", "groups"] + ["action", "groups", "nodes"] * 2
 
 
-def on_a_real_terminal(url: str) -> tuple[bytes, int]:
-    """Run ``shipyard watch`` on a terminal of 80 by 24; return all that it wrote, and its exit code."""
-    given = {"SHIPYARD_URL": url, "TERM": "xterm", "COLUMNS": "80", "LINES": "24", "PYTHONPATH": str(ROOT)}
-    code = "from shipyard_api.cli.main import main; main()"
+def resize(terminal: int, columns: int, rows: int) -> None:
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+
+def on_a_terminal(site: FakeApi) -> tuple[bytes, int]:
+    """Run ``watch`` on a terminal of 100 by 30 that becomes 60 by 20; return what it wrote, and its exit code."""
     ours, theirs = pty.openpty()
+    resize(theirs, 100, 30)
+    one = f"GET /actions/{ID}"
+    replies = list(site.replies[one])
+
+    def reply(_):
+        if len(replies) == 2:  # one view has been drawn
+            resize(theirs, 60, 20)
+        return replies.pop(0) if len(replies) > 1 else replies[0]
+
+    site.replies[one] = reply
+    kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    code = "from shipyard_api.cli.main import main; main()"
     with subprocess.Popen(
         [sys.executable, "-X", "utf8", "-c", code, "watch", ID, "--interval", "0.1"],
         stdin=theirs,
         stdout=theirs,
-        env=os.environ | given,
+        env=kept | {"SHIPYARD_URL": site.url, "TERM": "xterm", "PYTHONPATH": str(ROOT)},
     ) as process:
-        os.close(theirs)
         written = b""
-        with contextlib.suppress(OSError):  # raised when the last writer has closed the terminal
-            while piece := os.read(ours, 65536):
-                written += piece
-        os.close(ours)
+        while process.poll() is None or select.select([ours], [], [], 0)[0]:
+            if select.select([ours], [], [], 0.1)[0]:
+                written += os.read(ours, 65536)
+    os.close(theirs)
+    os.close(ours)
     return written, process.returncode
 
 
-def test_watch_on_a_terminal_draws_one_view_that_changes(site):
-    written, code = on_a_real_terminal(site.url)
-    text = written.decode()
+def test_watch_on_a_terminal_fills_its_screen_whatever_its_size_and_leaves_the_last_view(site):
+    written, code = on_a_terminal(site)
+    screen, _, left = written.decode().partition("\x1b[?1049l")
+    frames = [re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", frame).split("\r\n") for frame in screen.split("\x1b[H")]
+    sizes = [(len(frame), {len(line) for line in frame}) for frame in frames if "deploy_site" in frame[0]]
     assert code == 0
-    assert "Pending" in text
-    assert "\x1b[1A" in text  # it went back up to draw over the first one
-    last = text[text.rindex("deploy_site") :]
-    for word in ("Complete", "success", "failed", "2 deployed", "node n3, prepare: BMC does not answer"):
-        assert word in last
-    assert max(len(line) for line in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", last).splitlines()) <= 80
+    assert (sizes[0], sizes[-1]) == ((30, {100}), (20, {60}))
+    assert "Pending" in frames[-len(sizes)][0]
+    shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", left).splitlines()
+    assert max(len(line) for line in shown) <= 60
+    for word in ("Complete", "success", "failed", "2 deployed", "- node n3, prepare: BMC does not answer"):
+        assert any(word in line for line in shown), word
 
 
 @pytest.mark.parametrize("name", ["COLUMNS", "LINES"])

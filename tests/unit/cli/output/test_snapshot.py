@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from shipyard_api.cli.output.snapshot import Snapshot, change_lines
 from tests.unit.cli import samples
 from tests.unit.cli.samples import NOW
@@ -37,3 +39,18 @@ def test_an_ended_action_took_until_its_last_phase_ended():
 def test_a_failed_verdict_is_no_success_even_if_the_action_is_complete():
     assert not Snapshot(samples.action("Complete", verdict="failed")).succeeded
     assert Snapshot(samples.action("Complete")).succeeded
+
+
+ORDERS = {
+    "as the server lists them": ({"b": [], "a": []}, "ba"),
+    "parents first": ({"a": ["b"], "b": ["c"], "c": []}, "cba"),
+    "what starts at once is together": ({"a": [], "b": ["a"], "c": [], "d": ["c"]}, "acbd"),
+    "an unknown parent": ({"a": ["x"], "b": []}, "ab"),
+    "a circle": ({"a": ["b"], "b": ["a"], "c": []}, "cab"),
+}
+
+
+@pytest.mark.parametrize(("parents", "order"), ORDERS.values(), ids=ORDERS.keys())
+def test_groups_in_run_order(parents, order):
+    groups = [samples.group(name, depends_on=above) for name, above in parents.items()]
+    assert "".join(group["name"] for group in Snapshot(samples.action(), groups).groups_in_order) == order

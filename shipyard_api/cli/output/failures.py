@@ -1,0 +1,70 @@
+"""The failures of an action, as lines: each cause once, what followed from it below it. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from shipyard_api.cli.output.shapes import JsonObject
+from shipyard_api.cli.output.snapshot import Snapshot
+from shipyard_api.cli.output.wording import printable, reason_text
+
+_NAMES_SHOWN = 8  # of nodes with the same reason, and of dependents
+
+
+@dataclass(frozen=True, slots=True)
+class FailureLine:
+    """A line about a failure. ``depth``: 0 for a cause, 1 for what belongs to the cause above it."""
+
+    text: str
+    depth: int = 0
+
+
+def failure_lines(snapshot: Snapshot) -> list[FailureLine]:
+    """Return the failures in run order: a failed group, its failed nodes, the groups that failed with it.
+
+    Failed nodes of groups that have not failed follow. Nodes with the same reason share a line.
+    """
+    failed = [group for group in snapshot.groups_in_order if group.get("status") == "failed"]
+    causes = _causes(failed)
+    nodes: dict[object, list[JsonObject]] = {}
+    for node in snapshot.failed_nodes:
+        nodes.setdefault(node.get("group"), []).append(node)
+    lines = []
+    for group in failed:
+        name = group.get("name")
+        if causes[name] != name:
+            continue
+        lines.append(FailureLine(f"group {printable(name)}, {reason_text(group)}"))
+        lines += [FailureLine(text, 1) for text in _node_texts(nodes.pop(name, ()))]
+        dependents = [other for other, cause in causes.items() if cause == name and other != name]
+        if dependents:
+            verb = "depends" if len(dependents) == 1 else "depend"
+            lines.append(FailureLine(f"{_names(dependents, 'group')} {verb} on it", 1))
+    for group_name, found in nodes.items():
+        place = f" of {printable(group_name)}" if group_name else ""
+        lines += [FailureLine(text) for text in _node_texts(found, place)]
+    return lines
+
+
+def _causes(failed: Sequence[JsonObject]) -> dict[object, object]:
+    """Return for each failed group the one whose failure it followed from: itself, or the first by run order."""
+    causes: dict[object, object] = {}
+    for group in failed:
+        parents = group.get("depends_on") or ()
+        known = [causes[name] for name in causes if name in parents] if group.get("reason") == "dependency" else []
+        causes[group.get("name")] = known[0] if known else group.get("name")
+    return causes
+
+
+def _node_texts(nodes: Iterable[JsonObject], place: str = "") -> list[str]:
+    ordered = sorted(nodes, key=reason_text)
+    return [
+        f"{_names([node.get('name') for node in found], 'node')}{place}, {reason}"
+        for reason, found in ((reason, list(found)) for reason, found in groupby(ordered, reason_text))
+    ]
+
+
+def _names(names: Sequence[object], noun: str) -> str:
+    shown = ", ".join(printable(name) for name in names[:_NAMES_SHOWN])
+    more = len(names) - _NAMES_SHOWN
+    return f"{noun}{'s' * (len(names) > 1)} {shown}" + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,61 @@
+"""Failures are said once, by their causes, and what followed from them is below."""
+
+import pytest
+
+from shipyard_api.cli.output.failures import failure_lines
+from shipyard_api.cli.output.snapshot import Snapshot
+from tests.unit.cli import samples
+
+
+def failed(name, reason="dependency", *parents, **fields):
+    return samples.group(name, "failed", reason=reason, depends_on=list(parents), **fields)
+
+
+def node(name, group, detail="no disk"):
+    return samples.node(name, "failure", group, reason="deploy", detail=detail)
+
+
+CASES = {
+    "none": ([samples.group("a", "success")], [], []),
+    "a cause, its nodes, what depends on it": (
+        [failed("z", "dependency", "a"), failed("a", "prepare", detail="0 of 1"), failed("b", "dependency", "a")],
+        [node("n1", "a"), node("n2", "a", "no power")],
+        [
+            "group a, prepare: 0 of 1",
+            "- node n1, deploy: no disk",
+            "- node n2, deploy: no power",
+            "- groups z, b depend on it",
+        ],
+    ),
+    "a chain is below its first cause": (
+        [failed("c", "dependency", "b"), failed("b", "dependency", "a"), failed("a", "timeout")],
+        [],
+        ["group a, timeout", "- groups b, c depend on it"],
+    ),
+    "one dependent of two causes": (
+        [failed("a", "deploy"), failed("b", "deploy"), failed("c", "dependency", "b", "a")],
+        [],
+        ["group a, deploy", "- group c depends on it", "group b, deploy"],
+    ),
+    "a cause that is not listed": (
+        [failed("b", "dependency", "a", detail="depends on a, which failed")],
+        [],
+        ["group b, dependency: depends on a, which failed"],
+    ),
+    "nodes of groups that have not failed": (
+        [samples.group("a", "success")],
+        [node("n1", "a"), samples.node("n2", "failure", None)],
+        ["node n1 of a, deploy: no disk", "node n2, failed"],
+    ),
+    "many nodes with one reason": (
+        [],
+        [node(f"n{number}", "a") for number in range(50)],
+        ["nodes n0, n1, n2, n3, n4, n5, n6, n7 and 42 more of a, deploy: no disk"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("groups", "nodes", "lines"), CASES.values(), ids=CASES.keys())
+def test_failures(groups, nodes, lines):
+    found = failure_lines(Snapshot(samples.action(), groups, nodes))
+    assert ["- " * line.depth + line.text for line in found] == lines
