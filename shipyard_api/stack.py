@@ -270,13 +270,13 @@ def _database(directory: Path, options: StackOptions) -> Iterator[str]:
     if given and options.data_directory is not None:
         yield given
         return
-    # Nothing outlives a temporary stack, so nothing needs to reach the disk.
-    server = (
-        embedded_postgres.temporary({"fsync": "off", "synchronous_commit": "off"})
-        if options.data_directory is None
-        else embedded_postgres.start(directory / "postgres")
-    )
     try:
+        # Nothing outlives a temporary stack, so nothing needs to reach the disk.
+        server = (
+            embedded_postgres.temporary({"fsync": "off", "synchronous_commit": "off"})
+            if options.data_directory is None
+            else embedded_postgres.start(directory / "postgres")
+        )
         with server as running:
             yield running.url
     except embedded_postgres.PostgresError as error:

@@ -45,3 +45,12 @@ def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
     text = said("--data-dir", str(file / "data"))
 
     assert text == f"Error: --data-dir {file}/data: Not a directory. Choose a directory that you may write to\n"
+
+
+def test_a_directory_that_postgres_cannot_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: Path) -> None:
+        raise stack.embedded_postgres.PostgresError("The account 'postgres' cannot reach it")
+
+    monkeypatch.setattr(stack.embedded_postgres, "start", refused)
+
+    assert said("--data-dir", str(tmp_path)) == "Error: The account 'postgres' cannot reach it\n"

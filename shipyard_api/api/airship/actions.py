@@ -180,11 +180,11 @@ class Control:
             # An unknown action is reported before anything else.
             self._control.name_of(action_id)
             raise ControlNotFound(control_verb)
+        force = bool(boolean(req, "force", default=False))
         if verb is Verb.RETRY:
             # It creates an action, so it takes what creating that one takes.
             require(req, "workflow_orchestrator:create_action")
             require(req, f"workflow_orchestrator:action_{self._control.name_of(action_id).value}")
-            force = bool(boolean(req, "force", default=False))
             _created(req, resp, self._control.retry(action_id, req.context.caller, force=force), {})
             return
         self._control(action_id, verb, req.context.caller)

@@ -40,8 +40,8 @@ class Plans:
     def _post(self, req: falcon.Request, resp: falcon.Response, sent: bytes) -> None:
         body = parse_checked(req.path, sent, self._schemas, "plan_v1")
         _check(body)
+        force = bool(boolean(req, "force", default=False))
         if "retry" in body:
-            force = bool(boolean(req, "force", default=False))
             resp.media = _entity(self._plan.retry(body["retry"], force=force))
             return
         request = ActionRequest(

@@ -44,11 +44,8 @@ EXCLUSIVE = {("GET", "/api/v1.0/configdocs")}
 
 @schemathesis.serializer("application/x-yaml")
 def _stream(_context: Any, value: Any) -> bytes:
-    """Write what the document describes as an array as the stream that it is."""
-    if isinstance(value, str | bytes):
-        return value.encode() if isinstance(value, str) else value
-    documents = value if isinstance(value, list) else [value]
-    return b"".join(b"--- " + json.dumps(one).encode() + b"\n" for one in documents)
+    """Write one document of a stream."""
+    return value if isinstance(value, bytes) else json.dumps(value).encode()
 
 
 @pytest.fixture(scope="module")

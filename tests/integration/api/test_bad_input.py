@@ -353,6 +353,8 @@ PARAMETER_ROWS = [
         for name in ("force", "dryrun")
         for value in ("maybe", "TRUE", "2", "%00", "true,false", "tru%C3%A9")
     ),
+    Row("plan: force", "POST", f"{V1}/plans", 400, ("force",), b'{"name": "deploy_site"}', JSON, "force=x"),
+    Row("stop: force", "POST", f"{V1}/actions/{UNKNOWN}/control/stop", 400, ("force",), query="force=x"),
     load("not a boolean", "", '"empty-collection" parameter is invalid', query="empty-collection=perhaps"),
     load("unknown mode", "{}", "Invalid buffermode", "rejectoncontents, append, replace", query="buffermode=overwrite"),
     load("a mode with NUL", "{}", "Invalid buffermode", query="buffermode=append%00"),
