@@ -25,6 +25,7 @@ from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.state.actions import (
+    FURTHER,
     NO_FILTERS,
     ActionFilters,
     ActionRecord,
@@ -274,6 +275,12 @@ class SqlActions:
             sa.select(t.actions.c.inputs).where(t.actions.c.id == action)
         ).scalar_one()
         return found
+
+    def further(self, actions: Collection[ActionId]) -> Mapping[ActionId, JsonObject]:
+        """Return what these actions' inputs have under FURTHER."""
+        found = t.actions.c.inputs[FURTHER]
+        query = sa.select(t.actions.c.id, found.label("found")).where(t.actions.c.id.in_(actions), found.is_not(None))
+        return {ActionId(row.id): row.found for row in self._connection.execute(query)}
 
     def control(self, action: ActionId, control: Control, user: str) -> ActionState | None:
         """Pause, unpause or stop the action if its state allows it; the row lock serializes controls."""

@@ -94,6 +94,7 @@ class Actions:
             boolean(req, "allow-intermediate-commits", default=None),
             strict=bool(boolean(req, "strict", default=False)),
             idempotency=_idempotency(req, body),
+            further={key: value for key, value in body.items() if key not in ("name", "parameters")},
         )
         created = self._create(request, req.context.caller)
         _created(req, resp, created.action, body)

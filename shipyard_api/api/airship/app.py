@@ -105,7 +105,7 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
         f"{v1}/plans": plans.Plans(own.plan_action, own.schemas, own.json_bytes),
         f"{v1}/notedetails/{{note_id}}": notes.NoteDetails(own.read_notes),
         f"{v1}/workflows": workflows.Workflows(own.list_actions),
-        f"{v1}/workflows/{{workflow_id}}": workflows.Workflow(describe),
+        f"{v1}/workflows/{{workflow_id}}": workflows.Workflow(describe, own.list_actions),
         f"{v1}/nodes": site_nodes.SiteNodes(own.list_nodes),
         f"{v1}/nodes/{{node_name}}": site_nodes.SiteNode(own.list_nodes),
         f"{v1}/site_statuses": site_statuses.SiteStatuses(own.site_statuses),

@@ -13,6 +13,7 @@ from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.usecases.actions.describe import ActionRun, DescribeAction
 from shipyard_api.usecases.actions.list import ListActions
@@ -34,7 +35,8 @@ class Workflows:
         since = times.since(req.get_param("since") or "") or _RECENT
         found, more = self._actions(wanted_actions(req, since))
         link_next(req, resp, found[-1].id if found else None, more=more)
-        resp.media = [_workflow(action) for action in found]
+        further = self._actions.further([action.id for action in found])
+        resp.media = [_workflow(action, further.get(action.id, {})) for action in found]
 
 
 class Workflow:
@@ -42,15 +44,16 @@ class Workflow:
 
     policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:get_workflow"}
 
-    def __init__(self, describe: DescribeAction) -> None:
+    def __init__(self, describe: DescribeAction, actions: ListActions) -> None:
         self._describe = describe
+        self._actions = actions
 
     @threaded
     def on_get(self, _req: falcon.Request, resp: falcon.Response, workflow_id: str) -> None:
         """Answer with the run and the full records of its steps."""
         run = self._run(workflow_id)
         resp.media = {
-            **_workflow(run.action),
+            **_workflow(run.action, self._actions.further([run.action.id]).get(run.action.id, {})),
             "sub_dags": [],
             "steps": [step_views.record(run, shown) for shown in shown_steps(run.steps)],
         }
@@ -67,8 +70,11 @@ class Workflow:
         return run
 
 
-def _workflow(action: ActionRecord) -> dict[str, Any]:
-    """Return a run as it is listed. Its id has the time without a zone: clients check that, letter by letter."""
+def _workflow(action: ActionRecord, further: JsonObject) -> dict[str, Any]:
+    """Return a run as it is listed; ``further``: members of its request that Shipyard only keeps.
+
+    Its id has the time without a zone: clients check that, letter by letter.
+    """
     created = action.created_at.astimezone(UTC)
     return {
         "workflow_id": f"{action.name.value}__{created.strftime('%Y-%m-%dT%H:%M:%S.%f')}",
@@ -81,5 +87,5 @@ def _workflow(action: ActionRecord) -> dict[str, Any]:
         "start_date": zulu(action.started_at),
         "end_date": zulu(action.ended_at),
         "external_trigger": True,
-        "conf": {"action": posted(action)},
+        "conf": {"action": {**further, **posted(action)}},
     }

@@ -129,6 +129,8 @@ class ActionFilters:
     since: datetime | None = None
 
 
+# The input that holds members of the request which mean nothing to the action.
+FURTHER = "further"
 NO_FILTERS = ActionFilters()
 
 
@@ -200,6 +202,9 @@ class Actions(Protocol):
 
     def inputs(self, action: ActionId) -> JsonObject:
         """Return the frozen inputs of the action."""
+
+    def further(self, actions: Collection[ActionId]) -> Mapping[ActionId, JsonObject]:
+        """Return what these actions' inputs have under FURTHER, without those that have nothing."""
 
     def control(self, action: ActionId, control: Control, user: str) -> ActionState | None:
         """Pause, unpause or stop the action if its state allows it, with a line in its audit.

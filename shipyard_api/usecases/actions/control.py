@@ -19,7 +19,7 @@ from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import parse_parameters
 from shipyard_api.domain.site_design import SiteInputs
-from shipyard_api.ports.state.actions import ActionRecord, NewAction
+from shipyard_api.ports.state.actions import FURTHER, ActionRecord, NewAction
 from shipyard_api.ports.state.errors import SiteBusy
 from shipyard_api.ports.state.store import Store, Transaction
 from shipyard_api.usecases.actions.create import first_notes
@@ -119,6 +119,7 @@ class ControlAction:
 def _retry_inputs(tx: Transaction, old: ActionRecord) -> tuple[JsonObject, list[NodeName]]:
     """Return the inputs of a retry, and the nodes that it keeps, in order of name."""
     inputs = dict(tx.actions.inputs(old.id))
+    inputs.pop(FURTHER, None)  # of another request
     if CHECKS[old.name].documents is not DocumentChecks.NONE:
         inputs |= SiteInputs.from_json(inputs).to_json()
     kept = {*inputs.get("kept", ()), *tx.actions.deployed(old.id)}

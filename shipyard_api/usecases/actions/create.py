@@ -15,7 +15,7 @@ from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.parameters import parse_parameters
-from shipyard_api.ports.state.actions import ActionRecord, NewAction
+from shipyard_api.ports.state.actions import FURTHER, ActionRecord, NewAction
 from shipyard_api.ports.state.errors import RequestKeyTaken
 from shipyard_api.ports.state.store import Store
 from shipyard_api.usecases.actions.check import CheckAction, CheckedRequest
@@ -93,6 +93,8 @@ class CreateAction:
         if checked.parameters and checked.parameters.continues_on_fail:
             inputs["continue_on_fail"] = True
         inputs |= {"action": action, "name": request.name.value}
+        if request.further:
+            inputs[FURTHER] = dict(request.further)
         return NewAction(
             id=action,
             name=request.name,

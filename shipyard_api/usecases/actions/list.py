@@ -1,10 +1,11 @@
 """List actions in order of creation or newest first, with filters and pages."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.state.actions import ActionFilters, ActionRecord
 from shipyard_api.ports.state.store import Store
@@ -51,6 +52,10 @@ class ListActions:
             lambda tx: tx.actions.versions(filters, after=query.after, descending=query.descending, limit=limit)
         )
         return found[: query.limit], query.limit is not None and len(found) > query.limit
+
+    def further(self, actions: Sequence[ActionId]) -> Mapping[ActionId, JsonObject]:
+        """Return the further members of the requests of these actions; without those that had none."""
+        return self.store.read(lambda tx: tx.actions.further(actions))
 
     def by_ids(self, actions: Sequence[ActionId]) -> Sequence[ActionWithSteps]:
         """Return these actions with their steps; unknown ids are skipped."""

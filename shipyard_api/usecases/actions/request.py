@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from shipyard_api.domain.actions import ActionName
@@ -24,7 +24,8 @@ class Idempotency:
 class ActionRequest:
     """A request to create an action. ``allow_intermediate_commits`` is None when the caller did not set it.
 
-    ``strict``: refuse unknown parameters. ``idempotency``: None for a request without a key, which is never replayed.
+    ``further``: members of the request that mean nothing here and are shown with it. ``strict``: refuse unknown
+    parameters. ``idempotency``: None for a request without a key, which is never replayed.
     """
 
     name: ActionName
@@ -32,6 +33,7 @@ class ActionRequest:
     allow_intermediate_commits: bool | None
     strict: bool = False
     idempotency: Idempotency | None = None
+    further: JsonObject = field(default_factory=dict)
 
     def key(self, caller: Caller) -> RequestKey | None:
         """Return the key under which a repetition of this request by the same caller is recognized.

@@ -114,7 +114,7 @@ def test_the_list_and_the_action_agree(site: Site) -> None:
     described = site.viewer.get(f"/actions/{action}").json
 
     assert {key: described[key] for key in listed} == listed
-    assert set(described) - set(listed) == {"verdict", "validations", "command_audit"}
+    assert set(described) - set(listed) == {"verdict", "waiting_for", "validations", "command_audit"}
     assert (listed["dag_status"], listed["action_lifecycle"], described["verdict"]) == ("queued", "Pending", None)
     assert [step["id"] for step in listed["steps"]] == STEPS
     assert [step["index"] for step in listed["steps"]] == list(range(1, len(STEPS) + 1))

@@ -216,6 +216,8 @@ READS: dict[Callable[..., Any], Callable[[Tx, ActionId], object]] = {
     SqlActions.described: lambda tx, action: tx.actions.described(action, ("noted",)),
     SqlActions.groups: lambda tx, action: tx.actions.groups(action, status=(), group=(), after=-1, limit=9),
     SqlActions.nodes: lambda tx, action: tx.actions.nodes(action, status=(), group=(), after="", limit=9),
+    SqlActions.successor: lambda tx, action: [tx.actions.successor(one) for one in tx.actions.by_ids([action])],
+    SqlActions.further: lambda tx, action: tx.actions.further([action]),
     SqlActions.inputs: lambda tx, action: tx.actions.inputs(action),
     SqlActions.deployed: lambda tx, action: tx.actions.deployed(action),
     SqlJournal.owner: lambda tx, _: tx.journal.owner(JobId("j")),

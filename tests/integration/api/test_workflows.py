@@ -1,5 +1,6 @@
 """Workflows: actions as the runs of an engine: contract shipyard-rest, chapter 9, row by row."""
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -69,6 +70,23 @@ def test_each_action_is_a_workflow(site: Site, action: dict[str, Any]) -> None:
         "committed_rev_id": 1,
         "allow_intermediate_commits": None,
     }
+
+
+def test_the_request_is_kept_as_it_was_sent(site: Site, engine: sa.Engine) -> None:
+    """With its members that mean nothing to Shipyard; one that Shipyard has a value for is overwritten."""
+    site.commit(*small_design())
+    sent = {"name": "deploy_site", "parameters": {"a": 1}, "user": "me", "ticket": {"number": 7}, "tags": ["x"]}
+    created = site.admin.act(json.dumps(sent)).json
+
+    (found,) = workflows(site)
+
+    kept = found["conf"]["action"]
+    assert {key: kept[key] for key in ("parameters", "ticket", "tags", "user", "id")} == {
+        **{key: sent[key] for key in ("parameters", "ticket", "tags")},
+        "user": "ann",
+        "id": created["id"],
+    }
+    assert site.viewer.get(f"/workflows/{found['workflow_id']}").json["conf"] == found["conf"]
 
 
 @pytest.mark.parametrize("microsecond", [0, 1, 100_000, 999_999])
