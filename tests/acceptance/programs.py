@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from click.testing import CliRunner, Result
 
@@ -37,6 +39,23 @@ def invoke(words: Sequence[str], environment: Mapping[str, str]) -> Result:
     """Run a command of shipyard in this process, with nothing of the tests' own environment that it would read."""
     outside = {name: None for name in os.environ if name.startswith(("SHIPYARD_", "OS_", "DATABASE_URL"))}
     return CliRunner().invoke(shipyard, list(words), env={**outside, **environment}, prog_name="shipyard")
+
+
+def up(
+    directory: Path, environment: Mapping[str, str], words: Sequence[str] = ()
+) -> tuple[subprocess.Popen[bytes], dict[str, Any]]:
+    """Start the embedded stack with its data in the directory; return it and its ready file when it serves."""
+    ready, log = directory / "ready.json", directory / "up.log"
+    ready.unlink(missing_ok=True)
+    with log.open("ab") as out:
+        command = [*STACK, "up", *words, "--data-dir", str(directory / "data"), "--ready-file", str(ready)]
+        child = subprocess.Popen(command, env=dict(environment), stdout=out, stderr=out, start_new_session=True)
+    deadline = time.monotonic() + 90
+    while not ready.is_file():
+        assert child.poll() is None, log.read_text()
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.05)
+    return child, json.loads(ready.read_text())
 
 
 def left_running(mark: str) -> list[str]:

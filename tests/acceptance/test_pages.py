@@ -1,8 +1,7 @@
-"""The README and the tutorial, followed to the letter by a newcomer."""
+"""README, tutorial and how-to pages, followed to the letter by a newcomer."""
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import subprocess
@@ -13,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.programs import STACK, invoke, left_running, marked
+from shipyard_api.adapters.encryption.fernet import new_key
+from tests.acceptance.programs import invoke, left_running, marked, up
 from tests.conftest import ROOT
+from tests.stand import Stand
 
 _ID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
 _FENCE = re.compile(r"^```(sh|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -52,7 +53,8 @@ class Newcomer:
         match shlex.split(line):
             case ["./dev", "up", *words]:
                 self.start(words)
-            case ["./dev", "run", *words]:
+            case ["./dev", "run", *words] | ["shipyard", *words]:
+                words = [word.replace("/tmp/", f"{self.directory}/") for word in words]
                 ended = invoke(words, self.environment)
                 self.printed = ended.output if words[0] != "get" else self.printed + ended.output
                 fails = words[0] == "watch" and "action is Failed" in ended.output
@@ -61,7 +63,8 @@ class Newcomer:
             case ["rm", *_]:
                 self.stop()
             case _:
-                words = ["sh", "-euc", line.replace("curl -sS", "curl -sS --fail-with-body")]
+                command = line.replace("curl -sS", "curl -sS --fail-with-body").replace("/tmp/", f"{self.directory}/")
+                words = ["sh", "-euc", command]
                 done = subprocess.run(
                     words, cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=60, check=False
                 )
@@ -70,28 +73,16 @@ class Newcomer:
     def start(self, words: list[str]) -> None:
         """Start the stack, in place of one that runs, on a directory of our own."""
         self.stop()
-        ready, log = self.directory / "ready.json", self.directory / "up.log"
-        ready.unlink(missing_ok=True)
         options = [word for word in words if not word.startswith(("--data-dir", "/tmp/"))]
-        place = ["--data-dir", str(self.directory / "data"), "--ready-file", str(ready), "--speed", "1000"]
-        with log.open("wb") as out:
-            self.child = subprocess.Popen(
-                [*STACK, "up", *options, *place],
-                env=self.environment,
-                stdout=out,
-                stderr=out,
-                start_new_session=True,
-            )
-        deadline = time.monotonic() + 90
-        while not (ready.is_file() and "export " in log.read_text()):
-            assert self.child.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)
-        told = json.loads(ready.read_text())
+        self.child, told = up(self.directory, self.environment, [*options, "--speed", "1000"])
         self.environment |= {"SHIPYARD_URL": told["url"], "SHIPYARD_TOKEN": told["token"]}
         # The tutorial shows an address and a token of its own.
-        self.printed = log.read_text().replace(told["url"], "http://127.0.0.1:36271")
-        self.printed = self.printed.replace(told["token"], "shipyard_...")
+        said = ""
+        while not said.endswith(f" SHIPYARD_TOKEN={told['token']}\n"):
+            assert self.child.poll() is None, said
+            time.sleep(0.05)
+            said = (self.directory / "up.log").read_text()
+        self.printed = said.replace(told["url"], "http://127.0.0.1:36271").replace(told["token"], "shipyard_...")
 
     def stop(self) -> None:
         """Stop the stack as Ctrl-C does."""
@@ -123,8 +114,23 @@ def test_the_tutorial_leads_through_a_failure_to_a_retry(newcomer: Newcomer) -> 
     newcomer.follow((ROOT / "docs" / "tutorial" / "first-deployment.md").read_text(encoding="utf-8"))
 
 
-def test_the_command_line_steps_of_the_readme_work_right_after_its_curl_steps(newcomer: Newcomer) -> None:
+@pytest.fixture
+def trial(tmp_path: Path, database_url: str) -> Iterator[Newcomer]:
+    """A newcomer to a Shipyard that runs already; it has no worker."""
+    with Stand(tmp_path, database_url, settings={"SHIPYARD_SECRETS_KEYS": new_key()}) as stand:
+        newcomer = Newcomer(tmp_path)
+        newcomer.environment |= {"SHIPYARD_URL": stand.url, "SHIPYARD_TOKEN": stand.token}
+        yield newcomer
+
+
+def test_the_command_line_steps_of_the_readme_work_right_after_its_curl_steps(trial: Newcomer) -> None:
     page = (ROOT / "README.md").read_text(encoding="utf-8")
-    newcomer.start([])
-    newcomer.follow(page.partition("\n## Use it\n")[2].partition("\n## ")[0])
-    assert newcomer.actions
+    trial.follow(page.partition("\n## Use it\n")[2].partition("\n## ")[0])
+    assert len(trial.actions) == 1
+
+
+@pytest.mark.parametrize("page", ["review-a-change.md", "write-documents.md"])
+def test_the_pages_about_documents_end_without_errors(trial: Newcomer, page: str) -> None:
+    text = (ROOT / "docs" / "howto" / page).read_text(encoding="utf-8")
+    trial.follow(text.partition("\n## Compare commits")[0])
+    assert "Errors: 0, Warnings: 0" in trial.printed

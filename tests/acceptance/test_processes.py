@@ -25,7 +25,7 @@ from shipyard_api.child_processes import die_with_parent
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.settings import load
 from shipyard_api.storage.unit_of_work import SqlStore, connect
-from tests.acceptance.programs import STACK, left_running, marked, processes
+from tests.acceptance.programs import left_running, marked, processes, up
 from tests.conftest import ROOT
 from tests.databases import empty
 from tests.stand import Stand
@@ -135,20 +135,6 @@ def test_drydock_can_fetch_designs_with_a_token_of_ours_as_password(tmp_path: Pa
         assert secret not in stand.log("api")
 
 
-def _up(directory: Path, environment: dict[str, str]) -> tuple[subprocess.Popen[bytes], dict[str, Any]]:
-    ready = directory / "ready.json"
-    ready.unlink(missing_ok=True)
-    with (directory / "up.log").open("ab") as log:
-        command = [*STACK, "up", "--data-dir", str(directory / "data"), "--ready-file", str(ready)]
-        child = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
-    deadline = time.monotonic() + 90
-    while not ready.is_file():
-        assert child.poll() is None, (directory / "up.log").read_text()
-        assert time.monotonic() < deadline, (directory / "up.log").read_text()
-        time.sleep(0.05)
-    return child, json.loads(ready.read_text())
-
-
 def _get(told: dict[str, Any], path: str) -> Any:
     answer = requests.get(f"{told['url']}/api/v1.0{path}", headers={"X-Auth-Token": told["token"]}, timeout=30)
     assert answer.status_code == 200, answer.text
@@ -166,7 +152,7 @@ def reachable() -> Iterator[Path]:
 
 def test_up_comes_back_after_everything_was_killed_and_has_kept_everything(reachable: Path) -> None:
     mark, environment = marked()
-    child, told = _up(reachable, environment)
+    child, told = up(reachable, environment)
     try:
         headers = {"X-Auth-Token": told["token"]}
         base = f"{told['url']}/api/v1.0"
@@ -180,7 +166,7 @@ def test_up_comes_back_after_everything_was_killed_and_has_kept_everything(reach
                 os.kill(pid, signal.SIGKILL)
         child.wait(20)
 
-        child, again = _up(reachable, environment)
+        child, again = up(reachable, environment)
         assert again["token"] == told["token"]
         assert [entry["collection_name"] for entry in _get(again, "/configdocs")] == ["design"]
         deadline = time.monotonic() + 90
