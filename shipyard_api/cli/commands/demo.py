@@ -14,8 +14,11 @@ from click.shell_completion import CompletionItem
 
 from shipyard_api.cli.commands.request import path_segment
 from shipyard_api.cli.commands.syntax import examples
+from shipyard_api.cli.document_files import read_documents
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
+from shipyard_api.cli.output import plan_tables
+from shipyard_api.cli.output.printing import print_output
 from shipyard_api.cli.output.snapshot import Snapshot
 from shipyard_api.cli.output.status_text import status_text
 from shipyard_api.cli.output.wording import printable, printable_lines, reason_text, status_words
@@ -27,6 +30,7 @@ POLL = 0.2
 PROVISIONERS = ("drydock", "maas", "ironic")
 SPEEDS = click.FloatRange(0.1, 10_000)
 SLOWEST = 7200.0  # seconds of simulated time without any change before the demo gives up
+_MACHINE = "drydock/BaremetalNode/v1"
 SITE = ("sites", "five-groups.yaml")
 
 
@@ -107,7 +111,7 @@ def demo(
     as_json: bool,
     keep: bool,
 ) -> None:
-    """Start everything in a temporary directory, load a design, deploy it, show it live, and stop everything.
+    """Start everything in a temporary directory, load a design, show its plan, deploy it live, and stop everything.
 
     Exit code 0 if the action ended as its scenario expects, else 1.
     """
@@ -120,6 +124,7 @@ def demo(
     began = time.monotonic()
     try:
         with _resource(site, *SITE) as design, _scenario(scenario) as (file, promised):
+            check_design(design)
             say(
                 progress,
                 f"Starting everything; scenario {scenario}, {speed:g} times as fast as real hardware ...",
@@ -142,22 +147,48 @@ def demo(
 
 
 def play(api: "Api", design: Path, collection: str, progress: TextIO, *, patience: float) -> Snapshot:
-    """Load, commit and deploy a design, and show the action until it ends.
+    """Load and commit a design, show the plan, deploy it, and show the action until it ends.
 
     Raises ApiError if the API refuses a request, StalledError if nothing changes for ``patience`` seconds.
     """
     from shipyard_api.cli.client import json_content
     from shipyard_api.cli.commands.watch import follow, viewer
-    from shipyard_api.cli.document_files import read_documents
 
     say(progress, f"Loading and committing {design.name} ...")
     loaded = api.post(f"configdocs/{path_segment(collection)}", yaml=read_documents([design]))
     if json_content(loaded, expected=201).get("status") != "Success":
         raise ApiError(status_text(loaded.text, word="Error"))
     json_content(api.post("commitconfigdocs"), expected=200)
-    action = json_content(api.post("actions", json={"name": "deploy_site", "parameters": {}}), expected=201)
+    wanted = {"name": "deploy_site", "parameters": {}}
+    planned = api.post("plans", json={**wanted, "version": "committed"})
+    json_content(planned, expected=200)
+    summary = plan_tables.summary(planned.text)
+    say(progress, "")
+    if progress is sys.stdout:
+        print_output(summary, form="cli")
+    else:
+        say(progress, str(summary))
+    say(progress, "")
+    action = json_content(api.post("actions", json=wanted), expected=201)
     with viewer(progress) as show:
         return follow(api, str(action["id"]), show, interval=POLL, patience=patience)
+
+
+def check_design(path: Path) -> None:
+    """Raise UsageError unless the file is a YAML stream of documents with at least one machine."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    schemas = set()
+    for number, found in enumerate(yaml.load_all(read_documents([path]), loader), 1):
+        if found is None:
+            continue
+        named = found.get("metadata") if isinstance(found, dict) else None
+        if not isinstance(named, dict) or not named.get("name") or not isinstance(found.get("schema"), str):
+            raise click.UsageError(f"--site {path}: document {number} needs a schema and a metadata.name.")
+        schemas.add(found["schema"])
+    if _MACHINE not in schemas:
+        raise click.UsageError(f"--site {path}: the design has no machine: add a document of schema {_MACHINE}.")
 
 
 def document(scenario: str, last: Snapshot, seconds: float) -> dict[str, Any]:
@@ -206,7 +237,7 @@ def report(progress: TextIO, result: Mapping[str, Any], last: Snapshot, faults: 
     """Print the outcome, for people."""
     say(progress, "")
     # A terminal still shows the last view, just above.
-    for group in () if progress.isatty() else last.groups:
+    for group in () if progress.isatty() else last.groups_in_order:
         why = f" ({reason_text(group)})" if group.get("reason") else ""
         say(progress, f"{printable(group['name'])}: {status_words(group['status'])}{why}")
     counts = last.node_counts

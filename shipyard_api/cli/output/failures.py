@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from shipyard_api.cli.output.shapes import JsonObject
 from shipyard_api.cli.output.snapshot import Snapshot
@@ -38,8 +37,8 @@ def failure_lines(snapshot: Snapshot) -> list[FailureLine]:
         lines += [FailureLine(text, 1) for text in _node_texts(nodes.pop(name, ()))]
         dependents = [other for other, cause in causes.items() if cause == name and other != name]
         if dependents:
-            verb = "depends" if len(dependents) == 1 else "depend"
-            lines.append(FailureLine(f"{_names(dependents, 'group')} {verb} on it", 1))
+            text = "depends on it and was not started" if len(dependents) == 1 else "depend on it and were not started"
+            lines.append(FailureLine(f"{_names(dependents, 'group')} {text}", 1))
     for group_name, found in nodes.items():
         place = f" of {printable(group_name)}" if group_name else ""
         lines += [FailureLine(text) for text in _node_texts(found, place)]
@@ -57,11 +56,12 @@ def _causes(failed: Sequence[JsonObject]) -> dict[object, object]:
 
 
 def _node_texts(nodes: Iterable[JsonObject], place: str = "") -> list[str]:
-    ordered = sorted(nodes, key=reason_text)
-    return [
-        f"{_names([node.get('name') for node in found], 'node')}{place}, {reason}"
-        for reason, found in ((reason, list(found)) for reason, found in groupby(ordered, reason_text))
-    ]
+    by_reason: dict[str, list[object]] = {}
+    for node in nodes:
+        # Provisioners repeat the name of the node; without it, the same reason is one line.
+        detail = str(node.get("detail") or "").removeprefix(f"Node {node.get('name')}: ")
+        by_reason.setdefault(reason_text({**node, "detail": detail}), []).append(node.get("name"))
+    return [f"{_names(names, 'node')}{place}, {reason}" for reason, names in by_reason.items()]
 
 
 def _names(names: Sequence[object], noun: str) -> str:

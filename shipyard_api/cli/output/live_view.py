@@ -47,6 +47,7 @@ _SVG = """\
 </g>
 </svg>
 """  # rich's own template loads a font from the network
+_WAITING_LINES = 2  # it changes too often to be worth more
 _LEAST_GROUPS = 3  # lines: the header, a group, and the count of the others
 # Which groups are shown if not all fit; those that failed with another one are below its failure.
 _URGENCY = {"preparing": 0, "deploying": 0, "failed": 1, "not_started": 2}
@@ -172,11 +173,8 @@ class WatchView:
 
     def _waiting(self, console: Console, width: int) -> list[Text]:
         waiting = waiting_line(self.snapshot.action, self.now)
-        if not waiting:
-            return []
-        if self.height is None:
-            return list(Text(f"Waiting for {waiting}", DIM).wrap(console, width))
-        return [Text(f"Waiting for {waiting}", DIM, no_wrap=True, overflow="ellipsis")]
+        lines = list(Text(f"Waiting for {waiting}", DIM).wrap(console, width)) if waiting else []
+        return lines if self.height is None else _first(lines, _WAITING_LINES, width)
 
 
 def _fit(failures: Sequence[FailureLine], console: Console, width: int, room: int) -> list[Text]:
@@ -188,16 +186,23 @@ def _fit(failures: Sequence[FailureLine], console: Console, width: int, room: in
     lines = []
     for number in chosen:
         whole = _wrapped(failures[number], console, width)
-        shown = whole[: 1 + spare]
+        shown = _first(whole, 1 + spare, width)
         spare -= len(shown) - 1
-        if len(shown) < len(whole):
-            shown[-1].truncate(width - 1)
-            shown[-1].append("…")
         lines += shown
     if more and room:
         text = f"+ {more} more line{'s' * (more != 1)}, all shown at the end"
         lines.append(Text(text, DIM, no_wrap=True, overflow="ellipsis"))
     return lines
+
+
+def _first(lines: Sequence[Text], room: int, width: int) -> list[Text]:
+    """Return the first lines, and mark the last one if others are missing."""
+    shown = list(lines[:room])
+    if len(shown) < len(lines):
+        shown[-1].rstrip()
+        shown[-1].truncate(width - 1)
+        shown[-1].append("…")
+    return shown
 
 
 def _wrapped(failure: FailureLine, console: Console, width: int) -> list[Text]:

@@ -15,6 +15,7 @@ from shipyard_api.cli.output.shapes import (
 )
 from shipyard_api.cli.output.status_text import message_lines
 
+_SUMMARY_GAP = 3  # blanks between columns; no contract sets them
 _NAMES_SHOWN = 8  # of a group; the forms raw and format have them all
 _CRITERIA = {
     "percent_successful_nodes": "{} % succeed",
@@ -43,6 +44,19 @@ def plan(text: str) -> Printout:
     if lines:
         parts.append("\n".join(lines))
     return sections(*parts)
+
+
+def summary(text: str) -> Printout:
+    """Return a plan in short: totals, groups and findings."""
+    found = parse_object(text)
+    totals = counts_at(found, "totals")
+    groups, critical, nodes = (required(totals, name) for name in ("groups", "critical_groups", "nodes"))
+    about = f"Plan: {groups} groups, {critical} critical; {nodes} nodes; at once: {_mode(object_at(found, 'mode'))}"
+    shown = _groups(as_objects(required(found, "groups"), "groups"))
+    headers = shown.headers[:-1]
+    rows = [row[:-1] for row in shown.rows]
+    lines = message_lines(objects_at(found, "findings"))
+    return sections(about, table(rows, headers, gap=_SUMMARY_GAP), *(["\n".join(lines)] if lines else []))
 
 
 def _groups(found: Sequence[JsonObject]) -> TextTable:

@@ -97,6 +97,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 def deployment(action: dict[str, Any], groups: list[dict[str, Any]], nodes: list[dict[str, Any]]) -> FakeApi:
     """An API on which an action goes from pending over processing to the given end."""
+    from tests.unit.cli.samples import PLAN
+
     one = f"/actions/{action['id']}"
     good = {"kind": "Status", "status": "Success", "message": "Validations succeeded", "reason": "Validation"}
     pending = action | {"action_lifecycle": "Pending", "dag_status": "queued", "verdict": None}
@@ -105,6 +107,7 @@ def deployment(action: dict[str, Any], groups: list[dict[str, Any]], nodes: list
         {
             "POST /configdocs/design": Reply(201, good),
             "POST /commitconfigdocs": Reply(200, good),
+            "POST /plans": Reply(200, PLAN),
             "POST /actions": Reply(201, {"id": action["id"], "name": "deploy_site", "dag_status": "SCHEDULED"}),
             f"GET {one}": [Reply(200, pending), Reply(200, busy), Reply(200, action)],
             f"GET {one}/groups": [

@@ -145,6 +145,30 @@ def many_groups(count: int) -> list[dict[str, Any]]:
     ]
 
 
+PLAN = {
+    "name": "deploy_site",
+    "revision": 1,
+    "refused": None,
+    "findings": [{"level": "Info", "message": "all is well"}],
+    "steps": ["preflight", "drydock_build"],
+    "mode": {"max_parallel_groups": 2, "max_nodes_in_flight": None, "deploy_as_prepared": False},
+    "totals": {"groups": 2, "critical_groups": 1, "nodes": 2, "kept": 0, "sent": 2},
+    "groups": [
+        {"order": 1, "name": "control-nodes", "critical": True, "depends_on": [], "nodes": ["n1"], "sends": ["n1"]}
+        | {"can_succeed": True, "success_criteria": {"percent_successful_nodes": 90}},
+        {"order": 2, "name": "ntp-node", "critical": False, "depends_on": ["control-nodes"]}
+        | {"can_succeed": True, "success_criteria": {}, "nodes": ["n2"], "sends": ["n2"]},
+    ],
+}
+PLAN_TEXT = """\
+Plan: 2 groups, 1 critical; 2 nodes; at once: 2 groups, any number of nodes
+
+Order   Group           Critical   Depends On      Needs          Nodes
+1       control-nodes   yes                        90 % succeed   1
+2       ntp-node        no         control-nodes                  1
+
+- Info: all is well
+"""
 REFUSED = {
     "kind": "Status",
     "apiVersion": "v1.0",

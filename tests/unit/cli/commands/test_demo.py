@@ -21,6 +21,8 @@ expect:
   groups: {ntp-node: {status: failed, reason: prepare}, control-nodes: {status: success}}
 """
 
+SITE = "schema: drydock/BaremetalNode/v1\nmetadata: {name: n1}\n"
+
 
 @pytest.fixture
 def play_child(run, monkeypatch, tmp_path):
@@ -51,7 +53,7 @@ def play(run, monkeypatch, tmp_path):
 
 def player(run, folder):
     scenario, site = folder / "played.yaml", folder / "site.yaml"
-    site.write_text("schema: a/A/v1\n")
+    site.write_text(SITE)
 
     def invoke(text: str, *options: str):
         scenario.write_text(text)
@@ -85,6 +87,7 @@ def test_demo_as_json_is_one_document_of_the_agreed_form(play_child, tmp_path):
     }
     assert seconds > 0
     assert "group ntp-node is failed" in result.stderr
+    assert "Plan: 2 groups, 1 critical" in result.stderr
     assert (tmp_path / "played.stopped").exists()
 
 
@@ -92,6 +95,8 @@ def test_demo_for_people_ends_with_the_report(play):
     result = play(EXPECT)
     assert result.exit_code == 0
     assert result.stderr == ""
+    lines = [line.rstrip() for line in result.stdout.splitlines()]
+    assert "\n".join(lines).index(samples.PLAN_TEXT) < result.stdout.index("action deploy_site")
     assert "control-nodes: success\nntp-node: failed (prepare)\n" in result.stdout
     assert "deploy_site: success. 1 of 2 nodes deployed by 3 provisioner tasks; " in result.stdout
     assert result.stdout.rstrip().endswith("ended as expected.")
@@ -158,6 +163,26 @@ def test_a_scenario_that_cannot_be_read_starts_nothing(play_child, tmp_path, tex
     assert not (tmp_path / "played.pid").exists()
 
 
+DESIGNS = {
+    "not YAML": ("a: [", "is invalid because"),
+    "no documents": ("# nothing", "There is no document"),
+    "a list": ("- 1", "document 1 needs a schema and a metadata.name"),
+    "no name": (f"{SITE}---\nschema: a/A/v1\nmetadata: {{}}\n", "document 2 needs a schema and a metadata.name"),
+    "no machine": ("schema: a/A/v1\nmetadata: {name: n}\n", "add a document of schema drydock/BaremetalNode/v1"),
+}
+
+
+@pytest.mark.parametrize(("text", "says"), DESIGNS.values(), ids=DESIGNS.keys())
+def test_a_design_that_cannot_be_used_starts_nothing(run, monkeypatch, tmp_path, text, says):
+    monkeypatch.setattr(stack, "running", None)
+    site = tmp_path / "site.yaml"
+    site.write_text(text)
+    result = run("demo", "--site", str(site))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert str(site) in result.stderr or "no document" in result.stderr
+    assert says in result.stderr
+
+
 def test_an_unknown_scenario_names_those_there_are(run):
     result = run("demo", "--scenario", "no-such-scenario")
     assert result.exit_code == 1
@@ -165,8 +190,9 @@ def test_an_unknown_scenario_names_those_there_are(run):
 
 
 def test_ctrl_c_stops_the_demo_and_its_child(tmp_path):
-    scenario = tmp_path / "played.yaml"
+    scenario, site = tmp_path / "played.yaml", tmp_path / "site.yaml"
     scenario.write_text("{}")
+    site.write_text(SITE)
     code = """
 import signal, sys
 from shipyard_api.cli import main, stack
@@ -175,7 +201,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 stack.PROGRAM = (sys.executable, sys.argv.pop(1))
 main.main()
 """
-    words = ["demo", "--keep", "--scenario", str(scenario), "--site", str(scenario)]
+    words = ["demo", "--keep", "--scenario", str(scenario), "--site", str(site)]
     root = Path(__file__).parents[4]
     with subprocess.Popen(
         [sys.executable, "-c", code, fake_api.__file__, *words],

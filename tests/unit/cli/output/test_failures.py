@@ -24,18 +24,18 @@ CASES = {
             "group a, prepare: 0 of 1",
             "- node n1, deploy: no disk",
             "- node n2, deploy: no power",
-            "- groups z, b depend on it",
+            "- groups z, b depend on it and were not started",
         ],
     ),
     "a chain is below its first cause": (
         [failed("c", "dependency", "b"), failed("b", "dependency", "a"), failed("a", "timeout")],
         [],
-        ["group a, timeout", "- groups b, c depend on it"],
+        ["group a, timeout", "- groups b, c depend on it and were not started"],
     ),
     "one dependent of two causes": (
         [failed("a", "deploy"), failed("b", "deploy"), failed("c", "dependency", "b", "a")],
         [],
-        ["group a, deploy", "- group c depends on it", "group b, deploy"],
+        ["group a, deploy", "- group c depends on it and was not started", "group b, deploy"],
     ),
     "a cause that is not listed": (
         [failed("b", "dependency", "a", detail="depends on a, which failed")],
@@ -49,7 +49,7 @@ CASES = {
     ),
     "many nodes with one reason": (
         [],
-        [node(f"n{number}", "a") for number in range(50)],
+        [node(f"n{number}", "a", f"Node n{number}: no disk") for number in range(50)],
         ["nodes n0, n1, n2, n3, n4, n5, n6, n7 and 42 more of a, deploy: no disk"],
     ),
 }

@@ -159,7 +159,7 @@ def test_without_a_limit_no_reason_is_cut(width):
     for number in range(40):
         assert f"found 0 devices after 3 attempts, see the console {number} " in text
     assert "…" not in text
-    assert text.endswith("- groups after-1, after-2 depend on it")
+    assert text.endswith("- groups after-1, after-2 depend on it and were not started")
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
