@@ -26,8 +26,8 @@ VERSION = {
 }
 
 _RACK_ID = "rackaa"
-# Drydock's verify_site fails unless each of those that it requires is running or off.
-_RACK_SERVICES = ("dhcpd", "dhcpd6", "http", "rackd", "tftp")
+# Drydock's verify_site fails unless each service that it requires is running or off; older ones require tgt.
+_RACK_SERVICES = {"dhcpd": "running", "http": "running", "rackd": "running", "tftp": "running", "tgt": "off"}
 
 
 def whoami(call: Call) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def _rack() -> dict[str, Any]:
         "version": VERSION["version"],
         "tag_names": [],
         "interface_set": [],
-        "service_set": [{"name": name, "status": "running", "status_info": ""} for name in _RACK_SERVICES],
+        "service_set": [{"name": name, "status": status, "status_info": ""} for name, status in _RACK_SERVICES.items()],
         "resource_uri": f"{API}/rackcontrollers/{_RACK_ID}/",
     }
 
