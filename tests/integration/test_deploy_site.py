@@ -250,13 +250,14 @@ def test_work_that_is_refused_fails_the_step_at_once_and_leaves_nodes_as_they_we
 
     def refuse(_: Any, work: Any) -> Any:
         if work.nodes is not None:
-            raise Refused("Fake", "submit", "403 Forbidden")
+            raise Refused("Fake", "submit", "403 Forbidden", whole_site=True)
         return submit(_, work)
 
     submit = world.provisioner.submit
     world.provisioner.submit = refuse  # type: ignore[method-assign]  # the peer says no from here on
     steps = run(world)
-    assert steps[NODES] == ("failed", "prepare of group first was refused: Fake submit: 403 Forbidden")
+    assert steps[NODES][0] == "failed"
+    assert "group first: prepare was refused: Fake submit: 403 Forbidden" in steps[NODES][1]
     assert {status.value for _name, status, _reason, _group in world.ending()[3]} == {"not_started"}
 
 

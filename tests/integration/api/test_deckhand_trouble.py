@@ -118,7 +118,7 @@ def test_documents_that_it_does_not_take_are_the_callers_to_mend(
 
     assert (answer.status, answer.json["message"]) == (status, title)
     assert answer.json["reason"] == f"answered {code}: it is there"
-    assert answer.json["details"]["errorType"] == "AppError"
+    assert answer.json["details"]["errorType"] == "ApiError"
 
 
 def test_a_load_that_it_forbids_is_told_as_it_says_it(caller: Caller, deckhand: Peer) -> None:

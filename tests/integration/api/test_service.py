@@ -113,7 +113,13 @@ def test_an_unknown_address_is_a_404_in_the_shape_of_all_errors(site: Site) -> N
         "details": {
             "errorType": "HTTPRouteNotFound",
             "errorCount": 1,
-            "messageList": [{"message": "404 Not Found", "error": True}],
+            "messageList": [
+                {
+                    "message": "There is no address /api/v1.0/nowhere. The nearest is /api/v1.0/nodes. "
+                    "GET /openapi.json lists all of them",
+                    "error": True,
+                }
+            ],
         },
         "code": "404 Not Found",
         "retry": False,
