@@ -220,7 +220,6 @@ READS: dict[Callable[..., Any], Callable[[Tx, ActionId], object]] = {
     SqlActions.further: lambda tx, action: tx.actions.further([action]),
     SqlActions.inputs: lambda tx, action: tx.actions.inputs(action),
     SqlActions.deployed: lambda tx, action: tx.actions.deployed(action),
-    SqlActions.successor: lambda tx, action: tx.actions.successor(tx.actions.get(action)),
     SqlJournal.owner: lambda tx, _: tx.journal.owner(JobId("j")),
     SqlJournal.jobs_since: lambda tx, _: tx.journal.jobs_since(NOW),
     SqlJournal.entries: lambda tx, action: tx.journal.entries(action),
