@@ -44,7 +44,7 @@ def plain(text: str) -> str:
     text = re.sub(rf'("hostname": )"{re.escape(socket.gethostname())}"', r'\1"HOST"', text)
     text = re.sub(r'("pid": )\d+', r"\1PID", text)
     # Whether the provisioner was seen at work depends on when it was looked at.
-    text = re.sub(r"(?m)^\S+ waiting +for .*, queued, until .*\n", "", text)
+    text = re.sub(r"(?m)^\S+ waiting +for .*, (queued|running), until .*\n", "", text)
     text = re.sub(r'("running_at": )(null|"[^"]*")', r'\1"SEEN OR NOT"', text)
     return re.sub(r"(?m)^(Duration: +)([\d.e-]+)( *)$", _duration, text)
 
