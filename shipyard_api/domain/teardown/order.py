@@ -1,0 +1,208 @@
+"""The order of a teardown, what each failure means, and what is never done again (seed 004, Process; product, 6).
+
+Operations only run forwards. Three rules protect etcd and the node's pods at every crash, retry and new action:
+
+- A node is never drained once the removal of its etcd members has begun. Clearing labels begins it: the anchor
+  DaemonSet that loses its node then takes the member out by itself (contract: promenade, 4.2).
+- Whatever may take a member out is only begun when the quorum rules allow the removal (``GUARDED``).
+- A host is only destroyed after everything before it has ended well.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Self
+
+from shipyard_api.domain.json_types import JsonObject
+
+
+class Operation(Enum):
+    """One operation of a teardown; the values are stored, and the words of its messages."""
+
+    DRAIN = "drain"
+    CLEAR_LABELS = "clear-labels"
+    REMOVE_ETCD = "remove-etcd"
+    AWAIT_ETCD = "await-etcd"
+    SHUT_DOWN_KUBELET = "shutdown-kubelet"
+    DESTROY_NODE = "destroy-node"
+    REMOVE_FROM_CLUSTER = "remove-from-cluster"
+
+
+class Outcome(Enum):
+    """How an operation stands: running, or how it ended.
+
+    ``skipped``: there was nothing to do, or it is forbidden. ``refused``: its deadline passed before it could begin.
+    """
+
+    RUNNING = "running"
+    DONE = "done"
+    WARNING = "warning"
+    SKIPPED = "skipped"
+    REFUSED = "refused"
+    FAILED = "failed"
+
+
+DECOMMISSION = (
+    Operation.DRAIN,
+    Operation.CLEAR_LABELS,
+    Operation.REMOVE_ETCD,
+    Operation.AWAIT_ETCD,
+    Operation.SHUT_DOWN_KUBELET,
+)
+"""The Kubernetes side of a teardown, before the host is destroyed."""
+TEARDOWN = (*DECOMMISSION, Operation.DESTROY_NODE, Operation.REMOVE_FROM_CLUSTER)
+
+GUARDED = frozenset({Operation.CLEAR_LABELS, Operation.REMOVE_ETCD})
+"""Operations that may take etcd members out. Each begins only when ``decide_removal`` refuses no cluster."""
+MAY_FAIL = frozenset({Operation.SHUT_DOWN_KUBELET})
+"""Operations whose failure is a warning: the destruction of the host stops the kubelet in any case."""
+
+_WENT_WELL = frozenset({Outcome.DONE, Outcome.WARNING, Outcome.SKIPPED})
+_WENT_WRONG = frozenset({Outcome.FAILED, Outcome.REFUSED})
+# Without a Kubernetes node these have no object. A dead member of a node that is gone must leave all the same.
+_NEEDS_NODE = frozenset({Operation.DRAIN, Operation.CLEAR_LABELS, Operation.SHUT_DOWN_KUBELET})
+
+
+class UnknownNode(Enum):
+    """What the caller expects of a node that Kubernetes does not know."""
+
+    IS_A_FAULT = "is_a_fault"
+    NEVER_JOINED = "never_joined"
+
+
+@dataclass(frozen=True, slots=True)
+class Teardown:
+    """How far the teardown of one node is. Immutable; a step stores it as JSON.
+
+    ``holds_etcd``: whether the node holds, or may hold, etcd members. ``etcd_removal_began_earlier``: an earlier action
+    began to remove them, and the node has not been reinstalled since. ``messages``: why operations did not end as done.
+    """
+
+    operations: tuple[Operation, ...] = TEARDOWN
+    outcomes: Mapping[Operation, Outcome] = field(default_factory=dict)
+    messages: Mapping[Operation, str] = field(default_factory=dict)
+    holds_etcd: bool = True
+    etcd_removal_began_earlier: bool = False
+
+    @property
+    def etcd_removal_has_begun(self) -> bool:
+        """Whether a member of the node may have left its cluster already."""
+        begun = any(self.outcomes.get(one, Outcome.REFUSED) is not Outcome.REFUSED for one in GUARDED)
+        return self.etcd_removal_began_earlier or (self.holds_etcd and begun)
+
+    @property
+    def may_drain(self) -> bool:
+        """Whether pods may be evicted from the node now."""
+        return not self.etcd_removal_has_begun
+
+    @property
+    def failed(self) -> Operation | None:
+        """The operation that failed or was refused, None if none was."""
+        return next((one for one in self.operations if self.outcomes.get(one) in _WENT_WRONG), None)
+
+    @property
+    def done(self) -> bool:
+        """Whether every operation has ended well."""
+        return all(self.outcomes.get(operation) in _WENT_WELL for operation in self.operations)
+
+    @property
+    def not_tried(self) -> tuple[Operation, ...]:
+        """The operations whose turn has not come."""
+        return tuple(operation for operation in self.operations if operation not in self.outcomes)
+
+    def next_operation(self) -> Operation | None:
+        """Return the operation to run or resume, None if one failed or all have ended."""
+        if self.failed is not None:
+            return None
+        return next((one for one in self.operations if self.outcomes.get(one) not in _WENT_WELL), None)
+
+    def begin(self, operation: Operation) -> Self:
+        """Return the teardown with its next operation begun; must be stored before the operation changes anything.
+
+        Resuming a running one changes nothing. A drain that is forbidden is skipped instead.
+        """
+        if operation is not self.next_operation():
+            raise ValueError(f"{operation.value} is not the next operation")
+        if operation is Operation.DRAIN and not self.may_drain:
+            return self._with(operation, Outcome.SKIPPED, "the removal of the node's etcd members has begun")
+        return self._with(operation, Outcome.RUNNING)
+
+    def refuse(self, operation: Operation, why: str) -> Self:
+        """Return the teardown after the deadline of its next operation, which was never allowed to begin."""
+        if operation is not self.next_operation() or operation in self.outcomes:
+            raise ValueError(f"{operation.value} is not about to begin")
+        return self._with(operation, Outcome.REFUSED, why)
+
+    def succeed(self, operation: Operation, warning: str = "") -> Self:
+        """Return the teardown after a running operation has reached its goal."""
+        return self._ended(operation, Outcome.WARNING if warning else Outcome.DONE, warning)
+
+    def fail(self, operation: Operation, why: str) -> Self:
+        """Return the teardown after a running operation has failed; no later one is tried, unless it may fail."""
+        return self._ended(operation, Outcome.WARNING if operation in MAY_FAIL else Outcome.FAILED, why)
+
+    def node_is_unknown(self, operation: Operation, expected: UnknownNode) -> Self:
+        """Return the teardown after Kubernetes reported that it has no such node.
+
+        Its absence is the goal of ``remove-from-cluster``. Other operations on it fail, unless it never joined.
+        Operations that need no node keep running.
+        """
+        why = "Kubernetes does not know the node"
+        if operation is Operation.REMOVE_FROM_CLUSTER:
+            return self._ended(operation, Outcome.DONE, f"{why}: it has been removed already")
+        if operation not in _NEEDS_NODE:
+            return self
+        if expected is UnknownNode.NEVER_JOINED:
+            return self._ended(operation, Outcome.SKIPPED, why)
+        return self.fail(operation, why)
+
+    def found_etcd(self) -> Self:
+        """Return the teardown of a node on which members were found after it had begun."""
+        return replace(self, holds_etcd=True)
+
+    def again(self) -> Self:
+        """Return the teardown of the same node by a new action or request, after this one ended or was stopped.
+
+        Every operation is repeated, except a drain that is forbidden: each one recognises what is done already. After a
+        finished teardown the next one concerns a new host.
+        """
+        began = self.etcd_removal_has_begun and not self._is_finished
+        return replace(self, outcomes={}, messages={}, etcd_removal_began_earlier=began)
+
+    def report(self) -> tuple[tuple[Operation, Outcome | None, str], ...]:
+        """Return each operation with its outcome (None: not tried) and message, in order."""
+        return tuple((one, self.outcomes.get(one), self.messages.get(one, "")) for one in self.operations)
+
+    def to_json(self) -> JsonObject:
+        """Return the stored form."""
+        return {
+            "operations": [operation.value for operation in self.operations],
+            "outcomes": {operation.value: outcome.value for operation, outcome in self.outcomes.items()},
+            "messages": {operation.value: message for operation, message in self.messages.items()},
+            "holds_etcd": self.holds_etcd,
+            "etcd_removal_began_earlier": self.etcd_removal_began_earlier,
+        }
+
+    @classmethod
+    def from_json(cls, stored: JsonObject) -> Self:
+        """Return the teardown."""
+        return cls(
+            tuple(map(Operation, stored["operations"])),
+            {Operation(operation): Outcome(outcome) for operation, outcome in stored["outcomes"].items()},
+            {Operation(operation): message for operation, message in stored["messages"].items()},
+            stored["holds_etcd"],
+            stored["etcd_removal_began_earlier"],
+        )
+
+    @property
+    def _is_finished(self) -> bool:
+        return self.outcomes.get(Operation.REMOVE_FROM_CLUSTER) in _WENT_WELL
+
+    def _ended(self, operation: Operation, outcome: Outcome, message: str) -> Self:
+        if self.outcomes.get(operation) is not Outcome.RUNNING:
+            raise ValueError(f"{operation.value} is not running")
+        return self._with(operation, outcome, message)
+
+    def _with(self, operation: Operation, outcome: Outcome, message: str = "") -> Self:
+        messages = {**self.messages, operation: message} if message else self.messages
+        return replace(self, outcomes={**self.outcomes, operation: outcome}, messages=messages)
