@@ -1,0 +1,49 @@
+"""Whether an etcd cluster works, and whether a teardown may go on after a removal (contract: promenade, 4.4)."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from enum import Enum
+
+from shipyard_api.domain.teardown.etcd_members import EtcdCluster, MemberId
+from shipyard_api.domain.teardown.quorum import Obstacle, lowered, majority, minimum_missed
+
+
+class Health(Enum):
+    """Health of a cluster; the values are the messages on the wire."""
+
+    HEALTHY = "Healthy"
+    UNHEALTHY = "Unhealthy"
+    UNREACHABLE = "Unable to access Etcd"
+
+
+class Readiness(Enum):
+    """What to do after the members of a node have left: go on, poll again, or fail."""
+
+    READY = "ready"
+    NOT_YET = "not_yet"
+    MEMBER_IS_BACK = "member_is_back"
+
+
+def health(cluster: EtcdCluster, ignored: Collection[MemberId] = ()) -> Health:
+    """Return the health of a cluster without the members of a node that is being torn down."""
+    members = [member for member in cluster.members if member.id not in ignored]
+    if not any(member.answered for member in members):
+        return Health.UNREACHABLE
+    voters = [member for member in members if not member.learner]
+    has_quorum = sum(member.healthy for member in voters) >= majority(len(voters))
+    if has_quorum and not cluster.no_space and not any(minimum_missed(cluster.minimum, voters)):
+        return Health.HEALTHY
+    return Health.UNHEALTHY
+
+
+def readiness(cluster: EtcdCluster, leaving: Collection[MemberId], waived: Iterable[Obstacle] = ()) -> Readiness:
+    """Return whether a teardown may go on after the removal of a node's members.
+
+    ``leaving``: the members that the cluster has on the node now. If there is one, something has added it again: the
+    anchor of Promenade's charts does. ``waived``: what the removal was allowed to miss of the site's minimum. Not for a
+    cluster that ``force`` has given up: it keeps its member.
+    """
+    if any(member.id in leaving for member in cluster.members):
+        return Readiness.MEMBER_IS_BACK
+    accepted = replace(cluster, minimum=lowered(cluster.minimum, waived))
+    return Readiness.READY if health(accepted) is Health.HEALTHY else Readiness.NOT_YET

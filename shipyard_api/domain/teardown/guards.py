@@ -1,0 +1,51 @@
+"""What must hold before a node is torn down: it is not genesis, and holds no last healthy etcd member (or force)."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+
+from shipyard_api.domain.findings import Finding, Level, error, warning
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.teardown.etcd_members import EtcdCluster, MemberId
+from shipyard_api.domain.teardown.quorum import Refused, decide_removal
+
+
+def check_teardown(
+    node: NodeName, genesis: Collection[NodeName], members: Mapping[EtcdCluster, Collection[MemberId]]
+) -> tuple[Finding, ...]:
+    """Return an error for each reason not to tear a node down, and a warning for each cluster that delays it.
+
+    ``members``: every managed cluster, with its members on the node. A cluster that did not answer is an error: it may
+    have its last healthy member there.
+    """
+    found = []
+    if node in genesis:
+        found.append(
+            error("GenesisNode", f"{node} is the genesis node: a teardown may take down the site. To go on, use force.")
+        )
+    for cluster, leaving in members.items():
+        removal = decide_removal(cluster, leaving)
+        if not cluster.members:
+            message = (
+                f"No member of etcd cluster {cluster.name} can be reached, so {node} may hold the last healthy one."
+            )
+            found.append(error("EtcdNotAccessible", f"{message} Restore the access, or use force."))
+        elif _holds_last_healthy(cluster, leaving):
+            message = f"Without {node}, etcd cluster {cluster.name} has no healthy member, and its data is lost."
+            found.append(error("LastHealthyEtcdMember", f"{message} Add a member first, or use force."))
+        elif isinstance(removal, Refused):
+            message = f"The etcd member on {node} cannot leave cluster {cluster.name} now: {removal}."
+            found.append(warning("EtcdRemovalBlocked", f"{message} The teardown waits before it clears labels."))
+    return tuple(found)
+
+
+def overridden(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the findings for an action with ``force``: every error is a warning."""
+    return tuple(
+        replace(finding, level=Level.WARNING) if finding.level is Level.ERROR else finding for finding in findings
+    )
+
+
+def _holds_last_healthy(cluster: EtcdCluster, leaving: Collection[MemberId]) -> bool:
+    """Return whether voters leave and no healthy one stays; a slow one may stay slow."""
+    going = any(member.id in leaving for member in cluster.voters)
+    return going and not any(member.healthy for member in cluster.voters if member.id not in leaving)

@@ -1,0 +1,51 @@
+"""What forbids a teardown as a whole, and that force overrides it."""
+
+import pytest
+
+from shipyard_api.domain.findings import Level, errors
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.teardown.etcd_members import EtcdCluster, EtcdMember, MemberId, MemberState
+from shipyard_api.domain.teardown.guards import check_teardown, overridden
+
+N1, N2 = NodeName("n1"), NodeName("n2")
+STATES = {"h": MemberState.HEALTHY, "s": MemberState.SLOW, "d": MemberState.DEAD}
+
+
+def cluster(states: str) -> EtcdCluster:
+    members = (EtcdMember(MemberId(str(place)), state=STATES[letter]) for place, letter in enumerate(states))
+    return EtcdCluster("etcd", tuple(members))
+
+
+@pytest.mark.parametrize(
+    ("states", "leaving", "expected"),
+    [
+        ("hhh", "0", []),
+        ("h", "", []),  # not on this node
+        ("h", "0", [("LastHealthyEtcdMember", Level.ERROR)]),
+        ("hdd", "0", [("LastHealthyEtcdMember", Level.ERROR)]),
+        ("hss", "0", [("LastHealthyEtcdMember", Level.ERROR)]),
+        ("hhd", "0", [("EtcdRemovalBlocked", Level.WARNING)]),
+        ("hhh", "012", [("LastHealthyEtcdMember", Level.ERROR)]),
+        ("", "", [("EtcdNotAccessible", Level.ERROR)]),
+    ],
+)
+def test_a_node_with_the_last_healthy_member_is_not_torn_down(
+    states: str, leaving: str, expected: list[tuple[str, Level]]
+) -> None:
+    found = check_teardown(N1, (), {cluster(states): frozenset(map(MemberId, leaving))})
+
+    assert [(finding.name, finding.level) for finding in found] == expected
+    assert all("n1" in finding.message and "etcd" in finding.message for finding in found)
+
+
+def test_the_genesis_node_is_not_torn_down() -> None:
+    assert [finding.name for finding in check_teardown(N1, {N1}, {})] == ["GenesisNode"]
+    assert check_teardown(N2, {N1}, {}) == ()
+
+
+def test_every_reason_is_named_and_force_makes_warnings_of_them() -> None:
+    found = check_teardown(N1, {N1}, {cluster("h"): {MemberId("0")}, cluster(""): ()})
+
+    assert [finding.name for finding in errors(found)] == ["GenesisNode", "LastHealthyEtcdMember", "EtcdNotAccessible"]
+    assert not errors(overridden(found))
+    assert [finding.message for finding in overridden(found)] == [finding.message for finding in found]

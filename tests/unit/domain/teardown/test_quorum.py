@@ -1,0 +1,301 @@
+"""Whether members may leave (contract: promenade, 4.3; product, 6). A member is written as a letter: see ``STATES``."""
+
+import json
+from functools import cache
+from itertools import combinations_with_replacement, product
+
+import pytest
+
+from shipyard_api.domain.teardown.etcd_health import Readiness, readiness
+from shipyard_api.domain.teardown.etcd_members import EtcdCluster, EtcdMember, MemberId, MemberState, Minimum
+from shipyard_api.domain.teardown.order import GUARDED, Operation, Teardown
+from shipyard_api.domain.teardown.quorum import (
+    Gone,
+    Obstacle,
+    ObstacleKind,
+    Refused,
+    Remove,
+    decide_removal,
+    lowered,
+    survivable_failures,
+)
+
+STATES = {
+    "h": MemberState.HEALTHY,
+    "u": MemberState.UNHEALTHY,
+    "s": MemberState.SLOW,
+    "d": MemberState.DEAD,
+    "l": MemberState.HEALTHY,  # a learner
+}
+LARGEST = 5
+READY = Readiness.READY
+NO_MINIMUM = Minimum()
+UNREACHABLE, NO_QUORUM, LAST, LOSES, MEMBERS, HEALTHY = ObstacleKind
+
+
+@cache
+def cluster(states: str, minimum: Minimum = NO_MINIMUM, leader: int | None = None) -> EtcdCluster:
+    """Return a cluster with a member for each letter; a blank is a member that has gone. Ids count from 0."""
+    members = (
+        EtcdMember(MemberId(str(place)), state=STATES[letter], learner=letter == "l", leader=place == leader)
+        for place, letter in enumerate(states)
+        if letter != " "
+    )
+    return EtcdCluster("etcd", tuple(members), minimum)
+
+
+def ids(*places: int) -> frozenset[MemberId]:
+    return frozenset(MemberId(str(place)) for place in places)
+
+
+# --- What goes --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("states", "leaving", "first"),
+    [
+        ("hhh", (0,), "0"),
+        ("hhhh", (0,), "0"),  # 4 → 3
+        ("dhh", (0,), "0"),  # dead, without anything from its host
+        ("hh", (0,), "0"),
+        ("hhhhd", (0,), "0"),
+        ("lhhd", (0,), "0"),  # a learner has no vote
+        ("lh", (0,), "0"),
+        ("hdh", (0, 1), "1"),  # the sick one first: the healthy one is needed until then
+        ("hdhhh", (0, 1), "1"),
+        ("hlhh", (0, 1), "1"),  # learners first
+    ],
+)
+def test_a_member_may_leave_if_the_rest_has_a_quorum(states: str, leaving: tuple[int, ...], first: str) -> None:
+    assert decide_removal(cluster(states), ids(*leaving)) == Remove(MemberId(first))
+
+
+def test_the_leader_goes_last_and_hands_over_to_a_healthy_voter_that_stays() -> None:
+    members = cluster("hhldhhh", leader=0)
+
+    assert decide_removal(members, ids(0, 1)) == Remove(MemberId("1"))
+    assert decide_removal(members, ids(0)) == Remove(MemberId("0"), transfer_to=MemberId("1"))
+    assert decide_removal(cluster("uhh", leader=0), ids(0)) == Remove(MemberId("0"))
+
+
+@pytest.mark.parametrize("states", [" hh", "hd", "d"])
+def test_a_member_that_is_not_in_the_list_is_gone(states: str) -> None:
+    assert decide_removal(cluster(states), ids(4)) == Gone()
+
+
+# --- What stays -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("states", "leaving", "missed"),
+    [
+        ("", (0,), [(UNREACHABLE, 1, 0)]),
+        ("h", (0,), [(LAST, 1, 0)]),
+        ("hl", (0,), [(LAST, 1, 0)]),
+        ("hd", (0,), [(NO_QUORUM, 2, 1), (LOSES, 1, 0)]),
+        ("dh", (0,), [(NO_QUORUM, 2, 1)]),  # etcd would never commit it
+        ("hhd", (0,), [(LOSES, 2, 1)]),
+        ("hhs", (0,), [(LOSES, 2, 1)]),  # a slow member is not counted on
+        ("hhu", (0,), [(LOSES, 2, 1)]),
+        ("ldd", (0,), [(NO_QUORUM, 2, 0)]),
+        ("hhh", (0, 1, 2), [(LAST, 1, 0)]),  # the first host of a site before others have joined
+        ("hhhd", (0, 1), [(LOSES, 2, 1)]),  # the first alone could go, but the node could not
+    ],
+)
+def test_a_removal_that_would_lose_the_quorum_is_refused_with_its_numbers(
+    states: str, leaving: tuple[int, ...], missed: list[tuple[ObstacleKind, int, int]]
+) -> None:
+    removal = decide_removal(cluster(states), ids(*leaving))
+
+    assert isinstance(removal, Refused)
+    assert list(removal.obstacles) == [Obstacle(*one) for one in missed]
+
+
+@pytest.mark.parametrize(
+    ("states", "minimum", "missed", "waived"),
+    [
+        ("hhhh", Minimum(3, 2), [], []),
+        ("hhh", Minimum(3, 2), [(MEMBERS, 3, 2)], []),
+        ("hhhd", Minimum(3, 3), [(HEALTHY, 3, 2)], []),
+        ("shh", Minimum(3, 2), [(MEMBERS, 3, 2)], []),  # it may recover at any moment
+        ("dhh", Minimum(3, 2), [], [(MEMBERS, 3, 2)]),  # it is itself the sick one
+        ("dhhh", Minimum(4, 4), [], [(MEMBERS, 4, 3), (HEALTHY, 4, 3)]),
+        ("lhh", Minimum(3, 3), [], []),  # the minimum is about voters, and keeps them
+    ],
+)
+def test_a_healthy_member_keeps_the_minimum_of_the_site_and_a_sick_one_may_go_below_it(
+    states: str,
+    minimum: Minimum,
+    missed: list[tuple[ObstacleKind, int, int]],
+    waived: list[tuple[ObstacleKind, int, int]],
+) -> None:
+    removal = decide_removal(cluster(states, minimum), ids(0))
+
+    if missed:
+        assert isinstance(removal, Refused)
+        assert {Obstacle(*one) for one in missed} <= {*removal.obstacles}
+    else:
+        assert removal == Remove(MemberId("0"), waived=tuple(Obstacle(*one) for one in waived))
+
+
+def test_what_was_waived_is_not_expected_afterwards() -> None:
+    removal = decide_removal(cluster("dhh", Minimum(3, 2)), ids(0))
+    after = cluster(" hh", Minimum(3, 2))
+
+    assert isinstance(removal, Remove)
+    assert lowered(Minimum(3, 2), removal.waived) == Minimum(2, 2)
+    assert readiness(after, (), removal.waived) is Readiness.READY
+    assert readiness(after, ()) is Readiness.NOT_YET
+
+
+@pytest.mark.parametrize(
+    ("states", "leaving", "can_be_forced"),
+    [
+        ("h", (0,), True),
+        ("hdd", (0,), True),
+        ("hhh", (0, 1, 2), True),
+        ("hsd", (0,), False),  # the slow one may hold the data, and be cut off by the loss of this one
+        ("hhd", (0,), False),
+        ("ldd", (0,), False),
+        ("", (0,), False),
+    ],
+)
+def test_force_only_gives_up_a_cluster_of_which_nothing_would_be_left(
+    states: str, leaving: tuple[int, ...], can_be_forced: bool
+) -> None:
+    removal = decide_removal(cluster(states), ids(*leaving))
+
+    assert isinstance(removal, Refused)
+    assert removal.can_be_forced is can_be_forced
+
+
+def test_a_refusal_reads_as_sentences_with_numbers() -> None:
+    removal = decide_removal(cluster("hhd", Minimum(3, 2)), ids(0))
+
+    assert str(removal) == (
+        "the rest would have no quorum: 1 healthy voters, 2 needed; the site wants at least 3 members, 2 would remain; "
+        "the site wants at least 2 healthy members, 1 would remain"
+    )
+
+
+def test_a_removal_is_stored_and_read_again() -> None:
+    removal = Remove(MemberId("7"), MemberId("8"), (Obstacle(MEMBERS, 3, 2),))
+
+    assert Remove.from_json(json.loads(json.dumps(removal.to_json()))) == removal
+
+
+@pytest.mark.parametrize(
+    ("states", "leaving", "survives"), [("hhh", (), 1), ("hhh", (0,), 0), ("hhhhh", (0,), 1), ("hhd", (0,), -1)]
+)
+def test_the_failures_that_a_cluster_survives_afterwards(states: str, leaving: tuple[int, ...], survives: int) -> None:
+    assert survivable_failures(cluster(states), ids(*leaving)) == survives
+
+
+# --- Everything, at every crash ---------------------------------------------------------------------------------------
+
+
+def has_quorum(states: str, without: int | None = None) -> bool:
+    """The arithmetic again, sharing nothing with the product's."""
+    voters = [letter for place, letter in enumerate(states) if place != without and letter not in " l"]
+    return 2 * voters.count("h") > len(voters)
+
+
+class Site:
+    """An etcd cluster and one node of it, as a teardown meets them: what it does, and what must never happen.
+
+    ``anchored``: a DaemonSet takes the member out when labels are cleared, and asks nobody.
+    """
+
+    def __init__(self, states: str, minimum: Minimum, *, target: int = 0, anchored: bool = False) -> None:
+        self.states, self.minimum, self.target, self.anchored = list(states), minimum, target, anchored
+        self.had_member = states[target] != " "
+        self.removal_began = False
+        self.waived: tuple[Obstacle, ...] = ()
+        self.log: list[Operation] = []
+
+    def look(self) -> EtcdCluster:
+        leader = self.states.index("h") if "h" in self.states else None
+        return cluster("".join(self.states), self.minimum, leader)
+
+    def perform(self, operation: Operation) -> None:
+        self.log.append(operation)
+        if operation is Operation.DRAIN:
+            assert not self.removal_began, "drained after the removal of the member had begun"
+        if operation in GUARDED:
+            self.removal_began |= self.had_member
+        if operation is Operation.CLEAR_LABELS and self.anchored:
+            self.remove()
+        if operation is Operation.REMOVE_ETCD:
+            self.remove()
+        if operation is Operation.DESTROY_NODE:
+            assert self.states[self.target] == " ", "destroyed the host of a member"
+
+    def remove(self) -> None:
+        letter = self.states[self.target]
+        if letter == " ":
+            return
+        assert has_quorum("".join(self.states)), "a removal that etcd cannot commit"
+        self.states[self.target] = " "
+        assert letter == "l" or has_quorum("".join(self.states)), "a removal that loses the quorum"
+        if letter in "hs":
+            assert sum(one not in " l" for one in self.states) >= self.minimum.members, "below the site's minimum"
+            assert self.states.count("h") >= self.minimum.healthy, "below the site's minimum"
+
+
+def play(site: Site, crash_after: int | None = None) -> Teardown:
+    """Run a teardown to its end, as a step would; after this many writes and effects the process dies and resumes."""
+    stored = teardown = Teardown()
+    events = 0
+
+    def crashes() -> bool:
+        nonlocal events, teardown
+        events += 1
+        if events == crash_after:
+            teardown = Teardown.from_json(json.loads(json.dumps(stored.to_json())))
+            return True
+        return False
+
+    while (operation := teardown.next_operation()) is not None:
+        is_running = operation in teardown.outcomes
+        if operation in GUARDED:
+            removal = decide_removal(site.look(), ids(site.target))
+            if isinstance(removal, Refused):
+                teardown = (teardown.fail if is_running else teardown.refuse)(operation, str(removal))
+                continue
+            if isinstance(removal, Remove):
+                site.waived = removal.waived
+        if operation is Operation.AWAIT_ETCD and readiness(site.look(), ids(site.target), site.waived) is not READY:
+            teardown = teardown.fail(operation, "not ready") if is_running else teardown.begin(operation)
+            continue
+        if not is_running:
+            stored = teardown = teardown.begin(operation)
+            if crashes():
+                continue
+        site.perform(operation)
+        if not crashes():
+            stored = teardown = teardown.succeed(operation)
+            crashes()
+    return teardown
+
+
+def test_no_teardown_ever_loses_a_quorum_whatever_the_members_do_and_wherever_it_crashes() -> None:
+    """Each state of 1 to 5 members × each target; the crash points for each set of the others, with two minimums."""
+    crashed = 0
+    for size in range(1, LARGEST + 1):
+        for letters in product("hdsl ", repeat=size):
+            states = "".join(letters)
+            for target, letter in enumerate(letters):
+                allowed = letter != " " and has_quorum(states) and (letter == "l" or has_quorum(states, target))
+                assert isinstance(decide_removal(cluster(states), ids(target)), Remove) == allowed
+        for letter, others in product("hdsl ", combinations_with_replacement("hdsl ", size - 1)):
+            for minimum, anchored in ((NO_MINIMUM, False), (Minimum(3, 2), True)):
+                states = "".join((letter, *others))
+                whole = Site(states, minimum, anchored=anchored)
+                expected = play(whole)
+                for crash in range(1, 3 * len(whole.log) + 1):
+                    site = Site(states, minimum, anchored=anchored)
+                    assert play(site, crash) == expected
+                    # Only a crash between the drain and its record repeats it.
+                    assert (site.states, site.log.count(Operation.DRAIN)) == (whole.states, 1 + (crash == 2))
+                    crashed += 1
+    assert crashed > 5_000
