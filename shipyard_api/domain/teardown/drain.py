@@ -1,0 +1,86 @@
+"""What a drain does next (contract: promenade, 4.1): evict, wait, delete past a budget if that is wished, or end."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from shipyard_api.domain.teardown.drain_plan import BLOCKED, DrainPlan, PlannedPod, PodClass
+
+
+class OnBlocked(Enum):
+    """What a drain does about pods that a budget keeps; the values are the words of the parameter ``on-blocked``.
+
+    ``wait``: try again until the deadline. ``fail``: fail as soon as a budget will not give way by itself; nothing
+    more is evicted. ``delete``: delete them past their budget, but only after every other pod has gone.
+    """
+
+    WAIT = "wait"
+    FAIL = "fail"
+    DELETE = "delete"
+
+
+class FailureKind(Enum):
+    """Why a drain failed."""
+
+    BLOCKED = "blocked"
+    TIMED_OUT = "timed-out"
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """Only pods are left that may stay. ``unreachable``: pods whose end no kubelet confirms; each is a warning."""
+
+    unreachable: tuple[PlannedPod, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """One sentence for each unreachable pod; it names the volumes that may still be attached."""
+        return tuple(
+            f"{planned.pod} could not confirm its end: the kubelet is dead"
+            + (f". Volumes may still be attached: {', '.join(planned.pod.volumes)}" if planned.pod.volumes else "")
+            for planned in self.unreachable
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Draining:
+    """Evict and delete these pods, each in order, and list again. All other pods that are left are on their way."""
+
+    evict: tuple[PlannedPod, ...] = ()
+    delete: tuple[PlannedPod, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DrainFailed:
+    """The drain ends with these pods left; the node stays cordoned."""
+
+    kind: FailureKind
+    left: tuple[PlannedPod, ...]
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """One sentence for each pod that is left: its class, phase, controller and budgets."""
+        return tuple(_reason(planned) for planned in self.left)
+
+
+def decide_drain(
+    plan: DrainPlan, *, now: datetime, deadline: datetime, on_blocked: OnBlocked = OnBlocked.WAIT
+) -> Drained | Draining | DrainFailed:
+    """Return what to do after a look at the pods. The limits may have changed since the last look."""
+    left = plan.left
+    if not left:
+        return Drained(plan.of({PodClass.UNREACHABLE}))
+    if on_blocked is OnBlocked.FAIL and (forever := plan.of({PodClass.BLOCKED_FOREVER})):
+        return DrainFailed(FailureKind.BLOCKED, forever)
+    if now >= deadline:
+        return DrainFailed(FailureKind.TIMED_OUT, left)
+    if on_blocked is OnBlocked.DELETE and all(planned.pod_class in BLOCKED for planned in left):
+        return Draining(delete=left)
+    return Draining(evict=plan.to_evict)
+
+
+def _reason(planned: PlannedPod) -> str:
+    controller = planned.pod.controller
+    owner = f"{controller.kind} {controller.name}" if controller else "no controller"
+    state = "it is still ending" if planned.pod_class is PodClass.LEAVING else planned.why or "it was not evicted"
+    return f"{planned.pod} ({planned.pod.phase.value}, {owner}): {state}"

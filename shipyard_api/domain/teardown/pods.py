@@ -1,0 +1,106 @@
+"""Pods of a node and the budgets that protect them, as values (Kubernetes API; contract: promenade, 4.1)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import NewType
+
+from shipyard_api.domain.teardown.label_requirements import NodeFit, Requirement, all_hold
+
+PodUid = NewType("PodUid", str)
+"""Identity of one pod; a new pod with the same name has another."""
+
+
+class PodPhase(Enum):
+    """Phase of a pod; the values are Kubernetes' words."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+
+
+FINISHED = frozenset({PodPhase.SUCCEEDED, PodPhase.FAILED})
+
+
+@dataclass(frozen=True, slots=True)
+class Controller:
+    """The owner of a pod with ``controller: true``."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """One pod on the node.
+
+    ``mirror``: it has the annotation of a static pod. ``local_data``: it has an ``emptyDir`` volume. ``leaves_at``: its
+    ``deletionTimestamp``, the moment when its grace period ends; None if nothing deletes it. ``volumes``: names of its
+    volume claims.
+    """
+
+    namespace: str
+    name: str
+    uid: PodUid
+    phase: PodPhase = PodPhase.RUNNING
+    ready: bool = True
+    labels: Mapping[str, str] = field(default_factory=dict)
+    controller: Controller | None = None
+    mirror: bool = False
+    local_data: bool = False
+    leaves_at: datetime | None = None
+    volumes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A PodDisruptionBudget. ``selector`` is None if it selects nothing.
+
+    ``allowed``, ``desired``, ``current``, ``expected``: disruptions that it allows now, pods that must be healthy, that
+    are healthy, and that there should be. ``current_status``: the status is of this version of the budget.
+    ``spares_unready``: pods that are not ready may always be evicted (``unhealthyPodEvictionPolicy: AlwaysAllow``).
+    """
+
+    namespace: str
+    name: str
+    selector: tuple[Requirement, ...] | None
+    allowed: int
+    desired: int
+    current: int
+    expected: int
+    current_status: bool = True
+    spares_unready: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    def protects(self, pod: Pod) -> bool:
+        """Return whether the budget selects the pod."""
+        return pod.namespace == self.namespace and self.selector is not None and all_hold(self.selector, pod.labels)
+
+    @property
+    def never_allows(self) -> bool:
+        """Whether it allows no disruption even when every pod is healthy: waiting will not help."""
+        return self.current_status and self.expected <= self.desired
+
+    def lets_go(self, pod: Pod) -> bool:
+        """Return whether it lets a pod go without counting it: one that is not ready is no disruption.
+
+        The API server does so where the budget is met without that pod.
+        """
+        return not pod.ready and (self.spares_unready or self.current >= self.desired > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonSet:
+    """A DaemonSet that exists, and the nodes that it wants."""
+
+    namespace: str
+    name: str
+    wants: NodeFit

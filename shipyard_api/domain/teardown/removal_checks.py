@@ -1,0 +1,63 @@
+"""When a node counts as empty: before its host is destroyed undrained, and before it leaves Kubernetes (seed 004)."""
+
+from collections.abc import Collection, Mapping
+
+from shipyard_api.domain.findings import Finding, error
+from shipyard_api.domain.teardown.drain_plan import IGNORED, DrainPlan, PlannedPod, PodClass
+from shipyard_api.domain.teardown.kubelet import Kubelet
+from shipyard_api.domain.teardown.label_requirements import NodeFit
+from shipyard_api.domain.teardown.labels import in_the_way
+from shipyard_api.domain.teardown.pods import DaemonSet, Pod
+
+_NAMED = 10
+
+
+def check_removal(
+    labels: Mapping[str, str], plan: DrainPlan, *, cordoned: bool, kubelet: Kubelet
+) -> tuple[Finding, ...]:
+    """Return everything that forbids the removal of a node from Kubernetes; empty if it may go.
+
+    Pods that a dead kubelet will never confirm do not count once they are being deleted.
+    """
+    found = []
+    if not cordoned:
+        found.append(error("NodeNotCordoned", "The node is not cordoned: new pods may start on it. Drain it first."))
+    if staying := pods_in_the_way(plan, kubelet):
+        message = f"{len(staying)} pod(s) are still on the node: {_listed([str(one.pod) for one in staying])}."
+        found.append(error("NodeHasPods", f"{message} Drain it first."))
+    if keys := in_the_way(labels):
+        found.append(error("NodeHasLabels", f"The node still has labels: {_listed(keys)}. Clear them first."))
+    return tuple(found)
+
+
+def pods_in_the_way(plan: DrainPlan, kubelet: Kubelet) -> tuple[PlannedPod, ...]:
+    """Return the pods that an undrained node still has, neither ignored nor finished.
+
+    A teardown that may not drain again has to see none before it destroys the host.
+    """
+    may_stay = {*IGNORED, PodClass.FINISHED, *({PodClass.LEAVING} if kubelet is Kubelet.DEAD else ())}
+    return tuple(planned for planned in plan.pods if planned.pod_class not in may_stay)
+
+
+def unsettled(
+    node: str, labels: Mapping[str, str], pods: Collection[Pod], daemon_sets: Collection[DaemonSet]
+) -> tuple[Pod, ...]:
+    """Return the pods that have yet to go after labels were cleared (contract: promenade, 4.2).
+
+    Those are pods being deleted, and pods of DaemonSets that do not want the node any more: their controller takes a
+    moment to begin. The node has settled when two looks, 10 s apart, return none.
+    """
+    wants: dict[tuple[str, str], NodeFit] = {(one.namespace, one.name): one.wants for one in daemon_sets}
+
+    def is_unwanted(pod: Pod) -> bool:
+        if pod.controller is None or pod.controller.kind != "DaemonSet":
+            return False
+        fit = wants.get((pod.namespace, pod.controller.name))
+        return fit is not None and not fit.fits(node, labels)
+
+    return tuple(pod for pod in pods if pod.leaves_at is not None or is_unwanted(pod))
+
+
+def _listed(names: Collection[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(list(names)[:_NAMED])}{more}"

@@ -1,0 +1,181 @@
+"""The class of every pod (contract: promenade, 4.1; product, 6)."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shipyard_api.domain.teardown.drain_plan import DrainPlan, Loss, PodClass, plan_drain
+from shipyard_api.domain.teardown.kubelet import Kubelet
+from shipyard_api.domain.teardown.label_requirements import NodeFit, Operator, Requirement
+from shipyard_api.domain.teardown.pods import Budget, Controller, DaemonSet, Pod, PodPhase, PodUid
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+LATER, BEFORE = NOW + timedelta(seconds=1), NOW - timedelta(seconds=1)
+REPLICAS = Controller("ReplicaSet", "web-1")
+APP = (Requirement("app", Operator.IN, ("web",)),)
+DAEMONS = (DaemonSet("kube-system", "proxy", NodeFit()),)
+NO_CONTROLLER, LOCAL_DATA = Loss
+
+
+def pod(name: str = "web", **others: Any) -> Pod:
+    given = {"controller": REPLICAS, "labels": {"app": "web"}, **others}
+    return Pod(given.pop("namespace", "default"), name, PodUid(name), **given)
+
+
+def budget(name: str = "web", *, allowed: int = 0, desired: int = 1, current: int = 2, expected: int = 2) -> Budget:
+    return Budget("default", name, APP, allowed, desired, current, expected)
+
+
+def plan(*pods: Pod, budgets: tuple[Budget, ...] = (), kubelet: Kubelet = Kubelet.ALIVE) -> DrainPlan:
+    return plan_drain(pods, budgets, DAEMONS, now=NOW, kubelet=kubelet)
+
+
+def daemon(name: str, namespace: str = "kube-system") -> Pod:
+    return pod(namespace=namespace, controller=Controller("DaemonSet", name), local_data=True)
+
+
+@pytest.mark.parametrize(
+    ("one", "pod_class", "losses"),
+    [
+        pytest.param(pod(), PodClass.EVICTABLE, (), id="evictable"),
+        pytest.param(pod(mirror=True, controller=Controller("Node", "n1")), PodClass.MIRROR, (), id="mirror"),
+        pytest.param(daemon("proxy"), PodClass.DAEMON, (), id="daemon"),
+        pytest.param(daemon("gone"), PodClass.EVICTABLE, (NO_CONTROLLER, LOCAL_DATA), id="its DaemonSet is gone"),
+        pytest.param(
+            daemon("proxy", "default"), PodClass.EVICTABLE, (NO_CONTROLLER, LOCAL_DATA), id="of another namespace"
+        ),
+        pytest.param(pod(phase=PodPhase.SUCCEEDED, controller=None), PodClass.FINISHED, (), id="succeeded"),
+        pytest.param(pod(phase=PodPhase.FAILED, local_data=True), PodClass.FINISHED, (), id="failed"),
+        pytest.param(pod(controller=None), PodClass.EVICTABLE, (NO_CONTROLLER,), id="no controller"),
+        pytest.param(pod(local_data=True), PodClass.EVICTABLE, (LOCAL_DATA,), id="local data"),
+        pytest.param(pod(leaves_at=BEFORE, phase=PodPhase.FAILED), PodClass.LEAVING, (), id="leaving"),
+    ],
+)
+def test_a_pod_has_one_class_and_what_is_lost_with_it(one: Pod, pod_class: PodClass, losses: tuple[Loss, ...]) -> None:
+    planned = plan(one).pods[0]
+
+    assert planned.pod_class is pod_class
+    assert not losses or planned.losses == losses
+
+
+@pytest.mark.parametrize(
+    ("leaves_at", "kubelet", "pod_class"),
+    [
+        (NOW, Kubelet.DEAD, PodClass.UNREACHABLE),
+        (LATER, Kubelet.DEAD, PodClass.LEAVING),
+        (NOW, Kubelet.ALIVE, PodClass.LEAVING),
+        (None, Kubelet.DEAD, PodClass.EVICTABLE),
+    ],
+)
+def test_after_its_grace_period_a_pod_of_a_dead_kubelet_is_not_waited_for(
+    leaves_at: datetime | None, kubelet: Kubelet, pod_class: PodClass
+) -> None:
+    assert plan(pod(leaves_at=leaves_at), kubelet=kubelet).pods[0].pod_class is pod_class
+
+
+# --- Budgets ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "budgets", "pod_class"),
+    [
+        pytest.param(pod(), (budget(allowed=1),), PodClass.EVICTABLE, id="allows one"),
+        pytest.param(pod(), (budget(current=1),), PodClass.BLOCKED_NOW, id="another pod is not healthy"),
+        pytest.param(pod(), (budget(desired=2),), PodClass.BLOCKED_FOREVER, id="allows none"),
+        pytest.param(pod(), (budget(expected=1, current=1),), PodClass.BLOCKED_FOREVER, id="one replica, one needed"),
+        pytest.param(pod(), (budget("a", allowed=1), budget("b", allowed=1)), PodClass.BLOCKED_FOREVER, id="two"),
+        pytest.param(pod(labels={"app": "db"}), (budget(desired=2),), PodClass.EVICTABLE, id="selects another"),
+        pytest.param(pod(namespace="other"), (budget(desired=2),), PodClass.EVICTABLE, id="another namespace"),
+        pytest.param(pod(), (Budget("default", "none", None, 0, 2, 2, 2),), PodClass.EVICTABLE, id="selects nothing"),
+        pytest.param(pod(), (Budget("default", "all", (), 0, 2, 2, 2),), PodClass.BLOCKED_FOREVER, id="selects all"),
+        pytest.param(pod(phase=PodPhase.PENDING), (budget(desired=2),), PodClass.EVICTABLE, id="pending"),
+        pytest.param(pod(phase=PodPhase.SUCCEEDED), (budget(desired=2),), PodClass.FINISHED, id="finished"),
+        pytest.param(pod(ready=False), (budget(desired=2, expected=3),), PodClass.EVICTABLE, id="not ready, met"),
+        pytest.param(pod(ready=False), (budget(current=0),), PodClass.BLOCKED_NOW, id="not ready, not met"),
+        pytest.param(
+            pod(ready=False),
+            (Budget("default", "web", APP, 0, 1, 0, 2, spares_unready=True),),
+            PodClass.EVICTABLE,
+            id="not ready, always spared",
+        ),
+        pytest.param(
+            pod(),
+            (Budget("default", "web", APP, 1, 2, 2, 2, current_status=False),),
+            PodClass.BLOCKED_NOW,
+            id="status of an older version",
+        ),
+    ],
+)
+def test_a_budget_decides_as_the_api_server_would(one: Pod, budgets: tuple[Budget, ...], pod_class: PodClass) -> None:
+    assert plan(one, budgets=budgets).pods[0].pod_class is pod_class
+
+
+def test_a_budget_lets_as_many_go_as_it_allows_and_those_first_that_lose_nothing() -> None:
+    pods = [pod("a", local_data=True), pod("b"), pod("c"), pod("d", ready=False)]
+
+    found = plan(*pods, budgets=(budget(allowed=2, desired=2, current=4, expected=4),))
+
+    assert {one.pod.name: one.pod_class for one in found.pods} == {
+        "b": PodClass.EVICTABLE,
+        "c": PodClass.EVICTABLE,
+        "d": PodClass.EVICTABLE,
+        "a": PodClass.BLOCKED_NOW,
+    }
+
+
+def test_a_blocked_pod_names_its_budgets_its_numbers_and_whether_waiting_helps() -> None:
+    now, forever, two = (
+        plan(pod(), budgets=budgets).pods[0]
+        for budgets in ((budget(current=1),), (budget(desired=2),), (budget("b"), budget("a")))
+    )
+
+    assert now.why == "budget default/web forbids it now (it wants 1 healthy pods of 2, and 1 are)"
+    assert forever.why == (
+        "budget default/web allows no disruption at all (it wants 2 healthy pods of 2, and 2 are): "
+        "this will not end by itself"
+    )
+    assert two.budgets == ("default/a", "default/b")
+    assert two.why.endswith("this will not end by itself")
+
+
+# --- Order ------------------------------------------------------------------------------------------------------------
+
+
+def test_evictions_begin_with_pods_that_nothing_is_lost_with_and_try_blocked_ones_last() -> None:
+    free = {"labels": {}}
+    pods = [
+        pod("blocked"),
+        pod("bare", controller=None, local_data=True, **free),
+        pod("data", local_data=True, **free),
+        pod("plain", **free),
+        pod("done", phase=PodPhase.SUCCEEDED),
+        pod("mirror", mirror=True),
+        pod("leaving", leaves_at=LATER),
+    ]
+
+    found = plan(*pods, budgets=(budget(desired=2),))
+
+    assert [one.pod.name for one in found.to_evict] == ["done", "plain", "data", "bare", "blocked"]
+    assert {one.pod.name for one in found.left} == {one.name for one in pods} - {"mirror"}
+
+
+def test_a_planned_pod_is_shown_as_json_and_as_a_sentence() -> None:
+    planned = plan(pod(controller=None, local_data=True, volumes=("data-0",))).pods[0]
+
+    assert json.loads(json.dumps(planned.to_json())) == {
+        "namespace": "default",
+        "name": "web",
+        "uid": "web",
+        "phase": "Running",
+        "controller": None,
+        "class": "evictable",
+        "losses": ["no-controller", "local-data"],
+        "budgets": [],
+        "volumes": ["data-0"],
+        "message": "",
+    }
+    assert str(planned) == (
+        "default/web (evictable): it has no controller and will not come back; the data in its emptyDir volumes is lost"
+    )
