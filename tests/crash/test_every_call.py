@@ -22,7 +22,7 @@ SLICES = 4
 # Seconds of the wall clock. A simulator answers within some milliseconds, on a machine that is busy perhaps in a
 # second; what is lost costs a test as long as it waits. A run in which nothing is lost is the same however long.
 PATIENCE = 20.0
-PATIENCE_WITH_WHAT_IS_LOST = 0.4
+PATIENCE_WITH_WHAT_IS_LOST = 1.0
 
 # Two polls of the worker see the end of a phase, so that a run has few calls, and of each kind a first and a last one.
 SITE = Site(
