@@ -53,6 +53,7 @@ class SqlTurns:
 
     def claim(self, action: ActionId, *, now: datetime, worker: str) -> Claim | None:
         """Begin a turn. The row lock makes concurrent claims wait for each other; each gets an epoch of its own."""
+        self.flush()
         actions, steps = t.actions, t.steps.c
         row = self._connection.execute(
             actions.update()
@@ -304,7 +305,7 @@ class SqlTurns:
         return row
 
     def _update_step(self, claim: Claim, **values: Any) -> None:
-        if self._of_step is not None and self._of_step[0].step != claim.step:
+        if self._of_step is not None and _step_of(self._of_step[0]) != _step_of(claim):
             self.flush()
         gathered = self._of_step[1] if self._of_step is not None else {}
         self._of_step = (claim, {**gathered, **values})
@@ -319,6 +320,10 @@ class SqlTurns:
         line = Line(claim.action, claim.epoch, claim.step, at, claim.worker)
         journal.project(self._connection, line, facts)
         self._lines += [(line, fact) for fact in facts]
+
+
+def _step_of(claim: Claim) -> tuple[ActionId, StepId | None]:
+    return claim.action, claim.step
 
 
 def _waiting_for(waiting: WaitingFor | None) -> dict[str, Any]:

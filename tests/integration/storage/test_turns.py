@@ -148,6 +148,19 @@ def test_state_and_intent_survive(store: SqlStore, create: Create) -> None:
     assert (second.step, second.state, second.intent) == ("a", STATE, INTENT)
 
 
+def test_a_second_turn_of_a_transaction_sees_what_the_first_one_wrote(store: SqlStore, create: Create) -> None:
+    action = create("a")
+
+    with store.begin() as tx:
+        first = tx.turns.claim(action, now=NOW, worker="w1")
+        assert first is not None
+        tx.turns.start_step(first, STATE, now=NOW)
+        second = tx.turns.claim(action, now=NOW, worker="w1")
+
+    assert second is not None
+    assert (second.step, second.state) == ("a", STATE)
+
+
 def test_a_further_attempt_keeps_when_it_was_intended(store: SqlStore, create: Create) -> None:
     action = create("a")
     again = Intent(INTENT.marker, INTENT.effect, LATER, NOW, NOW + timedelta(seconds=20), 2)
