@@ -62,13 +62,16 @@ class Minimum:
     healthy: int = 0
 
 
+NO_MINIMUM = Minimum()
+
+
 @dataclass(frozen=True, slots=True)
 class EtcdCluster:
     """One look at a cluster. No members: no endpoint gave a list. ``no_space``: an alarm stops all writes."""
 
     name: str
     members: tuple[EtcdMember, ...] = ()
-    minimum: Minimum = Minimum()
+    minimum: Minimum = NO_MINIMUM
     no_space: bool = False
 
     @property

@@ -1,16 +1,32 @@
 """Time limits of a teardown's operations, which may change while it runs (seed 004; contract: promenade, 3.2)."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Self
 
 from shipyard_api.domain.findings import Finding, error
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.teardown.drain import OnBlocked
+
+ON_BLOCKED = "on-blocked"
+_FIELDS = {
+    "drain-timeout": "drain",
+    "grace-period": "drain_grace_period",
+    "clear-labels-timeout": "clear_labels",
+    "remove-etcd-timeout": "remove_etcd",
+    "etcd-ready-timeout": "etcd_ready",
+    "shutdown-kubelet-timeout": "shutdown_kubelet",
+}
+PARAMETERS = (*_FIELDS, ON_BLOCKED)
+"""The parameters of actions that set limits, and that ``shipyard set`` changes while an action runs (product, 6)."""
 
 
 @dataclass(frozen=True, slots=True)
 class TeardownLimits:
     """Whole seconds for each operation; the defaults are the seed's, that of ``shutdown_kubelet`` is ours.
 
-    ``drain_grace_period`` is given to every pod instead of its own.
+    ``drain_grace_period`` is given to every pod instead of its own. ``on_blocked``: what a drain does about pods that
+    a budget keeps.
     """
 
     drain: int = 3600
@@ -19,6 +35,7 @@ class TeardownLimits:
     remove_etcd: int = 1800
     etcd_ready: int = 600
     shutdown_kubelet: int = 300
+    on_blocked: OnBlocked = OnBlocked.WAIT
 
     @property
     def decommission(self) -> int:
@@ -29,13 +46,60 @@ class TeardownLimits:
         """Return an error for each limit that cannot work."""
         return tuple(self._faults())
 
+    def with_parameters(self, written: Mapping[str, Any]) -> tuple[Self, tuple[Finding, ...]]:
+        """Return the limits with these parameters, and an error for each that cannot be used.
+
+        Numbers may be text, as the command line sends them. Other keys of ``written`` are ignored.
+        """
+        values: dict[str, Any] = {}
+        faults = []
+        for name, field in _FIELDS.items():
+            if name in written:
+                value = _whole(written[name])
+                if value is None:
+                    message = f"{name} is {str(written[name])[:60]!r}: write a whole number of seconds above 0."
+                    faults.append(error("LimitNotANumber", message))
+                else:
+                    values[field] = value
+        if ON_BLOCKED in written:
+            words = {one.value: one for one in OnBlocked}
+            if written[ON_BLOCKED] in words:
+                values["on_blocked"] = words[written[ON_BLOCKED]]
+            else:
+                message = f"{ON_BLOCKED} is {str(written[ON_BLOCKED])[:60]!r}: write one of {', '.join(words)}."
+                faults.append(error("OnBlockedUnknown", message))
+        changed = replace(self, **values)
+        return changed, (*faults, *changed.check())
+
+    def scaled(self, factor: float) -> Self:
+        """Return the limits for a simulated site where a second lasts ``factor`` seconds; at least one each."""
+        times = {field: max(1, round(getattr(self, field) * factor)) for field in _FIELDS.values()}
+        return replace(self, **times)
+
+    def to_json(self) -> JsonObject:
+        """Return the stored form."""
+        return asdict(self) | {"on_blocked": self.on_blocked.value}
+
+    @classmethod
+    def from_json(cls, stored: JsonObject) -> Self:
+        """Return the limits; those that an earlier release did not know have their defaults."""
+        known = {one.name: stored[one.name] for one in fields(cls) if one.name in stored}
+        return cls(**known | {"on_blocked": OnBlocked(known.get("on_blocked", OnBlocked.WAIT.value))})
+
     def _faults(self) -> Iterator[Finding]:
-        for one in fields(self):
-            value = getattr(self, one.name)
+        for name, field in _FIELDS.items():
+            value = getattr(self, field)
             if value < 1:
-                name = one.name.replace("_", "-")
                 yield error("LimitNotPositive", f"{name} is {value}: write a whole number of seconds above 0.")
         if self.drain_grace_period >= self.drain:
             numbers = f"{self.drain_grace_period} s is not less than the drain's timeout of {self.drain} s"
             message = f"The grace period of {numbers}: shorten it, or extend the timeout."
             yield error("GracePeriodTooLong", message)
+
+
+def _whole(value: object) -> int | None:
+    """Return a whole number of up to nine digits that may be written as text, None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return None
+    text = str(value).strip()
+    return int(text) if text.removeprefix("-").isdecimal() and text.isascii() and len(text) <= 9 else None

@@ -2,6 +2,7 @@
 
 import pytest
 
+from shipyard_api.domain.teardown.drain import OnBlocked
 from shipyard_api.domain.teardown.limits import TeardownLimits
 
 
@@ -35,5 +36,34 @@ def test_limits_that_cannot_work_are_all_named(limits: TeardownLimits, names: li
 
 def test_a_limit_is_named_as_operators_write_it() -> None:
     assert TeardownLimits(etcd_ready=0).check()[0].message == (
-        "etcd-ready is 0: write a whole number of seconds above 0."
+        "etcd-ready-timeout is 0: write a whole number of seconds above 0."
     )
+
+
+@pytest.mark.parametrize(
+    ("written", "expected", "names"),
+    [
+        ({}, TeardownLimits(), []),
+        ({"drain-timeout": "7200", "grace-period": 60}, TeardownLimits(drain=7200, drain_grace_period=60), []),
+        ({"on-blocked": "delete", "force": "true"}, TeardownLimits(on_blocked=OnBlocked.DELETE), []),
+        ({"on-blocked": "evict"}, TeardownLimits(), ["OnBlockedUnknown"]),
+        ({"drain-timeout": "soon"}, TeardownLimits(), ["LimitNotANumber"]),
+        ({"etcd-ready-timeout": True}, TeardownLimits(), ["LimitNotANumber"]),
+        ({"etcd-ready-timeout": 1.5}, TeardownLimits(), ["LimitNotANumber"]),
+        ({"etcd-ready-timeout": "9" * 10}, TeardownLimits(), ["LimitNotANumber"]),
+        ({"clear-labels-timeout": "-1"}, TeardownLimits(clear_labels=-1), ["LimitNotPositive"]),
+        ({"drain-timeout": "1800"}, TeardownLimits(drain=1800), ["GracePeriodTooLong"]),
+    ],
+)
+def test_limits_from_parameters(written: dict[str, object], expected: TeardownLimits, names: list[str]) -> None:
+    limits, faults = TeardownLimits().with_parameters(written)
+
+    assert (limits, [fault.name for fault in faults]) == (expected, names)
+
+
+def test_limits_are_stored_and_read() -> None:
+    limits = TeardownLimits(drain=7200, on_blocked=OnBlocked.FAIL)
+
+    assert TeardownLimits.from_json(limits.to_json()) == limits
+    assert TeardownLimits.from_json({"drain": 5, "a newer one": 1}) == TeardownLimits(drain=5)
+    assert limits.scaled(0.01) == TeardownLimits(72, 18, 18, 18, 6, 3, OnBlocked.FAIL)

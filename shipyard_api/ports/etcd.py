@@ -1,0 +1,71 @@
+"""The etcd clusters of a site (contract: promenade, 4.3 to 4.6): look at members, move the leadership, remove one.
+
+Each call is bounded by the cluster's own timeout per request and may be repeated. Nothing is decided here; the rules of
+quorum are in ``domain.teardown``.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.teardown.etcd_members import NO_MINIMUM, EtcdCluster, MemberId, Minimum
+from shipyard_api.ports.errors import Refused
+
+
+class NotEtcd(Refused):
+    """An endpoint answered, but not as etcd does, or its members belong to different clusters."""
+
+
+@dataclass(frozen=True, slots=True)
+class EtcdAccess:
+    """One entry of the document promenade/EtcdClusters/v1: how to reach a cluster, and what the site wants of it.
+
+    ``ca``, ``cert``, ``key``: PEM texts, empty without TLS. They are written to no log, and to no file that outlives
+    the call. ``server_name``: the name that certificates are checked against; empty: the address.
+    ``request_timeout``: seconds for each request.
+    """
+
+    name: str
+    endpoints: tuple[str, ...]
+    ca: str = field(default="", repr=False)
+    cert: str = field(default="", repr=False)
+    key: str = field(default="", repr=False)
+    server_name: str = ""
+    minimum: Minimum = NO_MINIMUM
+    node_label: tuple[tuple[str, str], ...] = ()
+    request_timeout: float = 10.0
+
+
+class MemberRemoval(Enum):
+    """What became of the removal of a member: removed now, or it was no member any more."""
+
+    REMOVED = "removed"
+    GONE = "gone"
+
+
+class Etcd(Protocol):
+    """All etcd clusters of a site."""
+
+    def look(
+        self, access: EtcdAccess, *, node: NodeName | None = None, addresses: Collection[str] = ()
+    ) -> EtcdCluster:
+        """Return the cluster, each member asked at its own address, all at once.
+
+        The member list is asked from the endpoints, then from members whose addresses these listed, in
+        ``etcd_members.ask_order``; members on ``node`` (see ``members_on``) are asked last, since their host may go at
+        any moment. No list from anybody: a cluster without members. Raises NotEtcd.
+        """
+
+    def transfer_leadership(self, access: EtcdAccess, cluster: EtcdCluster, to: MemberId) -> None:
+        """Request that the leader hands over; asked at the leader. Raises ports.errors; a failure is no obstacle."""
+
+    def remove(
+        self, access: EtcdAccess, cluster: EtcdCluster, member: MemberId, leaving: Collection[MemberId]
+    ) -> MemberRemoval:
+        """Remove a member, asked at one that stays. ``leaving``: all members on the node that goes.
+
+        Raises Busy where etcd refuses for the moment ("unhealthy cluster"), Unavailable if the outcome is unknown: then
+        look again before repeating it.
+        """
