@@ -48,9 +48,7 @@ class MemberRemoval(Enum):
 class Etcd(Protocol):
     """All etcd clusters of a site."""
 
-    def look(
-        self, access: EtcdAccess, *, node: NodeName | None = None, addresses: Collection[str] = ()
-    ) -> EtcdCluster:
+    def look(self, access: EtcdAccess, *, node: NodeName | None = None, addresses: Collection[str] = ()) -> EtcdCluster:
         """Return the cluster, each member asked at its own address, all at once.
 
         The member list is asked from the endpoints, then from members whose addresses these listed, in

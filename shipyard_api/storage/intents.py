@@ -17,12 +17,13 @@ def intent_from(stored: Mapping[str, Any]) -> Intent:
         intended_at=datetime.fromisoformat(stored["intended_at"]),
         attempted_at=datetime.fromisoformat(stored["attempted_at"]),
         attempts=stored["attempts"],
+        repeatable=stored.get("repeatable", False),
     )
 
 
 def intent_json(intent: Intent) -> dict[str, Any]:
     """Return the stored form of an intent."""
-    return {
+    stored = {
         "v": 1,
         "marker": intent.marker,
         "effect": dict(intent.effect),
@@ -31,3 +32,4 @@ def intent_json(intent: Intent) -> dict[str, Any]:
         "attempted_at": intent.attempted_at.isoformat(),
         "attempts": intent.attempts,
     }
+    return stored | ({"repeatable": True} if intent.repeatable else {})

@@ -86,11 +86,21 @@ class SqlItems:
             self._queue_runs(claim.action, woken.rowcount, None)
 
     def stop_open(self, claim: Claim, why: str, *, now: datetime) -> bool:
-        """Tell the open items of the claim's step to end; one that is held sees it when its turn goes on."""
+        """Tell the open items of the claim's step to end.
+
+        One that is held, and whose run only reads or repeats, is taken from it: the next run fences that turn. One with
+        an intent whose outcome must be known sees the stop when its turn goes on.
+        """
+        repeatable = _items.c.intent["repeatable"].as_boolean()
+        free = sa.or_(_items.c.holder.is_(None), _items.c.intent.is_(None), sa.func.coalesce(repeatable, sa.false()))
         stopped = self._connection.execute(
             _items.update()
             .where(*self._of_step(claim), _OPEN, _items.c.stop.is_(None))
-            .values(stop=why, wake_at=sa.case((_items.c.holder.is_(None), now), else_=_items.c.wake_at))
+            .values(
+                stop=why,
+                wake_at=sa.case((free, now), else_=_items.c.wake_at),
+                holder=sa.case((free, None), else_=_items.c.holder),
+            )
         )
         if stopped.rowcount:
             self._queue_runs(claim.action, stopped.rowcount, None)

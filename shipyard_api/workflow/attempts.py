@@ -158,7 +158,7 @@ class Attempts(Generic[C]):
         self, tx: Transaction, claim: C, unit: AnyUnit, state: Any, intent: Intent, now: datetime
     ) -> Attempt[C] | Again:
         """Take up an intent whose outcome is unknown, once whatever was sent for it must have arrived."""
-        due = intent.attempted_at + timedelta(seconds=self._settle)
+        due = now if intent.repeatable else intent.attempted_at + timedelta(seconds=self._settle)
         effect = unit.load_effect(intent.effect)
         if now < due:
             awaited = unit.awaits(state, effect)
@@ -184,8 +184,8 @@ class Attempts(Generic[C]):
                     self._rows(tx).rest(claim, waiting=PAUSED.after(claim.waiting, now))
                     return Again.LATER
                 return self._attempt(tx, claim, unit, state, look.question, now)
-            case Act(effect, give_up_at):
-                intent = Intent(self._new_marker(), effect.to_json(), give_up_at, now, now, 1)
+            case Act(effect, give_up_at, repeatable):
+                intent = Intent(self._new_marker(), effect.to_json(), give_up_at, now, now, 1, repeatable)
                 claim = self._rows(tx).intend(claim, intent)
                 return self._attempt(tx, claim, unit, state, effect, now)
 

@@ -110,7 +110,7 @@ class ItemTurns:
         kind = self._kind(tx, claim)
         if state is None and claim.state is not None:
             state = kind.load_state(claim.state)
-        if claim.stop is not None and claim.intent is None:
+        if claim.stop is not None and (claim.intent is None or claim.intent.repeatable):
             facts = () if state is None else kind.leave(state, claim.stop)
             tx.items.end(claim, ItemState.STOPPED, claim.stop, facts, now=now)
             return Again.LATER

@@ -43,10 +43,13 @@ class Act(Generic[Effect]):
     """Change the world. The engine writes the intent first, under a marker, so that a crash loses and repeats nothing.
 
     After ``give_up_at`` an effect whose outcome stays unknown is folded as ``Trouble`` and not retried any more.
+    ``repeatable``: it only carries on from what it reads first, so doing it twice, or leaving it, does no harm. A crash
+    is then followed by a repetition at once, and a stop does not wait for its outcome.
     """
 
     effect: Effect
     give_up_at: datetime
+    repeatable: bool = False
 
 
 @dataclass(frozen=True, slots=True)

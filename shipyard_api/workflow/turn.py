@@ -178,7 +178,8 @@ class Engine:
         if state is None and claim.state is not None:
             state = step.load_state(claim.state)
         # An intent without outcome comes first: what was sent for it is under way.
-        if claim.stopped_by is not None and claim.intent is None and not step.always:
+        under_way = claim.intent is not None and not claim.intent.repeatable
+        if claim.stopped_by is not None and not under_way and not step.always:
             return self._stop(tx, claim, steps, step, state, claim.stopped_by, now)
         if claim.on_hold and state is None:
             tx.turns.rest(claim, waiting=PAUSED.after(claim.waiting, now))

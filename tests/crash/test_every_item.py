@@ -159,6 +159,20 @@ def test_what_a_run_that_died_had_submitted_is_left_behind_by_a_stop(item_worlds
         assert [one.job for one in tx.stragglers.open()] == ["job-1"]
 
 
+def test_a_stop_takes_an_item_from_a_run_that_only_reads(item_worlds: Worlds) -> None:
+    """The call may hang for as long as the peer likes; nobody else would deliver that run again."""
+    chosen = checkpoints(item_worlds).index("before poll")
+    world = item_worlds()
+    with pytest.raises(KilledError):
+        world.run(world.worker(Checkpoints(chosen, die)))
+    assert world.control(Control.STOP)
+    worker = world.worker()
+    for _ in range(5):
+        world.deliver(worker, "run-2")
+
+    assert world.state() is RunState.FAILED
+
+
 def test_a_pause_at_every_checkpoint_starts_nothing_and_resumes_to_the_calm_end(item_worlds: Worlds) -> None:
     for chosen, name in enumerate(checkpoints(item_worlds)):
         if name == "before commit":

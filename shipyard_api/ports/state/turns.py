@@ -18,6 +18,7 @@ class Intent:
     """An effect that was intended and whose outcome is not recorded.
 
     ``intended_at``: when it was written first. ``attempted_at``: when it was last sent. ``attempts``: how often.
+    ``repeatable``: its outcome need not be known before it is repeated or left.
     """
 
     marker: Marker
@@ -26,6 +27,7 @@ class Intent:
     intended_at: datetime
     attempted_at: datetime
     attempts: int
+    repeatable: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -239,6 +239,20 @@ def test_an_intent_is_looked_into_when_what_was_sent_has_arrived(attempts: int) 
     assert world.rows.written == [("intend", again)]
 
 
+def test_a_repeatable_effect_is_taken_up_at_once() -> None:
+    world = World()
+    begun = world.attempts.begin(
+        TX, Claim(), world.unit, Sent(), Act(Sent(("x",)), world.at(40), repeatable=True), world.clock.now()
+    )
+    assert isinstance(begun, Attempt)
+    assert begun.claim.intent is not None
+
+    taken_up = world.attempts.resume(TX, begun.claim, world.unit, Sent(), begun.claim.intent, world.clock.now())
+
+    assert isinstance(taken_up, Attempt)
+    assert taken_up.claim.intent == replace(begun.claim.intent, attempts=2)
+
+
 def test_a_submission_that_arrives_late_is_found_and_not_sent_twice() -> None:
     """It begins as late as it may, its answer is lost, and it arrives just before the search."""
     world = World()
