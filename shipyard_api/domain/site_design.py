@@ -17,6 +17,7 @@ from shipyard_api.domain.provisioner_limits import NO_LIMITS, ProvisionerLimits,
 from shipyard_api.domain.rollout.modes import Mode, OnTimeout
 from shipyard_api.domain.strategy import selectors, strategy
 from shipyard_api.domain.targets import targeted
+from shipyard_api.domain.teardown.etcd_documents import read_etcd_clusters
 
 SchemaCheck = Callable[[str, object], tuple[Finding, ...]]
 """Checks a value against a schema that ships with Shipyard, by name."""
@@ -149,8 +150,9 @@ class DesignRules:
         if inputs is not None:
             inputs, faults = self._resolve_join(inputs)
             findings = (*findings, *faults)
-        findings = (*findings, *self.version.check(one.document for one in rendering.documents))
-        return inputs, findings
+        documents = tuple(one.document for one in rendering.documents)
+        _, etcd = read_etcd_clusters(documents, self.check)
+        return inputs, (*findings, *self.version.check(documents), *etcd)
 
     def read_configuration(self, revision: int, rendering: Rendering) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
         """Return the inputs of an action that touches no node, and findings about the configuration alone."""

@@ -5,37 +5,19 @@ quorum are in ``domain.teardown``.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.teardown.etcd_members import NO_MINIMUM, EtcdCluster, MemberId, Minimum
+from shipyard_api.domain.teardown.etcd_documents import EtcdAccess
+from shipyard_api.domain.teardown.etcd_members import EtcdCluster, MemberId
 from shipyard_api.ports.errors import Refused
+
+__all__ = ["Etcd", "EtcdAccess", "MemberRemoval", "NotEtcd"]
 
 
 class NotEtcd(Refused):
     """An endpoint answered, but not as etcd does, or its members belong to different clusters."""
-
-
-@dataclass(frozen=True, slots=True)
-class EtcdAccess:
-    """One entry of the document promenade/EtcdClusters/v1: how to reach a cluster, and what the site wants of it.
-
-    ``ca``, ``cert``, ``key``: PEM texts, empty without TLS. They are written to no log, and to no file that outlives
-    the call. ``server_name``: the name that certificates are checked against; empty: the address.
-    ``request_timeout``: seconds for each request.
-    """
-
-    name: str
-    endpoints: tuple[str, ...]
-    ca: str = field(default="", repr=False)
-    cert: str = field(default="", repr=False)
-    key: str = field(default="", repr=False)
-    server_name: str = ""
-    minimum: Minimum = NO_MINIMUM
-    node_label: tuple[tuple[str, str], ...] = ()
-    request_timeout: float = 10.0
 
 
 class MemberRemoval(Enum):

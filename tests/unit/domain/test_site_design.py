@@ -8,9 +8,9 @@ import pytest
 
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
-from shipyard_api.domain.documents import Collection, Revision, StoredDocument, parse_documents, render
+from shipyard_api.domain.documents import Collection, Rendering, Revision, StoredDocument, parse_documents, render
 from shipyard_api.domain.findings import Level
-from shipyard_api.domain.site_design import SiteInputs, read_design
+from shipyard_api.domain.site_design import DesignRules, SiteInputs, read_design
 from shipyard_api.domain.strategy.strategy import ALL_AT_ONCE
 from tests.conftest import ROOT
 from tests.factories import (
@@ -34,12 +34,16 @@ def configuration(**data: Any) -> dict[str, Any]:
 
 
 def read(*entries: dict[str, Any]) -> tuple[SiteInputs | None, list[tuple[str, Level]]]:
+    inputs, findings = read_design(3, rendered(*entries), SCHEMAS.check)
+    return inputs, [(finding.name, finding.level) for finding in findings]
+
+
+def rendered(*entries: dict[str, Any]) -> Rendering:
     documents, faults = parse_documents([layering_policy(), *entries])
     assert faults == ()
     rendering, broken = render([StoredDocument(one, Collection("c"), Revision(1)) for one in documents], DataSchemas())
     assert rendering is not None, broken
-    inputs, findings = read_design(3, rendering, SCHEMAS.check)
-    return inputs, [(finding.name, finding.level) for finding in findings]
+    return rendering
 
 
 NODE = node_document("n1")
@@ -134,3 +138,14 @@ def test_inputs_are_stored_and_read_back_as_they_were(factor: float) -> None:
     assert again.to_json() == scaled.to_json()
     assert again.strategy == inputs.strategy
     assert again.configuration.deploy_nodes.timeout == 100 * factor
+
+
+def test_a_design_with_unusable_etcd_clusters_has_inputs_and_an_error() -> None:
+    clusters = {"clusters": [{"name": "e", "endpoints": ["https://10.0.0.1:2379"]}]}
+    inputs, findings = DesignRules(SCHEMAS.check).read(
+        Revision(3), rendered(configuration(), NODE, document("promenade/EtcdClusters/v1", "etcd", clusters))
+    )
+    assert inputs is not None
+    assert [(one.name, one.path) for one in findings if one.level is Level.ERROR] == [
+        ("EtcdClusterInvalid", "/clusters/0/tls/ca")
+    ]
