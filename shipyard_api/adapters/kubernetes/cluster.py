@@ -3,18 +3,21 @@
 from collections.abc import Collection, Mapping
 
 from shipyard_api.adapters.kubernetes import translate
-from shipyard_api.adapters.kubernetes.client import SYSTEM, KubernetesClient
+from shipyard_api.adapters.kubernetes.client import KubernetesClient
+from shipyard_api.adapters.kubernetes.exchange import SYSTEM
+from shipyard_api.adapters.kubernetes.nodes import KubernetesNodes
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.cluster import NodeReadiness
 
 
 class KubernetesCluster:
-    """The cluster behind one API server."""
+    """The cluster behind one API server. ``nodes``: the port of its nodes, over the same connections."""
 
     name = SYSTEM
 
     def __init__(self, client: KubernetesClient) -> None:
         self._client = client
+        self.nodes = KubernetesNodes(client)
 
     def readiness(self, nodes: Collection[NodeName]) -> Mapping[NodeName, NodeReadiness]:
         """Return the readiness of each of these nodes, from one listing of all nodes (no nodes: no request)."""

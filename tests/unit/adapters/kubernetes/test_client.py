@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.adapters.kubernetes import client as module
+from shipyard_api.adapters.kubernetes import exchange
 from shipyard_api.adapters.kubernetes.access import Address
-from shipyard_api.adapters.kubernetes.client import LONGEST_TEXT, KubernetesClient
+from shipyard_api.adapters.kubernetes.client import KubernetesClient
+from shipyard_api.adapters.kubernetes.exchange import LONGEST_TEXT
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from tests.peer import Answer, Peer
 
@@ -125,7 +126,7 @@ def test_another_page_is_tried_as_often_as_the_first(peer: Peer) -> None:
 
 
 def test_an_answer_without_end_is_given_up(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LARGEST_BODY", 100)
+    monkeypatch.setattr(exchange, "LARGEST_BODY", 100)
     peer.on(ROUTE, Answer(200, b" " * 101))
     assert "larger than 100 bytes" in fault(peer).detail
     assert len(peer.requests) == 1
@@ -150,12 +151,12 @@ def test_the_words_of_a_status_are_quoted_without_secrets(peer: Peer, body: obje
     peer.on(ROUTE, Answer(403, body))
     error = fault(peer)
     assert isinstance(error, Refused)
-    assert error.detail == said
+    assert error.detail == f"{said}; Shipyard needs the right to list nodes"
 
 
 def test_long_words_are_cut(peer: Peer) -> None:
     peer.on(ROUTE, Answer(403, {"kind": "Status", "message": "x" * 10_000}))
-    assert len(fault(peer).detail) < LONGEST_TEXT + 30
+    assert len(fault(peer).detail) < LONGEST_TEXT + 80
 
 
 def test_what_the_environment_says_of_proxies_does_not_count(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
