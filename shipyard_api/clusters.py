@@ -4,15 +4,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shipyard_api.adapters.kubernetes.options import KubernetesOptions
-from shipyard_api.ports.cluster import Cluster
 from shipyard_api.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
     from shipyard_api.adapters.kubernetes.access import Access
+    from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
 
 
-def cluster(settings: Settings) -> Cluster | None:
+def cluster(settings: Settings) -> "KubernetesCluster | None":
     """Return the cluster that servers join, or None if the settings name none. Opens no connection.
+
+    It fills the port ``Cluster``; its ``nodes`` fill the port ``ClusterNodes``.
 
     Raises SettingsError for settings that are unusable.
     """

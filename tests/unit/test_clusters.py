@@ -41,7 +41,7 @@ def test_a_kubeconfig_names_a_cluster(file: str) -> None:
     for given in ({"kubeconfig": file}, {"kubeconfig": file, "context": "one"}):
         found = clusters.cluster(load(settings(**given)))
         assert isinstance(found, KubernetesCluster)
-        assert found.name == "Kubernetes"
+        assert (found.name, found.nodes.name) == ("Kubernetes", "Kubernetes")
 
 
 def test_an_address_names_a_cluster() -> None:

@@ -1,1 +1,1 @@
-"""The cluster port, filled by a Kubernetes API server."""
+"""The ports of the cluster and of its nodes, filled by a Kubernetes API server."""

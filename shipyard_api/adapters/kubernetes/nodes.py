@@ -1,0 +1,156 @@
+"""The port of a teardown's nodes over a Kubernetes API server (contract: promenade, chapter 4)."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, TypeVar
+
+from shipyard_api.adapters.kubernetes import evictions, objects
+from shipyard_api.adapters.kubernetes.client import MERGE_PATCH, KubernetesClient
+from shipyard_api.adapters.kubernetes.exchange import SYSTEM, Answer, Request
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.teardown.pods import Budget, DaemonSet, Pod, PodUid
+from shipyard_api.http import segment
+from shipyard_api.ports.cluster_nodes import ClusterNode, Eviction, KubeletStopper, NodeDeletion, NodeLook
+from shipyard_api.ports.errors import Refused, Unavailable
+
+T = TypeVar("T")
+
+_NODES = "api/v1/nodes"
+_LEASES = "apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+_DAEMON_SETS = "apis/apps/v1/daemonsets"
+_HOSTNAME = "kubernetes.io/hostname"
+
+
+class KubernetesNodes:
+    """The nodes of the cluster behind one API server.
+
+    A node is found by its name in lower case, else by its label ``kubernetes.io/hostname``. The names in what is
+    returned are those of the Node objects.
+    """
+
+    name = SYSTEM
+
+    def __init__(self, client: KubernetesClient) -> None:
+        self._client = client
+
+    def node(self, name: NodeName) -> ClusterNode | None:
+        """Return the node with its lease, None if the cluster does not have it."""
+        found = self._found(name)
+        return None if found is None else self._with_lease(found.object())
+
+    def look(self, name: NodeName) -> NodeLook | None:
+        """Return the node with its pods and what protects them, None if the cluster does not have it."""
+        found = self._found(name)
+        if found is None:
+            return None
+        node = self._with_lease(found.object())
+        return NodeLook(node, self._pods(node.name), self._budgets(), self._daemon_sets(), found.server_time)
+
+    def cordon(self, node: ClusterNode) -> None:
+        """Let no new pod be scheduled on the node; does nothing if it has gone or another node has its name."""
+        if not node.cordoned:
+            self._patched(node, {"spec": {"unschedulable": True}}, {"uid": node.uid})
+
+    def evict(self, pods: Sequence[Pod], *, grace: int) -> Mapping[PodUid, Eviction]:
+        """Request the eviction of each pod, 20 at a time, for 25 s at most."""
+        return evictions.evict(self._client, pods, grace=grace) if pods else {}
+
+    def delete_pods(self, pods: Sequence[Pod], *, grace: int) -> None:
+        """Delete the pods, 20 at a time, for 25 s at most; raises the first failure after the others were tried."""
+        evictions.delete(self._client, pods, grace=grace)
+
+    def remove_labels(self, node: ClusterNode, keys: Collection[str]) -> bool:
+        """Remove labels if the node is still what was read; False: it has changed, read it again."""
+        return not keys or self._relabelled(node, dict.fromkeys(keys))
+
+    def set_label(self, node: ClusterNode, key: str, value: str) -> bool:
+        """Set one label if the node is still what was read; False: it has changed, read it again."""
+        return node.labels.get(key) == value or self._relabelled(node, {key: value})
+
+    def kubelet_stopper(self, name: NodeName) -> KubeletStopper | None:
+        """Return the DaemonSet that waits for the label ``promenade-decomission``, None if there is none."""
+        found = self._found(name)
+        pods = self._pods(self._read(found.object(), _name)) if found else ()
+        return objects.kubelet_stopper(self._daemon_sets(), pods)
+
+    def delete_node(self, node: ClusterNode) -> NodeDeletion:
+        """Delete this very node, by its uid."""
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": node.uid}}
+        answer = self._client.send(Request("DELETE", f"{_NODES}/{segment(node.name)}", body=body))
+        if answer.lacks_object:
+            return NodeDeletion.GONE
+        if answer.status == 409:
+            return NodeDeletion.ANOTHER_NODE
+        self._client.expected(answer)
+        return NodeDeletion.ACCEPTED
+
+    def _found(self, name: NodeName) -> Answer | None:
+        """Return the answer with the Node object. Raises Refused if several nodes have the host name."""
+        host = name.lower()
+        answer = self._client.read(f"{_NODES}/{segment(host)}")
+        if answer is not None:
+            return answer
+        named = self._client.listed(_NODES, "NodeList", labelSelector=f"{_HOSTNAME}={host}")
+        if len(named) > 1:
+            raise Refused(SYSTEM, f"GET /{_NODES}", f"{len(named)} nodes have the label {_HOSTNAME}={host}")
+        return self._client.read(f"{_NODES}/{segment(self._read(named[0], _name))}") if named else None
+
+    def _with_lease(self, node: JsonObject) -> ClusterNode:
+        lease = self._client.read(f"{_LEASES}/{segment(self._read(node, _name))}")
+        held = lease.object() if lease else None
+        return self._read(node, lambda one: objects.cluster_node(one, held))
+
+    def _pods(self, node: str) -> tuple[Pod, ...]:
+        listed = self._client.listed("api/v1/pods", "PodList", fieldSelector=f"spec.nodeName={node}")
+        return tuple(self._read(one, objects.pod) for one in listed)
+
+    def _budgets(self) -> tuple[Budget, ...]:
+        version = self._policy_version()
+        listed = self._client.listed(f"apis/{version}/poddisruptionbudgets", "PodDisruptionBudgetList")
+        return tuple(self._read(one, lambda found: objects.budget(found, version)) for one in listed)
+
+    def _policy_version(self) -> str:
+        """Return the API version of budgets: policy/v1, or policy/v1beta1 before Kubernetes 1.21."""
+        found = self._client.read("apis/policy")
+        versions = found.object().get("versions") if found else None
+        served = {one.get("groupVersion") for one in versions or () if isinstance(one, dict)}
+        for version in (objects.POLICY_V1, objects.POLICY_V1BETA1):
+            if version in served:
+                return version
+        raise Unavailable(SYSTEM, "GET /apis/policy", "it serves no version of PodDisruptionBudgets that is known")
+
+    def _daemon_sets(self) -> tuple[DaemonSet, ...]:
+        return tuple(self._read(one, objects.daemon_set) for one in self._client.listed(_DAEMON_SETS, "DaemonSetList"))
+
+    def _relabelled(self, node: ClusterNode, labels: Mapping[str, str | None]) -> bool:
+        return self._patched(node, {}, {"resourceVersion": node.version, "uid": node.uid, "labels": labels})
+
+    def _patched(self, node: ClusterNode, change: JsonObject, metadata: Mapping[str, Any]) -> bool:
+        """Change the node that was read; False if it has gone, has changed, or another node has its name."""
+        body = {"metadata": dict(metadata), **change}
+        request = Request("PATCH", f"{_NODES}/{segment(node.name)}", body=body, content_type=MERGE_PATCH)
+        answer = self._client.send(request)
+        is_another = answer.status == 422 and "metadata.uid" in answer.causes
+        if answer.lacks_object or answer.status == 409 or is_another:
+            return False
+        self._client.expected(answer)
+        return True
+
+    def _read(self, found: JsonObject, translate: Callable[[JsonObject], T]) -> T:
+        """Return a translated object. Raises Unavailable, which names the object, if it cannot be read."""
+        try:
+            return translate(found)
+        except (ValueError, TypeError) as error:
+            metadata = found.get("metadata")
+            named = metadata if isinstance(metadata, dict) else {}
+            which = f"{named.get('namespace') or '-'}/{named.get('name') or '-'}"
+            detail = self._client.scrubber.line(f"sent {which}, which cannot be read: {error}", 300)
+            raise Unavailable(SYSTEM, "answer", detail) from error
+
+
+def _name(node: JsonObject) -> str:
+    metadata = node.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    if not isinstance(name, str) or not name:
+        raise ValueError("a node without name")
+    return name

@@ -1,0 +1,261 @@
+"""What the port of a teardown's nodes asks an API server for, and what it makes of odd answers."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from shipyard_api.adapters.kubernetes import evictions
+from shipyard_api.adapters.kubernetes.access import Address
+from shipyard_api.adapters.kubernetes.client import KubernetesClient
+from shipyard_api.adapters.kubernetes.nodes import KubernetesNodes
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.teardown.pods import Pod, PodUid
+from shipyard_api.ports.cluster_nodes import ClusterNode, Eviction, EvictionOutcome, NodeDeletion
+from shipyard_api.ports.errors import PeerError, Refused, Unavailable
+from tests.peer import Answer, Peer
+
+N1 = NodeName("n1")
+NODE = "/api/v1/nodes/n1"
+TOKEN = "s3cret-token"
+READ = ClusterNode(N1, "u1", "7", cordoned=False, labels={"rack": "r1"})
+PODS = [Pod("ns", f"p{number}", PodUid(f"u{number}")) for number in range(3)]
+EVICTION = "POST /api/v1/namespaces/ns/pods/{}/eviction"
+
+
+def status(code: int, reason: str = "", message: str = "", **details: Any) -> Answer:
+    body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code}
+    return Answer(code, body | {"reason": reason, "message": message, "details": details})
+
+
+def cause(reason: str, message: str = "", field: str = "") -> list[dict[str, str]]:
+    return [{"reason": reason, "message": message, "field": field}]
+
+
+def listed(kind: str, *items: Any) -> Answer:
+    return Answer(200, {"kind": kind, "apiVersion": "v1", "metadata": {}, "items": list(items)})
+
+
+@pytest.fixture
+def nodes(peer: Peer) -> Iterator[KubernetesNodes]:
+    resource = {"name": "pods/eviction", "group": "policy", "version": "v1"}
+    peer.on("GET /api/v1", Answer(200, {"kind": "APIResourceList", "resources": [{"name": "pods"}, resource]}))
+    with closing(KubernetesClient(Address(peer.url, token=TOKEN), first_pause=0.0)) as client:
+        yield KubernetesNodes(client)
+
+
+NOT_A_NODE = {
+    "a route that does not exist": Answer(404, "404 page not found\n"),
+    "a gateway": Answer(404, "<html>"),
+    "a status about no object": status(404, "NotFound", "the server could not find the requested resource"),
+}
+
+
+@pytest.mark.parametrize("answer", NOT_A_NODE.values(), ids=NOT_A_NODE)
+def test_only_the_api_server_can_say_that_a_node_has_gone(peer: Peer, nodes: KubernetesNodes, answer: Answer) -> None:
+    peer.on(f"GET {NODE}", answer)
+    with pytest.raises(Refused):
+        nodes.node(N1)
+    peer.on(f"DELETE {NODE}", answer)
+    with pytest.raises(Refused):
+        nodes.delete_node(READ)
+
+
+def test_a_host_name_of_two_nodes_names_none(peer: Peer, nodes: KubernetesNodes) -> None:
+    peer.on(f"GET {NODE}", status(404, "NotFound", name="n1", kind="nodes"))
+    peer.on("GET /api/v1/nodes", listed("NodeList", {"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}))
+    with pytest.raises(Refused, match="2 nodes have the label"):
+        nodes.node(NodeName("N1"))
+    assert dict(peer.asked("GET /api/v1/nodes")[0].query)["labelSelector"] == "kubernetes.io/hostname=n1"
+
+
+CHANGES: dict[str, tuple[Answer, bool]] = {
+    "changed": (Answer(200, {"kind": "Node"}), True),
+    "another version": (status(409, "Conflict", "the object has been modified"), False),
+    "another node": (
+        status(422, "Invalid", causes=cause("FieldValueInvalid", field="metadata.uid")),
+        False,
+    ),
+    "gone": (status(404, "NotFound", name="n1", kind="nodes"), False),
+}
+
+
+@pytest.mark.parametrize(("answer", "changed"), CHANGES.values(), ids=CHANGES)
+def test_only_the_node_that_was_read_is_changed(
+    peer: Peer, nodes: KubernetesNodes, answer: Answer, changed: bool
+) -> None:
+    peer.on(f"PATCH {NODE}", answer)
+    assert nodes.remove_labels(READ, ["rack"]) is changed
+    assert nodes.set_label(READ, "a", "b") is changed
+    nodes.cordon(READ)
+    bodies = [one.json for one in peer.asked(f"PATCH {NODE}")]
+    same = {"resourceVersion": "7", "uid": "u1"}
+    assert bodies == [
+        {"metadata": same | {"labels": {"rack": None}}},
+        {"metadata": same | {"labels": {"a": "b"}}},
+        {"metadata": {"uid": "u1"}, "spec": {"unschedulable": True}},
+    ]
+
+
+def test_what_is_done_already_is_not_asked_for(peer: Peer, nodes: KubernetesNodes) -> None:
+    assert nodes.remove_labels(READ, [])
+    assert nodes.set_label(READ, "rack", "r1")
+    nodes.cordon(ClusterNode(N1, "u1", "7", cordoned=True, labels={}))
+    assert nodes.evict([], grace=1) == {}
+    nodes.delete_pods([], grace=1)
+    assert peer.requests == []
+
+
+DELETIONS = {
+    NodeDeletion.ACCEPTED: Answer(200, {"kind": "Status", "status": "Success"}),
+    NodeDeletion.GONE: status(404, "NotFound", name="n1", kind="nodes"),
+    NodeDeletion.ANOTHER_NODE: status(409, "Conflict", "the UID in the precondition"),
+}
+
+
+@pytest.mark.parametrize(("expected", "answer"), DELETIONS.items())
+def test_a_node_is_deleted_by_its_uid(
+    peer: Peer, nodes: KubernetesNodes, expected: NodeDeletion, answer: Answer
+) -> None:
+    peer.on(f"DELETE {NODE}", answer)
+    assert nodes.delete_node(READ) is expected
+    assert peer.asked(f"DELETE {NODE}")[0].json["preconditions"] == {"uid": "u1"}
+
+
+BUDGET = "Cannot evict pod as it would violate the pod's disruption budget."
+WANTS = "The disruption budget web needs 2 healthy pods and has 2 currently"
+EVICTIONS: dict[str, tuple[Answer, Eviction | None]] = {
+    "accepted": (Answer(201, {"kind": "Status", "status": "Success"}), Eviction(EvictionOutcome.ACCEPTED)),
+    "gone": (status(404, "NotFound", name="p0", kind="pods"), Eviction(EvictionOutcome.GONE)),
+    "another pod": (
+        status(409, "Conflict", "the UID in the precondition (a) does not match the UID in record (b)"),
+        Eviction(EvictionOutcome.GONE),
+    ),
+    "changed just now": (status(409, "Conflict", "the object has been modified"), None),
+    "a budget": (
+        status(429, "TooManyRequests", BUDGET, causes=cause("DisruptionBudget", WANTS)),
+        Eviction(EvictionOutcome.BLOCKED, f"{BUDGET} {WANTS}"),
+    ),
+    "a budget that is being counted": (
+        status(429, "TooManyRequests", BUDGET, retryAfterSeconds=10),
+        Eviction(EvictionOutcome.BLOCKED, BUDGET, 10.0),
+    ),
+    "a busy server": (
+        Answer(429, "Too many requests\n", {"Retry-After": "3"}),
+        Eviction(EvictionOutcome.BLOCKED, "answered 429 without a reason", 3.0),
+    ),
+    "a namespace that ends": (
+        status(403, "Forbidden", "being terminated", causes=cause("NamespaceTerminating")),
+        Eviction(EvictionOutcome.ENDING_WITH_NAMESPACE, "being terminated"),
+    ),
+    "several budgets": (
+        status(500, "", "This pod has more than one PodDisruptionBudget, which is not supported."),
+        Eviction(EvictionOutcome.NEVER, "This pod has more than one PodDisruptionBudget, which is not supported."),
+    ),
+    "an internal error": (status(500, "InternalError", "etcd"), None),
+    "an invalid request": (status(400, "BadRequest", "no"), None),
+    "half an answer": (Answer(201, b"{}", cut=1), None),
+}
+
+
+@pytest.mark.parametrize(("answer", "expected"), EVICTIONS.values(), ids=EVICTIONS)
+def test_each_answer_to_an_eviction_has_its_meaning(
+    peer: Peer, nodes: KubernetesNodes, answer: Answer, expected: Eviction | None
+) -> None:
+    peer.on(EVICTION.format("p0"), answer)
+    peer.on(EVICTION.format("p1"), Answer(201))
+    found = nodes.evict(PODS[:2], grace=5)
+    assert found == {"u1": Eviction(EvictionOutcome.ACCEPTED)} | ({"u0": expected} if expected else {})
+    [asked] = peer.asked(EVICTION.format("p0"))
+    assert asked.json == {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": "p0", "namespace": "ns"},
+        "deleteOptions": {"gracePeriodSeconds": 5, "preconditions": {"uid": "u0"}},
+    }
+
+
+@pytest.mark.parametrize("code", [401, 403])
+def test_a_missing_right_is_an_error_and_ends_the_evictions(peer: Peer, nodes: KubernetesNodes, code: int) -> None:
+    for pod in PODS:
+        peer.on(EVICTION.format(pod.name), status(code, "", f"no right, Bearer {TOKEN}"))
+    many = [Pod("ns", "p0", PodUid(str(number))) for number in range(200)]
+    with pytest.raises(Refused) as caught:
+        nodes.evict(many, grace=5)
+    assert TOKEN not in str(caught.value)
+    assert len(peer.changes) < 100
+    if code == 403:
+        assert caught.value.detail.endswith("; Shipyard needs the right to create pods/eviction in ns")
+
+
+def test_if_no_eviction_has_an_answer_that_is_the_error(peer: Peer, nodes: KubernetesNodes) -> None:
+    with pytest.raises(Unavailable):
+        nodes.evict(PODS, grace=5)
+    peer.on(EVICTION.format("p0"), status(422, "Invalid", "no"))
+    with pytest.raises(PeerError, match="422"):
+        nodes.evict(PODS[:1], grace=5)
+
+
+def test_evictions_have_a_time_limit_together(
+    peer: Peer, nodes: KubernetesNodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evictions, "LONGEST", 0.3)
+    monkeypatch.setattr(evictions, "AT_ONCE", 2)
+    peer.on(EVICTION.format("p0"), Answer(201))
+    for name in ("p1", "p2"):
+        peer.on(EVICTION.format(name), Answer(hang=True))
+    last = Pod("ns", "p3", PodUid("u3"))
+    assert nodes.evict([*PODS, last], grace=5) == {"u0": Eviction(EvictionOutcome.ACCEPTED)}
+    assert not peer.asked(EVICTION.format("p3"))
+
+
+def test_pods_are_deleted_by_their_uids_and_those_that_are_gone_are_passed_over(
+    peer: Peer, nodes: KubernetesNodes
+) -> None:
+    path = "DELETE /api/v1/namespaces/ns/pods/{}"
+    peer.on(path.format("p0"), status(404, "NotFound", name="p0", kind="pods"))
+    peer.on(path.format("p1"), status(409, "Conflict", "the UID in the precondition"))
+    peer.on(path.format("p2"), Answer(200, {"kind": "Pod"}))
+    nodes.delete_pods(PODS, grace=0)
+    sent = {"gracePeriodSeconds": 0, "preconditions": {"uid": "u2"}}
+    assert peer.asked(path.format("p2"))[0].json == {"apiVersion": "v1", "kind": "DeleteOptions"} | sent
+    peer.on(path.format("p0"), status(403, "Forbidden", "no"))
+    with pytest.raises(Refused, match="the right to delete pods in ns"):
+        nodes.delete_pods(PODS, grace=0)
+    assert len(peer.changes) == 6
+
+
+@pytest.mark.parametrize(
+    ("groups", "expected"),
+    [
+        (["policy/v1beta1"], "policy/v1beta1"),
+        (["policy/v1beta1", "policy/v1"], "policy/v1"),
+        (["policy/v2"], None),
+    ],
+    ids=["1.20", "1.24", "unknown"],
+)
+def test_budgets_are_read_in_the_newest_known_version(
+    peer: Peer, nodes: KubernetesNodes, groups: list[str], expected: str | None
+) -> None:
+    peer.on(f"GET {NODE}", Answer(200, {"metadata": {"name": "n1", "uid": "u1", "resourceVersion": "7"}}))
+    lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1"
+    peer.on(f"GET {lease}", status(404, "NotFound", name="n1", kind="leases"))
+    peer.on("GET /api/v1/pods", listed("PodList"))
+    peer.on("GET /apis/apps/v1/daemonsets", listed("DaemonSetList"))
+    peer.on("GET /apis/policy", Answer(200, {"versions": [{"groupVersion": one} for one in groups]}))
+    if expected is None:
+        with pytest.raises(Unavailable, match="PodDisruptionBudgets"):
+            nodes.look(N1)
+        return
+    path = f"GET /apis/{expected}/poddisruptionbudgets"
+    peer.on(path, status(403, "Forbidden", "no"))
+    with pytest.raises(Refused, match=r"the right to list poddisruptionbudgets\.policy"):
+        nodes.look(N1)
+    peer.on(path, listed("PodDisruptionBudgetList", {"metadata": {"name": "b"}}))
+    with pytest.raises(Unavailable, match="sent -/b, which cannot be read: an object without namespace"):
+        nodes.look(N1)
+    peer.on(path, listed("PodDisruptionBudgetList"))
+    found = nodes.look(N1)
+    assert found is not None
+    assert found.server_time.tzinfo is not None
