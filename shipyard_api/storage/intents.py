@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.turns import Intent
 
@@ -18,6 +19,7 @@ def intent_from(stored: Mapping[str, Any]) -> Intent:
         attempted_at=datetime.fromisoformat(stored["attempted_at"]),
         attempts=stored["attempts"],
         repeatable=stored.get("repeatable", False),
+        touches=tuple(NodeName(node) for node in stored.get("touches", ())),
     )
 
 
@@ -31,5 +33,6 @@ def intent_json(intent: Intent) -> dict[str, Any]:
         "intended_at": intent.intended_at.isoformat(),
         "attempted_at": intent.attempted_at.isoformat(),
         "attempts": intent.attempts,
+        **({"touches": list(intent.touches)} if intent.touches else {}),
     }
     return stored | ({"repeatable": True} if intent.repeatable else {})

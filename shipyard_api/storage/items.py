@@ -1,6 +1,6 @@
 """Work items: claimed with SKIP LOCKED, fenced by an epoch of their own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,8 +10,10 @@ from sqlalchemy.dialects.postgresql import insert
 
 from shipyard_api.domain.actions import ActionId, RunState, StepId
 from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.items import ENDED_ITEM, EndedItem, ItemId, ItemState, NewItem
 from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.state.errors import Fenced
 from shipyard_api.ports.state.items import ItemClaim
@@ -19,6 +21,7 @@ from shipyard_api.ports.state.turns import Claim, Intent
 from shipyard_api.ports.wakeup import Statement, Wakeup
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.holds import guard
 from shipyard_api.storage.intents import intent_from, intent_json
 from shipyard_api.storage.projections.line import Line
 
@@ -198,6 +201,10 @@ class SqlItems:
     def wait(self, claim: ItemClaim, waiting: WaitingFor) -> ItemClaim:
         """Do nothing: the action waits for its items as a whole."""
         return claim
+
+    def held(self, claim: ItemClaim, nodes: Collection[NodeName]) -> Sequence[Hold]:
+        """Return the holds that forbid the action to touch these nodes."""
+        return guard(self._connection, claim.action, nodes)
 
     def record(
         self,

@@ -2,10 +2,10 @@
 
 from shipyard_api.ports.state.errors import UnsuitableDatabase
 
-OLDEST = "0012"
+OLDEST = "0013"
 """The first schema with every table and column that the code uses."""
 
-NEWEST = "0012"
+NEWEST = "0013"
 """The schema that ``db upgrade`` of this release leads to."""
 
 CURRENT = "SELECT version_num FROM alembic_version"

@@ -56,6 +56,8 @@ actions = sa.Table(
     sa.Column("wake_at", _MOMENT),
     # What the action waits for, as its latest turn left it; NULL before its first turn.
     sa.Column("waiting_for", sa.JSON(none_as_null=True)),
+    # The limits that an operator has set since the action was created; NULL: those of its inputs.
+    sa.Column("limits", sa.JSON(none_as_null=True)),
     sa.Column("created_at", _MOMENT, nullable=False, server_default=sa.func.now()),
     sa.Column("started_at", _MOMENT),
     sa.Column("ended_at", _MOMENT),
@@ -274,6 +276,23 @@ stragglers = sa.Table(
     sa.Column("ended_at", _MOMENT),
 )
 sa.Index("stragglers_look_at_index", stragglers.c.look_at, postgresql_where=sa.text("ended_at IS NULL"))
+
+# Holds on nodes: no action touches a held node. A hold ends when it is released, or at ``until``.
+holds = sa.Table(
+    "holds",
+    metadata,
+    sa.Column("id", sa.String(26), primary_key=True),
+    sa.Column("node", sa.Text, nullable=False),
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("placed_by", sa.Text, nullable=False),
+    sa.Column("placed_at", _MOMENT, nullable=False),
+    sa.Column("until", _MOMENT),
+    sa.Column("released_by", sa.Text),
+    sa.Column("released_at", _MOMENT),
+    sa.CheckConstraint("(released_by IS NULL) = (released_at IS NULL)", name="released_by_someone"),
+)
+sa.Index("holds_active_index", holds.c.node, postgresql_where=sa.text("released_at IS NULL"))
 
 command_audit = sa.Table(
     "command_audit",

@@ -1,6 +1,6 @@
 """The engine's rows: claiming a turn, intents, outcomes. Every write is fenced by the epoch of its turn."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -12,14 +12,17 @@ from shipyard_api.domain.actions import ENDED, ActionId, RunState, StepId, StepS
 from shipyard_api.domain.facts.actions import ActionEnded
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.steps import Broke, Intended, StepEnded, StepsSkipped, StepStarted, Waiting
+from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.items import NewItem
 from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.state.errors import Fenced
 from shipyard_api.ports.state.turns import Claim, Intent, Unfinished
 from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.holds import guard
 from shipyard_api.storage.intents import intent_from, intent_json
 from shipyard_api.storage.items import SqlItems
 from shipyard_api.storage.projections.line import Line
@@ -161,6 +164,12 @@ class SqlTurns:
         self._update_step(claim, intent=intent_json(intent))
         self._journal(claim, now, Intended(intent.marker, intent.attempts, intent.effect))
         return replace(claim, intent=intent)
+
+    def held(self, claim: Claim, nodes: Collection[NodeName]) -> Sequence[Hold]:
+        """Return the holds that forbid the action to touch these nodes. The action's row is locked first."""
+        if self._planned != (claim.action, claim.epoch):
+            self._fenced(claim, epoch=claim.epoch)
+        return guard(self._connection, claim.action, nodes)
 
     def record(
         self,

@@ -12,6 +12,7 @@ from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import schema
 from shipyard_api.storage.actions import SERVER, SqlActions
 from shipyard_api.storage.addresses import SERVER_KEEPALIVES, parameters
+from shipyard_api.storage.holds import SqlHolds
 from shipyard_api.storage.items import SqlItems
 from shipyard_api.storage.journal_entries import SqlJournal
 from shipyard_api.storage.nodes import SqlNodes
@@ -35,6 +36,7 @@ class SqlTransaction:
     stragglers: SqlStragglers
     tokens: SqlTokens
     nodes: SqlNodes
+    holds: SqlHolds
     write_limits: SqlWriteLimits
 
 
@@ -93,6 +95,7 @@ class SqlStore:
             SqlStragglers(connection),
             SqlTokens(connection),
             SqlNodes(connection),
+            SqlHolds(connection),
             SqlWriteLimits(connection),
         )
 

@@ -1,14 +1,16 @@
 """Rows of work items (product, section 10). Runs claim them; each has its own epoch, intent and wake-up."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from shipyard_api.domain.actions import ActionId, StepId
 from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.items import EndedItem, ItemId, ItemState, NewItem
 from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.state.turns import Claim, Intent
 
@@ -88,6 +90,9 @@ class Items(Protocol):
 
         ``now``: when a search begins; nothing is sent.
         """
+
+    def held(self, claim: ItemClaim, nodes: Collection[NodeName]) -> Sequence[Hold]:
+        """Return the active holds on these nodes that the action does not override, as ``Turns.held`` does."""
 
     def wait(self, claim: ItemClaim, waiting: WaitingFor) -> ItemClaim:
         """Do nothing: the action waits for its items as a whole. ``waiting`` means nothing elsewhere either."""

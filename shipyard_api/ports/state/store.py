@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
 from shipyard_api.ports.state.actions import Actions
+from shipyard_api.ports.state.holds import Holds
 from shipyard_api.ports.state.items import Items
 from shipyard_api.ports.state.journal import Journal
 from shipyard_api.ports.state.nodes import Nodes
@@ -42,6 +43,10 @@ class Transaction(Protocol):
     @property
     def nodes(self) -> Nodes:
         """Nodes over all actions."""
+
+    @property
+    def holds(self) -> Holds:
+        """Holds on nodes."""
 
     @property
     def tokens(self) -> Tokens:

@@ -1,14 +1,16 @@
 """The rows of the engine: claims, intents, outcomes and wake-ups."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from shipyard_api.domain.actions import ActionId, RunState, StepId, StepState
 from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.items import NewItem
 from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.provisioner import Marker
 
@@ -19,6 +21,7 @@ class Intent:
 
     ``intended_at``: when it was written first. ``attempted_at``: when it was last sent. ``attempts``: how often.
     ``repeatable``: its outcome need not be known before it is repeated or left.
+    ``touches``: the nodes that it changes.
     """
 
     marker: Marker
@@ -28,6 +31,7 @@ class Intent:
     attempted_at: datetime
     attempts: int
     repeatable: bool = False
+    touches: tuple[NodeName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,12 @@ class Turns(Protocol):
         """Write an intent, or a further attempt at it; return the claim with it.
 
         ``now``: when a search begins; nothing is sent.
+        """
+
+    def held(self, claim: Claim, nodes: Collection[NodeName]) -> Sequence[Hold]:
+        """Return the active holds on these nodes that the action does not override.
+
+        No further hold is placed until the transaction has ended.
         """
 
     def record(

@@ -1,0 +1,127 @@
+"""Holds in rows, and that no intent is written after a hold on one of its nodes was placed."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.holds import OVERRIDDEN, Hold, HoldId, HoldKind
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.provisioner import Marker
+from shipyard_api.ports.state.holds import NewHold, PlacedHold
+from shipyard_api.ports.state.turns import Claim, Intent
+from shipyard_api.storage import tables as t
+from shipyard_api.storage.unit_of_work import SqlStore
+
+Create = Callable[..., ActionId]
+
+N1, N2 = NodeName("n1"), NodeName("n2")
+NOW = datetime.now(UTC) + timedelta(days=1)
+PAST = datetime.now(UTC) - timedelta(days=1)
+INTENT = Intent(Marker("m-1"), {"v": 1}, NOW, NOW, NOW, 1, (N1,))
+
+
+def place(store: SqlStore, node: NodeName = N1, reason: str = "disk", until: datetime | None = None) -> PlacedHold:
+    with store.begin() as tx:
+        return tx.holds.place(NewHold(node, HoldKind.OPERATOR, reason, "ann", until))
+
+
+def active(store: SqlStore, nodes: list[NodeName] | None = None) -> list[Hold]:
+    with store.begin() as tx:
+        return list(tx.holds.active(nodes))
+
+
+def claimed(store: SqlStore, action: ActionId) -> Claim:
+    with store.begin() as tx:
+        claim = tx.turns.claim(action, now=NOW, worker="w1")
+        assert claim is not None
+        return tx.turns.start_step(claim, {"v": 1}, now=NOW)
+
+
+def test_several_holds_on_a_node_end_one_by_one(store: SqlStore) -> None:
+    first, second, other = (place(store).hold, place(store, reason="fan").hold, place(store, N2).hold)
+    expired = place(store, until=PAST).hold
+
+    assert active(store) == [first, second, other]
+    assert active(store, [N2]) == [other]
+    with store.begin() as tx:
+        released = tx.holds.release(first.id, "bob")
+        assert released is not None
+        assert (released.released_by, released.released_at is not None) == ("bob", True)
+        assert tx.holds.release(first.id, "eve") == released
+        assert tx.holds.release(expired.id, "eve") == expired
+        assert tx.holds.release(HoldId("nothing"), "eve") is None
+        assert list(tx.holds.latest([N1], limit=2)) == [expired, second]
+        assert list(tx.holds.latest(limit=9)) == [expired, other, second, released]
+    assert active(store) == [second, other]
+
+
+def test_the_same_hold_is_placed_once(store: SqlStore) -> None:
+    first, again = place(store, until=NOW), place(store, until=NOW)
+
+    assert (first.new, again.new, again.hold) == (True, False, first.hold)
+    assert place(store, until=NOW + timedelta(hours=1)).new
+
+
+def test_an_action_is_held_unless_it_overrides_the_hold(store: SqlStore, engine: sa.Engine, create: Create) -> None:
+    hold, action = place(store).hold, create("a")
+    claim = claimed(store, action)
+
+    with store.begin() as tx:
+        assert tx.turns.held(claim, [N1, N2]) == [hold]
+        assert tx.turns.held(claim, [N2]) == []
+    with engine.begin() as connection:
+        connection.execute(t.actions.update().values(inputs={"v": 1, OVERRIDDEN: [hold.id]}))
+    with store.begin() as tx:
+        assert tx.turns.held(claim, [N1]) == []
+    later = place(store, reason="fan").hold
+    with store.begin() as tx:
+        assert tx.turns.held(claim, [N1]) == [later]
+
+
+@pytest.mark.parametrize("touched", [N1, N2])
+def test_an_action_is_told_of_a_hold_on_a_node_that_it_works_on(
+    store: SqlStore, create: Create, touched: NodeName
+) -> None:
+    action = create("a")
+    claim = claimed(store, action)
+    with store.begin() as tx:
+        tx.turns.intend(claim, INTENT)
+        before = tx.actions.version(action)
+
+    placed = place(store, touched)
+
+    with store.begin() as tx:
+        noted = [entry.fact.text for entry in tx.journal.entries(action, ("noted",))]
+        assert (tx.actions.version(action) != before) == (touched == N1)
+    text = "node n1 is held (operator) by ann: disk; what was submitted for it before goes on, and nothing new is"
+    assert (list(placed.under_way), noted) == (([action], [text]) if touched == N1 else ([], []))
+
+
+@pytest.mark.parametrize("first", ["intent", "hold"])
+def test_a_hold_and_an_intent_wait_for_each_other(store: SqlStore, create: Create, first: str) -> None:
+    """Whichever comes second sees the other one; neither order ends in a deadlock."""
+    action = create("a")
+    claim = claimed(store, action)
+    with ThreadPoolExecutor(1) as beside:
+        if first == "intent":
+            with store.begin() as tx:
+                assert not tx.turns.held(claim, [N1])
+                placing = beside.submit(place, store)
+                tx.turns.intend(claim, INTENT)
+            assert list(placing.result(10).under_way) == [action]
+            return
+
+        def held() -> int:
+            with store.begin() as tx:
+                return len(tx.turns.held(claim, [N1]))
+
+        with store.begin() as tx:
+            tx.holds.place(NewHold(N1, HoldKind.OPERATOR, "disk", "ann"))
+            intending = beside.submit(held)
+            with pytest.raises(TimeoutError):
+                intending.result(0.05)
+        assert intending.result(10) == 1
