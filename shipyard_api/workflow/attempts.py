@@ -4,10 +4,13 @@ Two rules keep a submission from happening twice although no peer knows our epoc
 of ``settle`` seconds after its intent was committed; and an intent without outcome is looked into only ``settle``
 seconds after it was last sent. So when ``find`` runs, whatever an earlier attempt sent has arrived. A search sends
 nothing: a worker that is killed during one delays its successor by nothing.
+
+No effect begins on a held node: the transaction that writes an intent, or that sends it once more, reads the holds
+under a lock that placing a hold waits for.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
@@ -15,7 +18,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.headlines import headline
+from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.items import NewItem
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.waiting import Awaited, WaitingFor
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
@@ -82,6 +87,12 @@ class Rows(Protocol[C]):
         ``now``: when a search begins; nothing is sent.
         """
 
+    def held(self, claim: C, nodes: Collection[NodeName]) -> Sequence[Hold]:
+        """Return the active holds on these nodes that the action does not override.
+
+        No further hold is placed until the transaction has ended.
+        """
+
     def wait(self, claim: C, waiting: WaitingFor) -> C:
         """Write what the unit waits for while it asks or acts; return the claim with it."""
 
@@ -130,7 +141,14 @@ class Reported:
     report: Any
 
 
-Outcome = Reported | PeerError | TooLate
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Nothing was sent because nodes of the effect are held."""
+
+    holds: Sequence[Hold]
+
+
+Outcome = Reported | PeerError | TooLate | Held
 
 
 class Attempts(Generic[C]):
@@ -185,7 +203,11 @@ class Attempts(Generic[C]):
                     return Again.LATER
                 return self._attempt(tx, claim, unit, state, look.question, now)
             case Act(effect, give_up_at, repeatable):
-                intent = Intent(self._new_marker(), effect.to_json(), give_up_at, now, now, 1, repeatable)
+                touches = tuple(unit.touches(effect))
+                if touches and (holds := self._rows(tx).held(claim, touches)):
+                    folded = self._fold(tx, claim, unit, state, effect, _trouble(claim, holds), now)
+                    return Again.LATER if folded is None else Again.NOW
+                intent = Intent(self._new_marker(), effect.to_json(), give_up_at, now, now, 1, repeatable, touches)
                 claim = self._rows(tx).intend(claim, intent)
                 return self._attempt(tx, claim, unit, state, effect, now)
 
@@ -233,14 +255,18 @@ class Attempts(Generic[C]):
                 found = self._find(attempt, intent)
                 if found is not None:
                     return Reported(found)
-                committed_at = self._intend_again(claim, intent)
+                holds, committed_at = self._intend_again(attempt, intent)
+                if holds:
+                    return Held(holds)
             if self._clock.monotonic() - committed_at > self._settle / 2:
                 return TooLate()
             return Reported(unit.perform(attempt.asked, intent.marker))
         except PeerError as error:
             return error
 
-    def _record(self, tx: Transaction, attempt: Attempt[C], outcome: Reported | PeerError) -> tuple[C, Any] | None:
+    def _record(
+        self, tx: Transaction, attempt: Attempt[C], outcome: Reported | PeerError | Held
+    ) -> tuple[C, Any] | None:
         """Fold what came back and write it, with facts, items and wake-up; return None if the unit must wait."""
         claim = attempt.claim
         now = self._clock.now()
@@ -254,12 +280,20 @@ class Attempts(Generic[C]):
                 rows.sleep(claim, until=until, waiting=awaited.after(claim.waiting, now, until))
                 return None
             report: Any = Trouble.of(outcome)
+        elif isinstance(outcome, Held):
+            report = _trouble(claim, outcome.holds)
         else:
             report = outcome.report
-        folded = attempt.unit.fold(attempt.state, attempt.asked, report, now)
+        return self._fold(tx, claim, attempt.unit, attempt.state, attempt.asked, report, now)
+
+    def _fold(
+        self, tx: Transaction, claim: C, unit: AnyUnit, state: Any, asked: Any, report: Any, now: datetime
+    ) -> tuple[C, Any] | None:
+        """Fold a report and write it; return None if the unit must wait."""
+        folded = unit.fold(state, asked, report, now)
         wake_at = folded.wait_until or (folded.watch_at if claim.on_hold else None)
         waiting = folded.awaited.after(claim.waiting, now, wake_at) if folded.awaited and wake_at else None
-        claim = rows.record(
+        claim = self._rows(tx).record(
             claim,
             folded.state.to_json(),
             folded.facts,
@@ -278,11 +312,17 @@ class Attempts(Generic[C]):
             # The peer refused the search, not the work: the outcome of the work stays unknown.
             raise Unavailable(error.system, error.operation, error.detail, marker=intent.marker) from error
 
-    def _intend_again(self, claim: C, intent: Intent) -> float:
-        """Write that the effect is tried again, and return when; raises Fenced if a later turn began meanwhile."""
+    def _intend_again(self, attempt: Attempt[C], intent: Intent) -> tuple[Sequence[Hold], float]:
+        """Write that the effect is tried again, and return when; or return the holds on its nodes.
+
+        Raises Fenced if a later turn began meanwhile.
+        """
         with self._store.begin() as tx:
-            self._rows(tx).intend(claim, replace(intent, attempted_at=self._clock.now()))
-            return self._clock.monotonic()
+            rows, touches = self._rows(tx), attempt.unit.touches(attempt.asked)
+            holds = rows.held(attempt.claim, touches) if touches else ()
+            if not holds:
+                rows.intend(attempt.claim, replace(intent, attempted_at=self._clock.now()))
+            return holds, self._clock.monotonic()
 
     def _keep_trying(self, intent: Intent, error: PeerError, now: datetime) -> bool:
         """Return whether an effect stays intended: its outcome is unknown, and there is time left to find out."""
@@ -290,6 +330,13 @@ class Attempts(Generic[C]):
 
     def _pause_after(self, error: PeerError) -> float:
         return max(self._settle, (error.retry_after or 0.0) if isinstance(error, Busy) else 0.0)
+
+
+def _trouble(claim: UnitClaim, holds: Sequence[Hold]) -> Trouble:
+    """Return the trouble of an effect on held nodes, and log it."""
+    trouble = Trouble.held(holds)
+    LOG.warning("nodes are held", extra={**claim.log_fields, "holds": trouble.detail})
+    return trouble
 
 
 def log_facts(facts: tuple[Fact, ...], fields: dict[str, str | int]) -> None:

@@ -76,7 +76,9 @@ class ItemTurns:
                 request_context.begin(_request_context(claim))
                 attempt = self._decide(tx, claim, None)
                 committed_at = self.clock.monotonic()
-            if isinstance(attempt, Attempt) and self.attempts.run(attempt, committed_at, self._decide) is Again.NOW:
+            if isinstance(attempt, Attempt):
+                attempt = self.attempts.run(attempt, committed_at, self._decide)
+            if attempt is Again.NOW:
                 with self.store.begin() as tx:
                     tx.items.sleep(claim, until=self.clock.now())
         except Fenced:

@@ -6,14 +6,17 @@ JSON with a version, so that a step resumes after a crash, on another host, in t
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.holds import Hold, by_node
 from shipyard_api.domain.items import EndedItem, NewItem
 from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.errors import Busy, PeerError, Refused
 from shipyard_api.ports.provisioner import Marker
@@ -83,6 +86,9 @@ class Failed:
 class Trouble:
     """A peer gave no report. ``refused``: it rejected the request; otherwise it was unreachable or broken.
 
+    ``nodes``: the nodes that holds forbid to touch, each with the reason. Then nothing was sent, and ``refused`` is
+    set; the same effect without these nodes may be possible.
+
     ``whole_site``: the refusal is not about this request alone (``ports.errors.Refused``).
     ``retry_after``: the seconds of its Retry-After, 0 without one.
     """
@@ -91,6 +97,13 @@ class Trouble:
     refused: bool
     whole_site: bool = False
     retry_after: float = 0.0
+    nodes: Mapping[NodeName, str] = field(default_factory=dict)
+
+    @classmethod
+    def held(cls, holds: Iterable[Hold]) -> "Trouble":
+        """Return the trouble that stands for holds on nodes of an effect."""
+        nodes = by_node(holds)
+        return cls("; ".join(f"node {node} is {why}" for node, why in nodes.items()), refused=True, nodes=nodes)
 
     @classmethod
     def of(cls, error: PeerError) -> "Trouble":
@@ -157,6 +170,10 @@ class Unit(ABC, Generic[State, Question, Effect, Report]):
         Changes nothing; raises ports.errors.
         """
         return None
+
+    def touches(self, effect: Effect) -> Collection[NodeName]:
+        """Return the nodes that an effect changes; while one is held, the effect does not begin. Pure."""
+        return ()
 
     def watch(self, state: State, now: datetime) -> Look[Question] | None:
         """Return how to poll what is under way while nothing new may begin, None if nothing is. Pure."""

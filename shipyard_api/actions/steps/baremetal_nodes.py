@@ -141,6 +141,10 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
                 return self._fold_not_submitted(state, move, report)
         raise AssertionError(f"{report} is no report on {asked}")
 
+    def touches(self, effect: SubmitMove) -> tuple[NodeName, ...]:
+        """Return the nodes of the move."""
+        return effect.move.nodes
+
     def awaits(self, state: RolloutState, asked: Question | SubmitMove) -> Awaited:
         """Return the provisioner, or the cluster if only nodes that join it are left."""
         match asked:
@@ -232,6 +236,8 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
 
     def _fold_not_submitted(self, state: RolloutState, move: Move, trouble: Trouble) -> Folded[RolloutState]:
         rollout = _known(state)
+        if trouble.nodes:
+            return Folded(state, (*rollout.hold(move, trouble.nodes), *_settle_empty(rollout)))
         if trouble.refused:
             return self._fold_refused(state, rollout, move, trouble)
         facts = rollout.start(move)

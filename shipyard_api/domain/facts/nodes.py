@@ -14,6 +14,7 @@ from shipyard_api.domain.strategy.strategy import GroupName
 _TIMEOUT = "timeout"
 _QUEUE_TIMEOUT = "queue_timeout"
 _REFUSED = "refused"
+_HELD = "held"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,8 @@ class NodesChanged:
     """Nodes of a move have a new status; ``reasons`` are the provisioner's, of failed nodes.
 
     ``refused``: the provisioner rejected the move, so the nodes keep their status and get a reason. ``timed_out``
-    nodes that keep their status have waited in the provisioner's queue for too long.
+    nodes that keep their status have waited in the provisioner's queue for too long. ``held`` nodes failed because of
+    holds; they were not sent.
     """
 
     kind: ClassVar[str] = "nodes_changed"
@@ -34,12 +36,13 @@ class NodesChanged:
     timed_out: bool = False
     reasons: Mapping[NodeName, str] = field(default_factory=dict)
     refused: bool = False
+    held: bool = False
 
     @property
     def reason(self) -> str | None:
         """Why the nodes failed or were not accepted, in one word of the wire; None if all is well."""
-        if self.refused:
-            return _REFUSED
+        if self.refused or self.held:
+            return _REFUSED if self.refused else _HELD
         if self.status is not NodeStatus.FAILURE:
             return _QUEUE_TIMEOUT if self.timed_out else None
         return _TIMEOUT if self.timed_out else self.phase.value
@@ -67,6 +70,7 @@ class NodesChanged:
             stored.get("reason") in (_TIMEOUT, _QUEUE_TIMEOUT),
             {NodeName(node): reading.text(details, node) for node in details},
             stored.get("reason") == _REFUSED,
+            stored.get("reason") == _HELD,
         )
 
 

@@ -27,6 +27,7 @@ class Outcome:
 
     Every other node of the move has failed, also at a timeout (product, section 3). ``never_begun``: the provisioner
     left the move in its queue for too long, and the nodes keep their status. ``why`` explains either limit.
+    ``held``: the nodes of ``reasons`` were not sent because of holds.
     """
 
     succeeded: frozenset[NodeName] = frozenset()
@@ -34,3 +35,4 @@ class Outcome:
     reasons: Mapping[NodeName, str] = field(default_factory=dict)
     why: str = ""
     never_begun: bool = False
+    held: bool = False

@@ -1,14 +1,14 @@
 """Deploying a strategy: which nodes move next, and what an outcome means (seed 000, Process; product, section 3).
 
-A rollout only changes by ``start``, ``refuse``, ``progress`` and ``finish``; all return facts. It knows no clock and no
-provisioner. A phase sends those members whose node status fits at that moment (prepare: not started; deploy:
-prepared) and that no other group has in flight, so a node is sent at most once per phase, by whichever of its groups
-comes first. A group is judged when all its members are settled, whichever group moved them.
+A rollout only changes by ``start``, ``refuse``, ``hold``, ``progress`` and ``finish``; all return facts. It knows no
+clock and no provisioner. A phase sends those members whose node status fits at that moment (prepare: not started;
+deploy: prepared) and that no other group has in flight, so a node is sent at most once per phase, by whichever of its
+groups comes first. A group is judged when all its members are settled, whichever group moved them.
 """
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import islice
 
 from shipyard_api.domain.facts.fact import Fact
@@ -19,29 +19,12 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import SERIAL, Mode, OnTimeout
 from shipyard_api.domain.rollout.moves import Move, Outcome
+from shipyard_api.domain.rollout.open_group import OpenGroup
 from shipyard_api.domain.strategy.criteria import Shortfall, shortfalls
 from shipyard_api.domain.strategy.strategy import GroupName, Strategy
 
 _SENT_AS = {Phase.PREPARE: NodeStatus.NOT_STARTED, Phase.DEPLOY: NodeStatus.PREPARED}
 _REACHES = {Phase.PREPARE: NodeStatus.PREPARED, Phase.DEPLOY: NodeStatus.SUCCESS}
-
-
-@dataclass(slots=True)
-class _Open:
-    """A group that has begun and not ended.
-
-    ``to_prepare`` (in order of name) and ``to_deploy`` are the nodes that it could send now. The numbers count members
-    by status, in flight or not. ``batches`` are the moves it has made. ``not_started`` and ``prepared`` leave out the
-    nodes in a queue that the rollout has given up on; ``prepared_in_queue`` counts the prepared ones of those.
-    """
-
-    to_prepare: dict[NodeName, None]
-    to_deploy: dict[NodeName, None]
-    not_started: int
-    prepared: int
-    prepared_in_queue: int
-    succeeded: int
-    batches: dict[Phase, int]
 
 
 class Rollout:
@@ -100,7 +83,7 @@ class Rollout:
         self._ready = [self._rank[name] for name, count in self._waiting.items() if not count]
         heapq.heapify(self._ready)
         self._in_flight = {node for move in self.running for node in self.unsettled(move)}
-        self._open: dict[GroupName, _Open] = {}
+        self._open: dict[GroupName, OpenGroup] = {}
         self._can_send: set[GroupName] = set()
         for name, status in self.groups.items():
             if status in (GroupStatus.PREPARING, GroupStatus.DEPLOYING):
@@ -148,23 +131,12 @@ class Rollout:
         """Record that the move, which must be the next one, has started. An empty one ends at once."""
         if move != self.next_move():
             raise ValueError(f"{move.phase.value} of {move.group} is not the next move")
-        facts: list[Fact] = []
-        if self.groups[move.group] is GroupStatus.NOT_STARTED:
-            heapq.heappop(self._ready)
-            self._begin(move.group, {})
-            self.groups[move.group] = GroupStatus.PREPARING
-            facts.append(GroupChanged(move.group, GroupStatus.PREPARING))
+        facts = self._entered(move.group)
         if move.nodes:
             self.running.append(move)
             self._in_flight.update(move.nodes)
             self._open[move.group].batches[move.phase] = move.batch
-            for node in move.nodes:
-                for name in self._groups_of[node]:
-                    opened = self._open.get(name)
-                    if opened is not None:
-                        opened.to_prepare.pop(node, None)
-                        opened.to_deploy.pop(node, None)
-                        self._note(name, opened)
+            self._take(move.nodes)
         facts.extend(self._judged([move.group]))
         return tuple(facts)
 
@@ -182,6 +154,19 @@ class Rollout:
             heapq.heappop(self._ready)
             self._begin(move.group, {})
         return (nodes, *self._fail(move.group, Reason.REFUSED, why))
+
+    def hold(self, move: Move, reasons: Mapping[NodeName, str]) -> tuple[Fact, ...]:
+        """Fail the nodes of the next move that are held, in all their groups; the rest is sent by a later move.
+
+        A move that opens its group opens it, so that the group is judged.
+        """
+        if move != self.next_move():
+            raise ValueError(f"{move.phase.value} of {move.group} is not the next move")
+        facts = self._entered(move.group)
+        held = tuple(node for node in move.nodes if node in reasons)
+        self._take(held)
+        facts.extend(self._settled(move, (), held, Outcome(reasons=reasons, held=True)))
+        return tuple(facts)
 
     def progress(self, move: Move, outcome: Outcome, failed: Iterable[NodeName] = ()) -> tuple[Fact, ...]:
         """Record the nodes of a running move that are known to have succeeded or failed before it ends."""
@@ -269,46 +254,44 @@ class Rollout:
     def _may_deploy(self, name: GroupName) -> bool:
         return self.groups[name] is GroupStatus.DEPLOYING and bool(self._open[name].to_deploy)
 
-    def _move(self, name: GroupName, phase: Phase, opened: _Open, room: int | None) -> Move:
+    def _move(self, name: GroupName, phase: Phase, opened: OpenGroup, room: int | None) -> Move:
         free = opened.to_prepare if phase is Phase.PREPARE else sorted(opened.to_deploy)
         return Move(name, phase, tuple(islice(free, room)), opened.batches.get(phase, 0) + 1)
 
-    def _opened(self, name: GroupName, batches: Mapping[Phase, int]) -> _Open:
-        waiting: list[NodeName] = []
-        prepared: list[NodeName] = []
-        prepared_in_queue = succeeded = 0
-        for node in self.members[name]:
-            match self.nodes[node]:
-                case NodeStatus.SUCCESS:
-                    succeeded += 1
-                case status if node in self.in_queue:
-                    prepared_in_queue += status is NodeStatus.PREPARED
-                case NodeStatus.NOT_STARTED:
-                    waiting.append(node)
-                case NodeStatus.PREPARED:
-                    prepared.append(node)
-        return _Open(
-            dict.fromkeys(sorted(node for node in waiting if node not in self._in_flight)),
-            dict.fromkeys(node for node in prepared if node not in self._in_flight),
-            len(waiting),
-            len(prepared),
-            prepared_in_queue,
-            succeeded,
-            dict(batches),
-        )
+    def _opened(self, name: GroupName, batches: Mapping[Phase, int]) -> OpenGroup:
+        return OpenGroup.of(self.members[name], self.nodes, self.in_queue, self._in_flight, batches)
 
-    def _begin(self, name: GroupName, batches: Mapping[Phase, int]) -> _Open:
+    def _entered(self, name: GroupName) -> list[Fact]:
+        """Open the group of the next move, if that is its first."""
+        if self.groups[name] is not GroupStatus.NOT_STARTED:
+            return []
+        heapq.heappop(self._ready)
+        self._begin(name, {})
+        self.groups[name] = GroupStatus.PREPARING
+        return [GroupChanged(name, GroupStatus.PREPARING)]
+
+    def _begin(self, name: GroupName, batches: Mapping[Phase, int]) -> OpenGroup:
         """Open a group."""
         opened = self._open[name] = self._opened(name, batches)
         self._note(name, opened)
         return opened
 
-    def _note(self, name: GroupName, opened: _Open) -> None:
+    def _note(self, name: GroupName, opened: OpenGroup) -> None:
         """Update the index of groups that could send nodes now."""
         if opened.to_prepare or self._may_deploy(name):
             self._can_send.add(name)
         else:
             self._can_send.discard(name)
+
+    def _take(self, nodes: Iterable[NodeName]) -> None:
+        """Let no group send these nodes now."""
+        for node in nodes:
+            for name in self._groups_of[node]:
+                opened = self._open.get(name)
+                if opened is not None:
+                    opened.to_prepare.pop(node, None)
+                    opened.to_deploy.pop(node, None)
+                    self._note(name, opened)
 
     def _settled(
         self, move: Move, good: tuple[NodeName, ...], bad: tuple[NodeName, ...], outcome: Outcome
@@ -323,7 +306,8 @@ class Rollout:
             yield NodesChanged(move.group, move.phase, _REACHES[move.phase], good)
         if bad:
             reasons = {node: outcome.reasons[node] for node in bad if node in outcome.reasons}
-            yield NodesChanged(move.group, move.phase, NodeStatus.FAILURE, bad, outcome.timed_out, reasons)
+            failure = NodesChanged(move.group, move.phase, NodeStatus.FAILURE, bad, outcome.timed_out, reasons)
+            yield replace(failure, held=outcome.held)
         if outcome.timed_out and self.mode.on_timeout is OnTimeout.FAIL_GROUP and move.group in self._open:
             detail = f"{move.phase.value} did not end within its time limit"
             yield from self._fail(move.group, Reason.TIMEOUT, f"{detail}: {outcome.why}" if outcome.why else detail)
@@ -381,7 +365,7 @@ class Rollout:
             if name in self._open:
                 self._note(name, opened)
 
-    def _judge_prepare(self, name: GroupName, opened: _Open) -> Iterator[Fact]:
+    def _judge_prepare(self, name: GroupName, opened: OpenGroup) -> Iterator[Fact]:
         """Judge the preparation over all members; early only if no outstanding outcome can change the result."""
         early = self.mode.deploy_as_prepared and bool(opened.to_deploy)
         if opened.not_started and not early:
@@ -393,7 +377,7 @@ class Rollout:
         elif not opened.not_started:
             yield from self._fail(name, Reason.PREPARE, "; ".join(map(str, missed)), missed)
 
-    def _judge_deploy(self, name: GroupName, opened: _Open) -> Iterator[Fact]:
+    def _judge_deploy(self, name: GroupName, opened: OpenGroup) -> Iterator[Fact]:
         missed = self._shortfalls(name, opened.succeeded)
         if missed:
             yield from self._fail(name, Reason.DEPLOY, "; ".join(map(str, missed)), missed)

@@ -21,7 +21,7 @@ Create = Callable[..., ActionId]
 N1, N2 = NodeName("n1"), NodeName("n2")
 NOW = datetime.now(UTC) + timedelta(days=1)
 PAST = datetime.now(UTC) - timedelta(days=1)
-INTENT = Intent(Marker("m-1"), {"v": 1}, NOW, NOW, NOW, 1, (N1,))
+INTENT = Intent(Marker("m-1"), {"v": 1}, NOW, NOW, NOW, 1, touches=(N1,))
 
 
 def place(store: SqlStore, node: NodeName = N1, reason: str = "disk", until: datetime | None = None) -> PlacedHold:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -14,7 +14,9 @@ import pytest
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.steps import StepsSkipped
+from shipyard_api.domain.holds import Hold, HoldId, HoldKind
 from shipyard_api.domain.items import ItemId, NewItem
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.waiting import Awaited, WaitingFor
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker
@@ -31,6 +33,7 @@ FACT = StepsSkipped((StepId("later"),))
 BROKEN = "broken on purpose"
 TX: Any = None  # no database
 ITEM = NewItem(ItemId("one"), {})
+N1, N2 = NodeName("n1"), NodeName("n2")
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class Sample(Unit[Sent, str, Sent, str]):
     arrives_after: float | None = None
     calls: list[tuple[Any, ...]] = field(default_factory=list)
     arrives: list[datetime] = field(default_factory=list)
+    nodes: tuple[NodeName, ...] = ()
 
     def load_state(self, stored: Json) -> Sent:
         return Sent()
@@ -83,6 +87,9 @@ class Sample(Unit[Sent, str, Sent, str]):
     def find(self, effect: Sent, marker: Marker, intended_at: datetime) -> str | None:
         self._call("find", marker, intended_at)
         return "found" if any(at <= self.clock.now() for at in self.arrives) else self.found
+
+    def touches(self, effect: Sent) -> tuple[NodeName, ...]:
+        return self.nodes
 
     def watch(self, state: Sent, now: datetime) -> Look[str] | None:
         return self.watched
@@ -114,12 +121,16 @@ class Claim:
 
 @dataclass
 class Rows:
-    """Writes nothing but a list of what it was told. ``fenced``: a later turn has begun."""
+    """Writes nothing but a list of what it was told. ``fenced``: a later turn has begun. ``holds`` are active."""
 
     written: list[tuple[Any, ...]] = field(default_factory=list)
     fenced: bool = False
     on_hold: bool = False
     waited: list[WaitingFor | None] = field(default_factory=list)
+    holds: tuple[Hold, ...] = ()
+
+    def held(self, claim: Claim, nodes: Collection[NodeName]) -> Sequence[Hold]:
+        return [hold for hold in self.holds if hold.node in nodes]
 
     def wait(self, claim: Claim, waiting: WaitingFor) -> Claim:
         self.waited.append(waiting)
@@ -210,6 +221,10 @@ class World:
         return [one[0] for one in self.rows.written]
 
 
+def hold(world: World, node: NodeName) -> Hold:
+    return Hold(HoldId(f"h-{node}"), node, HoldKind.MAINTENANCE, "new disk", "ann", world.clock.now())
+
+
 def unavailable(operation: str = "submit") -> Unavailable:
     return Unavailable("Peer", operation, BROKEN)
 
@@ -294,6 +309,48 @@ def test_an_effect_begins_with_its_intent_and_a_question_with_nothing() -> None:
     assert isinstance(look, Attempt)
     assert (look.claim.intent, look.asked) == (None, "question")
     assert world.rows.written == [("intend", intent)]
+
+
+WHY = {N1: "held (maintenance) by ann: new disk"}
+HELD = Trouble("node n1 is held (maintenance) by ann: new disk", refused=True, nodes=WHY)
+
+
+@pytest.mark.parametrize("wait", [None, 30.0], ids=["goes on", "waits"])
+def test_no_effect_begins_on_a_held_node(wait: float | None) -> None:
+    """The unit learns which nodes are held, in the transaction that would have written the intent."""
+    world = World()
+    world.unit.nodes, world.rows.holds = (N1, N2), (hold(world, N1),)
+    world.unit.folded = {"wait_until": world.at(wait)} if wait else {}
+    act = Act(Sent(("x",)), world.at(40))
+
+    begun = world.attempts.begin(TX, Claim(), world.unit, Sent(), act, world.clock.now())
+
+    assert begun is (Again.LATER if wait else Again.NOW)
+    assert (world.rows.written[0][:2], len(world.rows.written)) == (("record", (str(HELD),)), 1)
+
+
+@pytest.mark.parametrize(("nodes", "held"), [((), N1), ((N1,), N2)], ids=["touches no node", "another is held"])
+def test_an_effect_on_other_nodes_begins_and_its_intent_names_them(nodes: tuple[NodeName, ...], held: NodeName) -> None:
+    world = World()
+    world.unit.nodes, world.rows.holds = nodes, (hold(world, held),)
+
+    begun = world.attempts.begin(TX, Claim(), world.unit, Sent(), Act(Sent(), world.at(40)), world.clock.now())
+
+    assert isinstance(begun, Attempt)
+    assert begun.claim.intent is not None
+    assert begun.claim.intent.touches == nodes
+
+
+@pytest.mark.parametrize("found", [None, "found"], ids=["nothing arrived", "it arrived"])
+def test_what_was_sent_before_a_hold_goes_on_and_nothing_is_sent_once_more(found: str | None) -> None:
+    world = World()
+    world.unit.nodes, world.unit.found, world.rows.holds = (N1,), found, (hold(world, N1),)
+
+    world.run(world.attempt(world.intent(attempts=2)))
+
+    assert world.methods() == ["find"]
+    assert world.kinds() == ["record"]
+    assert world.rows.written[0][1] == (found or str(HELD),)
 
 
 @pytest.mark.parametrize("watched", [None, Look("watched")], ids=["nothing runs", "something runs"])

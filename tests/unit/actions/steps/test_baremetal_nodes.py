@@ -294,6 +294,25 @@ def test_a_refusal_of_one_submission_fails_its_group_and_descendants_only() -> N
     assert state.summary() == "0 of 3 groups and 0 of 4 nodes deployed; refused by the provisioner: a"
 
 
+def test_held_nodes_fail_with_the_reason_and_the_rest_of_the_group_goes_on() -> None:
+    state = begun({"a": "n1 n2"}, groups={"a": {"success_criteria": {"minimum_successful_nodes": 1}}})
+    submit = SubmitMove(PREPARE_A, DESIGN)
+    assert STEP.touches(submit) == names("n1 n2")
+    n1, why = names("n1")[0], "held (operator) by ann: no power"
+
+    folded = STEP.fold(state, submit, Trouble(f"node n1 is {why}", refused=True, nodes={n1: why}), at(5))
+
+    assert folded == Folded(
+        state,
+        (
+            GroupChanged(A, GroupStatus.PREPARING),
+            NodesChanged(A, Phase.PREPARE, NodeStatus.FAILURE, (n1,), reasons={n1: why}, held=True),
+        ),
+    )
+    rest = Move(A, Phase.PREPARE, names("n2"))
+    assert STEP.decide(state, at(5)) == Act(SubmitMove(rest, DESIGN), give_up_at=at(305))
+
+
 def test_a_move_of_unknown_outcome_times_out_and_the_next_group_starts() -> None:
     state = begun(TWO_GROUPS)
     folded = STEP.fold(state, SubmitMove(PREPARE_A, DESIGN), SILENCE, at(300))

@@ -148,6 +148,18 @@ SAMPLES: dict[str, tuple[str, dict[str, Any], Fact]] = {
         },
         NodesChanged(A, Phase.DEPLOY, NodeStatus.PREPARED, (N1,), reasons={N1: "no"}, refused=True),
     ),
+    "nodes are held": (
+        "nodes_changed",
+        {
+            "group": "a",
+            "phase": "deploy",
+            "status": "failure",
+            "reason": "held",
+            "nodes": ["n1"],
+            "details": {"n1": "held by ann"},
+        },
+        NodesChanged(A, Phase.DEPLOY, NodeStatus.FAILURE, (N1,), reasons={N1: "held by ann"}, held=True),
+    ),
     "nodes are kept": ("nodes_kept", {"nodes": ["n1"], "action": "01M7"}, NodesKept((N1,), "01M7")),
     "a job begins": (
         "job_started",

@@ -592,6 +592,42 @@ def test_a_refused_move_fails_its_group_and_descendants_and_leaves_its_nodes_to_
     assert nodes(subject) == {"n1": "success", "n2": "not_started", "n3": "success"}
 
 
+# --- Holds ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("phase", [PREPARE, DEPLOY], ids=lambda one: one.value)
+def test_held_nodes_fail_in_all_their_groups_and_the_rest_of_the_move_is_sent(phase: Phase) -> None:
+    subject = rollout((group("a", minimum=1), "n1 n2"), (group("b", percent=50), "n1 n3"))
+    if phase is DEPLOY:
+        subject.start(move("a", PREPARE, "n1 n2"))
+        subject.finish(move("a", PREPARE, "n1 n2"), Outcome(frozenset(map(NodeName, ("n1", "n2")))))
+
+    facts = subject.hold(move("a", phase, "n1 n2"), {NodeName("n1"): "held", NodeName("other"): "held"})
+
+    held = NodesChanged(
+        GroupName("a"), phase, NodeStatus.FAILURE, (NodeName("n1"),), reasons={NodeName("n1"): "held"}, held=True
+    )
+    assert [fact for fact in facts if isinstance(fact, NodesChanged)] == [held]
+    assert held.reason == "held"
+    assert subject.next_move() == move("a", phase, "n2")
+    play(subject)
+    assert nodes(subject) == {"n1": "failure", "n2": "success", "n3": "success"}
+    assert groups(subject) == {"a": "success", "b": "success"}
+
+
+def test_a_group_fails_by_its_criteria_if_too_many_of_its_nodes_are_held() -> None:
+    subject = rollout((group("a", percent=100), "n1 n2"), (group("b", after=["a"]), "n3"), (group("c"), "n2"))
+
+    subject.hold(move("a", PREPARE, "n1 n2"), {NodeName("n1"): "held"})
+    play(subject)
+    assert groups(subject) == {"a": "failed", "b": "failed", "c": "success"}
+
+    everything = rollout((group("a", percent=100), "n1"))
+    facts = everything.hold(move("a", PREPARE, "n1"), {NodeName("n1"): "held"})
+    assert [fact.status.value for fact in facts if isinstance(fact, GroupChanged)] == ["preparing", "failed"]
+    assert everything.done
+
+
 # --- Queues -----------------------------------------------------------------------------------------------------------
 
 
@@ -674,6 +710,8 @@ def test_only_the_next_move_can_be_started(wrong: Move) -> None:
         subject.start(wrong)
     with pytest.raises(ValueError, match="is not the next move"):
         subject.refuse(wrong, "no")
+    with pytest.raises(ValueError, match="is not the next move"):
+        subject.hold(wrong, {})
 
 
 def test_nothing_can_be_finished_that_was_not_started() -> None:
