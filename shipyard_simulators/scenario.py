@@ -44,6 +44,12 @@ MACHINE_DURATIONS: Mapping[str, float] = MappingProxyType(
         # In Kubernetes: from the start until the node exists, and from then until it is ready.
         "join_nodes": 30,
         "ready_nodes": 10,
+        # In Kubernetes: until a pod runs or has ended, a daemon's pod leaves, a kubelet stops, and its node is lost.
+        "start_pods": 5,
+        "stop_pods": 5,
+        "move_daemons": 3,
+        "stop_kubelet": 10,
+        "lose_nodes": 40,
     }
 )
 

@@ -1,1 +1,1 @@
-"""A simulated Kubernetes API server: nodes only, in memory."""
+"""A simulated Kubernetes API server, in memory: nodes, their pods, and what protects and controls them."""

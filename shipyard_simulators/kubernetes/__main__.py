@@ -6,7 +6,9 @@ from pathlib import Path
 
 import yaml
 
+from shipyard_simulators.kubernetes.manifests import ordinary
 from shipyard_simulators.kubernetes.simulator import KubernetesSimulator
+from shipyard_simulators.kubernetes.versions import VERSIONS
 from shipyard_simulators.kubernetes.wire import API
 from shipyard_simulators.program import Program, add_token
 from shipyard_simulators.scenario import Scenario
@@ -20,6 +22,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--node", action="append", default=[], metavar="NAME", help="a node that is expected to join; may be repeated"
     )
+    parser.add_argument("--version", choices=tuple(VERSIONS), default="1.31", help="of Kubernetes (default: 1.31)")
 
 
 def _faults(options: argparse.Namespace) -> list[str]:
@@ -42,20 +45,24 @@ def _nodes(options: argparse.Namespace) -> list[str]:
 
 
 def _start(options: argparse.Namespace, scenario: Scenario) -> KubernetesSimulator:
-    return KubernetesSimulator(
+    simulator = KubernetesSimulator(
         scenario,
         time_scale=options.time_scale,
         port=options.port,
         log_file=options.log_file,
         nodes=_nodes(options),
         token=options.token,
+        version=options.version,
     )
+    if options.site:
+        simulator.add(*ordinary(len(_nodes(options))))
+    return simulator
 
 
 PROGRAM = Program(
     name="Kubernetes",
     api=API,
-    description="Speak the Kubernetes API over nodes that exist in memory only",
+    description="Speak the Kubernetes API over nodes and pods that exist in memory only",
     port=8001,
     scenario_note="(default: calm)",
     log_note="events",

@@ -1,4 +1,4 @@
-"""The nodes of the cluster, and the machines that will become nodes: when each joins, and how its state changes.
+"""The objects of the cluster, and the machines that will become nodes: when each joins, and how its state changes.
 
 Nothing runs between requests: whatever is due by the time of a request has happened at its own moment.
 """
@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from shipyard_simulators.clock import Clock
 from shipyard_simulators.events import EventLog
 from shipyard_simulators.kubernetes.errors import already_exists, not_found
+from shipyard_simulators.kubernetes.kinds import Kind, kinds
 from shipyard_simulators.kubernetes.node import LOST, READY, Object, registered, report, stamp
 from shipyard_simulators.outcomes import NodeOutcome, NodeOutcomeKind
 from shipyard_simulators.scenario import Scenario
@@ -26,31 +27,46 @@ _KEPT_LISTS = 32
 
 @dataclass
 class ExpectedMachine:
-    """A machine whose kubelet registers a node. ``due``: the time of its next change, ``then``."""
+    """A machine whose kubelet registers a node. ``due``: the time of its next change, ``then``.
+
+    ``stopped``: when its kubelet stopped, None while it runs.
+    """
 
     name: str
     outcomes: Mapping[str, NodeOutcome]
     due: float
     then: str = "join"
+    stopped: float | None = None
 
 
 class SimulatedCluster:
-    """The whole state under one lock: every read and every change goes through ``look``."""
+    """The whole state under one lock: every read and every change goes through ``look``.
 
-    def __init__(self, scenario: Scenario, clock: Clock, log: EventLog) -> None:
-        self.scenario, self._clock, self._log = scenario, clock, log
+    ``policy``: the version of the API group of budgets and evictions.
+    """
+
+    def __init__(self, scenario: Scenario, clock: Clock, log: EventLog, *, policy: str = "v1") -> None:
+        self.scenario, self.clock, self._log = scenario, clock, log
+        self.policy = policy
+        self.kinds = kinds(policy)
         self._lock = threading.RLock()
         self._version = 1000
         self.nodes: dict[str, Object] = {}
         self.machines: dict[str, ExpectedMachine] = {}
-        # Lists that clients read page by page, by version. Nodes are replaced, never changed.
-        self.kept: dict[int, list[Object]] = {}
+        # Everything but nodes, by resource, namespace and name.
+        self.store: dict[str, dict[tuple[str, str], Object]] = {kind.resource: {} for kind in self.kinds}
+        # Lists that clients read page by page, by version and path. Objects are replaced, never changed.
+        self.kept: dict[tuple[int, str], list[Object]] = {}
+        self.settle_workloads: Callable[[float], None] = lambda _now: None
 
     def look(self, do: Callable[[], T]) -> T:
-        """Apply what is due, then call the function; no other thread runs in between."""
+        """Apply what is due, then call the function and what follows from it; no other thread runs in between."""
         with self._lock:
             self._settle()
-            return do()
+            try:
+                return do()
+            finally:
+                self.settle_workloads(self.clock.now())
 
     @property
     def version(self) -> int:
@@ -69,7 +85,7 @@ class SimulatedCluster:
         """Add a node without a version. Raises ApiError if its name is taken."""
         if node["metadata"]["name"] in self.nodes:
             raise already_exists(node["metadata"]["name"])
-        self._note("node_added", node["metadata"]["name"])
+        self.note("node_added", node["metadata"]["name"])
         return self._put(node)
 
     def replace(self, name: str, node: Object) -> Object:
@@ -80,14 +96,35 @@ class SimulatedCluster:
         """Remove a node. Its machine stays out of the cluster until ``join``."""
         self._version += 1
         self.nodes.pop(name, None)
+        self.store["leases"].pop(("kube-node-lease", name), None)
         if name in self.machines:
             self.machines[name].due = inf
-        self._note("node_removed", name)
+        self.note("node_removed", name)
 
-    def keep(self, version: int, listed: list[Object]) -> None:
+    def objects(self, kind: Kind) -> dict[tuple[str, str], Object]:
+        """Return the objects of a kind other than nodes, by namespace and name."""
+        return self.store[kind.resource]
+
+    def put(self, kind: Kind, item: Object) -> Object:
+        """Add or replace an object of such a kind; it gets a new version."""
+        self._version += 1
+        metadata = item["metadata"]
+        metadata["resourceVersion"] = str(self._version)
+        self.store[kind.resource][metadata.get("namespace", ""), metadata["name"]] = item
+        return item
+
+    def drop(self, kind: Kind, item: Object, moment: float | None = None) -> None:
+        """Delete an object of such a kind."""
+        self._version += 1
+        metadata = item["metadata"]
+        self.store[kind.resource].pop((metadata.get("namespace", ""), metadata["name"]), None)
+        if "nodeName" in item.get("spec", {}):
+            self.note("pod_ended", item["spec"]["nodeName"], moment, pod=f"{metadata['namespace']}/{metadata['name']}")
+
+    def keep(self, key: tuple[int, str], listed: list[Object]) -> None:
         """Keep a list for its next pages; drop the oldest if there are too many."""
-        self.kept.pop(version, None)
-        self.kept[version] = listed
+        self.kept.pop(key, None)
+        self.kept[key] = listed
         while len(self.kept) > _KEPT_LISTS:
             del self.kept[next(iter(self.kept))]
 
@@ -101,21 +138,36 @@ class SimulatedCluster:
                 own.setdefault(phase, self.scenario.node_outcome(name, phase))
             machine = ExpectedMachine(name, own, inf)
             self.machines[name] = machine
-            self._plan(machine, "ready" if name in self.nodes else "join", self._clock.now())
+            self._plan(machine, "ready" if name in self.nodes else "join", self.clock.now())
 
     def join(self, name: str) -> None:
         """Let a machine join now, whatever its outcome."""
         machine = self.machines.setdefault(name, ExpectedMachine(name, {}, inf))
         if name not in self.nodes:
             machine.outcomes = {"ready": self.scenario.node_outcome(name, "ready"), **machine.outcomes}
-            machine.due, machine.then = self._clock.now(), "join"
+            machine.due, machine.then, machine.stopped = self.clock.now(), "join", None
             self._settle()
+
+    def stop_kubelet(self, name: str, moment: float | None = None) -> None:
+        """Stop the kubelet of a node: nothing is renewed, started or ended there any more."""
+        machine = self.machines.setdefault(name, ExpectedMachine(name, {}, inf))
+        if machine.stopped is None:
+            machine.stopped = self.clock.now() if moment is None else moment
+            machine.due = machine.stopped + self.clock.scaled(self.scenario.durations["lose_nodes"])
+            machine.then = "lost"
+            self.note("kubelet_stopped", name, machine.stopped)
+
+    def start_kubelet(self, name: str) -> None:
+        """Start the kubelet of a node again."""
+        if name in self.machines:
+            self.machines[name].stopped, self.machines[name].due = None, inf
+        self.say(name, READY)
 
     def say(self, name: str, ready: tuple[str, str, str]) -> None:
         """Set what a node reports about itself from now on."""
         self.join(name)
         self.machines[name].due = inf
-        self._report(name, self._clock.now(), ready)
+        self._report(name, self.clock.now(), ready)
 
     def forget(self, name: str) -> None:
         """Delete a machine and its node without a trace."""
@@ -124,22 +176,24 @@ class SimulatedCluster:
         self.machines.pop(name, None)
 
     def _settle(self) -> None:
-        now = self._clock.now()
+        now = self.clock.now()
         for machine in sorted(self.machines.values(), key=lambda each: each.due):
             while machine.due <= now:
                 self._happen(machine)
+        self.settle_workloads(now)
 
     def _happen(self, machine: ExpectedMachine) -> None:
         moment = machine.due
         if machine.then == "join":
             if machine.name not in self.nodes:
                 self._put(registered(machine.name, moment))
-                self._note("node_joined", machine.name, moment)
+                self.note("node_joined", machine.name, moment)
             self._plan(machine, "ready", moment)
             return
         self._report(machine.name, moment, READY if machine.then == "ready" else LOST)
-        flaps = machine.outcomes["ready"].kind is NodeOutcomeKind.FLAPS
-        if flaps:
+        outcome = machine.outcomes.get("ready")
+        flaps = outcome is not None and outcome.kind is NodeOutcomeKind.FLAPS
+        if flaps and machine.stopped is None:
             self._plan(machine, "lost" if machine.then == "ready" else "ready", moment)
         else:
             machine.due = inf
@@ -154,7 +208,7 @@ class SimulatedCluster:
         nominal = self.scenario.durations[f"{phase}_nodes"] if outcome.seconds is None else outcome.seconds
         if outcome.kind is NodeOutcomeKind.SLOW and outcome.seconds is None:
             nominal *= _SLOW_FACTOR
-        pause = self._clock.scaled(nominal)
+        pause = self.clock.scaled(nominal)
         if outcome.kind is NodeOutcomeKind.FLAPS:
             pause = max(pause, _SHORTEST_FLAP)
         machine.due, machine.then = moment + pause, then
@@ -165,7 +219,7 @@ class SimulatedCluster:
         node = deepcopy(self.nodes[name])
         report(node, moment, ready)
         self._put(node)
-        self._note("node_reported", name, moment, status=ready[0], reason=ready[1])
+        self.note("node_reported", name, moment, status=ready[0], reason=ready[1])
 
     def _put(self, node: Object) -> Object:
         self._version += 1
@@ -174,9 +228,10 @@ class SimulatedCluster:
         self.nodes[metadata["name"]] = node
         return node
 
-    def _note(self, event: str, name: str, moment: float | None = None, **fields: Any) -> None:
-        self._log.write(self._clock.now() if moment is None else moment, event, node=name, **fields)
+    def note(self, event: str, name: str, moment: float | None = None, **fields: Any) -> None:
+        """Log an event of a node."""
+        self._log.write(self.clock.now() if moment is None else moment, event, node=name, **fields)
 
     def stamp(self) -> str:
         """Return the present moment as Kubernetes writes it."""
-        return stamp(self._clock.now())
+        return stamp(self.clock.now())

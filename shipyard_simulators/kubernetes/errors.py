@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from shipyard_simulators.kubernetes.kinds import NODES, Kind
+
 
 class ApiError(Exception):
     """A request that ends in a Status. ``code``: an HTTP status; ``reason``: Kubernetes' word for it."""
@@ -38,41 +40,65 @@ def unauthorized() -> ApiError:
 
 
 def forbidden(user: str, verb: str, path: str) -> ApiError:
-    """Return the error for a user without the right."""
+    """Return the error for a user without the right to a path that is no resource."""
     return ApiError(403, "Forbidden", f'forbidden: User "{user}" cannot {verb} path "{path}"')
 
 
-def forbidden_nodes(user: str, verb: str, name: str) -> ApiError:
-    """Return the error for a user without this right on nodes; an empty ``name`` means all of them."""
-    what = f'nodes "{name}"' if name else "nodes"
-    message = f'{what} is forbidden: User "{user}" cannot {verb} resource "nodes" in API group "" at the cluster scope'
-    return ApiError(403, "Forbidden", message, details={"name": name, "kind": "nodes"} if name else {"kind": "nodes"})
+def forbidden_resource(user: str, verb: str, resource: str, group: str, name: str, namespace: str) -> ApiError:
+    """Return the error for a user without this right on a resource; an empty ``name`` means all of them."""
+    qualified = resource.partition("/")[0] + (f".{group}" if group else "")
+    what = f'{qualified} "{name}"' if name else qualified
+    where = f'in the namespace "{namespace}"' if namespace else "at the cluster scope"
+    message = f'{what} is forbidden: User "{user}" cannot {verb} resource "{resource}" in API group "{group}" {where}'
+    details = {"name": name, "group": group, "kind": resource.partition("/")[0]}
+    return ApiError(403, "Forbidden", message, details={key: value for key, value in details.items() if value})
 
 
-def not_found(name: str) -> ApiError:
-    """Return the error for an unknown node."""
-    return ApiError(404, "NotFound", f'nodes "{name}" not found', details={"name": name, "kind": "nodes"})
+def namespace_ends(namespace: str, kind: Kind, name: str) -> ApiError:
+    """Return the error for a new object in a namespace that is being deleted."""
+    cause = f"namespace {namespace} is being terminated"
+    message = (
+        f'{kind.qualified} "{name}" is forbidden: unable to create new content in namespace {namespace} '
+        "because it is being terminated"
+    )
+    causes = [{"reason": "NamespaceTerminating", "message": cause, "field": "metadata.namespace"}]
+    return ApiError(403, "Forbidden", message, details=_details(kind, name) | {"causes": causes})
 
 
-def already_exists(name: str) -> ApiError:
-    """Return the error for a second node of the same name."""
-    return ApiError(409, "AlreadyExists", f'nodes "{name}" already exists', details={"name": name, "kind": "nodes"})
+def not_found(name: str, kind: Kind = NODES) -> ApiError:
+    """Return the error for an unknown object."""
+    return ApiError(404, "NotFound", f'{kind.qualified} "{name}" not found', details=_details(kind, name))
 
 
-def conflict(name: str, cause: str) -> ApiError:
+def already_exists(name: str, kind: Kind = NODES) -> ApiError:
+    """Return the error for a second object of the same name."""
+    return ApiError(409, "AlreadyExists", f'{kind.qualified} "{name}" already exists', details=_details(kind, name))
+
+
+def conflict(name: str, cause: str, kind: Kind = NODES) -> ApiError:
     """Return the error for a change of an outdated object."""
-    message = f'Operation cannot be fulfilled on nodes "{name}": {cause}'
-    return ApiError(409, "Conflict", message, details={"name": name, "kind": "nodes"})
+    message = f'Operation cannot be fulfilled on {kind.qualified} "{name}": {cause}'
+    return ApiError(409, "Conflict", message, details=_details(kind, name))
 
 
-def invalid(name: str, field: str, cause: str) -> ApiError:
-    """Return the error for a node with an invalid field."""
+def another_uid(name: str, wanted: str, uid: str, kind: Kind = NODES) -> ApiError:
+    """Return the error for a deletion of what has another uid."""
+    return conflict(name, f"the UID in the precondition ({wanted}) does not match the UID in record ({uid})", kind)
+
+
+def invalid(name: str, field: str, cause: str, kind: Kind = NODES) -> ApiError:
+    """Return the error for an object with an invalid field."""
     causes = [{"reason": "FieldValueInvalid", "message": cause, "field": field}]
-    details = {"name": name, "kind": "Node", "causes": causes}
-    return ApiError(422, "Invalid", f'Node "{name}" is invalid: {field}: {cause}', details=details)
+    details = {"name": name, "kind": kind.name, "causes": causes}
+    return ApiError(422, "Invalid", f'{kind.name} "{name}" is invalid: {field}: {cause}', details=details)
 
 
 def expired(following: str) -> ApiError:
     """Return the error for a list that is no longer kept; ``following`` continues in the current one."""
     message = "The provided continue parameter is too old to display a consistent list result."
     return ApiError(410, "Expired", message, metadata={"continue": following})
+
+
+def _details(kind: Kind, name: str) -> dict[str, Any]:
+    details = {"name": name, "group": kind.group, "kind": kind.resource}
+    return {key: value for key, value in details.items() if value}

@@ -8,8 +8,9 @@ from uuid import uuid4
 import falcon
 
 from shipyard_simulators.kubernetes.cluster import SimulatedCluster
-from shipyard_simulators.kubernetes.errors import bad_request, conflict, invalid
-from shipyard_simulators.kubernetes.listing import list_nodes
+from shipyard_simulators.kubernetes.errors import another_uid, bad_request, conflict, invalid
+from shipyard_simulators.kubernetes.kinds import NODES
+from shipyard_simulators.kubernetes.listing import list_objects
 from shipyard_simulators.kubernetes.node import Object
 from shipyard_simulators.kubernetes.patches import patched
 from shipyard_simulators.kubernetes.wire import object_of, send
@@ -26,7 +27,7 @@ class Nodes:
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Return a page of those that the query selects."""
-        send(resp, self._cluster.look(lambda: list_nodes(self._cluster, req)))
+        send(resp, self._cluster.look(lambda: list_objects(self._cluster, req, NODES, self._cluster.nodes.values)))
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Register a node, as a kubelet does."""
@@ -82,8 +83,7 @@ class OneNode:
             node = self._cluster.node(name)
             uid = node["metadata"]["uid"]
             if wanted not in (None, uid):
-                message = f"the UID in the precondition ({wanted}) does not match the UID in record ({uid})"
-                raise conflict(name, message)
+                raise another_uid(name, str(wanted), uid)
             if not node["metadata"].get("finalizers"):
                 self._cluster.remove(name)
                 details = {"name": name, "kind": "nodes", "uid": uid}

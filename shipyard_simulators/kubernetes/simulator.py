@@ -9,6 +9,8 @@ from shipyard_simulators.clock import Clock
 from shipyard_simulators.events import EventLog
 from shipyard_simulators.kubernetes.app import create_app
 from shipyard_simulators.kubernetes.cluster import SimulatedCluster
+from shipyard_simulators.kubernetes.manifests import add_manifests
+from shipyard_simulators.kubernetes.versions import VERSIONS
 from shipyard_simulators.scenario import Scenario
 from shipyard_simulators.server import Simulated, in_thread
 
@@ -17,7 +19,7 @@ class KubernetesSimulator(Simulated):
     """A simulated cluster. It listens on 127.0.0.1 from the start and answers while ``serve`` runs.
 
     ``time_scale``: real seconds per nominal second. ``nodes``: machines that are expected to join, from the start.
-    ``token``: the token that clients must send (None: any client is accepted).
+    ``token``: the token that clients must send (None: any client is accepted). ``version``: one of ``VERSIONS``.
     """
 
     def __init__(
@@ -29,12 +31,15 @@ class KubernetesSimulator(Simulated):
         log_file: Path | None = None,
         nodes: Iterable[str] = (),
         token: str | None = None,
+        version: str = "1.31",
     ) -> None:
         clock = Clock(time_scale)
         log = EventLog(log_file)
-        self._cluster = SimulatedCluster(scenario or Scenario(), clock, log)
+        policy = "v1beta1" if version == "1.20" else "v1"
+        self._cluster = SimulatedCluster(scenario or Scenario(), clock, log, policy=policy)
         self.expect(*nodes)
-        super().__init__(create_app(self._cluster, clock, log, token=token), port, log)
+        app = create_app(self._cluster, clock, log, token=token, kubernetes=VERSIONS[version])
+        super().__init__(app, port, log)
 
     def events(self) -> list[dict[str, Any]]:
         """Return the event log so far."""
@@ -48,6 +53,14 @@ class KubernetesSimulator(Simulated):
         """Let machines join now."""
         for name in names:
             self._cluster.look(lambda name=name: self._cluster.join(name.lower()))  # type: ignore[misc]  # bound early
+
+    def add(self, *manifests: dict[str, Any]) -> None:
+        """Add objects, with their status."""
+        self._cluster.look(lambda: add_manifests(self._cluster, manifests))
+
+    def stop_kubelet(self, name: str) -> None:
+        """Stop the kubelet of a node."""
+        self._cluster.look(lambda: self._cluster.stop_kubelet(name.lower()))
 
     def compact(self) -> None:
         """Expire every list that is being read page by page."""

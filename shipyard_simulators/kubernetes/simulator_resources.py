@@ -12,7 +12,9 @@ from shipyard_simulators.clock import stamp
 from shipyard_simulators.control import refuse
 from shipyard_simulators.events import EventLog
 from shipyard_simulators.kubernetes.cluster import ExpectedMachine, SimulatedCluster
+from shipyard_simulators.kubernetes.manifests import add_manifests
 from shipyard_simulators.kubernetes.node import LOST, READY, STARTING
+from shipyard_simulators.kubernetes.wire import object_of
 from shipyard_simulators.outcomes import NodeOutcome
 from shipyard_simulators.scenario import ScenarioInvalid, parse_scenario
 
@@ -72,10 +74,35 @@ class Machines:
         self._cluster.look(lambda: self._cluster.say(name.lower(), ready))
         resp.status = falcon.HTTP_204
 
+    def on_put_kubelet(self, req: falcon.Request, resp: falcon.Response, name: str) -> None:
+        """Stop its kubelet, or start it again: ``{"running": false}``."""
+        running = object_of(req).get("running")
+        if not isinstance(running, bool):
+            refuse(resp, ["running: should be true or false"])
+            return
+        change = self._cluster.start_kubelet if running else self._cluster.stop_kubelet
+        self._cluster.look(lambda: change(name.lower()))
+        resp.status = falcon.HTTP_204
+
     def _shown(self, machine: ExpectedMachine) -> dict[str, Any]:
         following = None if isinf(machine.due) else {"what": machine.then, "at": stamp(machine.due)}
         outcomes = {phase: outcome.kind.value for phase, outcome in machine.outcomes.items()}
         return {"in_cluster": machine.name in self._cluster.nodes, "outcomes": outcomes, "next": following}
+
+
+class Manifests:
+    """Objects that a test adds as they should be, with their status."""
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self._cluster = cluster
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Add the ``items`` of the body."""
+        items = object_of(req).get("items")
+        if not isinstance(items, list) or not all(isinstance(each, dict) for each in items):
+            refuse(resp, ["items: should be a list of objects"])
+            return
+        resp.media = {"items": self._cluster.look(lambda: add_manifests(self._cluster, items))}
 
 
 class Compaction:

@@ -1,15 +1,19 @@
 """The version of this Kubernetes and its API groups."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import falcon
 
+from shipyard_simulators.kubernetes.kinds import NODES, PODS, Kind
 from shipyard_simulators.kubernetes.wire import send
 
 KUBERNETES = "v1.31.1"
+OLD_KUBERNETES = "v1.20.2"
+VERSIONS = {"1.20": OLD_KUBERNETES, "1.31": KUBERNETES}
+"""The versions that the simulator can have. 1.20 serves budgets and evictions as policy/v1beta1 only."""
 
 _VERBS = ["create", "delete", "get", "list", "patch"]
-_NODES = {"name": "nodes", "singularName": "node", "namespaced": False, "kind": "Node"}
 
 
 class Fixed:
@@ -32,24 +36,47 @@ class Health:
         resp.text = "ok"
 
 
-VERSION = {
-    "major": "1",
-    "minor": KUBERNETES.split(".")[1],
-    "gitVersion": KUBERNETES,
-    "gitCommit": "simulated",
-    "gitTreeState": "clean",
-    "buildDate": "2024-09-11T21:22:08Z",
-    "goVersion": "go1.22.6",
-    "compiler": "gc",
-    "platform": "linux/amd64",
-}
+def version(kubernetes: str) -> dict[str, Any]:
+    """Return the answer of ``/version``."""
+    return {
+        "major": "1",
+        "minor": kubernetes.split(".")[1],
+        "gitVersion": kubernetes,
+        "gitCommit": "simulated",
+        "gitTreeState": "clean",
+        "buildDate": "2024-09-11T21:22:08Z",
+        "goVersion": "go1.22.6",
+        "compiler": "gc",
+        "platform": "linux/amd64",
+    }
+
+
 CORE_VERSIONS = {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
-GROUPS = {"kind": "APIGroupList", "apiVersion": "v1", "groups": []}
-RESOURCES = {
-    "kind": "APIResourceList",
-    "groupVersion": "v1",
-    "resources": [
-        {**_NODES, "verbs": _VERBS, "shortNames": ["no"]},
-        {**_NODES, "name": "nodes/status", "singularName": "", "verbs": ["get", "patch"]},
-    ],
-}
+
+
+def group(kind: Kind) -> dict[str, Any]:
+    """Return the API group of a kind."""
+    served = {"groupVersion": kind.api_version, "version": kind.version}
+    named = {"name": kind.group, "versions": [served], "preferredVersion": served}
+    return {"kind": "APIGroup", "apiVersion": "v1", **named}
+
+
+def groups(served: Iterable[Kind]) -> dict[str, Any]:
+    """Return the list of API groups."""
+    found = {kind.group: group(kind) for kind in served if kind.group}
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": list(found.values())}
+
+
+def resources(served: Iterable[Kind], policy: str) -> dict[str, Any]:
+    """Return the resources of one API group with version; ``policy``: the version of evictions."""
+    listed, group_version = [], ""
+    for kind in served:
+        group_version = kind.api_version
+        common = {"namespaced": kind.namespaced, "kind": kind.name}
+        listed.append({"name": kind.resource, "singularName": kind.name.lower(), **common, "verbs": _VERBS})
+        if kind in (NODES, PODS):
+            listed.append({"name": f"{kind.resource}/status", "singularName": "", **common, "verbs": ["get", "patch"]})
+        if kind is PODS:
+            eviction = {"group": "policy", "version": policy, "kind": "Eviction", "verbs": ["create"]}
+            listed.append({"name": "pods/eviction", "singularName": "", "namespaced": True, **eviction})
+    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": listed}

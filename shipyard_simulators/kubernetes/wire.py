@@ -10,7 +10,7 @@ from shipyard_simulators.kubernetes.errors import (
     ApiError,
     bad_request,
     forbidden,
-    forbidden_nodes,
+    forbidden_resource,
     unauthorized,
 )
 
@@ -80,7 +80,7 @@ def _fault(path: str, code: int) -> ApiError:
     if code == 401:
         return unauthorized()
     if code == 403:
-        return _forbidden("shipyard", "GET", path)
+        return _forbidden("shipyard", "POST" if path.endswith("/eviction") else "GET", path)
     if code == 500:
         return ApiError(500, "InternalError", "Internal error occurred: etcdserver: leader changed")
     return ApiError(code, "Unknown", "a fault of the scenario")
@@ -105,7 +105,12 @@ class Tokens:
 
 
 def _forbidden(user: str, method: str, path: str) -> ApiError:
-    if not path.startswith(f"{API}/nodes"):
+    parts = path.strip("/").split("/")
+    group, rest = ("", parts[2:]) if parts[0] == "api" else (parts[1] if len(parts) > 1 else "", parts[3:])
+    namespace = ""
+    if len(rest) > 2 and rest[0] == "namespaces":
+        namespace, rest = rest[1], rest[2:]
+    if not rest:
         return forbidden(user, method.lower(), path)
-    name = path.removeprefix(f"{API}/nodes").strip("/").partition("/")[0]
-    return forbidden_nodes(user, _VERBS.get(method, "get" if name else "list"), name)
+    name, resource = rest[1] if len(rest) > 1 else "", "/".join((rest[0], *rest[2:]))
+    return forbidden_resource(user, _VERBS.get(method, "get" if name else "list"), resource, group, name, namespace)

@@ -385,7 +385,7 @@ def test_a_refusal_is_a_status(
 
 
 def test_a_path_that_is_not_there_is_not_found(cluster: Cluster) -> None:
-    assert cluster.call("GET", "/api/v1/pods").status_code == 404
+    assert cluster.call("GET", "/api/v1/secrets").status_code == 404
 
 
 def test_a_deleted_node_is_gone_and_stays_away(start: Callable[..., Cluster]) -> None:
@@ -445,11 +445,65 @@ def test_the_service_misbehaves_in_its_own_words(cluster: Cluster) -> None:
 def test_clients_find_out_what_there_is(cluster: Cluster) -> None:
     assert cluster.get("/version")["gitVersion"].startswith("v1.")
     assert cluster.get("/api")["versions"] == ["v1"]
-    assert cluster.get("/apis")["groups"] == []
-    [nodes, status] = cluster.get("/api/v1")["resources"]
-    assert (nodes["name"], nodes["kind"], nodes["namespaced"]) == ("nodes", "Node", False)
-    assert status["name"] == "nodes/status"
+    assert [each["name"] for each in cluster.get("/apis")["groups"]] == ["apps", "coordination.k8s.io", "policy"]
+    resources = {each["name"]: each for each in cluster.get("/api/v1")["resources"]}
+    assert (resources["nodes"]["kind"], resources["nodes"]["namespaced"]) == ("Node", False)
+    assert set(resources) == {"nodes", "nodes/status", "namespaces", "pods", "pods/status", "pods/eviction"}
+    assert cluster.get("/apis/apps/v1")["groupVersion"] == "apps/v1"
     assert [cluster.call("GET", path).text for path in ("/healthz", "/livez", "/readyz")] == ["ok"] * 3
+
+
+# Pods
+
+
+@pytest.mark.parametrize(
+    ("version", "policy", "refused"), [("1.20", "v1beta1", "policy/v1"), ("1.31", "v1", "policy/v9")]
+)
+def test_evictions_and_budgets_have_the_version_of_the_cluster(
+    start: Callable[..., Cluster], version: str, policy: str, refused: str
+) -> None:
+    cluster = start(version=version)
+    cluster.add("n1")
+    pods = "/api/v1/namespaces/ns/pods"
+    sent = {"metadata": {"name": "p"}, "spec": {"nodeName": "n1"}, "status": {"phase": "Running"}}
+    assert cluster.call("POST", pods, json=sent).json()["status"] == {"phase": "Pending"}
+    assert cluster.fault("POST", pods, json=sent)[:2] == (409, "AlreadyExists")
+    assert cluster.get("/apis/policy")["versions"] == [{"groupVersion": f"policy/{policy}", "version": policy}]
+    [eviction] = [each for each in cluster.get("/api/v1")["resources"] if each["name"] == "pods/eviction"]
+    assert eviction["version"] == policy
+    wanted = {"kind": "Eviction", "deleteOptions": {"gracePeriodSeconds": 9}}
+    assert cluster.fault("POST", f"{pods}/p/eviction", json=wanted | {"apiVersion": refused})[0] == 400
+    assert cluster.call("POST", f"{pods}/p/eviction", json=wanted | {"apiVersion": f"policy/{policy}"}).ok
+    assert cluster.get(f"{pods}/p")["metadata"]["deletionGracePeriodSeconds"] == 9
+    assert cluster.call("DELETE", f"{pods}/p?gracePeriodSeconds=0").ok
+    assert cluster.fault("POST", f"{pods}/p/eviction", json=wanted | {"apiVersion": f"policy/{policy}"})[0] == 404
+
+
+def test_pods_of_all_namespaces_are_listed_by_their_node_in_pages(cluster: Cluster) -> None:
+    cluster.add("n1")
+    items = [
+        {"kind": "Pod", "metadata": {"namespace": f"ns{number % 2}", "name": f"p{number}"}, "spec": {"nodeName": "n1"}}
+        for number in range(3)
+    ]
+    cluster.control("POST", "objects", {"items": items})
+    query = {"fieldSelector": "spec.nodeName=n1", "limit": 2}
+    first = cluster.get("/api/v1/pods", **query)
+    second = cluster.get("/api/v1/pods", **query, **{"continue": first["metadata"]["continue"]})
+    found = [each["metadata"]["name"] for page in (first, second) for each in page["items"]]
+    assert (first["kind"], found) == ("PodList", ["p0", "p2", "p1"])
+    assert cluster.get("/api/v1/pods", fieldSelector="spec.nodeName=n2")["items"] == []
+    assert len(cluster.get("/api/v1/namespaces/ns0/pods")["items"]) == 2
+
+
+def test_the_kubelet_of_a_node_can_be_stopped_and_started(start: Callable[..., Cluster]) -> None:
+    cluster = start(f"{AT_ONCE.removesuffix('}')}, lose_nodes: 0}}", nodes=["n1"])
+    cluster.control("PUT", "nodes/n1/kubelet", {"running": False})
+    assert cluster.ready("n1") == "Unknown"
+    cluster.control("PUT", "nodes/n1/kubelet", {"running": True})
+    assert cluster.ready("n1") == "True"
+    assert cluster.call("PUT", "/simulator/nodes/n1/kubelet", json={}).status_code == 400
+    lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1"
+    assert cluster.get(lease)["spec"]["holderIdentity"] == "n1"
 
 
 # The program
@@ -464,15 +518,30 @@ def test_the_program_expects_the_nodes_of_a_design_and_those_it_is_told(tmp_path
     scenario, ready = tmp_path / "scenario.yaml", tmp_path / "ready.json"
     scenario.write_text(AT_ONCE)
     command = [sys.executable, "-m", "shipyard_simulators.kubernetes", "--port", "0", "--die-with-parent"]
-    command += ["--site", str(site), "--node", "n1", "--scenario", str(scenario), "--ready-file", str(ready)]
+    command += [
+        "--site",
+        str(site),
+        "--node",
+        "n1",
+        "--version",
+        "1.20",
+        "--scenario",
+        str(scenario),
+        "--ready-file",
+        str(ready),
+    ]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
         try:
             wait_for(lambda: ready.exists() or process.poll() is not None)
             url = json.loads(ready.read_text())["url"]
             listed = requests.get(f"{url}/api/v1/nodes", timeout=PATIENCE).json()
+            pods = requests.get(f"{url}/api/v1/pods", timeout=PATIENCE).json()
+            version = requests.get(f"{url}/version", timeout=PATIENCE).json()
         finally:
             process.terminate()
     assert [node["metadata"]["name"] for node in listed["items"]] == ["cmp01", "n1"]
+    assert {each["spec"]["nodeName"] for each in pods["items"]} == {"cmp01", "n1"}
+    assert version["gitVersion"] == "v1.20.2"
 
 
 def test_the_program_names_a_design_that_cannot_be_read(tmp_path: Path) -> None:
