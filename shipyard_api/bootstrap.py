@@ -63,6 +63,7 @@ from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, Validator
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.read import ReadConfigdocs
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.holds.manage import NodeHolds
 from shipyard_api.usecases.journal.logs import ReadLogs
 from shipyard_api.usecases.journal.notes import ReadNotes
 from shipyard_api.usecases.journal.validations import ReadValidations
@@ -278,6 +279,7 @@ def api(settings: Settings) -> "Mount":
             read_logs=ReadLogs(store),
             read_validations=ReadValidations(store),
             list_nodes=ListNodes(store),
+            node_holds=NodeHolds(store, designs, rendered, made.clock),
             site_statuses=SiteStatuses(made.provisioner),
             schemas=schemas,
             openapi=share_directory() / "schemas" / "openapi.yaml",

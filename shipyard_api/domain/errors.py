@@ -3,10 +3,12 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from shipyard_api.domain.actions import ActionName, Control
 from shipyard_api.domain.documents import BufferMode, Revision, Version
 from shipyard_api.domain.findings import Finding
+from shipyard_api.domain.holds import Hold
 
 
 class ShipyardError(Exception):
@@ -138,6 +140,41 @@ class WorkUnderWay(Conflict):
     job: str
     action: str
     why: str
+
+
+@dataclass(eq=False)
+class NodesHeld(Conflict):
+    """Nodes of the action are held."""
+
+    holds: Sequence[Hold]
+
+
+@dataclass(eq=False)
+class HoldsNotOverridden(Conflict):
+    """Nodes of the action are held, and the caller may not override holds."""
+
+    holds: Sequence[Hold]
+
+
+@dataclass(eq=False)
+class HoldInThePast(Invalid):
+    """The hold would have ended before it is placed."""
+
+    until: datetime
+
+
+@dataclass(eq=False)
+class UnknownNode(NotFound):
+    """Neither the committed design nor any action has this node."""
+
+    node: str
+
+
+@dataclass(eq=False)
+class HoldNotFound(NotFound):
+    """There is no hold with this id."""
+
+    hold: str
 
 
 @dataclass(eq=False)

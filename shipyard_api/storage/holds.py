@@ -76,7 +76,11 @@ class SqlHolds:
             .where(holds.c.id == hold, *_is_active())
             .values(released_by=user, released_at=sa.func.site_time())
         )
-        row = self._connection.execute(sa.select(holds).where(holds.c.id == hold)).one_or_none()
+        return self.get(hold)
+
+    def get(self, hold: HoldId) -> Hold | None:
+        """Return a hold."""
+        row = self._connection.execute(sa.select(t.holds).where(t.holds.c.id == hold)).one_or_none()
         return _hold(row) if row else None
 
     def active(self, nodes: Collection[NodeName] | None = None) -> Sequence[Hold]:

@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 from shipyard_api import bootstrap
 from shipyard_api.adapters.drydock.options import DrydockOptions
 from shipyard_api.api.airship import app as app_module
+from shipyard_api.api.airship.holds import FORCE_RULE
 from shipyard_api.api.http.authentication import Guarded
 from shipyard_api.api.mount import Mount
 from shipyard_api.domain.actions import ActionName, RunState, StepState
@@ -76,6 +77,7 @@ def test_every_method_has_a_rule_that_exists_and_no_rule_is_left_over(routes: di
         used |= {*resource.policy.values(), getattr(resource, "cleartext_rule", None)}
 
     used |= {f"workflow_orchestrator:action_{name.value}" for name in ActionName}  # what POST /actions asks as well
+    used.add(FORCE_RULE)
     assert used - {None} == {rule.name for rule in GUARDS}
 
 

@@ -10,6 +10,7 @@ import falcon.asgi
 
 from shipyard_api.api.airship.action_views import command_entity, entity, posted, verdict, waiting_entity
 from shipyard_api.api.airship.errors import ControlNotFound, InvalidKey, UnknownAction
+from shipyard_api.api.airship.holds import may_override
 from shipyard_api.api.airship.paging import link_next, wanted_actions
 from shipyard_api.api.airship.parameters import action_name
 from shipyard_api.api.airship.rendered_actions import RenderedActions, listed
@@ -94,6 +95,7 @@ class Actions:
             boolean(req, "allow-intermediate-commits", default=None),
             strict=bool(boolean(req, "strict", default=False)),
             idempotency=_idempotency(req, body),
+            may_override_holds=may_override(req),
             further={key: value for key, value in body.items() if key not in ("name", "parameters")},
         )
         created = self._create(request, req.context.caller)
@@ -186,7 +188,9 @@ class Control:
             # It creates an action, so it takes what creating that one takes.
             require(req, "workflow_orchestrator:create_action")
             require(req, f"workflow_orchestrator:action_{self._control.name_of(action_id).value}")
-            _created(req, resp, self._control.retry(action_id, req.context.caller, force=force), {})
+            may = force and may_override(req)
+            new = self._control.retry(action_id, req.context.caller, force=force, may_override_holds=may)
+            _created(req, resp, new, {})
             return
         self._control(action_id, verb, req.context.caller)
         resp.status = falcon.HTTP_202

@@ -11,6 +11,7 @@ from shipyard_api.api.airship import (
     configdocs,
     differences,
     error_answers,
+    holds,
     notes,
     plans,
     rendered_documents,
@@ -39,6 +40,7 @@ from shipyard_api.usecases.clock_skew import ClockSkew
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.read import ReadConfigdocs
+from shipyard_api.usecases.holds.manage import NodeHolds
 from shipyard_api.usecases.journal.logs import ReadLogs
 from shipyard_api.usecases.journal.notes import ReadNotes
 from shipyard_api.usecases.journal.validations import ReadValidations
@@ -69,6 +71,7 @@ class Collaborators:
     read_logs: ReadLogs
     read_validations: ReadValidations
     list_nodes: ListNodes
+    node_holds: NodeHolds
     site_statuses: SiteStatuses
     schemas: Schemas
     openapi: Path
@@ -108,6 +111,9 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
         f"{v1}/workflows/{{workflow_id}}": workflows.Workflow(describe, own.list_actions),
         f"{v1}/nodes": site_nodes.SiteNodes(own.list_nodes),
         f"{v1}/nodes/{{node_name}}": site_nodes.SiteNode(own.list_nodes),
+        f"{v1}/nodes/{{node_name}}/holds": holds.NewHolds(own.node_holds, own.schemas, own.json_bytes),
+        f"{v1}/holds": holds.Holds(own.node_holds),
+        f"{v1}/holds/{{hold_id}}": holds.Hold(own.node_holds),
         f"{v1}/site_statuses": site_statuses.SiteStatuses(own.site_statuses),
     }
 

@@ -30,6 +30,13 @@ class InvalidVerbosity(Invalid):
 
 
 @dataclass(eq=False)
+class InvalidUntil(Invalid):
+    """The end of a hold is neither a moment nor a duration."""
+
+    written: str
+
+
+@dataclass(eq=False)
 class InvalidPlan(InvalidFormat):
     """The body names neither or both of an action and a retry."""
 

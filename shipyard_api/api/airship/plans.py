@@ -7,6 +7,7 @@ import falcon
 import falcon.asgi
 
 from shipyard_api.api.airship.errors import InvalidPlan
+from shipyard_api.api.airship.holds import hold_entity, may_override
 from shipyard_api.api.airship.parameters import action_name
 from shipyard_api.api.airship.statuses import details, messages
 from shipyard_api.api.airship.texts import text_of
@@ -42,13 +43,14 @@ class Plans:
         _check(body)
         force = bool(boolean(req, "force", default=False))
         if "retry" in body:
-            resp.media = _entity(self._plan.retry(body["retry"], force=force))
+            resp.media = _entity(self._plan.retry(body["retry"], force=force, may_override_holds=may_override(req)))
             return
         request = ActionRequest(
             action_name(body["name"]),
             body.get("parameters", {}),
             boolean(req, "allow-intermediate-commits", default=None),
             strict=bool(boolean(req, "strict", default=False)),
+            may_override_holds=may_override(req),
         )
         resp.media = _entity(self._plan(request, Version(body.get("version", Version.COMMITTED.value))))
 
@@ -77,6 +79,7 @@ def _entity(plan: Plan) -> dict[str, Any]:
             "sent": sum(len(planned.sends) for planned in plan.groups),
         },
         "kept": list(plan.kept),
+        "held": [hold_entity(hold) for hold in plan.held],
         "groups": [_group(planned) for planned in plan.groups],
     }
 

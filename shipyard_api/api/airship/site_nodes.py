@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 import falcon
 
 from shipyard_api.api.airship.action_nodes import MOST, name_of_node, node_entity, phase_entity
+from shipyard_api.api.airship.holds import hold_entity
 from shipyard_api.api.airship.paging import marker
 from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http.authentication import Policy
@@ -55,7 +56,8 @@ class SiteNode:
 
 
 def _latest(found: LastNodeRecord) -> dict[str, Any]:
-    return {**node_entity(found.node), "action_id": found.action}
+    holds = [hold_entity(hold) for hold in found.holds]
+    return {**node_entity(found.node), "action_id": found.action, "holds": holds}
 
 
 def _history(history: NodeHistory) -> dict[str, Any]:

@@ -4,18 +4,20 @@ Every class of error has a row of its own; a test walks them all.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import falcon
 
 from shipyard_api.api.airship import causes
 from shipyard_api.api.airship import errors as ours
+from shipyard_api.api.airship.text_rows import Row, Text, conflict, first, invalid, joined, not_found, said
+from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http import errors as http
 from shipyard_api.domain import errors as domain
 from shipyard_api.domain.actions import ActionName, Control
 from shipyard_api.domain.documents import COLLECTION_LIMIT, BufferMode
-from shipyard_api.domain.findings import Finding, errors
+from shipyard_api.domain.findings import Finding, error
+from shipyard_api.domain.holds import Hold, by_node
 from shipyard_api.usecases.nodes.statuses import StatusKind
 
 # As many nodes or findings are named in a sentence.
@@ -27,45 +29,10 @@ _INVALID_ADDRESS = "Invalid address"
 _VERSION_COUNT = "Incorrect number of versions for comparison"
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
-    """The ``message`` and ``reason`` of a Status object, and its list: the findings, or the cause, or the reason."""
-
-    title: str
-    reason: str
-    findings: Sequence[Finding] = ()
-    cause: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """``code``: the status line. ``text``: a function of the error. ``retry``: the same request may succeed later."""
-
-    code: str
-    text: Callable[[Any], Text]
-    error_type: str = "ApiError"
-    retry: bool = False
-
-
 def text_of(failed: domain.ShipyardError) -> tuple[Row, Text]:
     """Return how an error is answered; raises KeyError for a class without a row."""
     row = ROWS[type(failed)]
     return row, row.text(failed)
-
-
-def _said(title: str, reason: str) -> Callable[[Any], Text]:
-    return lambda _: Text(title, reason)
-
-
-def _joined(title: str, separator: str, most: int | None = None) -> Callable[[Any], Text]:
-    """Give the messages of the errors among the findings as the reason."""
-    return lambda failed: Text(
-        title, separator.join(one.message for one in errors(failed.findings)[:most]), failed.findings
-    )
-
-
-def _first(title: str) -> Callable[[Any], Text]:
-    return _joined(title, "", 1)
 
 
 def _named(nodes: Sequence[str]) -> str:
@@ -89,6 +56,31 @@ def _under_way(failed: domain.WorkUnderWay) -> Text:
         f"{failed.operation} of {what} is still under way: job {failed.job} of action {failed.action} ({failed.why}). "
         "Wait until it has ended, or use the parameter force=true.",
     )
+
+
+def _held(failed: domain.NodesHeld) -> Text:
+    nodes = by_node(failed.holds)
+    which = "; ".join(f"node {node} is {why}" for node, why in list(nodes.items())[:_NAMED])
+    more = f"; and {len(nodes) - _NAMED} more" if len(nodes) > _NAMED else ""
+    return Text(
+        "Nodes are held",
+        f"{which}{more}. Release the holds, or use the parameter force=true if the policy allows you to override them.",
+        _holds(failed.holds),
+    )
+
+
+def _not_overridden(failed: domain.HoldsNotOverridden) -> Text:
+    nodes = _named(list(by_node(failed.holds)))
+    return Text(
+        "Forbidden",
+        f"The credentials do not permit to override holds with force=true, and {nodes} is held",
+        _holds(failed.holds),
+    )
+
+
+def _holds(holds: Sequence[Hold]) -> Sequence[Finding]:
+    """Return a finding for each hold, so that all of them are in the list of messages."""
+    return [error("NodeHeld", f"Hold {hold.id}: node {hold.node} is {hold}.") for hold in holds]
 
 
 def _unavailable(failed: domain.ActionUnavailable) -> Text:
@@ -153,18 +145,6 @@ def _too_large(failed: http.BodyTooLarge) -> Text:
     return Text("Body too large", f"The body has {failed.length} bytes; at most {failed.limit} are accepted")
 
 
-def _invalid(text: Callable[[Any], Text], error_type: str = "ApiError") -> Row:
-    return Row(falcon.HTTP_400, text, error_type)
-
-
-def _not_found(title: str, reason: Callable[[Any], str], error_type: str = "ApiError") -> Row:
-    return Row(falcon.HTTP_404, lambda failed: Text(title, reason(failed)), error_type)
-
-
-def _conflict(text: Callable[[Any], Text], error_type: str = "ApiError", *, retry: bool = False) -> Row:
-    return Row(falcon.HTTP_409, text, error_type, retry)
-
-
 # Contract: shipyard-rest, 5.1 has AppError, and 5.2 to 5.5 have ApiError.
 _APP, _FORMAT = "AppError", "InvalidFormatError"
 
@@ -199,70 +179,86 @@ _REQUESTS: dict[type[domain.ShipyardError], Row] = {
             f"The body has the encoding {causes.quoted(failed.coding)}; send it as it is",
         ),
     ),
-    http.BodyIncomplete: _invalid(_incomplete),
-    http.InvalidAddress: _invalid(_address),
-    http.JsonRequired: _invalid(
+    http.BodyIncomplete: invalid(_incomplete),
+    http.InvalidAddress: invalid(_address),
+    http.JsonRequired: invalid(
         lambda failed: Text("Json body is required", f"{failed.path}: Bad input, no body provided"), _FORMAT
     ),
-    http.NotJson: _invalid(
+    http.NotJson: invalid(
         lambda failed: Text("JSON could not be decoded", f"{failed.path}: Invalid JSON in body: {failed.detail}"),
         _FORMAT,
     ),
-    http.NotAnObject: _invalid(
-        _said("JSON validation failed: the body is not an object", "Failed validator: type : object"), _FORMAT
+    http.NotAnObject: invalid(
+        said("JSON validation failed: the body is not an object", "Failed validator: type : object"), _FORMAT
     ),
-    http.SchemaViolated: _invalid(_schema, _FORMAT),
-    ours.InvalidVerbosity: _invalid(
-        _said("Invalid verbosity parameter", "If specified, verbosity parameter should be a value from 0 to 5")
+    http.SchemaViolated: invalid(_schema, _FORMAT),
+    ours.InvalidVerbosity: invalid(
+        said("Invalid verbosity parameter", "If specified, verbosity parameter should be a value from 0 to 5")
     ),
 }
 
 _ACTIONS: dict[type[domain.ShipyardError], Row] = {
-    domain.InvalidParameters: _invalid(_joined("Invalid parameters", " ")),
-    domain.ParametersBreakSchema: _invalid(_joined("Invalid parameters", "; ")),
-    domain.InvalidTargets: _invalid(
-        _said(
+    domain.InvalidParameters: invalid(joined("Invalid parameters", " ")),
+    domain.ParametersBreakSchema: invalid(joined("Invalid parameters", "; ")),
+    domain.InvalidTargets: invalid(
+        said(
             "Invalid target_nodes parameter",
             "The target_nodes parameter for this action should be a list with one or more string values representing "
             "node names",
         )
     ),
-    domain.InvalidDesign: _invalid(
+    domain.InvalidDesign: invalid(
         lambda failed: Text("Document validation failed", "InvalidConfigurationDocuments", failed.findings)
     ),
-    domain.UnknownNodes: _invalid(_joined("Unknown nodes", " ", _NAMED)),
-    domain.NothingCommitted: _invalid(
+    domain.UnknownNodes: invalid(joined("Unknown nodes", " ", _NAMED)),
+    domain.NothingCommitted: invalid(
         lambda _: Text(
             "No committed configdocs",
             "Unable to locate a committed revision in Deckhand",
             cause=causes.NOTHING_COMMITTED,
         )
     ),
-    domain.NoTargetRevision: _invalid(
+    domain.NoTargetRevision: invalid(
         lambda failed: Text(
             "Target revision not found",
             f"There is no {failed.target} revision to deploy from. Choose another one with the parameter "
             "target-revision.",
         )
     ),
-    domain.IntermediateCommits: _conflict(
-        _said(
+    domain.IntermediateCommits: conflict(
+        said(
             "Intermediate commit detected",
             "The current committed revision of documents has other prior commits that have not been used as part of a "
             "site action, e.g. update_site. If you are aware and these other commits are intended, please rerun this "
             "action with the option `allow-intermediate-commits=True`",
         )
     ),
-    domain.ActionUnavailable: _conflict(_unavailable),
-    domain.SiteActionRunning: _conflict(
+    domain.ActionUnavailable: conflict(_unavailable),
+    domain.SiteActionRunning: conflict(
         lambda failed: Text(
             "Another site action is running",
             f"{failed.name.value} {failed.action} is running; only one site action can run at a time. Wait until it "
             "has ended, then ask again.",
         )
     ),
-    domain.WorkUnderWay: _conflict(_under_way),
-    domain.Overtaken: _conflict(_overtaken),
+    domain.WorkUnderWay: conflict(_under_way),
+    domain.NodesHeld: conflict(_held),
+    domain.HoldsNotOverridden: Row(falcon.HTTP_403, _not_overridden),
+    domain.HoldInThePast: invalid(
+        lambda failed: Text("Invalid hold", f"The hold would end in the past, at {zulu(failed.until)}")
+    ),
+    ours.InvalidUntil: invalid(
+        lambda failed: Text(
+            "Invalid hold",
+            f"until is {causes.quoted(failed.written)!r}; write a time such as 2026-11-21T12:00:00Z or a duration such "
+            "as P1D or PT4H",
+        )
+    ),
+    domain.UnknownNode: not_found(
+        "Node not found", lambda failed: f"Neither the committed design nor any action has a node {failed.node}"
+    ),
+    domain.HoldNotFound: not_found("Hold not found", lambda failed: f"There is no hold {failed.hold}"),
+    domain.Overtaken: conflict(_overtaken),
     domain.KeyReused: Row(
         falcon.HTTP_422,
         lambda failed: Text(
@@ -271,34 +267,34 @@ _ACTIONS: dict[type[domain.ShipyardError], Row] = {
             "new request.",
         ),
     ),
-    domain.WrongState: _conflict(_wrong_state),
-    domain.ActionNotFound: _not_found("Action not found", lambda failed: f"Unknown action {failed.action}"),
-    domain.StepNotFound: _not_found("Step not found", lambda failed: f"Unknown step {failed.step}"),
-    domain.StepsNotFound: _not_found("Steps Not Found!", lambda _: "Unable to retrieve Information on Steps"),
-    domain.AttemptNotFound: _not_found("Step Not Found!", lambda _: "Unable to retrieve Step"),
-    domain.NodeNotFound: _not_found("Node not found", lambda failed: f"No action has had a node {failed.node}"),
-    domain.NoteNotFound: _not_found("No note found", lambda failed: f"Note {failed.note} is not found"),
-    domain.NoteWithoutDetails: _not_found(
+    domain.WrongState: conflict(_wrong_state),
+    domain.ActionNotFound: not_found("Action not found", lambda failed: f"Unknown action {failed.action}"),
+    domain.StepNotFound: not_found("Step not found", lambda failed: f"Unknown step {failed.step}"),
+    domain.StepsNotFound: not_found("Steps Not Found!", lambda _: "Unable to retrieve Information on Steps"),
+    domain.AttemptNotFound: not_found("Step Not Found!", lambda _: "Unable to retrieve Step"),
+    domain.NodeNotFound: not_found("Node not found", lambda failed: f"No action has had a node {failed.node}"),
+    domain.NoteNotFound: not_found("No note found", lambda failed: f"Note {failed.note} is not found"),
+    domain.NoteWithoutDetails: not_found(
         "No further note details are available",
         lambda failed: f"Note {failed.note} has no additional information to return",
     ),
-    domain.ValidationNotFound: _not_found(
+    domain.ValidationNotFound: not_found(
         "Validation not found", lambda failed: f"Unknown validation {failed.validation}"
     ),
-    ours.UnsupportedAction: _invalid(
+    ours.UnsupportedAction: invalid(
         lambda failed: Text(
             "Unable to start action",
             f"Unsupported Action: {failed.name}",
             cause=causes.unknown_word("action", failed.name, [one.value for one in ActionName]),
         )
     ),
-    ours.InvalidKey: _invalid(
+    ours.InvalidKey: invalid(
         lambda failed: Text(
             "Invalid Idempotency-Key", f"The key has 1 to {failed.longest} printable characters of ASCII"
         )
     ),
-    ours.InvalidPlan: _invalid(
-        _said(
+    ours.InvalidPlan: invalid(
+        said(
             "JSON validation failed: either the name of an action or a retry",
             'A plan is asked for with {"name": ACTION}, perhaps with "parameters" and "version", or with '
             '{"retry": ACTION_ID} and nothing else',
@@ -313,20 +309,20 @@ _ACTIONS: dict[type[domain.ShipyardError], Row] = {
             cause=causes.unknown_word("control", failed.control, [one.value for one in Control]),
         ),
     ),
-    ours.UnknownAction: _not_found("Action not found", lambda failed: f"Unknown Action: {failed.action}"),
-    ours.NoLogOfAction: _not_found("Action Not Found!", lambda failed: f"Unknown Action {failed.action}"),
-    ours.InvalidActionId: _invalid(_said("Invalid Action ID!", "An invalid action ID was specified")),
-    ours.InvalidNoteId: _invalid(
+    ours.UnknownAction: not_found("Action not found", lambda failed: f"Unknown Action: {failed.action}"),
+    ours.NoLogOfAction: not_found("Action Not Found!", lambda failed: f"Unknown Action {failed.action}"),
+    ours.InvalidActionId: invalid(said("Invalid Action ID!", "An invalid action ID was specified")),
+    ours.InvalidNoteId: invalid(
         lambda failed: Text("Notes ID values are 26 character ULID values", f"Invalid note_id: {failed.note} in URL"),
         _FORMAT,
     ),
-    ours.InvalidWorkflowId: _invalid(
-        _said("Invalid Workflow ID specified", "Workflow id must use {dag id}__{execution date} format")
+    ours.InvalidWorkflowId: invalid(
+        said("Invalid Workflow ID specified", "Workflow id must use {dag id}__{execution date} format")
     ),
-    ours.WorkflowNotFound: _not_found(
+    ours.WorkflowNotFound: not_found(
         "Workflow not found", lambda failed: f"A Workflow with id {failed.workflow} was not found"
     ),
-    ours.InvalidStatusFilter: _invalid(
+    ours.InvalidStatusFilter: invalid(
         lambda failed: Text(
             "Not a valid status filter",
             f"filter {failed.word} is not supported",
@@ -336,33 +332,33 @@ _ACTIONS: dict[type[domain.ShipyardError], Row] = {
 }
 
 _DOCUMENTS: dict[type[domain.ShipyardError], Row] = {
-    domain.InvalidCollectionName: _invalid(
-        _said(
+    domain.InvalidCollectionName: invalid(
+        said(
             "Invalid collection name",
             f"The name of a collection has 1 to {COLLECTION_LIMIT} printable characters, and is not . or ..",
         ),
     ),
-    domain.InvalidDocuments: _invalid(_joined(_UNSUITABLE, "; ", _NAMED)),
-    domain.NoEncryptionKey: _invalid(_first(_UNSUITABLE)),
-    domain.DocumentsRefused: _invalid(lambda failed: Text(_UNSUITABLE, failed.detail)),
-    domain.DeploymentVersionMissing: _invalid(
+    domain.InvalidDocuments: invalid(joined(_UNSUITABLE, "; ", _NAMED)),
+    domain.NoEncryptionKey: invalid(first(_UNSUITABLE)),
+    domain.DocumentsRefused: invalid(lambda failed: Text(_UNSUITABLE, failed.detail)),
+    domain.DeploymentVersionMissing: invalid(
         lambda failed: Text(
             "Deployment version document missing from collection",
             "Collection rejected due to missing deployment data document",
             failed.findings,
         ),
     ),
-    domain.NothingLoaded: _invalid(
+    domain.NothingLoaded: invalid(
         lambda failed: Text(
             f"Collection {failed.collection} not added to Shipyard buffer", "Collection created no new revision"
         ),
     ),
-    domain.NotRendered: _invalid(_joined("Deckhand indicated an error while rendering", "; ", _NAMED)),
-    domain.BufferOccupied: _conflict(_occupied),
-    domain.BufferEmpty: _conflict(
-        _said(_UNABLE_TO_COMMIT, "There are no documents in the buffer to commit"), retry=True
+    domain.NotRendered: invalid(joined("Deckhand indicated an error while rendering", "; ", _NAMED)),
+    domain.BufferOccupied: conflict(_occupied),
+    domain.BufferEmpty: conflict(
+        said(_UNABLE_TO_COMMIT, "There are no documents in the buffer to commit"), retry=True
     ),
-    domain.BufferChanged: _conflict(
+    domain.BufferChanged: conflict(
         lambda failed: Text(
             _UNABLE_TO_COMMIT,
             f"The buffer was changed while it was checked: revision {failed.checked} was checked, {failed.found} is in "
@@ -370,61 +366,61 @@ _DOCUMENTS: dict[type[domain.ShipyardError], Row] = {
         ),
         retry=True,
     ),
-    domain.Blocked: _conflict(
-        _said(
+    domain.Blocked: conflict(
+        said(
             "Blocked by another process",
             "Another process is currently blocking this request with a lock for configdocs_update. Lock expires in "
             "not more than 60 seconds",
         ),
         retry=True,
     ),
-    domain.DocumentInOtherCollection: _conflict(lambda failed: Text(_ELSEWHERE, failed.detail)),
-    domain.LayeringPolicyExists: _conflict(lambda failed: Text("There can be only one layering policy", failed.detail)),
-    domain.RevisionNotFound: _not_found(
+    domain.DocumentInOtherCollection: conflict(lambda failed: Text(_ELSEWHERE, failed.detail)),
+    domain.LayeringPolicyExists: conflict(lambda failed: Text("There can be only one layering policy", failed.detail)),
+    domain.RevisionNotFound: not_found(
         "Revision not found", lambda failed: f"The requested revision={failed.revision} was not found."
     ),
     domain.VersionNotFound: Row(falcon.HTTP_404, _no_version("This revision does not exist")),
     domain.NothingToCompare: Row(falcon.HTTP_404, _no_version("Version does not exist"), _APP),
     domain.NothingToPlan: Row(falcon.HTTP_404, _no_version("This revision does not exist")),
-    domain.NotInBuffer: _not_found(
+    domain.NotInBuffer: not_found(
         "No documents to retrieve",
         lambda _: "The Shipyard buffer is empty or does not contain this collection",
     ),
-    domain.CollectionNotFound: _not_found(
+    domain.CollectionNotFound: not_found(
         "No documents to retrieve",
         lambda failed: f"No collection {failed.collection} for revision {failed.version.value}",
     ),
-    ours.LengthRequired: _invalid(_said("Content-Length is a required header", "Content Length is 0 or not specified")),
-    ours.NoDocuments: _invalid(
-        _said(_UNSUITABLE, "The body holds no document; use empty-collection=true to empty the collection")
+    ours.LengthRequired: invalid(said("Content-Length is a required header", "Content Length is 0 or not specified")),
+    ours.NoDocuments: invalid(
+        said(_UNSUITABLE, "The body holds no document; use empty-collection=true to empty the collection")
     ),
-    ours.UnreadableYaml: _invalid(_first(_UNSUITABLE)),
-    ours.InvalidBuffermode: _invalid(_buffermode),
-    ours.InvalidVersion: _invalid(
-        _said(
+    ours.UnreadableYaml: invalid(first(_UNSUITABLE)),
+    ours.InvalidBuffermode: invalid(_buffermode),
+    ours.InvalidVersion: invalid(
+        said(
             "Invalid version query parameter specified",
             "version must be buffer, committed, last_site_action, successful_site_action",
         ),
     ),
-    ours.InvalidDiffFormat: _invalid(
+    ours.InvalidDiffFormat: invalid(
         lambda failed: Text("Invalid format", f"'{failed.written}' is none of: json, unified"), _APP
     ),
-    ours.WrongNumberOfVersions: _invalid(
-        _said(_VERSION_COUNT, "User must pass in 2 valid versions for comparison"), _APP
+    ours.WrongNumberOfVersions: invalid(
+        said(_VERSION_COUNT, "User must pass in 2 valid versions for comparison"), _APP
     ),
-    ours.VersionsGivenTwice: _invalid(
-        _said(_VERSION_COUNT, "Give either 'versions' or 'base-version' and 'diff-version', not both"), _APP
+    ours.VersionsGivenTwice: invalid(
+        said(_VERSION_COUNT, "Give either 'versions' or 'base-version' and 'diff-version', not both"), _APP
     ),
-    ours.UnknownVersion: _invalid(_unknown_version, _APP),
-    ours.SameVersion: _invalid(
-        _said("Versions must be different for comparison", "Versions must be unique in order to perform comparison"),
+    ours.UnknownVersion: invalid(_unknown_version, _APP),
+    ours.SameVersion: invalid(
+        said("Versions must be different for comparison", "Versions must be unique in order to perform comparison"),
         _APP,
     ),
-    ours.RevisionNotNumeric: _not_found("Revision not found", lambda _: "A revision is a whole number"),
+    ours.RevisionNotNumeric: not_found("Revision not found", lambda _: "A revision is a whole number"),
     ours.LoadTooLarge: Row(falcon.HTTP_413, lambda failed: _too_large(failed.body)),
-    ours.LoadIncomplete: _invalid(lambda failed: _incomplete(failed.body)),
+    ours.LoadIncomplete: invalid(lambda failed: _incomplete(failed.body)),
     # The contract's code, although the design is at fault and not the server.
-    ours.BrokenDesign: Row(falcon.HTTP_500, _joined("Deckhand indicated an error while rendering", "; ", _NAMED)),
+    ours.BrokenDesign: Row(falcon.HTTP_500, joined("Deckhand indicated an error while rendering", "; ", _NAMED)),
 }
 
 _PEERS: dict[type[domain.ShipyardError], Row] = {

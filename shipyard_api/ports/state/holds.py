@@ -42,6 +42,9 @@ class Holds(Protocol):
         Each action whose work on the node is under way gets a note. Nothing is placed a second time.
         """
 
+    def get(self, hold: HoldId) -> Hold | None:
+        """Return a hold."""
+
     def release(self, hold: HoldId, user: str) -> Hold | None:
         """Release a hold and return it; None if there is none. A hold that has ended stays as it is."""
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
+from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.ports.state.groups import PhaseRecord
 
@@ -25,10 +26,11 @@ class NodeRecord:
 
 @dataclass(frozen=True, slots=True)
 class LastNodeRecord:
-    """A node in the latest action that contains it."""
+    """A node in the latest action that contains it, and its active holds."""
 
     action: ActionId
     node: NodeRecord
+    holds: Sequence[Hold] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from shipyard_api.domain.errors import (
     UnknownNodes,
 )
 from shipyard_api.domain.findings import Finding, Level, error, errors
+from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import (
@@ -32,7 +33,7 @@ from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.state.store import Transaction
-from shipyard_api.usecases.actions.preconditions import refuse_stragglers
+from shipyard_api.usecases.actions.preconditions import refuse_held, refuse_stragglers
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import COMMITS, SITE_ACTIONS, committed_revision
@@ -153,6 +154,21 @@ class CheckAction:
         stragglers = tx.stragglers.open()
         if stragglers:
             refuse_stragglers(stragglers, self._nodes(checked.inputs))
+
+    def holds(self, tx: Transaction, checked: CheckedRequest) -> Sequence[Hold]:
+        """Return the active holds on the nodes that the action would touch."""
+        holds = tx.holds.active()
+        if not holds:
+            return ()
+        nodes: Collection[NodeName] = checked.parameters.targets if checked.parameters else ()
+        if checked.inputs and CHECKS[checked.request.name].documents is DocumentChecks.EVERYTHING:
+            nodes = self._nodes(checked.inputs)
+        return [hold for hold in holds if hold.node in nodes]
+
+    def refuse_held(self, tx: Transaction, checked: CheckedRequest) -> Sequence[Hold]:
+        """Return the holds that the request overrides. Raises NodesHeld and HoldsNotOverridden."""
+        force = bool(checked.parameters and checked.parameters.force)
+        return refuse_held(self.holds(tx, checked), force=force, may_override=checked.request.may_override_holds)
 
     def _parse(self, request: ActionRequest) -> CheckedRequest:
         """Return the request with its parsed parameters."""

@@ -1,6 +1,6 @@
 """Pause, unpause or stop a running action, and retry a failed one (contract: shipyard-rest, 6.7)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from shipyard_api.domain.actions import (
@@ -14,6 +14,7 @@ from shipyard_api.domain.actions import (
     StepId,
 )
 from shipyard_api.domain.errors import ActionNotFound, Conflict, Overtaken, WrongState
+from shipyard_api.domain.holds import OVERRIDDEN, Hold
 from shipyard_api.domain.items import ItemId
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
@@ -23,18 +24,24 @@ from shipyard_api.ports.state.actions import FURTHER, ActionRecord, NewAction
 from shipyard_api.ports.state.errors import SiteBusy
 from shipyard_api.ports.state.store import Store, Transaction
 from shipyard_api.usecases.actions.create import first_notes
-from shipyard_api.usecases.actions.preconditions import refuse_stragglers, site_is_busy
+from shipyard_api.usecases.actions.preconditions import override, refuse_held, refuse_stragglers, site_is_busy
 from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.workflow.definition import Definition
+
+_ALL = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPlan:
-    """What a retry of an action would do: its inputs, the nodes that it keeps, and why it is refused, if it is."""
+    """What a retry of an action would do: its inputs, the nodes that it keeps, and why it is refused, if it is.
+
+    ``held``: the active holds on nodes that it would touch.
+    """
 
     action: ActionRecord
     inputs: JsonObject
     kept: Sequence[NodeName]
+    held: Sequence[Hold]
     refusal: Conflict | None
 
 
@@ -60,11 +67,14 @@ class ControlAction:
             raise ActionNotFound(action_id)
         return record.name
 
-    def retry(self, action_id: str, caller: Caller, *, force: bool) -> ActionRecord:
+    def retry(
+        self, action_id: str, caller: Caller, *, force: bool, may_override_holds: bool = False
+    ) -> ActionRecord:
         """Return a new action that keeps the nodes which the failed one deployed, and retries the rest.
 
         It uses the same revision and limits. Nodes that a later action lost are retried too. Raises NotFound and
-        Conflict, and then nothing is stored. ``force`` ignores stragglers on its nodes, and later actions.
+        Conflict, and then nothing is stored. ``force`` ignores stragglers on its nodes, later
+        actions and, if the caller may, holds.
         """
         old = ActionId(action_id)
         with self.store.begin() as tx:
@@ -72,26 +82,34 @@ class ControlAction:
             _check(action_id, Control.RETRY, ActionState(record.state) if record else None)
             if record is None:
                 raise ActionNotFound(action_id)
-            return self._create_retry(tx, record, caller, force=force)
+            new, kept = self._new(tx, record, caller, force=force)
+            held = refuse_held(_holds(tx, record, kept), force=force, may_override=may_override_holds)
+            with site_is_busy():
+                return tx.actions.create(override(new, held))
 
-    def plan_retry(self, action_id: str, *, force: bool) -> RetryPlan:
+    def plan_retry(self, action_id: str, *, force: bool, may_override_holds: bool = False) -> RetryPlan:
         """Return the inputs of a retry, and what would refuse it now. Changes nothing; raises NotFound."""
         with self.store.begin() as tx:
             old = tx.actions.get(ActionId(action_id))
             if old is None:
                 raise ActionNotFound(action_id)
             inputs, kept = _retry_inputs(tx, old)
+            held = _holds(tx, old, kept)
             refusal = None
             try:
                 _check(action_id, Control.RETRY, ActionState(old.state))
                 _refuse_second_site_action(tx, old.name)
                 _refuse_overtaken(tx, old, force=force)
                 _refuse_stragglers(tx, old.name, kept, force=force)
+                refuse_held(held, force=force, may_override=may_override_holds)
             except Conflict as conflict:
                 refusal = conflict
-        return RetryPlan(old, inputs, kept, refusal)
+        return RetryPlan(old, inputs, kept, held, refusal)
 
-    def _create_retry(self, tx: Transaction, old: ActionRecord, caller: Caller, *, force: bool) -> ActionRecord:
+    def _new(
+        self, tx: Transaction, old: ActionRecord, caller: Caller, *, force: bool
+    ) -> tuple[NewAction, Sequence[NodeName]]:
+        """Return the action of a retry, and the nodes that it keeps."""
         # First, so that whatever a later action did is complete in what is read next.
         _refuse_second_site_action(tx, old.name)
         inputs, kept = _retry_inputs(tx, old)
@@ -112,14 +130,14 @@ class ControlAction:
             steps=definition.step_ids(inputs),
             facts=first_notes(definition, parse_parameters(old.name, old.parameters)[1]),
         )
-        with site_is_busy():
-            return tx.actions.create(action)
+        return action, kept
 
 
 def _retry_inputs(tx: Transaction, old: ActionRecord) -> tuple[JsonObject, list[NodeName]]:
     """Return the inputs of a retry, and the nodes that it keeps, in order of name."""
     inputs = dict(tx.actions.inputs(old.id))
-    inputs.pop(FURTHER, None)  # of another request
+    for of_another_request in (FURTHER, OVERRIDDEN):
+        inputs.pop(of_another_request, None)
     if CHECKS[old.name].documents is not DocumentChecks.NONE:
         inputs |= SiteInputs.from_json(inputs).to_json()
     kept = {*inputs.get("kept", ()), *tx.actions.deployed(old.id)}
@@ -153,6 +171,21 @@ def _refuse_stragglers(tx: Transaction, name: ActionName, kept: Sequence[NodeNam
     """Raise Conflict while a straggler holds a node that the retry would touch."""
     if not force and name in EXCLUSIVE:
         refuse_stragglers(tx.stragglers.open(), None, except_nodes=frozenset(kept))
+
+
+def _holds(tx: Transaction, old: ActionRecord, kept: Collection[NodeName]) -> Sequence[Hold]:
+    """Return the active holds on the nodes that a retry would touch: all but the kept ones.
+
+    If the action ended before it knew its nodes, any held node may be one of them.
+    """
+    targets = parse_parameters(old.name, old.parameters)[0].targets
+    if not targets and CHECKS[old.name].documents is not DocumentChecks.EVERYTHING:
+        return ()
+    holds = [hold for hold in tx.holds.active() if hold.node not in kept]
+    if not holds:
+        return ()
+    known = targets or {node.name for node in tx.actions.nodes(old.id, status=(), group=(), after="", limit=_ALL)}
+    return [hold for hold in holds if not known or hold.node in known]
 
 
 def _check(action_id: str, control: Control, state: ActionState | None) -> None:

@@ -19,7 +19,7 @@ from shipyard_api.ports.state.actions import FURTHER, ActionRecord, NewAction
 from shipyard_api.ports.state.errors import RequestKeyTaken
 from shipyard_api.ports.state.store import Store
 from shipyard_api.usecases.actions.check import CheckAction, CheckedRequest
-from shipyard_api.usecases.actions.preconditions import site_is_busy
+from shipyard_api.usecases.actions.preconditions import override, site_is_busy
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.workflow.definition import Definition
@@ -57,6 +57,7 @@ class CreateAction:
         try:
             with self.store.begin() as tx:
                 self.check.refuse_stragglers(tx, checked)
+                new = override(new, self.check.refuse_held(tx, checked))
                 with site_is_busy():
                     action = tx.actions.create(new)
         except (Conflict, RequestKeyTaken):

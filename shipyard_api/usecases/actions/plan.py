@@ -10,6 +10,7 @@ from shipyard_api.domain.actions import CHECKS, EXCLUSIVE, ActionId, ActionName,
 from shipyard_api.domain.documents import Revision, Version
 from shipyard_api.domain.errors import Conflict, NothingToPlan, ShipyardError
 from shipyard_api.domain.findings import Finding, error
+from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import Parameters
 from shipyard_api.domain.rollout.modes import Mode
@@ -37,7 +38,7 @@ class Plan:
     A retry has ``retried`` instead of ``version``, and uses the inputs of that action. ``revision`` is None if no
     documents are committed. ``findings`` cover only the part of the design that the action uses. If the design cannot
     be read or the action deploys nothing, ``mode`` is None and there are no groups. ``kept``: nodes that a retry does
-    not touch, in order of name.
+    not touch, in order of name. ``held``: the active holds on nodes that it would touch.
     """
 
     name: ActionName
@@ -50,6 +51,7 @@ class Plan:
     mode: Mode | None
     groups: Sequence[PlannedGroup]
     kept: Sequence[NodeName] = ()
+    held: Sequence[Hold] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,11 +86,12 @@ class PlanAction:
             steps=self._steps(request.name, design.inputs),
             mode=design.inputs.configuration.mode if design.inputs and strategy else None,
             groups=self._groups(design.inputs, strategy, ()) if design.inputs and strategy else (),
+            held=self._holds(checked),
         )
 
-    def retry(self, action: str, *, force: bool) -> Plan:
+    def retry(self, action: str, *, force: bool, may_override_holds: bool) -> Plan:
         """Return the plan of a retry of an action, which may not have failed yet; raises NotFound."""
-        retry = self.control.plan_retry(action, force=force)
+        retry = self.control.plan_retry(action, force=force, may_override_holds=may_override_holds)
         old = retry.action
         deploys = CHECKS[old.name].documents is DocumentChecks.EVERYTHING
         inputs = SiteInputs.from_json(retry.inputs) if deploys else None
@@ -102,6 +105,7 @@ class PlanAction:
             mode=inputs.configuration.mode if inputs else None,
             groups=self._groups(inputs, inputs.strategy, retry.kept) if inputs else (),
             kept=retry.kept,
+            held=retry.held,
         )
 
     def _preview(self, request: ActionRequest, heads: Heads, revision: Revision | None) -> CheckedRequest:
@@ -112,11 +116,16 @@ class PlanAction:
         try:
             with self.store.begin() as tx, site_is_busy():
                 self.check.refuse_stragglers(tx, checked)
+                self.check.refuse_held(tx, checked)
                 if request.name in EXCLUSIVE and (running := tx.actions.running_site_action()):
                     raise SiteBusy(*running)
         except Conflict as conflict:
             return checked.refused(conflict)
         return checked
+
+    def _holds(self, checked: CheckedRequest) -> Sequence[Hold]:
+        with self.store.begin() as tx:
+            return self.check.holds(tx, checked)
 
     def _read(self, name: ActionName, revision: Revision | None) -> DesignCheck:
         """Return the design check even when the request is refused before it."""

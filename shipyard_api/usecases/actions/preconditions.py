@@ -1,10 +1,14 @@
-"""Preconditions of a new action: no other site action runs, and no straggler holds its nodes."""
+"""Preconditions of a new action: no other site action runs, and neither a straggler nor a hold is on its nodes."""
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
-from shipyard_api.domain.errors import SiteActionRunning, WorkUnderWay
+from shipyard_api.domain.errors import HoldsNotOverridden, NodesHeld, SiteActionRunning, WorkUnderWay
+from shipyard_api.domain.facts.actions import Noted
+from shipyard_api.domain.holds import OVERRIDDEN, Hold
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.state.actions import NewAction
 from shipyard_api.ports.state.errors import SiteBusy
 from shipyard_api.ports.state.stragglers import Straggler
 
@@ -24,6 +28,24 @@ def refuse_stragglers(
             continue
         operation = straggler.work.operation.value
         raise WorkUnderWay(operation, held, straggler.job, straggler.action, straggler.why)
+
+
+def refuse_held(holds: Sequence[Hold], *, force: bool, may_override: bool) -> Sequence[Hold]:
+    """Return the holds that the request overrides. Raises NodesHeld, and HoldsNotOverridden if it may not do so."""
+    if holds and not force:
+        raise NodesHeld(holds)
+    if holds and not may_override:
+        raise HoldsNotOverridden(holds)
+    return holds
+
+
+def override(action: NewAction, holds: Sequence[Hold]) -> NewAction:
+    """Return the action with the holds that it overrides in its inputs and, as notes, in its journal."""
+    if not holds:
+        return action
+    notes = [Noted("Hold Overridden", f"node {hold.node} is {hold}") for hold in holds]
+    inputs = {**action.inputs, OVERRIDDEN: [hold.id for hold in holds]}
+    return replace(action, inputs=inputs, facts=(*action.facts, *notes))
 
 
 @contextmanager

@@ -25,7 +25,8 @@ class ActionRequest:
     """A request to create an action. ``allow_intermediate_commits`` is None when the caller did not set it.
 
     ``further``: members of the request that mean nothing here and are shown with it. ``strict``: refuse unknown
-    parameters. ``idempotency``: None for a request without a key, which is never replayed.
+    parameters. ``idempotency``: None for a request without a key, which is never replayed. ``may_override_holds``:
+    whether the policy lets the caller do so with the parameter ``force``.
     """
 
     name: ActionName
@@ -34,6 +35,7 @@ class ActionRequest:
     strict: bool = False
     idempotency: Idempotency | None = None
     further: JsonObject = field(default_factory=dict)
+    may_override_holds: bool = False
 
     def key(self, caller: Caller) -> RequestKey | None:
         """Return the key under which a repetition of this request by the same caller is recognized.

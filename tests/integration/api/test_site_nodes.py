@@ -110,6 +110,7 @@ def test_every_node_is_shown_as_its_latest_action_has_it(site: Site, two: tuple[
         "group": "a",
         "groups": ["a"],
         "action_id": second,
+        "holds": [],
     }
     assert (found["n1"]["groups"], found["n3"]["group"]) == (["a", "b"], None)
 

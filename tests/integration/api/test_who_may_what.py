@@ -60,6 +60,10 @@ EXPECTED: dict[tuple[str, str], set[str] | None] = {
     ("GET", f"{V1}/workflows/deploy_site__2026-11-21T01:23:55.638118"): READ,
     ("GET", f"{V1}/nodes"): READ,
     ("GET", f"{V1}/nodes/n1"): READ,
+    ("POST", f"{V1}/nodes/n1/holds"): WRITE,
+    ("GET", f"{V1}/holds"): READ,
+    ("GET", f"{V1}/holds/{ULID}"): READ,
+    ("DELETE", f"{V1}/holds/{ULID}"): WRITE,
     ("GET", f"{V1}/site_statuses"): READ,
     ("POST", f"{V1}/plans"): READ,
 }

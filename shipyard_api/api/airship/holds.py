@@ -1,0 +1,108 @@
+"""Holds on nodes. Shipyard v1.0 has no such resource."""
+
+from datetime import timedelta
+from functools import partial
+from typing import Any, ClassVar
+
+import falcon
+import falcon.asgi
+
+from shipyard_api.api.airship.errors import InvalidUntil
+from shipyard_api.api.airship.times import since, zulu
+from shipyard_api.api.http.authentication import Policy, may
+from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body, text
+from shipyard_api.api.http.threads import answer_in_thread, threaded
+from shipyard_api.domain.holds import Hold as HoldRecord
+from shipyard_api.domain.holds import HoldKind
+from shipyard_api.ports.schemas import Schemas
+from shipyard_api.usecases.holds.manage import NodeHolds
+
+_LONGEST = timedelta(days=36_500)
+
+FORCE_RULE = "workflow_orchestrator:action_force_hold"
+"""Who may override holds with ``force``."""
+
+
+class Holds:
+    """``/holds``: the holds of all nodes."""
+
+    policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:list_holds"}
+
+    def __init__(self, holds: NodeHolds) -> None:
+        self._holds = holds
+
+    @threaded
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer with the active holds in order of node; with ``ended``, with the newest ones of all."""
+        ended = bool(boolean(req, "ended", default=False))
+        resp.media = {"holds": [hold_entity(hold) for hold in self._holds.all(text(req, "node"), ended=ended)]}
+
+
+class Hold:
+    """``/holds/{hold_id}``: one hold."""
+
+    policy: ClassVar[Policy] = {
+        "GET": "workflow_orchestrator:list_holds",
+        "DELETE": "workflow_orchestrator:release_hold",
+    }
+
+    def __init__(self, holds: NodeHolds) -> None:
+        self._holds = holds
+
+    @threaded
+    def on_get(self, _req: falcon.Request, resp: falcon.Response, hold_id: str) -> None:
+        """Answer with the hold."""
+        resp.media = hold_entity(self._holds.one(hold_id))
+
+    @threaded
+    def on_delete(self, req: falcon.Request, resp: falcon.Response, hold_id: str) -> None:
+        """Release the hold and answer with it; a hold that has ended stays as it is."""
+        resp.media = hold_entity(self._holds.release(hold_id, req.context.caller))
+
+
+class NewHolds:
+    """``/nodes/{node_name}/holds``: a new hold on a node."""
+
+    policy: ClassVar[Policy] = {"POST": "workflow_orchestrator:place_hold"}
+
+    def __init__(self, holds: NodeHolds, schemas: Schemas, limit: int) -> None:
+        self._holds = holds
+        self._schemas = schemas
+        self._limit = limit
+
+    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, node_name: str) -> None:
+        """Place a hold, and answer with it and with the actions that are at work on the node."""
+        body = await read_json_body(req, self._limit)
+        await answer_in_thread(resp, partial(self._post, req, resp, body, node_name))
+
+    def _post(self, req: falcon.Request, resp: falcon.Response, sent: bytes, node: str) -> None:
+        body = parse_checked(req.path, sent, self._schemas, "hold_v1")
+        until = since(body["until"]) if "until" in body else None
+        too_long = isinstance(until, timedelta) and until > _LONGEST
+        if "until" in body and (until is None or too_long):
+            raise InvalidUntil(body["until"])
+        kind = HoldKind(body.get("kind", HoldKind.OPERATOR.value))
+        placed = self._holds.place(node, kind, body["reason"].strip(), until, req.context.caller)
+        resp.status = falcon.HTTP_201 if placed.new else falcon.HTTP_200
+        resp.location = f"/api/v1.0/holds/{placed.hold.id}" if placed.new else None
+        resp.media = {**hold_entity(placed.hold), "under_way": list(placed.under_way)}
+
+
+def may_override(req: falcon.Request) -> bool:
+    """Return whether the caller may override holds with ``force``."""
+    return may(req, FORCE_RULE)
+
+
+def hold_entity(hold: HoldRecord) -> dict[str, Any]:
+    """Return a hold as JSON."""
+    return {
+        "id": hold.id,
+        "node": hold.node,
+        "kind": hold.kind.value,
+        "reason": hold.reason,
+        "placed_by": hold.placed_by,
+        "placed_at": zulu(hold.placed_at),
+        "until": zulu(hold.until),
+        "released_by": hold.released_by,
+        "released_at": zulu(hold.released_at),
+    }

@@ -1,0 +1,208 @@
+"""Holds on nodes: placed, shown, released; and no action that touches a held node is created."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import falcon
+import pytest
+import sqlalchemy as sa
+
+from shipyard_api.api.mount import Mount
+from shipyard_api.domain.facts.nodes import NodesChanged
+from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.holds import OVERRIDDEN
+from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.storage import tables as t
+from shipyard_api.usecases.tokens.manage import ApiTokens
+from tests.factories import group_entry, strategy_document
+from tests.integration.api.recorded import record
+from tests.integration.api.test_site_nodes import members, names
+from tests.integration.api.wire import JSON, Caller, Site, everything_said, messages, small_design
+
+LATER = (datetime.now(UTC) + timedelta(days=300)).strftime("%Y-%m-%dT%H:%M:%S.000000Z")
+DISK = {"reason": "new disk", "kind": "hardware", "until": LATER}
+FORCED = '{"name": "deploy_site", "parameters": {"force": "true"}}'
+
+
+def hold(site: Site, node: str = "n1", **body: Any) -> Any:
+    return site.admin.post(f"/nodes/{node}/holds", json.dumps({"reason": "new disk", **body}), JSON)
+
+
+@pytest.fixture
+def held(site: Site) -> str:
+    """A site of two nodes, of which the first is held."""
+    site.commit(*small_design())
+    return str(hold(site, **DISK).json["id"])
+
+
+def lower(app: Mount, site: Site) -> Caller:
+    """Somebody who may create actions, and may not override holds."""
+    return Caller(app, ApiTokens(site.store).create("bob", "admin_ucp")[1])
+
+
+def test_a_hold_is_placed_shown_and_released(site: Site) -> None:
+    site.commit(*small_design())
+
+    placed = hold(site, **DISK)
+    again = hold(site, **DISK)
+    other = hold(site, "n2", until="P1D")
+
+    entity = placed.json
+    assert (placed.status, again.status, other.status) == (falcon.HTTP_201, falcon.HTTP_200, falcon.HTTP_201)
+    assert again.json == entity
+    assert placed.headers["Location"] == f"/api/v1.0/holds/{entity['id']}"
+    assert entity.pop("under_way") == []
+    assert {key: value for key, value in entity.items() if key not in ("id", "placed_at")} == {
+        "node": "n1",
+        "placed_by": "ann",
+        "released_by": None,
+        "released_at": None,
+        **DISK,
+    }
+    assert [one["node"] for one in site.viewer.get("/holds").json["holds"]] == ["n1", "n2"]
+    assert site.viewer.get("/holds", node="n1").json["holds"] == [entity]
+    assert site.viewer.get(f"/holds/{entity['id']}").json == entity
+
+    path = f"/api/v1.0/holds/{entity['id']}"
+    released = site.admin.ask("DELETE", path)
+    assert (released.status, released.json["released_by"]) == (falcon.HTTP_200, "ann")
+    assert site.admin.ask("DELETE", path).json == released.json
+    assert [one["node"] for one in site.viewer.get("/holds").json["holds"]] == ["n2"]
+    assert site.viewer.get("/holds", node="n1", ended="true").json["holds"] == [released.json]
+
+
+BAD = {
+    "no reason": ("n1", {"reason": ...}, "400", '"reason" is a required property'),
+    "blank reason": ("n1", {"reason": " "}, "400", "does not match"),
+    "long reason": ("n1", {"reason": "x" * 1001}, "400", "longer than 1000"),
+    "a kind of Shipyard's own": ("n1", {"kind": "failed"}, "400", "failed"),
+    "a member too many": ("n1", {"node": "n2"}, "400", "node"),
+    "no end": ("n1", {"until": "tomorrow"}, "400", "'tomorrow'"),
+    "an end in the past": ("n1", {"until": "2020-01-01"}, "400", "2020-01-01T00:00:00.000000Z"),
+    "an end at once": ("n1", {"until": "PT0S"}, "400", "in the past"),
+    "an end beyond time": ("n1", {"until": "P9999Y"}, "400", "'P9999Y'"),
+    "unknown node": ("n3", {}, "404", "node n3"),
+}
+
+
+@pytest.mark.parametrize(("node", "change", "code", "says"), BAD.values(), ids=list(BAD))
+def test_a_hold_that_cannot_be_placed(site: Site, node: str, change: dict[str, Any], code: str, says: str) -> None:
+    site.commit(*small_design())
+    body = {key: value for key, value in {"reason": "disk", **change}.items() if value is not ...}
+
+    answer = site.admin.post(f"/nodes/{node}/holds", json.dumps(body), JSON)
+
+    assert answer.status.startswith(code)
+    assert says in everything_said(answer)
+    assert site.viewer.get("/holds").json == {"holds": []}
+
+
+def test_an_unknown_hold(site: Site) -> None:
+    for answer in (site.viewer.get("/holds/none"), site.admin.ask("DELETE", "/api/v1.0/holds/none")):
+        assert (answer.status, answer.json["reason"]) == (falcon.HTTP_404, "There is no hold none")
+
+
+def test_a_node_that_an_action_has_had_is_known_without_the_design(site: Site) -> None:
+    site.commit(*small_design())
+    action = site.create_action()
+    record(site.store, action, [members(a="gone")])
+
+    placed = hold(site, "gone")
+
+    assert placed.status == falcon.HTTP_201
+    del placed.json["under_way"]
+    nodes = site.viewer.get("/nodes").json["nodes"]
+    shown = {key: value for key, value in placed.json.items() if key != "under_way"}
+    assert [one["holds"] for one in nodes] == [[shown]]
+    assert site.viewer.get("/nodes/gone").json["holds"] == [shown]
+
+
+@pytest.mark.parametrize("name", ["deploy_site", "update_site"])
+def test_an_action_that_touches_a_held_node_is_refused_with_every_hold(site: Site, held: str, name: str) -> None:
+    second = hold(site, reason="no power").json["id"]
+
+    refused = site.admin.act(json.dumps({"name": name}))
+
+    assert (refused.status, refused.json["message"]) == (falcon.HTTP_409, "Nodes are held")
+    until = f"{LATER[:19]}Z"
+    hardware = f"held (hardware) by ann until {until}: new disk"
+    assert refused.json["reason"] == (
+        f"node n1 is {hardware}; held (operator) by ann: no power. Release the holds, or use the parameter force=true "
+        "if the policy allows you to override them."
+    )
+    assert [one["message"] for one in messages(refused)] == [
+        f"Hold {held}: node n1 is {hardware}.",
+        f"Hold {second}: node n1 is held (operator) by ann: no power.",
+    ]
+    plan = site.viewer.post("/plans", json.dumps({"name": name}), JSON).json
+    assert (plan["refused"]["title"], [one["id"] for one in plan["held"]]) == ("Nodes are held", [held, second])
+
+
+def test_actions_that_touch_no_held_node_are_created(site: Site, held: str) -> None:
+    assert site.admin.act('{"name": "update_software"}').status == falcon.HTTP_201
+    assert site.admin.act('{"name": "test_site"}').status == falcon.HTTP_201
+
+
+def test_a_group_decides_which_nodes_an_action_touches(site: Site) -> None:
+    only = strategy_document(group_entry("only", selectors=[{"node_names": ["n2"]}]))
+    design = [*small_design(), only]
+    design[0]["data"]["physical_provisioner"] = {"deployment_strategy": only["metadata"]["name"]}
+    site.commit(*design)
+    hold(site)
+
+    assert site.admin.act().status == falcon.HTTP_201
+
+
+def test_force_overrides_holds_with_a_rule_of_its_own(app: Mount, site: Site, held: str) -> None:
+    refused = lower(app, site).act(FORCED)
+    assert refused.status == falcon.HTTP_403
+    assert held in everything_said(refused)
+
+    created = site.admin.act(FORCED)
+
+    assert created.status == falcon.HTTP_201
+    with site.store.begin() as tx:
+        assert tx.actions.inputs(created.json["id"])[OVERRIDDEN] == [held]
+    notes = site.viewer.get(f"/actions/{created.json['id']}").json["notes"]
+    assert [note["note_val"] for note in notes if note["sub_type"] == "Hold Overridden"] == [
+        f"node n1 is held (hardware) by ann until {LATER[:19]}Z: new disk"
+    ]
+
+
+def test_force_without_a_hold_needs_no_further_rule(app: Mount, site: Site) -> None:
+    site.commit(*small_design())
+
+    assert lower(app, site).act(FORCED).status == falcon.HTTP_201
+
+
+@pytest.mark.parametrize("node", ["n1", "n2", "n3"])
+def test_a_retry_is_held_by_the_nodes_that_it_would_touch(site: Site, engine: sa.Engine, node: str) -> None:
+    """n1 is deployed and kept, n2 is retried, and n3 was no node of the action."""
+    site.commit(*small_design(("n1", "n2", "n3")))
+    action = site.create_action()
+    deployed = NodesChanged(GroupName("a"), Phase.DEPLOY, NodeStatus.SUCCESS, names("n1"))
+    record(site.store, action, [members(a="n1 n2"), deployed])
+    _fail(engine)
+    placed = hold(site, node).json["id"]
+
+    plan = site.viewer.post("/plans", json.dumps({"retry": action}), JSON).json
+    retried = site.admin.post(f"/actions/{action}/control/retry")
+
+    if node != "n2":
+        assert (retried.status, plan["refused"], plan["held"]) == (falcon.HTTP_201, None, [])
+        return
+    assert (retried.status, retried.json["message"]) == (falcon.HTTP_409, "Nodes are held")
+    assert (plan["refused"]["title"], [one["id"] for one in plan["held"]]) == ("Nodes are held", [placed])
+    forced = site.admin.post(f"/actions/{action}/control/retry", force="true").json["id"]
+    with site.store.begin() as tx:
+        assert tx.actions.inputs(forced)[OVERRIDDEN] == [placed]
+    _fail(engine)
+    # Its own retry is not forced, and before an action knows its nodes, any may be one of them.
+    assert site.admin.post(f"/actions/{forced}/control/retry").status == falcon.HTTP_409
+
+
+def _fail(engine: sa.Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(t.actions.update().values(state="failed", ended_at=sa.func.now()))
