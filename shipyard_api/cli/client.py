@@ -102,6 +102,10 @@ class Api:
             return self._send("POST", path, query, {"json": json})
         return self._send("POST", path, query, {"body": yaml, "headers": _YAML})
 
+    def delete(self, path: str) -> Answer:
+        """Return the answer to a removal that may be repeated. Raises ApiError without an answer."""
+        return self._send("DELETE", path, (), {})
+
     def post_once(self, path: str, query: Query = (), *, json: JsonObject | None = None, template: str = "") -> Answer:
         """Return the answer to a write that must not happen twice; if the answer is lost, send the write once more.
 

@@ -19,6 +19,7 @@ from shipyard_api.cli.commands import (
     demo,
     describe,
     help_topics,
+    holds,
     logs,
     nodes,
     plan,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 _SECTIONS = {
     "Documents": ("create", "commit", "get", "help"),
     "Actions": ("plan", "watch", "wait", "report", "describe", "logs", "pause", "unpause", "stop", "retry", "control"),
+    "Nodes": ("hold", "release"),
     "Try it": ("demo", "up"),
     "Run an installation": ("serve", "worker", "db", "token", "config", "simulate", "completion"),
 }
@@ -181,7 +183,7 @@ def commit() -> None:
 
 
 @shipyard.group(
-    short_help="List actions, workflows or nodes, or print documents.",
+    short_help="List actions, workflows, nodes or holds, or print documents.",
     epilog=examples(
         "shipyard get actions",
         "shipyard get configdocs",
@@ -189,7 +191,7 @@ def commit() -> None:
     ),
 )
 def get() -> None:
-    """List actions, workflows or nodes, or print documents."""
+    """List actions, workflows, nodes or holds, or print documents."""
 
 
 @shipyard.group(
@@ -217,6 +219,7 @@ get.add_command(actions.get)
 get.add_command(workflows.get)
 get.add_command(nodes.get_nodes)
 get.add_command(nodes.get_statuses)
+get.add_command(holds.get_holds)
 for command in (
     describe.action,
     describe.step,
@@ -237,6 +240,8 @@ for command in (
     control.retry,
     control.control,
     nodes.report,
+    holds.hold,
+    holds.release,
     demo.demo,
     help_topics.help_,
     completion.completion,
@@ -253,7 +258,7 @@ for command in (
 
 for command in (create, commit, get, describe_, plan.plan, logs.logs, control.retry, control.control, nodes.report):
     add_output_option(command)
-for command in (control.pause, control.unpause, control.stop):
+for command in (control.pause, control.unpause, control.stop, holds.hold, holds.release):
     add_output_option(command)
 
 

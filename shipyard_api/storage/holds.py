@@ -61,12 +61,12 @@ class SqlHolds:
                 hold.user,
                 hold.until,
             ):
-                return PlacedHold(earlier, [row.id for row in self._under_way(hold.node, actions)], new=False)
+                return PlacedHold(earlier, [ActionId(row.id) for row in self._under_way(hold.node, actions)])
         placed = insert(self._connection, [hold])[0]
         rows = self._under_way(hold.node, actions)
         for row in rows:
             self._note(row, placed)
-        return PlacedHold(placed, [ActionId(row.id) for row in rows], new=True)
+        return PlacedHold(placed, [ActionId(row.id) for row in rows])
 
     def release(self, hold: HoldId, user: str) -> Hold | None:
         """Release a hold that is active."""

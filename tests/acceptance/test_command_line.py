@@ -172,6 +172,7 @@ def test_every_command_prints_what_its_golden_file_says(session: Session) -> Non
     documents(session)
     action, note = actions(session)
     looks(session, action, note)
+    holds(session)
     steers(session, action)
     refusals(session)
 
@@ -253,6 +254,13 @@ def looks(session: Session, action: str, note: str) -> None:
     session.show("report", f"report {action}")
     session.show("watch", f"watch {action}")
     session.show("wait", f"wait {action} --timeout 60")
+
+
+def holds(session: Session) -> None:
+    placed = session.show("hold-node", "hold node ntp01 --reason disk --kind hardware", session.at_rest)
+    session.show("get-holds", "get holds")
+    session.show("create-action-held", "create action deploy_site")
+    session.show("release-hold", f"release hold/{json.loads(placed['raw'].text)['id']}")
 
 
 def steers(session: Session, failed: str) -> None:

@@ -83,8 +83,8 @@ class NewHolds:
             raise InvalidUntil(body["until"])
         kind = HoldKind(body.get("kind", HoldKind.OPERATOR.value))
         placed = self._holds.place(node, kind, body["reason"].strip(), until, req.context.caller)
-        resp.status = falcon.HTTP_201 if placed.new else falcon.HTTP_200
-        resp.location = f"/api/v1.0/holds/{placed.hold.id}" if placed.new else None
+        resp.status = falcon.HTTP_201
+        resp.location = f"/api/v1.0/holds/{placed.hold.id}"
         resp.media = {**hold_entity(placed.hold), "under_way": list(placed.under_way)}
 
 

@@ -103,7 +103,7 @@ for _verb in _SUMMARIES:
 @click.option(
     "--force",
     is_flag=True,
-    help="Start even if work on its nodes is still running, or a newer action has overtaken it.",
+    help="Start even if work on its nodes is still running, a newer action has overtaken it, or nodes are held.",
 )
 @click.pass_obj
 def retry(options: GlobalOptions, /, action_id: str, force: bool) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from shipyard_api.cli.errors import ShapeError
+from shipyard_api.cli.output.hold_tables import held
 from shipyard_api.cli.output.printout import Printout, fields, sections, table
 from shipyard_api.cli.output.shapes import (
     JsonObject,
@@ -15,7 +16,7 @@ from shipyard_api.cli.output.shapes import (
     parse_object,
     required,
 )
-from shipyard_api.cli.output.wording import clock, parse_time, reason_text, status_words, waiting_rows
+from shipyard_api.cli.output.wording import clock, parse_time, reason_text, status_words, to_the_second, waiting_rows
 
 _STATUSES = {
     "nodes_provision_status": ("Nodes Provision Status:", ("Hostname", "Status"), ("hostname", "status")),
@@ -46,10 +47,10 @@ def nodes(text: str, *, wide: bool = False) -> Printout:
     rows = [
         (
             f"node/{required(one, 'name')}",
-            status_words(one.get("status")),
+            _status(one),
             one.get("group") or "",
             f"action/{one.get('action_id')}",
-            _second(one.get("updated_at")),
+            to_the_second(one.get("updated_at")),
             _why(one),
             *((", ".join(map(str, list_at(one, "groups"))), one.get("detail") or "") if wide else ()),
         )
@@ -63,10 +64,11 @@ def node(text: str) -> Printout:
     found = parse_object(text)
     about = [
         ("Name:", found.get("name")),
-        ("Status:", status_words(found.get("status"))),
+        ("Status:", _status(found)),
+        *(("Held:", held(hold)) for hold in objects_at(found, "holds")),
         ("Group:", found.get("group")),
         ("Action:", f"action/{found.get('action_id')}"),
-        ("Updated:", _second(found.get("updated_at"))),
+        ("Updated:", to_the_second(found.get("updated_at"))),
     ]
     if found.get("reason"):
         about.append(("Why:", _why(found)))
@@ -77,7 +79,7 @@ def node(text: str) -> Printout:
             *((phase.get("submitted_at"), _sent(phase)) for phase in objects_at(past, "phases")),
             *((change.get("at"), _changed(change)) for change in objects_at(past, "changes")),
         ]
-        lines = [(_second(at), *cells) for at, cells in sorted(events, key=lambda event: str(event[0]))]
+        lines = [(to_the_second(at), *cells) for at, cells in sorted(events, key=lambda event: str(event[0]))]
         events_table = table(lines, ("Time", "Event", "Phase", "Group", "Job", "Why"), gap=4)
         parts.append(Printout([f"{title}\n", events_table]))
     if found.get("next"):
@@ -126,6 +128,11 @@ def report(text: str) -> Printout:
     return sections(*parts)
 
 
+def _status(node: JsonObject) -> str:
+    """Return the status of a node in words, and whether it is held."""
+    return f"{status_words(node.get('status'))}{', held' if objects_at(node, 'holds') else ''}"
+
+
 def _tally(counts: Mapping[str, int]) -> str:
     parts = [f"{number} {status_words(status)}" for status, number in counts.items() if status != "total" and number]
     return f"{counts.get('total')}" + (f": {', '.join(parts)}" if parts else "")
@@ -150,14 +157,8 @@ def _duration(found: JsonObject) -> str:
     return clock(timedelta(seconds=seconds))
 
 
-def _second(text: object) -> str:
-    """Return a time to the second, in the server's zone (UTC)."""
-    at = parse_time(text)
-    return at.strftime("%Y-%m-%d %H:%M:%S") if at else ""
-
-
 def _sent(phase: JsonObject) -> Sequence[object]:
-    ended = f", ended {_second(phase['ended_at'])[11:]}" if phase.get("ended_at") else ""
+    ended = f", ended {to_the_second(phase['ended_at'])[11:]}" if phase.get("ended_at") else ""
     event = f"sent, phase {status_words(phase.get('status'))}{ended}"
     return event, phase.get("phase"), phase.get("group"), phase.get("job"), phase.get("message") or ""
 

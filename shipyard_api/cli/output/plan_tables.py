@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from shipyard_api.cli.output.hold_tables import held
 from shipyard_api.cli.output.printout import Printout, TextTable, fields, sections, table
 from shipyard_api.cli.output.shapes import (
     JsonObject,
@@ -35,6 +36,7 @@ def plan(text: str) -> Printout:
         ("Revision:", found.get("revision")),
         ("Groups:", "{}, {} critical".format(*(required(totals, name) for name in ("groups", "critical_groups")))),
         ("Nodes:", "{}: {} sent, {} kept".format(*(required(totals, name) for name in ("nodes", "sent", "kept")))),
+        *(("Held:", f"node/{hold.get('node')}: {held(hold)}") for hold in objects_at(found, "held")),
         ("At Once:", _mode(object_at(found, "mode"))),
         ("Refused:", f"{refused.get('title')}: {refused.get('reason')}" if refused else "no"),
     ]

@@ -29,6 +29,12 @@ def reason_text(item: JsonObject) -> str:
     return printable(f"{reason}: {detail}" if detail else reason)
 
 
+def to_the_second(text: object) -> str:
+    """Return a time to the second, in the server's zone (UTC); empty for none."""
+    at = parse_time(text)
+    return at.strftime("%Y-%m-%d %H:%M:%S") if at else ""
+
+
 def waiting_text(action: JsonObject) -> str:
     """Return for whom and for what an action waits; empty for one that does not wait."""
     waiting = action.get("waiting_for")

@@ -23,14 +23,10 @@ class NewHold:
 
 @dataclass(frozen=True, slots=True)
 class PlacedHold:
-    """A hold, and the actions whose work on the node was submitted before it and goes on.
-
-    ``new`` is False if the same user had placed the same hold before, and it is still active.
-    """
+    """A hold, and the actions whose work on the node was submitted before it and goes on."""
 
     hold: Hold
     under_way: Sequence[ActionId]
-    new: bool
 
 
 class Holds(Protocol):
@@ -39,7 +35,8 @@ class Holds(Protocol):
     def place(self, hold: NewHold) -> PlacedHold:
         """Place a hold. Once it is committed, no intent on its node is written any more.
 
-        Each action whose work on the node is under way gets a note. Nothing is placed a second time.
+        Each action whose work on the node is under way gets a note. If the same user has placed the same hold before,
+        and it is active, that one is returned.
         """
 
     def get(self, hold: HoldId) -> Hold | None:

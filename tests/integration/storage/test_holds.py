@@ -62,8 +62,8 @@ def test_several_holds_on_a_node_end_one_by_one(store: SqlStore) -> None:
 def test_the_same_hold_is_placed_once(store: SqlStore) -> None:
     first, again = place(store, until=NOW), place(store, until=NOW)
 
-    assert (first.new, again.new, again.hold) == (True, False, first.hold)
-    assert place(store, until=NOW + timedelta(hours=1)).new
+    assert again == first
+    assert place(store, until=NOW + timedelta(hours=1)).hold != first.hold
 
 
 def test_an_action_is_held_unless_it_overrides_the_hold(store: SqlStore, engine: sa.Engine, create: Create) -> None:

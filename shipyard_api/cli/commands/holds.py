@@ -1,0 +1,94 @@
+"""Commands about holds: hold a node, release a hold, list holds."""
+
+import click
+
+from shipyard_api.cli.commands.request import path_segment, show
+from shipyard_api.cli.commands.syntax import ItemGroup, check_id, examples
+from shipyard_api.cli.global_options import GlobalOptions
+from shipyard_api.cli.output import hold_tables
+
+_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+_KINDS = ("operator", "maintenance", "hardware")
+
+
+class HoldGroup(ItemGroup):
+    """The group ``hold``, which accepts ``node/NAME`` in place of its command."""
+
+    items = {"node": [("node/node name", lambda node: [node])]}  # noqa: RUF012 - a class attribute, as in click's own groups
+
+
+class ReleaseGroup(ItemGroup):
+    """The group ``release``, which accepts ``hold/ID`` in place of its command."""
+
+    items = {"hold": [("hold/hold id", lambda hold: [hold])]}  # noqa: RUF012 - a class attribute, as in click's own groups
+
+
+@click.group(
+    cls=HoldGroup,
+    short_help="Hold a node, so that no action touches it.",
+    epilog=examples("shipyard hold node compute11 --reason 'replacing the disk'"),
+)
+def hold() -> None:
+    """Hold a node, so that no action touches it; `shipyard hold node/NAME` is the same."""
+
+
+@click.command(
+    "node",
+    short_help="Hold a node, so that no action touches it.",
+    epilog=examples(
+        "shipyard hold node compute11 --reason 'replacing the disk'",
+        "shipyard hold node/compute11 --reason 'memory test' --kind hardware --until PT4H",
+    ),
+)
+@click.argument("name")
+@click.option("--reason", required=True, help="Why the node must be left alone. (required)")
+@click.option(
+    "--kind", type=click.Choice(_KINDS), default="operator", show_default=True, help="The kind of hold, for lists."
+)
+@click.option("--until", metavar="TIME", help="End the hold by itself: 2026-11-21T12:00:00Z, P1D, PT4H.")
+@click.pass_obj
+def hold_node(options: GlobalOptions, /, name: str, reason: str, kind: str, until: str | None) -> None:
+    """Hold the node NAME: from now on, nothing is submitted for it.
+
+    An action that would touch the node is refused. A running one fails the node and goes on with the others. What was
+    submitted before goes on, and is listed. A node can have several holds.
+    """
+    body = {"reason": reason, "kind": kind, **({"until": until} if until else {})}
+    path = f"nodes/{path_segment(name.removeprefix('node/'))}/holds"
+    show(options, lambda api: api.post(path, json=body), expected=201, cli=hold_tables.placed)
+
+
+@click.group(cls=ReleaseGroup, short_help="Release a hold on a node.", epilog=examples(f"shipyard release hold/{_ID}"))
+def release() -> None:
+    """Release a hold on a node; `shipyard release hold/ID` is the same."""
+
+
+@click.command(
+    "hold",
+    short_help="Release a hold on a node.",
+    epilog=examples(f"shipyard release hold {_ID}", f"shipyard release hold/{_ID}"),
+)
+@click.argument("hold_id")
+@click.pass_obj
+def release_hold(options: GlobalOptions, /, hold_id: str) -> None:
+    """Release the hold HOLD_ID, as `shipyard get holds` lists it. Other holds on the node stay."""
+    path = f"holds/{check_id(hold_id.removeprefix('hold/'), kind='hold')}"
+    show(options, lambda api: api.delete(path), expected=200, cli=hold_tables.released)
+
+
+@click.command(
+    "holds",
+    short_help="List the holds on nodes.",
+    epilog=examples("shipyard get holds", "shipyard get holds compute11 --ended"),
+)
+@click.argument("names", metavar="[NODE]...", nargs=-1)
+@click.option("--ended", is_flag=True, help="List the newest 1,000 holds, released and expired ones too.")
+@click.pass_obj
+def get_holds(options: GlobalOptions, /, names: tuple[str, ...], ended: bool) -> None:
+    """List the active holds, on all nodes or on the nodes NODE."""
+    query = [("node", name.removeprefix("node/")) for name in names] + ([("ended", "true")] if ended else [])
+    show(options, lambda api: api.get("holds", query), expected=200, cli=hold_tables.holds)
+
+
+hold.add_command(hold_node)
+release.add_command(release_hold)

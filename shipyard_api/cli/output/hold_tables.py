@@ -1,0 +1,55 @@
+"""Holds on nodes as tables. Pure."""
+
+from collections.abc import Sequence
+
+from shipyard_api.cli.output.printout import Printout, TextTable, sections, table
+from shipyard_api.cli.output.shapes import JsonObject, as_objects, list_at, parse_object, required
+from shipyard_api.cli.output.wording import to_the_second
+
+
+def holds(text: str) -> Printout:
+    """Return a line for each hold; with who released it, if any was released."""
+    return Printout([_table(as_objects(required(parse_object(text), "holds"), "holds"))])
+
+
+def placed(text: str) -> Printout:
+    """Return a new hold, and the actions whose work on the node goes on."""
+    found = parse_object(text)
+    going_on = ", ".join(f"action/{action}" for action in list_at(found, "under_way"))
+    lines = [f"Work on it that was submitted before goes on: {going_on}"] if going_on else []
+    return sections(_table([found]), *lines)
+
+
+def released(text: str) -> Printout:
+    """Return a hold that was released or had ended."""
+    return Printout([_table([parse_object(text)])])
+
+
+def held(found: JsonObject) -> str:
+    """Return a hold as part of a sentence about its node."""
+    until = f" until {to_the_second(found.get('until'))}" if found.get("until") else ""
+    reason = " ".join(str(found.get("reason") or "").split())
+    return f"hold/{found.get('id')} ({found.get('kind')}) by {found.get('placed_by')}{until}: {reason}"
+
+
+def _table(found: Sequence[JsonObject]) -> TextTable:
+    ended = any(one.get("released_at") for one in found)
+    rows = [
+        (
+            f"hold/{required(one, 'id')}",
+            f"node/{required(one, 'node')}",
+            one.get("kind"),
+            one.get("placed_by"),
+            to_the_second(one.get("placed_at")),
+            to_the_second(one.get("until")) or "released",
+            *((_release(one),) if ended else ()),
+            " ".join(str(one.get("reason") or "").split()),
+        )
+        for one in found
+    ]
+    headers = ("Hold", "Node", "Kind", "By", "Since", "Until", *(("Released",) if ended else ()), "Reason")
+    return table(rows, headers, gap=4)
+
+
+def _release(hold: JsonObject) -> str:
+    return f"{to_the_second(hold.get('released_at'))} by {hold.get('released_by')}" if hold.get("released_at") else ""

@@ -1,0 +1,83 @@
+"""The commands that hold nodes, and how tables show holds."""
+
+import json
+
+import pytest
+
+from tests.unit.cli.fake_api import Reply
+
+ID, ACTION = "01M7XV7VKPMDHXJVA7WMC7P6XP", "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+HOLD = {
+    "id": ID,
+    "node": "n1",
+    "kind": "hardware",
+    "reason": "new\ndisk",
+    "placed_by": "ann",
+    "placed_at": "2026-11-21T01:23:55.638118Z",
+    "until": "2026-11-22T01:23:55.638118Z",
+    "released_by": None,
+    "released_at": None,
+}
+OPEN = HOLD | {"until": None}
+RELEASED = OPEN | {"released_by": "bob", "released_at": "2026-11-21T02:00:00.000000Z"}
+
+
+@pytest.mark.parametrize("words", [["node", "n1"], ["node/n1"], ["node", "node/n1"]], ids=" ".join)
+def test_a_hold_is_placed_once_and_shown(api, run, words):
+    api.replies["POST /nodes/n1/holds"] = Reply(201, {**HOLD, "under_way": [ACTION]})
+
+    result = run("hold", *words, "--reason", "new disk", "--kind=hardware", "--until=P1D")
+
+    (request,) = api.requests
+    assert json.loads(request.body) == {"reason": "new disk", "kind": "hardware", "until": "P1D"}
+    headers, line, _, going_on = result.stdout.splitlines()
+    assert headers.split() == ["Hold", "Node", "Kind", "By", "Since", "Until", "Reason"]
+    assert line.split(maxsplit=5)[:4] == [f"hold/{ID}", "node/n1", "hardware", "ann"]
+    assert line.rstrip().endswith("2026-11-21 01:23:55    2026-11-22 01:23:55    new disk")
+    assert going_on == f"Work on it that was submitted before goes on: action/{ACTION}"
+
+
+@pytest.mark.parametrize("words", [["hold", ID], [f"hold/{ID}"], ["hold", f"hold/{ID}"]], ids=" ".join)
+def test_a_hold_is_released(api, run, words):
+    api.replies[f"DELETE /holds/{ID}"] = Reply(200, RELEASED)
+
+    result = run("release", *words)
+
+    assert (result.exit_code, len(api.requests)) == (0, 1)
+    assert "2026-11-21 02:00:00 by bob" in result.stdout
+
+
+def test_holds_are_listed_by_node(api, run):
+    api.replies["GET /holds"] = Reply(200, {"holds": [OPEN]})
+
+    result = run("get", "holds", "n1", "node/n2", "--ended")
+
+    assert api.requests[0].query == [("node", "n1"), ("node", "n2"), ("ended", "true"), ("verbosity", "1")]
+    assert result.stdout.splitlines()[1].rstrip().endswith("2026-11-21 01:23:55    released    new disk")
+
+
+def test_held_nodes_are_marked(api, run):
+    node = {"name": "n1", "status": "success", "action_id": ACTION, "holds": [HOLD, OPEN], "history": []}
+    api.replies |= {"GET /nodes": Reply(200, {"nodes": [node], "next": None}), "GET /nodes/n1": Reply(200, node)}
+
+    assert "success, held" in run("get", "nodes").stdout
+    described = run("describe", "node", "n1").stdout.splitlines()
+    assert [line.partition("Held:")[2].strip() for line in described if line.startswith("Held:")] == [
+        f"hold/{ID} (hardware) by ann until 2026-11-22 01:23:55: new disk",
+        f"hold/{ID} (hardware) by ann: new disk",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["hold", "node", "n1"], "Missing option '--reason'"),
+        (["hold", "node", "n1", "--reason=x", "--kind=failed"], "Invalid value for '--kind'"),
+        (["hold", "n1", "--reason=x"], "node: node/node name"),
+        (["release", "hold", "short"], "Invalid ID. ID can only be 26 characters."),
+    ],
+)
+def test_a_wrong_command_line_sends_nothing(api, run, words, text):
+    result = run(*words)
+
+    assert (result.exit_code, text in result.stderr, api.requests) == (2, True, [])
