@@ -1,0 +1,358 @@
+"""What every cluster promises a teardown, asked of each one (ports/cluster_nodes.py); the test plays the kubelets."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.teardown.drain_plan import Loss, PodClass
+from shipyard_api.domain.teardown.kubelet import Ready
+from shipyard_api.domain.teardown.labels import to_clear
+from shipyard_api.domain.teardown.pods import Controller
+from shipyard_api.ports.cluster_nodes import ClusterNode, Eviction, EvictionOutcome, KubeletStopper, NodeDeletion
+from tests.contract.cluster_node_sites import RBAC, SITES, STOPPER, NodeSite, manifests, wait_for
+
+ACCEPTED = Eviction(EvictionOutcome.ACCEPTED)
+
+
+@pytest.fixture(params=SITES)
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[NodeSite]:
+    """A cluster with a namespace of its own."""
+    with ExitStack() as cleanup:
+        yield SITES[request.param](cleanup, tmp_path)
+
+
+def read(site: NodeSite, node: NodeName) -> ClusterNode:
+    found = site.nodes.node(node)
+    assert found is not None
+    return found
+
+
+def classes(site: NodeSite, node: NodeName) -> dict[str, PodClass]:
+    return {planned.pod.name: planned.pod_class for planned in site.plan(node).pods}
+
+
+def evict(site: NodeSite, node: NodeName, *names: str, grace: int = 30) -> dict[str, Eviction]:
+    """Evict pods of a node by their names, as they are now."""
+    pods = {pod.name: pod for pod in site.look(node).pods}
+    answers = site.nodes.evict([pods[name] for name in names], grace=grace)
+    return {name: answers[pods[name].uid] for name in names}
+
+
+def test_a_node_is_read_with_its_lease(site: NodeSite) -> None:
+    node = site.add_node("n1", labels={"rack": "r1"})
+    assert read(site, node).renewed_at is None
+    renewed = datetime.now(UTC) - timedelta(seconds=90)
+    site.add_lease(node, renewed)
+    found = read(site, NodeName(node.upper()))
+    assert (found.name, found.cordoned, found.ready, found.renewed_at) == (node, False, Ready.TRUE, renewed)
+    assert (found.labels["rack"], found.addresses) == ("r1", ("192.0.2.1", node))
+
+
+def test_a_node_of_another_name_is_found_by_its_hostname(site: NodeSite) -> None:
+    host = site.name("host")
+    node = site.add_node("n1.example.org", labels={"kubernetes.io/hostname": host})
+    assert read(site, host).name == node
+    assert site.nodes.look(site.name("none")) is None
+    assert site.nodes.node(site.name("none")) is None
+
+
+def test_a_cordoned_node_stays_cordoned(site: NodeSite) -> None:
+    node = site.add_node("n1")
+    before = read(site, node)
+    for _ in range(2):
+        site.nodes.cordon(before)
+        assert read(site, node).cordoned
+
+
+def test_a_new_node_of_the_name_is_left_alone(site: NodeSite) -> None:
+    node = site.add_node("n1", labels={"rack": "r1"})
+    before = read(site, node)
+    site.call("DELETE", f"api/v1/nodes/{node}")
+    assert site.nodes.delete_node(before) is NodeDeletion.GONE
+    site.nodes.cordon(before)
+    assert not site.nodes.remove_labels(before, ["rack"])
+    site.add_node("n1", labels={"rack": "r1"})
+    site.nodes.cordon(before)
+    assert not site.nodes.remove_labels(before, ["rack"])
+    assert site.nodes.delete_node(before) is NodeDeletion.ANOTHER_NODE
+    after = read(site, node)
+    assert (after.cordoned, after.labels["rack"]) == (False, "r1")
+    assert site.nodes.delete_node(after) is NodeDeletion.ACCEPTED
+    wait_for(lambda: site.nodes.node(node) is None)
+
+
+def test_labels_are_changed_only_on_the_node_that_was_read(site: NodeSite) -> None:
+    node = site.add_node("n1", labels={"rack": "r1", "node.kubernetes.io/kept": "x", "example.org/role": "a"})
+    before = read(site, node)
+    keys = to_clear(before.labels)
+    assert keys == ("example.org/role", "rack")
+    assert site.nodes.remove_labels(before, keys)
+    after = read(site, node)
+    assert (to_clear(after.labels), after.labels["node.kubernetes.io/kept"]) == ((), "x")
+    assert not site.nodes.set_label(before, "promenade-decomission", "enabled")
+    assert site.nodes.set_label(after, "promenade-decomission", "enabled")
+    assert read(site, node).labels["promenade-decomission"] == "enabled"
+
+
+def test_the_pods_of_a_node_are_classed(site: NodeSite) -> None:
+    node, other = site.add_node("n1"), site.add_node("n2")
+    site.add_daemon_set("agent", node)
+    site.add_daemon_set("gone", node)
+    site.remove_daemon_set("gone")
+    site.add_pod(node, "static", metadata={"annotations": {"kubernetes.io/config.mirror": "x"}})
+    site.add_pod(node, "done", phase="Succeeded", ready=False)
+    claim = {"name": "c", "persistentVolumeClaim": {"claimName": "data"}}
+    site.add_pod(node, "plain", volumes=[{"name": "v", "emptyDir": {}}, claim])
+    site.add_pod(node, "leaving")
+    site.add_pod(other, "elsewhere")
+    assert evict(site, node, "leaving") == {"leaving": ACCEPTED}
+    planned = {one.pod.name.removesuffix("-1"): one for one in site.plan(node).pods}
+    assert {name: one.pod_class for name, one in planned.items()} == {
+        "static": PodClass.MIRROR,
+        "agent": PodClass.DAEMON,
+        "leaving": PodClass.LEAVING,
+        "done": PodClass.FINISHED,
+        "gone": PodClass.EVICTABLE,
+        "plain": PodClass.EVICTABLE,
+    }
+    assert planned["plain"].losses == (Loss.NO_CONTROLLER, Loss.LOCAL_DATA)
+    assert planned["plain"].pod.volumes == ("data",)
+    assert planned["gone"].pod.controller == Controller("DaemonSet", "gone")
+    leaves_at, now = planned["leaving"].pod.leaves_at, site.look(node).server_time
+    assert leaves_at is not None
+    assert timedelta(0) < leaves_at - now <= timedelta(seconds=31)
+
+
+def test_a_budget_that_allows_one_blocks_the_other_until_it_is_replaced(site: NodeSite) -> None:
+    node, other = site.add_node("n1"), site.add_node("n2")
+    for name in ("a", "b"):
+        site.add_pod(node, name, labels={"app": "web"})
+    site.add_budget("web", minAvailable=1)
+    site.count_budget("web", expected=2, current=2)
+    assert classes(site, node) == {"a": PodClass.EVICTABLE, "b": PodClass.BLOCKED_NOW}
+    assert evict(site, node, "a") == {"a": ACCEPTED}
+    blocked = evict(site, node, "b")["b"]
+    assert blocked.outcome is EvictionOutcome.BLOCKED
+    assert "web needs 1 healthy pods and has 1 currently" in blocked.message
+    site.end_pod("a")
+    site.add_pod(other, "c", labels={"app": "web"})
+    site.count_budget("web", expected=2, current=2)
+    assert classes(site, node) == {"b": PodClass.EVICTABLE}
+    assert evict(site, node, "b") == {"b": ACCEPTED}
+    assert classes(site, node) == {"b": PodClass.LEAVING}
+
+
+def test_a_budget_that_allows_none_is_named_and_will_not_end_by_itself(site: NodeSite) -> None:
+    node = site.add_node("n1")
+    site.add_pod(node, "a", labels={"app": "db"})
+    site.add_budget("db", minAvailable=1)
+    site.count_budget("db", expected=1, current=1)
+    [planned] = site.plan(node).pods
+    assert planned.pod_class is PodClass.BLOCKED_FOREVER
+    assert f"budget {site.space}/db allows no disruption at all" in planned.why
+    assert "will not end by itself" in planned.why
+    assert evict(site, node, "a")["a"].outcome is EvictionOutcome.BLOCKED
+    site.nodes.delete_pods([planned.pod], grace=0)
+    site.nodes.delete_pods([planned.pod], grace=0)
+    assert site.look(node).pods == ()
+
+
+def test_a_pod_with_two_budgets_can_never_be_evicted(site: NodeSite) -> None:
+    node = site.add_node("n1")
+    site.add_pod(node, "a", labels={"app": "one", "tier": "two"})
+    site.add_budget("one", minAvailable=0)
+    site.add_budget("two", minAvailable=0, selector={"matchLabels": {"tier": "two"}})
+    for name in ("one", "two"):
+        site.count_budget(name, expected=1, current=1)
+    assert classes(site, node) == {"a": PodClass.BLOCKED_FOREVER}
+    assert evict(site, node, "a")["a"].outcome is EvictionOutcome.NEVER
+
+
+UNCOUNTED: dict[str, tuple[dict[str, Any], PodClass, EvictionOutcome]] = {
+    "finished": ({"phase": "Failed", "ready": False}, PodClass.FINISHED, EvictionOutcome.ACCEPTED),
+    "pending": ({"phase": "Pending", "ready": False}, PodClass.EVICTABLE, EvictionOutcome.ACCEPTED),
+    "not ready": ({"ready": False}, PodClass.EVICTABLE, EvictionOutcome.ACCEPTED),
+    "ready": ({}, PodClass.BLOCKED_NOW, EvictionOutcome.BLOCKED),
+}
+
+
+@pytest.mark.parametrize(("pod", "planned", "outcome"), UNCOUNTED.values(), ids=UNCOUNTED)
+def test_a_pod_that_is_no_disruption_is_evicted_past_a_budget_that_is_just_met(
+    site: NodeSite, pod: dict[str, Any], planned: PodClass, outcome: EvictionOutcome
+) -> None:
+    node, other = site.add_node("n1"), site.add_node("n2")
+    site.add_pod(node, "a", labels={"app": "web"}, **pod)
+    site.add_pod(other, "b", labels={"app": "web"})
+    ready = 1 + pod.get("ready", True)
+    site.add_pod(other, "c", labels={"app": "web"}, ready=False)
+    site.add_budget("web", minAvailable=ready)
+    site.count_budget("web", expected=3, current=ready)
+    assert classes(site, node) == {"a": planned}
+    assert evict(site, node, "a")["a"].outcome is outcome
+
+
+def test_an_empty_selector_selects_every_pod_but_none_in_v1beta1(site: NodeSite) -> None:
+    node = site.add_node("n1")
+    site.add_pod(node, "a")
+    site.add_budget("all", minAvailable=1, selector={})
+    is_old = all(budget.selector is None for budget in site.look(node).budgets if budget.name == "all")
+    if not is_old:
+        site.count_budget("all", expected=1, current=1)
+    assert classes(site, node) == {"a": PodClass.EVICTABLE if is_old else PodClass.BLOCKED_FOREVER}
+    wanted = EvictionOutcome.ACCEPTED if is_old else EvictionOutcome.BLOCKED
+    assert evict(site, node, "a")["a"].outcome is wanted
+
+
+def test_a_pod_that_has_gone_or_was_replaced_is_gone(site: NodeSite) -> None:
+    node = site.add_node("n1")
+    site.add_pod(node, "a")
+    site.add_pod(node, "b")
+    a, b = site.look(node).pods
+    site.end_pod("a")
+    site.end_pod("b")
+    site.add_pod(node, "b")
+    found = site.nodes.evict([a, b], grace=30)
+    assert {one.outcome for one in found.values()} == {EvictionOutcome.GONE}
+    site.nodes.delete_pods([a, b], grace=0)
+    assert [pod.leaves_at for pod in site.look(node).pods] == [None]
+
+
+def test_pods_of_a_namespace_that_is_being_deleted_end_with_it(site: NodeSite) -> None:
+    node, space = site.add_node("n1"), site.add_namespace("-ends")
+    site.add_pod(node, "a", space=space)
+    [pod] = site.look(node).pods
+    site.end_namespace(space)
+    wait_for(lambda: all(one.leaves_at for one in site.look(node).pods))
+    found = site.nodes.evict([pod], grace=30)[pod.uid]
+    assert found.outcome is EvictionOutcome.ENDING_WITH_NAMESPACE
+    assert "terminated" in found.message
+    site.end_pod("a", space=space)
+
+
+def test_the_kubelet_stopper_is_found_by_its_node_selector(site: NodeSite) -> None:
+    node = site.add_node("n1")
+    site.add_daemon_set("other", node)
+    found = site.nodes.kubelet_stopper(node)
+    assert found is None or found.namespace != site.space
+    site.add_daemon_set("a-stopper", nodeSelector={"promenade-decomission": "enabled"})
+    assert site.nodes.kubelet_stopper(node) == KubeletStopper(site.space, "a-stopper")
+    site.remove_daemon_set("a-stopper")
+    site.add_daemon_set("stopper", node, nodeSelector={"promenade-decomission": "enabled"})
+    assert site.nodes.kubelet_stopper(node) == KubeletStopper(site.space, "stopper", "Running")
+
+
+def test_a_daemon_set_that_does_not_want_the_node_is_seen(site: NodeSite) -> None:
+    node = site.add_node("n1", labels={"role": "a"})
+    site.add_daemon_set("agent", node, nodeSelector={"role": "a"})
+    look = site.look(node)
+    [agent] = [one for one in look.daemon_sets if one.namespace == site.space]
+    assert agent.wants.fits(look.node.name, look.node.labels)
+    assert not agent.wants.fits(look.node.name, {})
+
+
+def test_a_node_with_many_pods_is_read_in_pages(site: NodeSite) -> None:
+    node = site.add_node("n1")
+    for number in range(7):
+        site.add_pod(node, f"p{number}")
+    assert {pod.name for pod in site.look(node).pods} == {f"p{number}" for number in range(7)}
+
+
+# The real API server alone
+
+
+@pytest.fixture
+def real(tmp_path: Path) -> Iterator[NodeSite]:
+    """A real API server; skipped without one."""
+    with ExitStack() as cleanup:
+        yield SITES["real-kubernetes"](cleanup, tmp_path)
+
+
+def test_a_real_server_evicts_a_thousand_pods_as_the_plan_classes_them(real: NodeSite) -> None:
+    chance = random.Random(13)  # repeatable
+    node, budgets = real.add_node("n1"), 50
+    real.add_daemon_set("agent")
+    per_budget: Counter[int] = Counter()
+
+    def parts(number: int) -> dict[str, Any]:
+        budget = chance.randrange(budgets + 5)  # some have none
+        labels = {"app": f"b{budget}"} | ({"tier": "x"} if budget < 2 and chance.random() < 0.3 else {})
+        kind = chance.random()
+        state: dict[str, Any] = {}
+        if budget % 5 == 0:
+            pass  # every pod is counted, so that such a budget may allow none for good
+        elif kind < 0.05:
+            state = {"phase": "Succeeded", "ready": False}
+        elif kind < 0.1:
+            state = {"phase": "Pending", "ready": False}
+        elif kind < 0.2:
+            state = {"ready": False}
+        elif kind < 0.25:
+            state = {"metadata": {"annotations": {"kubernetes.io/config.mirror": "x"}}}
+        per_budget[budget] += state.get("ready", True)
+        volumes = [{"name": "v", "emptyDir": {}}] if chance.random() < 0.3 else []
+        return {"name": f"p{number}", "labels": labels, "volumes": volumes, **state}
+
+    pods = [parts(number) for number in range(1000)]
+    in_parallel(lambda given: real.add_pod(node, **given), pods)
+    for number in range(budgets - 1):
+        least = max(0, per_budget[number] - chance.choice((0, 1, 5, 10, 50)))
+        real.add_budget(f"b{number}", minAvailable=least)
+    real.add_budget("tier", minAvailable=1, selector={"matchLabels": {"tier": "x"}})
+    total = Counter(pod["labels"]["app"] for pod in pods)
+    for number in range(budgets - 1):
+        real.count_budget(f"b{number}", expected=total[f"b{number}"], current=per_budget[number])
+
+    plan = real.plan(node)
+    evicted = [planned.pod for planned in plan.to_evict]
+    answers: dict[str, EvictionOutcome] = {}
+    while left := [pod for pod in evicted if pod.uid not in answers]:
+        answers.update({uid: one.outcome for uid, one in real.nodes.evict(left, grace=30).items()})
+    expected = {
+        PodClass.FINISHED: {EvictionOutcome.ACCEPTED},
+        PodClass.EVICTABLE: {EvictionOutcome.ACCEPTED},
+        PodClass.BLOCKED_NOW: {EvictionOutcome.BLOCKED},
+        PodClass.BLOCKED_FOREVER: {EvictionOutcome.BLOCKED, EvictionOutcome.NEVER},
+    }
+    untouched = {pod.uid for pod in real.look(node).pods if pod.leaves_at is None}
+    seen: Counter[tuple[str, str]] = Counter()
+    equal = 0
+    for planned in plan.pods:
+        outcome = answers.get(planned.pod.uid)
+        seen[planned.pod_class.value, outcome.value if outcome else "left alone"] += 1
+        equal += outcome in expected[planned.pod_class] if outcome else planned.pod.uid in untouched
+    assert len(plan.pods) == 1000
+    # The others: changed meanwhile.
+    assert equal >= 990, seen
+
+
+def in_parallel(do: Callable[[Any], object], items: list[Any]) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        for _ in threads.map(do, items):
+            pass
+
+
+def test_a_real_server_accepts_the_manifests_and_allows_our_calls_alone(real: NodeSite) -> None:
+    for manifest in (*manifests(RBAC), *manifests(STOPPER)):
+        real.check_manifest(manifest)
+    allowed = [("list", "", "nodes", ""), ("create", "", "pods/eviction", real.space), ("delete", "", "nodes", "")]
+    allowed += [
+        ("list", "policy", "poddisruptionbudgets", ""),
+        ("get", "coordination.k8s.io", "leases", "kube-node-lease"),
+    ]
+    denied = [("list", "", "secrets", ""), ("create", "", "pods", real.space), ("get", "", "pods", real.space)]
+    denied += [
+        ("update", "", "nodes", ""),
+        ("patch", "", "nodes/status", ""),
+        ("delete", "apps", "daemonsets", real.space),
+    ]
+    denied += [("get", "coordination.k8s.io", "leases", "kube-system"), ("list", "", "namespaces", "")]
+    assert [right for right in allowed if not real.may(*right)] == []
+    assert [right for right in denied if real.may(*right)] == []
