@@ -22,6 +22,8 @@ from shipyard_api.ports.errors import Busy, PeerError, Unavailable
 from shipyard_api.scrubbing import Scrubber
 
 if TYPE_CHECKING:
+    import ssl
+
     import requests
 
 MAX_BODY = 64 * 1024 * 1024
@@ -113,7 +115,8 @@ class HttpClient:
     as a whole must arrive within ``total_timeout``. ``credentials`` is called before every attempt for the
     authentication headers; their values never appear in an error. Environment proxies and .netrc are ignored and
     redirects are not followed. ``first_pause``: seconds before a second attempt, doubled for each further one.
-    ``scrubber`` learns the tokens that are sent; give it other secrets beforehand.
+    ``scrubber`` learns the tokens that are sent; give it other secrets beforehand. ``tls``: trust and client
+    certificate instead of ``verify``; certificates must be for ``server_name``, or the address without one.
     """
 
     def __init__(
@@ -131,6 +134,8 @@ class HttpClient:
         read_attempts: int = 3,
         first_pause: float = 0.2,
         verify: bool | str = True,
+        tls: "ssl.SSLContext | None" = None,
+        server_name: str = "",
     ) -> None:
         self.base_url = checked_base(base_url)
         self.system = system
@@ -142,6 +147,7 @@ class HttpClient:
         self._max_body = max_body
         self._pauses = [first_pause * 2**attempt for attempt in range(read_attempts - 1)]
         self._verify = verify
+        self._tls = (tls, server_name)
         self._local = threading.local()
         self._sessions: weakref.WeakSet[requests.Session] = weakref.WeakSet()
         self._lock = threading.Lock()
@@ -202,7 +208,7 @@ class HttpClient:
         if not hasattr(self._local, "session"):
             from shipyard_api import http_deadline  # the slowest import of a command: only when it is needed
 
-            session = http_deadline.session()
+            session = http_deadline.session(*self._tls)
             session.trust_env = False
             session.verify = self._verify
             # Even without following a redirect, requests would read its whole body.
@@ -387,6 +393,15 @@ def hung_up(error: PeerError) -> bool:
 
     ended = (BadStatusLine, ConnectionResetError)
     return error.__cause__ is not None and isinstance(_innermost(error.__cause__), ended)
+
+
+def silent(error: PeerError) -> bool:
+    """Return whether the peer took the connection and then did not answer in time, or not completely."""
+    from requests.exceptions import ReadTimeout
+    from urllib3.exceptions import ReadTimeoutError
+
+    late, cause = (ReadTimeout, ReadTimeoutError, TimeoutError), error.__cause__
+    return isinstance(error, _Final) and (cause is None or isinstance(cause, late))
 
 
 def _innermost(error: BaseException) -> BaseException:

@@ -7,6 +7,7 @@ thread for ever.
 import http.client
 import io
 import socket
+import ssl
 import threading
 import time
 from typing import Any
@@ -80,9 +81,26 @@ class _Adapter(HTTPAdapter):
         self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
 
 
-def session() -> Session:
-    """Return a session in which every answer has the deadline of its request."""
+class _OwnTls(_Adapter):
+    """Connections with one TLS context; the library would trust the public authorities, too."""
+
+    def __init__(self, context: ssl.SSLContext, server_name: str) -> None:
+        self._tls = {"ssl_context": context} | ({"server_hostname": server_name} if server_name else {})
+        super().__init__()
+
+    def init_poolmanager(self, *arguments: Any, **named: Any) -> None:
+        super().init_poolmanager(*arguments, **named, **self._tls)
+
+    def cert_verify(self, *_: Any) -> None:
+        """Leave it to the context."""
+
+
+def session(tls: ssl.SSLContext | None = None, server_name: str = "") -> Session:
+    """Return a session in which every answer has the deadline of its request.
+
+    ``tls``: trust and credentials for all connections; ``server_name``: checked instead of the address.
+    """
     made = Session()
-    for prefix in ("http://", "https://"):
-        made.mount(prefix, _Adapter())
+    made.mount("http://", _Adapter())
+    made.mount("https://", _OwnTls(tls, server_name) if tls else _Adapter())
     return made

@@ -6,7 +6,7 @@ The documents about etcd carry private keys, so findings about them quote no val
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from shipyard_api.domain.documents import Document
@@ -41,6 +41,13 @@ class EtcdAccess:
     minimum: Minimum = NO_MINIMUM
     node_label: tuple[tuple[str, str], ...] = ()
     request_timeout: float = REQUEST_TIMEOUT
+
+    def with_addresses(self, urls: Iterable[str]) -> Self:
+        """Return the same access with further endpoints, which members listed: keep them while a teardown runs.
+
+        The endpoints of the document may all be on the node that goes.
+        """
+        return replace(self, endpoints=tuple(dict.fromkeys((*self.endpoints, *urls))))
 
 
 def read_etcd_clusters(

@@ -79,6 +79,11 @@ class EtcdCluster:
         """The members that count for the quorum: all but learners."""
         return tuple(member for member in self.members if not member.learner)
 
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The client URLs of all members; the next look finds the cluster there, whatever happens to its endpoints."""
+        return tuple(url for member in self.members for url in member.client_urls)
+
 
 def members_on(cluster: EtcdCluster, node: NodeName, addresses: Collection[str]) -> frozenset[MemberId]:
     """Return the members that run on a node: they have its name, or a URL at one of its addresses.

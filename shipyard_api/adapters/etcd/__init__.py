@@ -1,0 +1,1 @@
+"""etcd, the store of a Kubernetes cluster, over its JSON gateway."""
