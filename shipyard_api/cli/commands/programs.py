@@ -277,6 +277,7 @@ def revoke(**_: object) -> None:
 for _name, _summary in {
     "deckhand": "A Deckhand that keeps documents.",
     "drydock": "A Drydock with a site behind it.",
+    "etcd": "An etcd cluster whose members come and go.",
     "ironic": "An Ironic with nodes in memory.",
     "kubernetes": "A Kubernetes cluster that nodes join.",
     "maas": "A MAAS region with simulated machines.",

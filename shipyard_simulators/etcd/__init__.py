@@ -1,0 +1,1 @@
+"""A simulated etcd cluster: its JSON gateway, and members that die, hang, come and go."""
