@@ -9,10 +9,18 @@ import pytest
 from tests import real_ironic
 from tests.contract.ironic_site import IronicSite, RealIronicSite
 from tests.contract.provisioner_sites import SITES, DrydockSite, MaasSite, Plot, StartSite
+from tests.peer import Peer, running
 
 SITES["ironic"] = IronicSite  # here, as it is built on the others' module
 if real_ironic.URL:
     SITES["real-ironic"] = RealIronicSite
+
+
+@pytest.fixture
+def peer() -> Iterator[Peer]:
+    """A peer that answers as it is told."""
+    with running() as scripted:
+        yield scripted
 
 
 @pytest.fixture(params=SITES)
