@@ -112,7 +112,8 @@ def plan_drain(
 ) -> DrainPlan:
     """Return the plan for the pods on a node. ``budgets`` and ``daemon_sets`` are those of the cluster.
 
-    A budget lets as many pods go as it allows now; pods that lose nothing come first.
+    A budget lets as many healthy pods go as it allows now. Pods that lose nothing come first, and among them those that
+    are not ready: once no healthy pod is left, a budget that wants none blocks them too.
     """
     by_namespace: defaultdict[str, list[Budget]] = defaultdict(list)
     for budget in budgets:
@@ -120,7 +121,7 @@ def plan_drain(
     daemons = {(one.namespace, one.name) for one in daemon_sets}
     used: Counter[str] = Counter()
     planned = []
-    for pod in sorted(pods, key=lambda pod: (len(_losses(pod, daemons)), pod.namespace, pod.name)):
+    for pod in sorted(pods, key=lambda pod: (len(_losses(pod, daemons)), pod.ready, pod.namespace, pod.name)):
         fixed = _class_without_eviction(pod, daemons, now, kubelet)
         if fixed is not None:
             planned.append(PlannedPod(pod, fixed))
@@ -158,7 +159,8 @@ def _judge(pod: Pod, budgets: list[Budget], used: Counter[str], losses: tuple[Lo
     if budget.lets_go(pod):
         return PlannedPod(pod, PodClass.EVICTABLE, losses)
     if budget.current_status and used[str(budget)] < budget.allowed:
-        used[str(budget)] += 1
+        # One that is not ready takes nothing away for long: the disruption controller counts healthy pods only.
+        used[str(budget)] += pod.ready
         return PlannedPod(pod, PodClass.EVICTABLE, losses)
     numbers = f"it wants {budget.desired} healthy pods of {budget.expected}, and {budget.current} are"
     if budget.never_allows and not budget.allowed:

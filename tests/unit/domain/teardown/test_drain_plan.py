@@ -125,6 +125,14 @@ def test_a_budget_lets_as_many_go_as_it_allows_and_those_first_that_lose_nothing
     }
 
 
+def test_a_pod_that_is_not_ready_goes_first_and_takes_nothing_from_a_budget_that_wants_none() -> None:
+    pods = [pod("a"), pod("b"), pod("c", ready=False)]
+    found = plan(*pods, budgets=(budget(allowed=2, desired=0, current=2, expected=3),))
+    assert [(one.pod.name, one.pod_class) for one in found.pods] == [
+        (name, PodClass.EVICTABLE) for name in ("c", "a", "b")
+    ]
+
+
 def test_a_blocked_pod_names_its_budgets_its_numbers_and_whether_waiting_helps() -> None:
     now, forever, two = (
         plan(pod(), budgets=budgets).pods[0]
