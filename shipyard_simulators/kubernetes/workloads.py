@@ -70,21 +70,24 @@ class Workloads:
 
     def evict(self, pod: Object, options: Object) -> None:
         """Evict a pod as its budgets allow. Raises ApiError."""
-        protecting = [each for each in self.budgets() if disruption.protects(each, pod)]
-        disruption.check_eviction(pod, protecting)
+        found = self._cluster.store["poddisruptionbudgets"].values()
+        protecting = [each for each in found if disruption.protects(each, pod)]
+        disruption.check_eviction(pod, self._counted(protecting))
         self.delete(pod, options)
 
     def budgets(self) -> list[Object]:
         """Return all budgets with their present status."""
-        pods, replicas = self._pods(), {}
-        for each in self._cluster.objects(REPLICA_SETS).values():
-            replicas[each["metadata"]["uid"]] = each["spec"].get("replicas", 1)
-        found = self._cluster.store["poddisruptionbudgets"].values()
+        return self._counted(list(self._cluster.store["poddisruptionbudgets"].values()))
+
+    def _counted(self, budgets: list[Object]) -> list[Object]:
+        """Return budgets with their present status."""
+        controllers = self._cluster.objects(REPLICA_SETS).values()
+        replicas = {each["metadata"]["uid"]: each["spec"].get("replicas", 1) for each in controllers}
         by_namespace: dict[str, list[Object]] = {}
-        for pod in pods:
+        for pod in self._pods() if budgets else ():
             by_namespace.setdefault(pod["metadata"]["namespace"], []).append(pod)
         return [
-            disruption.counted(each, by_namespace.get(each["metadata"]["namespace"], ()), replicas) for each in found
+            disruption.counted(each, by_namespace.get(each["metadata"]["namespace"], ()), replicas) for each in budgets
         ]
 
     def leases(self) -> list[Object]:
