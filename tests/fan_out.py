@@ -131,6 +131,9 @@ class SampleItem(ItemKind[SampleState, str, Start, Started | Polled]):
             return Failed(state.ended)
         return Look(state.job) if state.job else Act(Start(state.target), now + timedelta(seconds=300))
 
+    def touches(self, effect: Start) -> tuple[NodeName, ...]:
+        return (NodeName(effect.target),)
+
     def watch(self, state: SampleState, now: datetime) -> Look[str] | None:
         return Look(state.job) if state.job else None
 

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from shipyard_api.domain.actions import ActionId, Control, RunState, StepState
+from shipyard_api.domain.holds import HoldKind
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.state.holds import NewHold
 from tests.databases import empty
 from tests.fan_out import STEP, ItemWorld
 from tests.world import SETTLE, Checkpoints, KilledError
@@ -215,6 +218,15 @@ def test_a_silent_peer_stalls_its_own_item_only(item_worlds: Worlds) -> None:
         world.clock.advance(2.0)  # less than ``settle``: the broken item waits
     items = {row[0]: row[1] for row in world.ending()[2]}
     assert sorted(items.values()) == ["running", "success"]
+
+
+def test_an_item_on_a_held_node_fails_and_the_others_go_on(item_worlds: Worlds) -> None:
+    world = item_worlds()
+    with world.store().begin() as tx:
+        tx.holds.place(NewHold(NodeName("b"), HoldKind.OPERATOR, "no power", "ann"))
+    world.run(world.worker())
+    assert world.ending()[1] == [(STEP, StepState.FAILED, "failed: b")]
+    assert sorted(target for _, target in world.peer.log) == ["a", "c"]
 
 
 def test_an_item_that_fails_fails_the_step_and_a_retry_repeats_only_that(item_worlds: Worlds) -> None:

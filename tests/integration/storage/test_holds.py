@@ -101,24 +101,31 @@ def test_an_action_is_told_of_a_hold_on_a_node_that_it_works_on(
     assert (list(placed.under_way), noted) == (([action], [text]) if touched == N1 else ([], []))
 
 
-@pytest.mark.parametrize("first", ["intent", "hold"])
-def test_a_hold_and_an_intent_wait_for_each_other(store: SqlStore, create: Create, first: str) -> None:
-    """Whichever comes second sees the other one; neither order ends in a deadlock."""
+@pytest.mark.parametrize("rows", ["turns", "items"])
+def test_a_hold_waits_for_an_intent_and_finds_it(store: SqlStore, create: Create, rows: str) -> None:
     action = create("a")
     claim = claimed(store, action)
     with ThreadPoolExecutor(1) as beside:
-        if first == "intent":
-            with store.begin() as tx:
-                assert not tx.turns.held(claim, [N1])
-                placing = beside.submit(place, store)
+        with store.begin() as tx:
+            assert not getattr(tx, rows).held(claim, [N1])
+            placing = beside.submit(place, store)
+            with pytest.raises(TimeoutError):
+                placing.result(0.05)
+            if rows == "turns":
                 tx.turns.intend(claim, INTENT)
-            assert list(placing.result(10).under_way) == [action]
-            return
+        assert list(placing.result(10).under_way) == ([action] if rows == "turns" else [])
 
-        def held() -> int:
-            with store.begin() as tx:
-                return len(tx.turns.held(claim, [N1]))
 
+@pytest.mark.parametrize("rows", ["turns", "items"])
+def test_an_intent_waits_for_a_hold_and_sees_it(store: SqlStore, create: Create, rows: str) -> None:
+    action = create("a")
+    claim = claimed(store, action)
+
+    def held() -> int:
+        with store.begin() as tx:
+            return len(getattr(tx, rows).held(claim, [N1]))
+
+    with ThreadPoolExecutor(1) as beside:
         with store.begin() as tx:
             tx.holds.place(NewHold(N1, HoldKind.OPERATOR, "disk", "ann"))
             intending = beside.submit(held)
