@@ -54,6 +54,7 @@ from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.describe import DescribeAction
 from shipyard_api.usecases.actions.left_alone import FindLeftAlone
+from shipyard_api.usecases.actions.limits import ActionLimits
 from shipyard_api.usecases.actions.list import ListActions
 from shipyard_api.usecases.actions.plan import PlanAction
 from shipyard_api.usecases.actions.report import ReportAction
@@ -263,6 +264,7 @@ def api(settings: Settings) -> "Mount":
             read_configdocs=ReadConfigdocs(designs, rendered),
             create_action=create,
             control_action=control,
+            action_limits=ActionLimits(store),
             plan_action=PlanAction(
                 store=store,
                 check=check,

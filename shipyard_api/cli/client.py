@@ -102,6 +102,10 @@ class Api:
             return self._send("POST", path, query, {"json": json})
         return self._send("POST", path, query, {"body": yaml, "headers": _YAML})
 
+    def patch(self, path: str, json: JsonObject) -> Answer:
+        """Return the answer to a change that may be repeated. Raises ApiError without an answer."""
+        return self._send("PATCH", path, (), {"json": json})
+
     def delete(self, path: str) -> Answer:
         """Return the answer to a removal that may be repeated. Raises ApiError without an answer."""
         return self._send("DELETE", path, (), {})

@@ -20,6 +20,7 @@ from shipyard_api.cli.commands import (
     describe,
     help_topics,
     holds,
+    limits,
     logs,
     nodes,
     plan,
@@ -39,7 +40,20 @@ if TYPE_CHECKING:
 
 _SECTIONS = {
     "Documents": ("create", "commit", "get", "help"),
-    "Actions": ("plan", "watch", "wait", "report", "describe", "logs", "pause", "unpause", "stop", "retry", "control"),
+    "Actions": (
+        "plan",
+        "watch",
+        "wait",
+        "report",
+        "describe",
+        "logs",
+        "pause",
+        "unpause",
+        "stop",
+        "retry",
+        "set",
+        "control",
+    ),
     "Nodes": ("hold", "release"),
     "Try it": ("demo", "up"),
     "Run an installation": ("serve", "worker", "db", "token", "config", "simulate", "completion"),
@@ -238,6 +252,7 @@ for command in (
     control.unpause,
     control.stop,
     control.retry,
+    limits.set_,
     control.control,
     nodes.report,
     holds.hold,
@@ -258,7 +273,7 @@ for command in (
 
 for command in (create, commit, get, describe_, plan.plan, logs.logs, control.retry, control.control, nodes.report):
     add_output_option(command)
-for command in (control.pause, control.unpause, control.stop, holds.hold, holds.release):
+for command in (control.pause, control.unpause, control.stop, holds.hold, holds.release, limits.set_):
     add_output_option(command)
 
 

@@ -30,6 +30,10 @@ EXCLUSIVE = frozenset(ActionName) - {ActionName.TEST_SITE}
 """Actions of which only one can run at a time (contract: shipyard-actions, chapter 7)."""
 
 
+LIMITED = frozenset({ActionName.REDEPLOY_SERVER})
+"""Actions with limits that can change while they run (``domain.teardown.limits``)."""
+
+
 class DocumentChecks(Enum):
     """How much of a design is checked before an action on it is accepted."""
 

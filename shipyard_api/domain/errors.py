@@ -205,6 +205,20 @@ class WrongState(Conflict):
 
 
 @dataclass(eq=False)
+class NoLimits(Conflict):
+    """The action has no limits that can change while it runs."""
+
+    name: ActionName
+
+
+@dataclass(eq=False)
+class ActionOver(Conflict):
+    """The action has ended, and its limits cannot change any more."""
+
+    action: str
+
+
+@dataclass(eq=False)
 class ActionNotFound(NotFound):
     """There is no action with this id."""
 

@@ -21,11 +21,14 @@ from shipyard_api.domain.actions import (
     StepState,
 )
 from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.state.actions import (
     FURTHER,
+    LIMITS,
     NO_FILTERS,
     ActionFilters,
     ActionRecord,
@@ -46,7 +49,7 @@ from shipyard_api.storage.turns import SqlTurns
 Row = sa.Row[Any]
 
 # The columns for readers. Inputs can be large, and only the engine reads them.
-_SHOWN = tuple(column for column in t.actions.c if column.name != "inputs")
+_SHOWN = tuple(column for column in t.actions.c if column.name not in ("inputs", "limits"))
 
 
 SERVER = "server"
@@ -306,6 +309,31 @@ class SqlActions:
         elif control is Control.UNPAUSE:
             self._turns.wake(action, None)
         return state
+
+    def lock(self, action: ActionId) -> None:
+        """Lock the row of an action."""
+        self._connection.execute(sa.select(t.actions.c.id).where(t.actions.c.id == action).with_for_update())
+
+    def limits(self, action: ActionId) -> TeardownLimits:
+        """Return the limits of an action."""
+        own = t.actions.c
+        found = sa.select(sa.func.coalesce(own.limits, own.inputs[LIMITS])).where(own.id == action)
+        stored = self._connection.execute(found).scalar_one()
+        return TeardownLimits() if stored is None else TeardownLimits.from_json(stored)
+
+    def set_limits(self, action: ActionId, limits: TeardownLimits, user: str, text: str) -> None:
+        """Set the limits of an action, and let a running one look at once."""
+        own, now = t.actions.c, sa.func.site_time()
+        running = own.state == RunState.RUNNING.value
+        row = self._connection.execute(
+            t.actions.update()
+            .where(own.id == action)
+            .values(limits=dict(limits.to_json()), wake_at=sa.case((running, now), else_=own.wake_at))
+            .returning(own.epoch, now.label("at"))
+        ).one()
+        self._audit(action, "set limits", user)
+        journal.record(self._connection, Line(action, row.epoch, None, row.at, "api"), [Noted("Limits Changed", text)])
+        self._turns.wake(action, None)
 
     def deployed(self, action: ActionId) -> Sequence[NodeName]:
         """Return the action's nodes that were deployed successfully."""

@@ -12,6 +12,7 @@ from shipyard_api import bootstrap
 from shipyard_api.adapters.drydock.options import DrydockOptions
 from shipyard_api.api.airship import app as app_module
 from shipyard_api.api.airship.holds import FORCE_RULE
+from shipyard_api.api.airship.limits import DELETE_RULE
 from shipyard_api.api.http.authentication import Guarded
 from shipyard_api.api.mount import Mount
 from shipyard_api.domain.actions import ActionName, RunState, StepState
@@ -77,7 +78,7 @@ def test_every_method_has_a_rule_that_exists_and_no_rule_is_left_over(routes: di
         used |= {*resource.policy.values(), getattr(resource, "cleartext_rule", None)}
 
     used |= {f"workflow_orchestrator:action_{name.value}" for name in ActionName}  # what POST /actions asks as well
-    used.add(FORCE_RULE)
+    used |= {FORCE_RULE, DELETE_RULE}
     assert used - {None} == {rule.name for rule in GUARDS}
 
 

@@ -11,6 +11,7 @@ import falcon.asgi
 from shipyard_api.api.airship.action_views import command_entity, entity, posted, verdict, waiting_entity
 from shipyard_api.api.airship.errors import ControlNotFound, InvalidKey, UnknownAction
 from shipyard_api.api.airship.holds import may_override
+from shipyard_api.api.airship.limits import DELETE_RULE
 from shipyard_api.api.airship.paging import link_next, wanted_actions
 from shipyard_api.api.airship.parameters import action_name
 from shipyard_api.api.airship.rendered_actions import RenderedActions, listed
@@ -22,10 +23,13 @@ from shipyard_api.api.http.entity_tags import holds
 from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body
 from shipyard_api.api.http.request_context import note_created
 from shipyard_api.api.http.threads import answer_in_thread, threaded
-from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.actions import LIMITED, ActionId, ActionName
 from shipyard_api.domain.actions import Control as Verb
 from shipyard_api.domain.errors import ActionNotFound
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.notes import SUMMARY
+from shipyard_api.domain.teardown.drain import OnBlocked
+from shipyard_api.domain.teardown.limits import ON_BLOCKED
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.state.actions import ActionRecord, DescribedAction
 from shipyard_api.usecases.actions.control import ControlAction
@@ -89,6 +93,7 @@ class Actions:
         body = parse_checked(req.path, sent, self._schemas, "action_v1")
         name = action_name(body["name"])
         require(req, f"workflow_orchestrator:action_{name.value}")
+        _require_for(req, name, body.get("parameters") or {})
         request = ActionRequest(
             name,
             body.get("parameters") or {},
@@ -181,19 +186,27 @@ class Control:
         verb = next((verb for verb in Verb if verb.value == control_verb), None)
         if verb is None:
             # An unknown action is reported before anything else.
-            self._control.name_of(action_id)
+            self._control.action(action_id)
             raise ControlNotFound(control_verb)
         force = bool(boolean(req, "force", default=False))
         if verb is Verb.RETRY:
             # It creates an action, so it takes what creating that one takes.
             require(req, "workflow_orchestrator:create_action")
-            require(req, f"workflow_orchestrator:action_{self._control.name_of(action_id).value}")
+            old = self._control.action(action_id)
+            require(req, f"workflow_orchestrator:action_{old.name.value}")
+            _require_for(req, old.name, old.parameters)
             may = force and may_override(req)
             new = self._control.retry(action_id, req.context.caller, force=force, may_override_holds=may)
             _created(req, resp, new, {})
             return
         self._control(action_id, verb, req.context.caller)
         resp.status = falcon.HTTP_202
+
+
+def _require_for(req: falcon.Request, name: ActionName, parameters: JsonObject) -> None:
+    """Raise Forbidden unless the caller satisfies the rule of a parameter that has one."""
+    if name in LIMITED and parameters.get(ON_BLOCKED) == OnBlocked.DELETE.value:
+        require(req, DELETE_RULE)
 
 
 def _created(req: falcon.Request, resp: falcon.Response, action: ActionRecord, body: Mapping[str, Any]) -> None:

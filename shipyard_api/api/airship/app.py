@@ -12,6 +12,7 @@ from shipyard_api.api.airship import (
     differences,
     error_answers,
     holds,
+    limits,
     notes,
     plans,
     rendered_documents,
@@ -33,6 +34,7 @@ from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.describe import DescribeAction
 from shipyard_api.usecases.actions.left_alone import FindLeftAlone
+from shipyard_api.usecases.actions.limits import ActionLimits
 from shipyard_api.usecases.actions.list import ListActions
 from shipyard_api.usecases.actions.plan import PlanAction
 from shipyard_api.usecases.actions.report import ReportAction
@@ -62,6 +64,7 @@ class Collaborators:
     read_configdocs: ReadConfigdocs
     create_action: CreateAction
     control_action: ControlAction
+    action_limits: ActionLimits
     plan_action: PlanAction
     describe_action: DescribeAction
     find_left_alone: FindLeftAlone
@@ -104,6 +107,7 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
         f"{v1}/actions/{{action_id}}/validations/{{validation_id}}": validations.ActionValidation(own.read_validations),
         f"{v1}/actions/{{action_id}}/groups": action_nodes.Groups(describe),
         f"{v1}/actions/{{action_id}}/nodes": action_nodes.Nodes(describe),
+        f"{v1}/actions/{{action_id}}/limits": limits.Limits(own.action_limits, own.json_bytes),
         f"{v1}/actions/{{action_id}}/report": reports.Report(own.report_action),
         f"{v1}/plans": plans.Plans(own.plan_action, own.schemas, own.json_bytes),
         f"{v1}/notedetails/{{note_id}}": notes.NoteDetails(own.read_notes),

@@ -259,6 +259,10 @@ _ACTIONS: dict[type[domain.ShipyardError], Row] = {
     ),
     domain.HoldNotFound: not_found("Hold not found", lambda failed: f"There is no hold {failed.hold}"),
     domain.Overtaken: conflict(_overtaken),
+    domain.NoLimits: conflict(
+        lambda failed: Text("No limits to change", f"{failed.name.value} has no limits that can change while it runs")
+    ),
+    domain.ActionOver: conflict(lambda failed: Text("Unable to change limits", f"Action {failed.action} has ended")),
     domain.KeyReused: Row(
         falcon.HTTP_422,
         lambda failed: Text(
@@ -355,9 +359,7 @@ _DOCUMENTS: dict[type[domain.ShipyardError], Row] = {
     ),
     domain.NotRendered: invalid(joined("Deckhand indicated an error while rendering", "; ", _NAMED)),
     domain.BufferOccupied: conflict(_occupied),
-    domain.BufferEmpty: conflict(
-        said(_UNABLE_TO_COMMIT, "There are no documents in the buffer to commit"), retry=True
-    ),
+    domain.BufferEmpty: conflict(said(_UNABLE_TO_COMMIT, "There are no documents in the buffer to commit"), retry=True),
     domain.BufferChanged: conflict(
         lambda failed: Text(
             _UNABLE_TO_COMMIT,

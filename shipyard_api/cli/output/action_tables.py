@@ -117,6 +117,11 @@ def action(text: str) -> Printout:
     )
 
 
+def limits(text: str) -> Printout:
+    """Return a line for each limit of an action."""
+    return Printout([table(list(parse_object(text).items()), ("Limit", "Value"))])
+
+
 def step(text: str, action_id: str) -> Printout:
     """Return the sections of ``describe step``."""
     found = parse_object(text)

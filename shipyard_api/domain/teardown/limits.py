@@ -63,8 +63,8 @@ class TeardownLimits:
                     values[field] = value
         if ON_BLOCKED in written:
             words = {one.value: one for one in OnBlocked}
-            if written[ON_BLOCKED] in words:
-                values["on_blocked"] = words[written[ON_BLOCKED]]
+            if str(written[ON_BLOCKED]) in words:
+                values["on_blocked"] = words[str(written[ON_BLOCKED])]
             else:
                 message = f"{ON_BLOCKED} is {str(written[ON_BLOCKED])[:60]!r}: write one of {', '.join(words)}."
                 faults.append(error("OnBlockedUnknown", message))
@@ -75,6 +75,11 @@ class TeardownLimits:
         """Return the limits for a simulated site where a second lasts ``factor`` seconds; at least one each."""
         times = {field: max(1, round(getattr(self, field) * factor)) for field in _FIELDS.values()}
         return replace(self, **times)
+
+    def parameters(self) -> Mapping[str, int | str]:
+        """Return the limits by the names of their parameters."""
+        times = {name: getattr(self, field) for name, field in _FIELDS.items()}
+        return times | {ON_BLOCKED: self.on_blocked.value}
 
     def to_json(self) -> JsonObject:
         """Return the stored form."""

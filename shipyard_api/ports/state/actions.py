@@ -11,6 +11,7 @@ from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.state.groups import GroupRecord
 from shipyard_api.ports.state.nodes import NodeRecord
@@ -131,6 +132,8 @@ class ActionFilters:
 
 # The input that holds members of the request which mean nothing to the action.
 FURTHER = "further"
+# The input that holds the limits that the action was created with.
+LIMITS = "limits"
 NO_FILTERS = ActionFilters()
 
 
@@ -211,6 +214,18 @@ class Actions(Protocol):
 
         Return its state before, None if there is no such action. A refused control changes nothing.
         """
+
+    def lock(self, action: ActionId) -> None:
+        """Lock an action, if it exists, until the transaction has ended; no turn writes meanwhile."""
+
+    def limits(self, action: ActionId) -> TeardownLimits:
+        """Return the limits of an action: those that were set, else those of its inputs, else the defaults.
+
+        The action has frozen the JSON of its limits in its inputs under LIMITS.
+        """
+
+    def set_limits(self, action: ActionId, limits: TeardownLimits, user: str, text: str) -> None:
+        """Set the limits of an action, with a line in its audit and ``text`` as a note, and wake it."""
 
     def deployed(self, action: ActionId) -> Sequence[NodeName]:
         """Return the nodes of the action that are deployed, in order of name."""

@@ -59,13 +59,13 @@ class ControlAction:
             state = tx.actions.control(ActionId(action_id), control, caller.user)
         _check(action_id, control, state)
 
-    def name_of(self, action_id: str) -> ActionName:
-        """Return the name of an action; raises NotFound."""
+    def action(self, action_id: str) -> ActionRecord:
+        """Return an action; raises NotFound."""
         with self.store.begin() as tx:
             record = tx.actions.get(ActionId(action_id))
         if record is None:
             raise ActionNotFound(action_id)
-        return record.name
+        return record
 
     def retry(
         self, action_id: str, caller: Caller, *, force: bool, may_override_holds: bool = False

@@ -33,6 +33,7 @@ from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Work
 from shipyard_api.ports.state.stragglers import Straggler
@@ -161,6 +162,9 @@ CHANGES: dict[str, Change] = {
     "somebody pauses": Change(SqlActions.control, control(Control.PAUSE)),
     "somebody lets it go on": Change(SqlActions.control, control(Control.UNPAUSE), first=(control(Control.PAUSE),)),
     "somebody stops": Change(SqlActions.control, control(Control.STOP)),
+    "somebody changes limits": Change(
+        SqlActions.set_limits, lambda tx, w: tx.actions.set_limits(w.action, TeardownLimits(drain=5), "eve", "text")
+    ),
     "late work ends, long after the action": Change(
         SqlStragglers.end,
         lambda tx, w: tx.stragglers.end(replace(STRAGGLER, action=w.action), REPORT, now=NOW, worker="w"),
@@ -197,6 +201,8 @@ UNSEEN: dict[Callable[..., Any], str] = {
     SqlTurns.interrupt: "a job of the queue",
     SqlTurns.flush: "what other methods gathered",
     SqlTurns.pass_on: "a job of the queue",
+    SqlTurns.held: "a lock",
+    SqlActions.lock: "a lock",
     SqlStragglers.due: "when to look at late work again, which is shown nowhere",
 }
 
@@ -218,6 +224,7 @@ READS: dict[Callable[..., Any], Callable[[Tx, ActionId], object]] = {
     SqlActions.nodes: lambda tx, action: tx.actions.nodes(action, status=(), group=(), after="", limit=9),
     SqlActions.successor: lambda tx, action: [tx.actions.successor(one) for one in tx.actions.by_ids([action])],
     SqlActions.further: lambda tx, action: tx.actions.further([action]),
+    SqlActions.limits: lambda tx, action: tx.actions.limits(action),
     SqlActions.inputs: lambda tx, action: tx.actions.inputs(action),
     SqlActions.deployed: lambda tx, action: tx.actions.deployed(action),
     SqlJournal.owner: lambda tx, _: tx.journal.owner(JobId("j")),
@@ -234,7 +241,7 @@ READS: dict[Callable[..., Any], Callable[[Tx, ActionId], object]] = {
 }
 NOUNS = (SqlTurns, SqlActions, SqlJournal, SqlStragglers)
 # What these write is shown of no action.
-OTHER_NOUNS = {"items", "tokens", "nodes", "write_limits"}
+OTHER_NOUNS = {"items", "tokens", "nodes", "holds", "write_limits"}
 
 
 def test_whatever_can_be_asked_of_the_store_is_in_one_of_the_tables() -> None:

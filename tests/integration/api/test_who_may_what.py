@@ -49,6 +49,8 @@ EXPECTED: dict[tuple[str, str], set[str] | None] = {
     ("POST", f"{V1}/actions"): WRITE,
     ("GET", f"{V1}/actions/{ULID}"): READ,
     ("POST", f"{V1}/actions/{ULID}/control/pause"): WRITE,
+    ("GET", f"{V1}/actions/{ULID}/limits"): READ,
+    ("PATCH", f"{V1}/actions/{ULID}/limits"): WRITE,
     ("GET", f"{V1}/actions/{ULID}/steps/x"): READ,
     ("GET", f"{V1}/actions/{ULID}/steps/x/logs"): READ,
     ("GET", f"{V1}/actions/{ULID}/validations/x"): READ,

@@ -43,6 +43,8 @@ OURS = {
     "place_hold": ADMINS,
     "release_hold": ADMINS,
     "action_force_hold": {"admin"},
+    "set_action_limits": ADMINS,
+    "action_delete_blocked": {"admin"},
 }
 # What a provisioner needs besides.
 PEERS = {"get_renderedconfigdocs", "get_renderedconfigdocs_cleartext"}
@@ -63,7 +65,7 @@ def test_a_rule_is_satisfied_by_the_roles_of_the_contract(name: str) -> None:
 def test_every_action_has_a_rule_of_its_own() -> None:
     named = {rule.name.removeprefix(f"{PREFIX}action_") for rule in GUARDS if f"{PREFIX}action_" in rule.name}
 
-    assert named == {*(name.value for name in ActionName), "force_hold"}
+    assert named == {*(name.value for name in ActionName), "force_hold", "delete_blocked"}
 
 
 def test_the_basis_has_the_names_of_the_contract() -> None:

@@ -61,6 +61,13 @@ def test_limits_from_parameters(written: dict[str, object], expected: TeardownLi
     assert (limits, [fault.name for fault in faults]) == (expected, names)
 
 
+def test_limits_are_shown_as_parameters() -> None:
+    limits = TeardownLimits(drain=50, drain_grace_period=5)
+
+    assert limits.parameters()["grace-period"] == 5
+    assert TeardownLimits().with_parameters(limits.parameters()) == (limits, ())
+
+
 def test_limits_are_stored_and_read() -> None:
     limits = TeardownLimits(drain=7200, on_blocked=OnBlocked.FAIL)
 

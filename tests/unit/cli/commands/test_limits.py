@@ -1,0 +1,28 @@
+"""The command that changes the limits of an action."""
+
+import json
+
+import pytest
+
+from tests.unit.cli.fake_api import Reply
+
+ID = "01M7XV7VKPMDHXJVA7WMC7P6XP"
+
+
+@pytest.mark.parametrize("words", [["action", ID], [f"action/{ID}"], ["action", f"action/{ID}"]], ids=" ".join)
+def test_limits_are_changed_and_all_are_shown(api, run, words):
+    api.replies[f"PATCH /actions/{ID}/limits"] = Reply(200, {"drain-timeout": 7200, "on-blocked": "wait"})
+
+    result = run("set", *words, "drain-timeout=7200")
+
+    assert json.loads(api.requests[0].body) == {"drain-timeout": "7200"}
+    assert [line.split() for line in result.stdout.splitlines()] == [
+        ["Limit", "Value"],
+        ["drain-timeout", "7200"],
+        ["on-blocked", "wait"],
+    ]
+
+
+@pytest.mark.parametrize("words", [["set", f"action/{ID}"], ["set", f"action/{ID}", "drain-timeout"], ["set", ID]])
+def test_a_wrong_command_line_sends_nothing(api, run, words):
+    assert (run(*words).exit_code, api.requests) == (2, [])
