@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from pathlib import Path
-from traceback import walk_tb
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from urllib.parse import quote, urlsplit
 
+from shipyard_api.http_failures import describe_failure
 from shipyard_api.ports.errors import Busy, PeerError, Unavailable
 from shipyard_api.scrubbing import Scrubber
 
@@ -34,8 +33,6 @@ _OF_EVERY_REQUEST = frozenset({401, 403, 404, 405, 406, 407})
 _PIECE = 64 * 1024
 _LONGEST_PAUSE = 86_400.0  # seconds of Retry-After
 _HOST = re.compile(r"[\w.~:%-]+")
-_NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"})  # OpenSSL's errors for an answer in plain text
-_PLAIN = "without TLS an address begins with http://"
 
 Headers = Mapping[str, str]
 Params = Mapping[str, str] | Sequence[tuple[str, str]]
@@ -99,13 +96,18 @@ class Response:
 
 
 class RequestOptions(TypedDict, total=False):
-    """Options of a request: ``json`` or ``body``, not both; ``marker`` is only for errors."""
+    """Options of a request: ``json`` or ``body``, not both; ``marker`` is only for errors.
+
+    ``is_wanted``: asked while the answer is waited for, ``every`` so many seconds (4); False ends it with Unavailable.
+    """
 
     params: Params
     json: object
     body: bytes
     headers: Headers
     marker: str
+    is_wanted: Callable[[], bool]
+    every: float
 
 
 class HttpClient:
@@ -231,7 +233,9 @@ class HttpClient:
             # A token, alone or after its scheme. OAuth headers have more parts and are new for every request.
             if value.count(" ") <= 1:
                 self.scrubber.hide_passing(value.rpartition(" ")[2])
-        deadline = http_deadline.begin(self._total_timeout)
+        is_wanted = call.options.get("is_wanted")
+        waiting = http_deadline.Waiting(is_wanted, call.options.get("every", 4.0)) if is_wanted else None
+        deadline = http_deadline.begin(self._total_timeout, waiting)
         try:
             with self._session().request(
                 call.method,
@@ -247,6 +251,8 @@ class HttpClient:
                 body = b"".join(self._pieces(call, raw, headers, deadline))
                 return Response(raw.status_code, headers, body, self.system, call.operation, self.scrubber)
         except (RequestException, HTTPError, OSError) as error:
+            if is_wanted and not is_wanted():
+                raise self._final(call, "the answer is no longer waited for") from error
             if time.monotonic() > deadline:
                 raise self._late(call) from error
             raise self._explain(call, error) from error
@@ -261,7 +267,7 @@ class HttpClient:
             received += len(piece)
             size = max(size, received)
             if time.monotonic() > deadline:
-                raise self._late(call)
+                raise self._late(call) from TimeoutError()
             yield piece
         if size > self._max_body:
             raise self._final(call, f"the answer is larger than {self._max_body} bytes")
@@ -345,82 +351,6 @@ def clock_ahead(url: str, *, verify: bool | str = True, timeout: float = 3.0) ->
     except (PeerError, ValueError):
         return None
     return (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
-
-
-class ConnectionFailure(NamedTuple):
-    """A failure below HTTP. ``lasting``: an immediate retry is useless; ``sent``: the peer may have the request."""
-
-    detail: str
-    lasting: bool = False
-    sent: bool = True
-
-
-def describe_failure(
-    error: BaseException, url: str, *, connect: float, read: float, verify: bool | str = True
-) -> ConnectionFailure:
-    """Describe an error of requests below HTTP; the library's own texts quote whole URLs, and each other.
-
-    ``connect``, ``read``: timeouts for the peer at ``url`` in seconds; ``verify`` as for requests.
-    """
-    from requests import exceptions
-    from urllib3.exceptions import NewConnectionError, ReadTimeoutError
-
-    parts = urlsplit(url)
-    where, inner, early = parts.netloc, _innermost(error), _while_connecting(error)
-    if isinstance(verify, str) and parts.scheme == "https" and not Path(verify).exists():
-        return ConnectionFailure(f"the file of trusted certificates {verify} does not exist", lasting=True, sent=False)
-    if isinstance(error, exceptions.InvalidURL):
-        return ConnectionFailure(f"{where} is not a valid address", lasting=True, sent=False)
-    if isinstance(error, exceptions.ConnectTimeout):
-        return ConnectionFailure(f"no connection to {where} within {connect:g} s", lasting=True, sent=False)
-    if isinstance(error, exceptions.ReadTimeout | ReadTimeoutError | TimeoutError):
-        if early:
-            return ConnectionFailure(f"no TLS with {where} within {connect:g} s; {_PLAIN}", lasting=True, sent=False)
-        return ConnectionFailure(f"no answer from {where} within {read:g} s", lasting=True)
-    if isinstance(inner, NewConnectionError):
-        return ConnectionFailure(f"no connection to {where}: {getattr(inner.__cause__, 'strerror', '')}", sent=False)
-    if isinstance(error, exceptions.SSLError):
-        hint = f"; {_PLAIN}" if getattr(inner, "reason", "") in _NO_TLS else ""
-        return ConnectionFailure(f"no trusted connection to {where}: {inner}{hint}", sent=not early)
-    if early:
-        return ConnectionFailure(f"no TLS with {where}: it hung up ({type(inner).__name__}); {_PLAIN}", sent=False)
-    return ConnectionFailure(f"the answer of {where} was cut short or broken ({type(inner).__name__})")
-
-
-def hung_up(error: PeerError) -> bool:
-    """Return whether the peer hung up or did not answer in HTTP, as a peer does that expects TLS."""
-    from http.client import BadStatusLine
-
-    ended = (BadStatusLine, ConnectionResetError)
-    return error.__cause__ is not None and isinstance(_innermost(error.__cause__), ended)
-
-
-def silent(error: PeerError) -> bool:
-    """Return whether the peer took the connection and then did not answer in time, or not completely."""
-    from requests.exceptions import ReadTimeout
-    from urllib3.exceptions import ReadTimeoutError
-
-    late, cause = (ReadTimeout, ReadTimeoutError, TimeoutError), error.__cause__
-    return isinstance(error, _Final) and (cause is None or isinstance(cause, late))
-
-
-def _innermost(error: BaseException) -> BaseException:
-    """Return the original error, which the libraries wrap in ``args`` and ``reason``."""
-    for inner in (getattr(error, "reason", None), *error.args):
-        if isinstance(inner, BaseException):
-            return _innermost(inner)
-    return error
-
-
-def _while_connecting(error: BaseException | None) -> bool:
-    """Return whether an error, or its cause, was raised in ``connect``, which includes TLS: nothing was sent."""
-    if error is None:
-        return False
-    if any(frame.f_code.co_name == "connect" for frame, _ in walk_tb(error.__traceback__)):
-        return True
-    wrapped = (getattr(error, "reason", None), *error.args)
-    behind = [inner for inner in wrapped if isinstance(inner, BaseException)]
-    return any(map(_while_connecting, [*behind, error.__cause__ or error.__context__]))
 
 
 def checked_base(url: str) -> str:

@@ -10,6 +10,8 @@ import socket
 import ssl
 import threading
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from requests import Session
@@ -20,8 +22,17 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 _request = threading.local()
 
 
-def begin(seconds: float) -> float:
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What a long wait for an answer depends on: ``is_wanted`` is asked every so many seconds; False ends it."""
+
+    is_wanted: Callable[[], bool]
+    every: float = 4.0
+
+
+def begin(seconds: float, waiting: Waiting | None = None) -> float:
     """Bound the answer to this thread's next request; return its deadline on the monotonic clock."""
+    _request.waiting = waiting
     _request.deadline = time.monotonic() + seconds
     deadline: float = _request.deadline
     return deadline
@@ -38,13 +49,18 @@ class _Reader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        left = _request.deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError("the answer is late")
-        usual = self._socket.gettimeout()
-        self._socket.settimeout(left if usual is None else min(left, usual))
+        waiting: Waiting | None = _request.waiting
+        usual, began = self._socket.gettimeout(), time.monotonic()
+        until = _request.deadline if usual is None else min(_request.deadline, began + usual)
         try:
-            return self._socket.recv_into(buffer)
+            while (left := until - time.monotonic()) > 0:
+                self._socket.settimeout(min(left, waiting.every) if waiting else left)
+                try:
+                    return self._socket.recv_into(buffer)
+                except TimeoutError:
+                    if waiting and not waiting.is_wanted():
+                        raise TimeoutError("the answer is no longer wanted") from None
+            raise TimeoutError("the answer is late")
         finally:
             self._socket.settimeout(usual)
 

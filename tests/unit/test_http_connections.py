@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from shipyard_api.http import HttpClient, hung_up
+from shipyard_api.http import HttpClient
+from shipyard_api.http_failures import hung_up
 from shipyard_api.ports.errors import PeerError, Unavailable
 from tests.authority import Authority
 

@@ -21,7 +21,7 @@ from shipyard_api.domain.teardown.etcd_members import (
     ask_order,
     members_on,
 )
-from shipyard_api.http import silent
+from shipyard_api.http_failures import silent
 from shipyard_api.ports.errors import PeerError, Unavailable
 from shipyard_api.ports.etcd import MemberRemoval, NotEtcd
 
@@ -39,9 +39,7 @@ _ROUNDS = 2  # a list from the best member may name members that an outdated lis
 class EtcdGateway:
     """All etcd clusters of a site. Keeps nothing between calls; may be shared by threads."""
 
-    def look(
-        self, access: EtcdAccess, *, node: NodeName | None = None, addresses: Collection[str] = ()
-    ) -> EtcdCluster:
+    def look(self, access: EtcdAccess, *, node: NodeName | None = None, addresses: Collection[str] = ()) -> EtcdCluster:
         """Return the cluster (``ports.etcd.Etcd.look``), within its timeout and two seconds."""
         pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="etcd")
         try:

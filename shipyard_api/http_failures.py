@@ -1,0 +1,89 @@
+"""Failures below HTTP: what they mean for the caller, and one line for people, which quotes no address in full.
+
+The libraries are imported where they are needed: the command line starts sooner without them.
+"""
+
+from pathlib import Path
+from traceback import walk_tb
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from shipyard_api.ports.errors import PeerError
+
+_NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"})  # OpenSSL's errors for an answer in plain text
+_PLAIN = "without TLS an address begins with http://"
+
+
+class ConnectionFailure(NamedTuple):
+    """A failure below HTTP. ``lasting``: an immediate retry is useless; ``sent``: the peer may have the request."""
+
+    detail: str
+    lasting: bool = False
+    sent: bool = True
+
+
+def describe_failure(
+    error: BaseException, url: str, *, connect: float, read: float, verify: bool | str = True
+) -> ConnectionFailure:
+    """Describe an error of requests below HTTP; the library's own texts quote whole URLs, and each other.
+
+    ``connect``, ``read``: timeouts for the peer at ``url`` in seconds; ``verify`` as for requests.
+    """
+    from requests import exceptions
+    from urllib3.exceptions import NewConnectionError, ReadTimeoutError
+
+    parts = urlsplit(url)
+    where, inner, early = parts.netloc, _innermost(error), _while_connecting(error)
+    if isinstance(verify, str) and parts.scheme == "https" and not Path(verify).exists():
+        return ConnectionFailure(f"the file of trusted certificates {verify} does not exist", lasting=True, sent=False)
+    if isinstance(error, exceptions.InvalidURL):
+        return ConnectionFailure(f"{where} is not a valid address", lasting=True, sent=False)
+    if isinstance(error, exceptions.ConnectTimeout):
+        return ConnectionFailure(f"no connection to {where} within {connect:g} s", lasting=True, sent=False)
+    if isinstance(error, exceptions.ReadTimeout | ReadTimeoutError | TimeoutError):
+        if early:
+            return ConnectionFailure(f"no TLS with {where} within {connect:g} s; {_PLAIN}", lasting=True, sent=False)
+        return ConnectionFailure(f"no answer from {where} within {read:g} s", lasting=True)
+    if isinstance(inner, NewConnectionError):
+        return ConnectionFailure(f"no connection to {where}: {getattr(inner.__cause__, 'strerror', '')}", sent=False)
+    if isinstance(error, exceptions.SSLError):
+        hint = f"; {_PLAIN}" if getattr(inner, "reason", "") in _NO_TLS else ""
+        return ConnectionFailure(f"no trusted connection to {where}: {inner}{hint}", sent=not early)
+    if early:
+        return ConnectionFailure(f"no TLS with {where}: it hung up ({type(inner).__name__}); {_PLAIN}", sent=False)
+    return ConnectionFailure(f"the answer of {where} was cut short or broken ({type(inner).__name__})")
+
+
+def hung_up(error: PeerError) -> bool:
+    """Return whether the peer hung up or did not answer in HTTP, as a peer does that expects TLS."""
+    from http.client import BadStatusLine
+
+    ended = (BadStatusLine, ConnectionResetError)
+    return error.__cause__ is not None and isinstance(_innermost(error.__cause__), ended)
+
+
+def silent(error: PeerError) -> bool:
+    """Return whether the peer took the connection and then did not answer in time, or not completely."""
+    from requests.exceptions import ReadTimeout
+    from urllib3.exceptions import ReadTimeoutError
+
+    return isinstance(error.__cause__, ReadTimeout | ReadTimeoutError | TimeoutError)
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """Return the original error, which the libraries wrap in ``args`` and ``reason``."""
+    for inner in (getattr(error, "reason", None), *error.args):
+        if isinstance(inner, BaseException):
+            return _innermost(inner)
+    return error
+
+
+def _while_connecting(error: BaseException | None) -> bool:
+    """Return whether an error, or its cause, was raised in ``connect``, which includes TLS: nothing was sent."""
+    if error is None:
+        return False
+    if any(frame.f_code.co_name == "connect" for frame, _ in walk_tb(error.__traceback__)):
+        return True
+    wrapped = (getattr(error, "reason", None), *error.args)
+    behind = [inner for inner in wrapped if isinstance(inner, BaseException)]
+    return any(map(_while_connecting, [*behind, error.__cause__ or error.__context__]))
