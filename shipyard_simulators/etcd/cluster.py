@@ -171,4 +171,3 @@ class SimulatedEtcd:
     def _elect(self, member: Member) -> None:
         self.term += 1
         self._leader = member
-

@@ -281,5 +281,6 @@ for _name, _summary in {
     "ironic": "An Ironic with nodes in memory.",
     "kubernetes": "A Kubernetes cluster that nodes join.",
     "maas": "A MAAS region with simulated machines.",
+    "promenade": "A Promenade that takes nodes apart.",
 }.items():
     simulate.add_command(_simulator(_name, _summary))

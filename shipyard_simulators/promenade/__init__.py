@@ -1,0 +1,1 @@
+"""A simulated Promenade, with or without the teardown API that no released one has."""
