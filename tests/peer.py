@@ -116,4 +116,4 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body[: len(body) - answer.cut])
         self.close_connection = bool(answer.cut)
 
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve  # noqa: N815 - the names that http.server looks for
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _serve  # noqa: N815 - the names that http.server looks for

@@ -1,9 +1,10 @@
 """Whether an etcd cluster works, and whether a teardown may go on after a removal (contract: promenade, 4.4)."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from enum import Enum
 
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, MemberId
 from shipyard_api.domain.teardown.quorum import Obstacle, lowered, majority, minimum_missed
 
@@ -34,6 +35,18 @@ def health(cluster: EtcdCluster, ignored: Collection[MemberId] = ()) -> Health:
     if has_quorum and not cluster.no_space and not any(minimum_missed(cluster.minimum, voters)):
         return Health.HEALTHY
     return Health.UNHEALTHY
+
+
+def health_details(found: Mapping[str, Health]) -> JsonObject:
+    """Return the details of an answer about the clusters, by name (seed 004, Check etcd; contract: promenade, 3.3).
+
+    A cluster that did not answer counts as an error; one that is unhealthy does not.
+    """
+    messages = [
+        {"message": one.value, "error": one is Health.UNREACHABLE, "kind": "HealthMessage", "name": name}
+        for name, one in found.items()
+    ]
+    return {"errorCount": sum(one is Health.UNREACHABLE for one in found.values()), "messageList": messages}
 
 
 def readiness(cluster: EtcdCluster, leaving: Collection[MemberId], waived: Iterable[Obstacle] = ()) -> Readiness:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from shipyard_api.domain.teardown.etcd_health import Health, Readiness, health, readiness
+from shipyard_api.domain.teardown.etcd_health import Health, Readiness, health, health_details, readiness
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, EtcdMember, MemberId, MemberState, Minimum
 
 STATES = {"h": MemberState.HEALTHY, "u": MemberState.UNHEALTHY, "s": MemberState.SLOW, "d": MemberState.DEAD}
@@ -61,3 +61,16 @@ def test_a_teardown_goes_on_with_a_healthy_cluster_that_the_member_has_left(
     states: str, leaving: tuple[str, ...], expected: Readiness
 ) -> None:
     assert readiness(cluster(states), tuple(map(MemberId, leaving))) is expected
+
+
+def test_the_details_of_an_answer_count_only_clusters_that_cannot_be_reached() -> None:
+    found = {"a": Health.HEALTHY, "b": Health.UNHEALTHY, "c": Health.UNREACHABLE}
+
+    assert health_details(found) == {
+        "errorCount": 1,
+        "messageList": [
+            {"message": "Healthy", "error": False, "kind": "HealthMessage", "name": "a"},
+            {"message": "Unhealthy", "error": False, "kind": "HealthMessage", "name": "b"},
+            {"message": "Unable to access Etcd", "error": True, "kind": "HealthMessage", "name": "c"},
+        ],
+    }
