@@ -18,6 +18,7 @@ from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged, NodesKept
 from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.facts.steps import AttemptFailed, Broke, Intended, StepEnded, StepStarted, Waiting
+from shipyard_api.domain.facts.teardown import EtcdMemberRemoved, PodsEvicted, TeardownChanged, TeardownWaits
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.strategy.criteria import Shortfall
 
@@ -41,6 +42,27 @@ def _text(fact: JournalFact) -> str:
 def _(fact: Intended) -> str:
     effect = _json_text(fact.effect)
     return f"attempt {fact.attempt}, marker {fact.marker}{f': {effect}' if effect else ''}"
+
+
+@_text.register
+def _(fact: TeardownChanged) -> str:
+    return f"{fact.node}: {fact.operation.value} {fact.outcome.value}{f': {fact.message}' if fact.message else ''}"
+
+
+@_text.register
+def _(fact: TeardownWaits) -> str:
+    return f"{fact.node}: {fact.operation.value} waits for {'; '.join(fact.reasons) or 'nothing more'}"
+
+
+@_text.register
+def _(fact: PodsEvicted) -> str:
+    return f"{fact.node}: {'deleted past their budget' if fact.forced else 'evicted'}: {', '.join(fact.pods)}"
+
+
+@_text.register
+def _(fact: EtcdMemberRemoved) -> str:
+    waived = f"; below the site's minimum: {'; '.join(fact.waived)}" if fact.waived else ""
+    return f"{fact.node}: member {fact.member} has left etcd cluster {fact.cluster}{waived}"
 
 
 @_text.register

@@ -19,9 +19,11 @@ from shipyard_api.domain.facts.groups import RolloutEnded
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult, WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseStarted
+from shipyard_api.domain.facts.teardown import EtcdMemberRemoved, PodsEvicted, TeardownChanged, TeardownWaits
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.domain.teardown.order import Outcome
 
 LENGTH = 26
 LONGEST_SUBJECT = 128
@@ -77,6 +79,10 @@ _LEAST: Mapping[type[Fact], int] = {
     LateResult: 1,
     Noted: 1,
     FindingReported: 1,
+    TeardownWaits: 1,
+    EtcdMemberRemoved: 1,
+    TeardownChanged: 2,
+    PodsEvicted: 1,  # deletions past a budget; evictions matter from 3 on
     PhaseStarted: 2,
     JoinAwaited: 2,
     PhaseEnded: 3,
@@ -231,6 +237,34 @@ def _(fact: LateResult, _jobs: _Jobs) -> Iterator[_Draft]:
         parts += [f"{outcome} {', '.join(nodes)}"] if nodes else []
     parts += [fact.message] if fact.message else []
     yield _Draft(1, "Late Result", "; ".join(parts), fact.job)
+
+
+@_drafts.register
+def _(fact: TeardownChanged, _jobs: _Jobs) -> Iterator[_Draft]:
+    text = f"{fact.operation.value} {fact.outcome.value}{f': {fact.message}' if fact.message else ''}"
+    wrong = fact.outcome in (Outcome.FAILED, Outcome.REFUSED)
+    yield _Draft(2, "Teardown", _message("node", fact.node, text, error=wrong), fact.node)
+
+
+@_drafts.register
+def _(fact: TeardownWaits, _jobs: _Jobs) -> Iterator[_Draft]:
+    for number, reason in enumerate(fact.reasons):
+        text = _message("node", fact.node, f"{fact.operation.value} waits: {reason}", error=False)
+        yield _Draft(1, "Teardown Waits", text, fact.node, number)
+
+
+@_drafts.register
+def _(fact: PodsEvicted, _jobs: _Jobs) -> Iterator[_Draft]:
+    done = "deleted past their budget" if fact.forced else "evicted"
+    text = _message("node", fact.node, f"{done}: {', '.join(fact.pods)}", error=False)
+    yield _Draft(1 if fact.forced else 3, "Pods Evicted", text, fact.node)
+
+
+@_drafts.register
+def _(fact: EtcdMemberRemoved, _jobs: _Jobs) -> Iterator[_Draft]:
+    waived = f"; below the site's minimum: {'; '.join(fact.waived)}" if fact.waived else ""
+    text = _message("node", fact.node, f"has left etcd cluster {fact.cluster}{waived}", error=False)
+    yield _Draft(1, "Etcd Member Removed", text, fact.node)
 
 
 @_drafts.register

@@ -7,11 +7,18 @@ import sqlalchemy as sa
 from shipyard_api.domain.facts.codec import encode
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.projections import groups, node_changes, nodes, phases, stragglers
+from shipyard_api.storage.projections import groups, node_changes, node_teardowns, nodes, phases, stragglers
 from shipyard_api.storage.projections.line import Line
 
 # Phases refer to groups, so groups come first.
-_PROJECTIONS = (groups.project, phases.project, nodes.project, node_changes.project, stragglers.project)
+_PROJECTIONS = (
+    groups.project,
+    phases.project,
+    nodes.project,
+    node_changes.project,
+    stragglers.project,
+    node_teardowns.project,
+)
 
 
 def record(connection: sa.Connection, line: Line, facts: Sequence[Fact]) -> None:

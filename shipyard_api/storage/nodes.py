@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.teardown.order import WENT_WELL, Operation, Outcome
 from shipyard_api.ports.state.groups import PhaseRecord
 from shipyard_api.ports.state.nodes import LastNodeRecord, NodeChange, NodeHistory, NodeRecord
 from shipyard_api.storage import tables as t
@@ -65,6 +66,36 @@ class SqlNodes:
         )
         newest = {row.name: row.status for row in rows}
         return frozenset(NodeName(name) for name, status in newest.items() if status != NodeStatus.SUCCESS.value)
+
+    def etcd_removal_began(self, node: NodeName) -> bool:
+        """Return whether the node's latest teardown began to take members out and left the node in that state."""
+        rows = t.node_teardowns.c
+        latest = self._connection.execute(
+            sa.select(rows.operation, rows.outcome, rows.etcd_begun, rows.at)
+            .where(rows.node == node)
+            .order_by(rows.id.desc())
+            .limit(1)
+        ).one_or_none()
+        if latest is None or not latest.etcd_begun:
+            return False
+        if latest.operation == Operation.REMOVE_FROM_CLUSTER.value and Outcome(latest.outcome) in WENT_WELL:
+            return False
+        held = t.action_nodes.c
+        deployed = sa.exists().where(
+            held.name == node, held.status == NodeStatus.SUCCESS.value, held.updated_at > latest.at
+        )
+        return not self._connection.execute(sa.select(deployed)).scalar_one()
+
+    def was_deployed(self, node: NodeName) -> bool:
+        """Return whether the newest action that worked on the node deployed it."""
+        held = t.action_nodes.c
+        status = self._connection.execute(
+            sa.select(held.status)
+            .where(held.name == node, held.status != NodeStatus.NOT_STARTED.value)
+            .order_by(held.action_id.desc())
+            .limit(1)
+        ).scalar_one_or_none()
+        return status == NodeStatus.SUCCESS.value
 
     def history(self, node: str, *, before: str | None, limit: int) -> Sequence[NodeHistory]:
         """Return the node in each action, newest first."""

@@ -102,6 +102,21 @@ steps = sa.Table(
     sa.CheckConstraint("state IN ('running', 'success', 'failed', 'upstream_failed', 'skipped')", name="state_known"),
 )
 
+node_teardowns = sa.Table(
+    "node_teardowns",
+    metadata,
+    sa.Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True),
+    sa.Column("action_id", _ACTION, sa.ForeignKey("actions.id"), nullable=False),
+    sa.Column("node", sa.Text, nullable=False),
+    sa.Column("operation", sa.String(32), nullable=False),
+    sa.Column("outcome", sa.String(16), nullable=False),
+    sa.Column("message", sa.Text, nullable=False),
+    # Whether a member of the node may have left its etcd cluster by then.
+    sa.Column("etcd_begun", sa.Boolean, nullable=False),
+    sa.Column("at", _MOMENT, nullable=False),
+    sa.Index(None, "node", "id"),
+)
+
 work_items = sa.Table(
     "work_items",
     metadata,

@@ -57,7 +57,8 @@ GUARDED = frozenset({Operation.CLEAR_LABELS, Operation.REMOVE_ETCD})
 MAY_FAIL = frozenset({Operation.SHUT_DOWN_KUBELET})
 """Operations whose failure is a warning: the destruction of the host stops the kubelet in any case."""
 
-_WENT_WELL = frozenset({Outcome.DONE, Outcome.WARNING, Outcome.SKIPPED})
+WENT_WELL = frozenset({Outcome.DONE, Outcome.WARNING, Outcome.SKIPPED})
+"""Outcomes after which the next operation begins."""
 _WENT_WRONG = frozenset({Outcome.FAILED, Outcome.REFUSED})
 # Without a Kubernetes node these have no object. A dead member of a node that is gone must leave all the same.
 _NEEDS_NODE = frozenset({Operation.DRAIN, Operation.CLEAR_LABELS, Operation.SHUT_DOWN_KUBELET})
@@ -103,7 +104,7 @@ class Teardown:
     @property
     def done(self) -> bool:
         """Whether every operation has ended well."""
-        return all(self.outcomes.get(operation) in _WENT_WELL for operation in self.operations)
+        return all(self.outcomes.get(operation) in WENT_WELL for operation in self.operations)
 
     @property
     def not_tried(self) -> tuple[Operation, ...]:
@@ -114,7 +115,7 @@ class Teardown:
         """Return the operation to run or resume, None if one failed or all have ended."""
         if self.failed is not None:
             return None
-        return next((one for one in self.operations if self.outcomes.get(one) not in _WENT_WELL), None)
+        return next((one for one in self.operations if self.outcomes.get(one) not in WENT_WELL), None)
 
     def begin(self, operation: Operation) -> Self:
         """Return the teardown with its next operation begun; must be stored before the operation changes anything.
@@ -133,9 +134,9 @@ class Teardown:
             raise ValueError(f"{operation.value} is not about to begin")
         return self._with(operation, Outcome.REFUSED, why)
 
-    def succeed(self, operation: Operation, warning: str = "") -> Self:
-        """Return the teardown after a running operation has reached its goal."""
-        return self._ended(operation, Outcome.WARNING if warning else Outcome.DONE, warning)
+    def succeed(self, operation: Operation, warning: str = "", note: str = "") -> Self:
+        """Return the teardown after a running operation has reached its goal. ``note``: what is good to know of it."""
+        return self._ended(operation, Outcome.WARNING if warning else Outcome.DONE, warning or note)
 
     def fail(self, operation: Operation, why: str) -> Self:
         """Return the teardown after a running operation has failed; no later one is tried, unless it may fail."""
@@ -196,7 +197,7 @@ class Teardown:
 
     @property
     def _is_finished(self) -> bool:
-        return self.outcomes.get(Operation.REMOVE_FROM_CLUSTER) in _WENT_WELL
+        return self.outcomes.get(Operation.REMOVE_FROM_CLUSTER) in WENT_WELL
 
     def _ended(self, operation: Operation, outcome: Outcome, message: str) -> Self:
         if self.outcomes.get(operation) is not Outcome.RUNNING:

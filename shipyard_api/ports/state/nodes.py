@@ -80,6 +80,12 @@ class Nodes(Protocol):
         A record counts if its action submitted or kept the node.
         """
 
+    def etcd_removal_began(self, node: NodeName) -> bool:
+        """Return whether a teardown may have taken an etcd member of the node out, with no deployment of it since."""
+
+    def was_deployed(self, node: NodeName) -> bool:
+        """Return whether the newest action that worked on the node deployed it."""
+
     def history(self, node: str, *, before: str | None, limit: int) -> Sequence[NodeHistory]:
         """Return what each action did with the node, newest first, only actions before the given id.
 

@@ -29,10 +29,12 @@ from shipyard_api.domain.facts.jobs import JobStarted, LateResult, WorkLeftBehin
 from shipyard_api.domain.facts.nodes import NodesChanged, NodesKept
 from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.facts.steps import AttemptFailed
+from shipyard_api.domain.facts.teardown import EtcdMemberRemoved, PodsEvicted, TeardownChanged, TeardownWaits
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.domain.teardown import order
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.provisioner import JobId, JobReport, JobState, Marker, Operation, Work
@@ -188,6 +190,10 @@ FACTS: dict[type[Fact], tuple[Fact, tuple[Fact, ...], bool]] = {
     FindingReported: (FINDING, (), True),
     Noted: (Noted("Word", "text"), (), True),
     AttemptFailed: (AttemptFailed(1, "no answer", 5.0), (), False),
+    TeardownChanged: (TeardownChanged(N1, order.Operation.DRAIN, order.Outcome.RUNNING), (), False),
+    TeardownWaits: (TeardownWaits(N1, order.Operation.DRAIN, ("a/b: budget a/x",)), (), True),
+    PodsEvicted: (PodsEvicted(N1, ("a/b",), forced=True), (), True),
+    EtcdMemberRemoved: (EtcdMemberRemoved(N1, "etcd", "17"), (), True),
 }
 CHANGES |= {
     f"told: {kind.__name__}": Change(SqlTurns.record, record(fact), (record(*first),) if first else (), shown)

@@ -37,6 +37,31 @@ KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
         {"attempt": 1, "why": "Drydock GET /health: answered 503", "pause": 10.0},
         "attempt 1: Drydock GET /health: answered 503; asking again in 10 s",
     ),
+    "an operation of a teardown ends": (
+        "teardown_changed",
+        {"node": "n1", "operation": "drain", "outcome": "failed", "message": "a/b is left", "etcd_begun": False},
+        "n1: drain failed: a/b is left",
+    ),
+    "a teardown waits": (
+        "teardown_waits",
+        {"node": "n1", "operation": "drain", "reasons": ["a/b: budget a/x"]},
+        "n1: drain waits for a/b: budget a/x",
+    ),
+    "a teardown waits no longer": (
+        "teardown_waits",
+        {"node": "n1", "operation": "drain", "reasons": []},
+        "n1: drain waits for nothing more",
+    ),
+    "pods are evicted": (
+        "pods_evicted",
+        {"node": "n1", "pods": ["a/b"], "forced": False},
+        "n1: evicted: a/b",
+    ),
+    "a member leaves": (
+        "etcd_member_removed",
+        {"node": "n1", "cluster": "calico-etcd", "member": "17", "waived": ["2 members would remain"]},
+        "n1: member 17 has left etcd cluster calico-etcd; below the site's minimum: 2 members would remain",
+    ),
     "members are known": ("members_known", {"groups": 2, "nodes": 3}, "2 groups, 3 nodes"),
     "a phase begins": (
         "phase_started",

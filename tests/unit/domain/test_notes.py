@@ -59,6 +59,35 @@ SAID = {
             (1, "deploy_site", "Deployment Groups", "Stage.FAILED: a"),
         ],
     ),
+    "operation of a teardown that failed": (
+        "teardown_changed",
+        {"node": "n1", "operation": "drain", "outcome": "failed", "message": "a/b is left", "etcd_begun": False},
+        [(2, "n1", "Teardown", "node:n1:drain failed: a/b is left (error)")],
+    ),
+    "teardown that waits": (
+        "teardown_waits",
+        {"node": "n1", "operation": "drain", "reasons": ["a/b: budget a/x", "a/c: budget a/x"]},
+        [
+            (1, "n1", "Teardown Waits", "node:n1:drain waits: a/b: budget a/x"),
+            (1, "n1", "Teardown Waits", "node:n1:drain waits: a/c: budget a/x"),
+        ],
+    ),
+    "pods that were evicted": (
+        "pods_evicted",
+        {"node": "n1", "pods": ["a/b", "a/c"], "forced": False},
+        [(3, "n1", "Pods Evicted", "node:n1:evicted: a/b, a/c")],
+    ),
+    "pods that were deleted": (
+        "pods_evicted",
+        {"node": "n1", "pods": ["a/b"], "forced": True},
+        [(1, "n1", "Pods Evicted", "node:n1:deleted past their budget: a/b")],
+    ),
+    "member that has left": (
+        "etcd_member_removed",
+        {"node": "n1", "cluster": "calico-etcd", "member": "17", "waived": ["2 members would remain"]},
+        [(1, "n1", "Etcd Member Removed",
+          "node:n1:has left etcd cluster calico-etcd; below the site's minimum: 2 members would remain")],
+    ),
     "phase that failed": (
         "phase_ended",
         {"group": "a", "phase": "prepare", "batch": 1, "status": "failure", "message": "no power"},

@@ -27,11 +27,13 @@ from shipyard_api.domain.facts.steps import (
     StepStarted,
     Waiting,
 )
+from shipyard_api.domain.facts.teardown import EtcdMemberRemoved, PodsEvicted, TeardownChanged, TeardownWaits
 from shipyard_api.domain.findings import DocumentRef, Finding, Level, error
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.criteria import Criterion, Shortfall
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.domain.teardown.order import Operation, Outcome
 from tests.factories import group, strategy
 
 A, B = GroupName("a"), GroupName("b")
@@ -60,6 +62,26 @@ SAMPLES: dict[str, tuple[str, dict[str, Any], Fact]] = {
         "step_ended",
         {"state": "failed", "detail": "refused", "skipped": ["x", "y"]},
         StepEnded(StepState.FAILED, "refused", (StepId("x"), StepId("y"))),
+    ),
+    "an operation of a teardown ends": (
+        "teardown_changed",
+        {"node": "n1", "operation": "remove-etcd", "outcome": "failed", "message": "no quorum", "etcd_begun": True},
+        TeardownChanged(N1, Operation.REMOVE_ETCD, Outcome.FAILED, "no quorum", etcd_begun=True),
+    ),
+    "a teardown waits": (
+        "teardown_waits",
+        {"node": "n1", "operation": "drain", "reasons": ["a/b: budget a/x forbids it now"]},
+        TeardownWaits(N1, Operation.DRAIN, ("a/b: budget a/x forbids it now",)),
+    ),
+    "pods are evicted": (
+        "pods_evicted",
+        {"node": "n1", "pods": ["a/b"], "forced": False},
+        PodsEvicted(N1, ("a/b",)),
+    ),
+    "a member leaves": (
+        "etcd_member_removed",
+        {"node": "n1", "cluster": "calico-etcd", "member": "17", "waived": ["at least 3 members, 2 would remain"]},
+        EtcdMemberRemoved(N1, "calico-etcd", "17", ("at least 3 members, 2 would remain",)),
     ),
     "steps are skipped": ("steps_skipped", {"steps": ["x"]}, StepsSkipped((StepId("x"),))),
     "an action ends": ("action_ended", {"state": "success"}, ActionEnded(RunState.SUCCESS)),
