@@ -1,0 +1,128 @@
+"""Destroy the host: a job of the provisioner for this node alone, once no pod is left on it (seed 004)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from shipyard_api.actions.steps import job_watch
+from shipyard_api.actions.steps.job_watch import End, Job, Submitted
+from shipyard_api.actions.steps.teardown.part import Pace, Part, Request
+from shipyard_api.actions.steps.teardown.state import NodeState, waiting
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
+from shipyard_api.domain.teardown.drain_plan import plan_drain
+from shipyard_api.domain.teardown.kubelet import Kubelet, Ready
+from shipyard_api.domain.teardown.order import Operation
+from shipyard_api.domain.teardown.removal_checks import pods_in_the_way
+from shipyard_api.ports import provisioner as port
+from shipyard_api.ports.cluster_nodes import ClusterNodes
+from shipyard_api.ports.provisioner import JobId, JobReport, Marker, Provisioner, Wipe, Work
+from shipyard_api.ports.state.store import Store
+from shipyard_api.workflow.step import Act, Folded, Look, Trouble
+
+_DESTROY = port.Operation.DESTROY_NODES
+_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class PodsLeft:
+    """The pods that an empty node would not have."""
+
+    pods: tuple[str, ...]
+
+
+DestroyReport = PodsLeft | Submitted | JobReport
+
+
+@dataclass(frozen=True, slots=True)
+class Destroy(Part[DestroyReport]):
+    """Has the provisioner destroy one node. ``nodes`` is None where no Kubernetes is configured."""
+
+    store: Store
+    provisioner: Provisioner
+    nodes: ClusterNodes | None
+    design_of: Callable[[int], str]
+    pace: Pace = Pace()  # noqa: RUF009  # immutable
+    operation = Operation.DESTROY_NODE
+
+    def seconds(self, state: NodeState) -> float:
+        """Return the time limit of the provisioner's job; also that of finding out whether it has begun."""
+        return state.task.destroy.timeout
+
+    def decide(self, state: NodeState, now: datetime) -> Act[Request] | Look[Request]:
+        """Look for pods, submit the job, poll it."""
+        more = {"design": self.design_of(state.task.revision), "wipe": state.task.wipe.value}
+        if state.job is not None:
+            return Look(self.request(state, now, "job", job=state.job.id, **more))
+        if not state.checked and self.nodes is not None:
+            return Look(self.request(state, now, "pods"))
+        return Act(self.request(state, now, "submit", **more), now + timedelta(seconds=self.seconds(state)))
+
+    def ask(self, request: Request) -> DestroyReport:
+        """Poll the job, or look at the pods."""
+        if request.what == "job":
+            report = self.provisioner.report(JobId(request.more["job"]), self._work(request))
+            return job_watch.with_owner(self.store, report)
+        look = self.nodes.look(request.node) if self.nodes else None
+        if look is None:
+            return PodsLeft(())
+        # Its kubelet has been told to stop: pods that are being deleted may never be confirmed.
+        kubelet = Kubelet.ALIVE if look.node.ready is Ready.TRUE else Kubelet.DEAD
+        plan = plan_drain(look.pods, look.budgets, look.daemon_sets, now=look.server_time, kubelet=kubelet)
+        return PodsLeft(tuple(str(one.pod) for one in pods_in_the_way(plan, kubelet)))
+
+    def perform(self, request: Request, marker: Marker) -> Submitted:
+        """Submit the job."""
+        return Submitted(self.provisioner.submit(marker, self._work(request)))
+
+    def find(self, request: Request, marker: Marker, intended_at: datetime) -> Submitted | None:
+        """Look for the job that may have been started."""
+        return job_watch.find(self.store, self.provisioner, marker, self._work(request), intended_at)
+
+    def fold(self, state: NodeState, asked: Request, report: DestroyReport, now: datetime) -> Folded[NodeState]:
+        """Keep the job, or judge its report."""
+        match report:
+            case PodsLeft(()):
+                return Folded(replace(state, checked=True))
+            case PodsLeft(pods):
+                more = f" and {len(pods) - _NAMED} more" if len(pods) > _NAMED else ""
+                why = f"{len(pods)} pod(s) are still on the node: {', '.join(pods[:_NAMED])}{more}"
+                return self.failed(state, f"{why}; the host was left alone", now)
+            case Submitted(job):
+                return Folded(replace(state, job=Job.submitted(job, now)), (JobStarted(_DESTROY.value, job),))
+            case JobReport():
+                return self._judge(state, report, now)
+
+    def fold_trouble(self, state: NodeState, asked: Request, trouble: Trouble, now: datetime) -> Folded[NodeState]:
+        """A provisioner that does not report on a job costs time; its limits end the wait."""
+        if state.job is not None:
+            return self._judge(state, trouble, now)
+        return Part.fold_trouble(self, state, asked, trouble, now)
+
+    def leave(self, state: NodeState, why: str) -> tuple[Fact, ...]:
+        """Return the job that goes on."""
+        if state.job is None:
+            return ()
+        design = self.design_of(state.task.revision)
+        return (WorkLeftBehind(_DESTROY.value, state.job.id, design, (state.node,), why),)
+
+    def _judge(self, state: NodeState, report: JobReport | Trouble, now: datetime) -> Folded[NodeState]:
+        task = state.task
+        limits = job_watch.Limits(task.destroy.interval, task.destroy.timeout, task.queue_limit)
+        if state.job is None:
+            raise ValueError("no job is at work")
+        watched = job_watch.judge(state.job, report, limits, now)
+        state = replace(state, job=watched.job)
+        if watched.end is None:
+            return waiting(state, self.operation, watched.poll_at)
+        if watched.end is End.ENDED and watched.report is not None and state.node in watched.succeeded:
+            return self.succeeded(state, now, "" if watched.report.ok else watched.report.message)
+        reported = watched.report
+        why = (reported.reasons.get(state.node) or reported.message) if reported else ""
+        folded = self.failed(state, f"job {watched.job.id}: {why or watched.why or 'no reason given'}", now)
+        if watched.end in (End.TIME_UP, End.QUEUE_TIMEOUT):
+            return replace(folded, facts=(*folded.facts, *self.leave(state, watched.why)))
+        return folded
+
+    def _work(self, request: Request) -> Work:
+        return Work(_DESTROY, request.more["design"], (request.node,), Wipe(request.more["wipe"]))

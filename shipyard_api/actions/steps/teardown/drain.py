@@ -1,0 +1,143 @@
+"""Drain: cordon, evict what is planned, and look again until only pods are left that may stay (promenade, 4.1)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from shipyard_api.actions.steps.teardown.part import Pace, Part, ReadLimits, Request
+from shipyard_api.actions.steps.teardown.state import NodeState, waiting
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.teardown import PodsEvicted
+from shipyard_api.domain.teardown.drain import Drained, DrainFailed, Draining, OnBlocked, decide_drain
+from shipyard_api.domain.teardown.drain_plan import BLOCKED, DrainPlan, PlannedPod, plan_drain
+from shipyard_api.domain.teardown.kubelet import state_of
+from shipyard_api.domain.teardown.limits import TeardownLimits
+from shipyard_api.domain.teardown.order import Operation
+from shipyard_api.domain.teardown.pods import PodUid
+from shipyard_api.ports.cluster_nodes import ClusterNode, ClusterNodes, Eviction, EvictionOutcome
+from shipyard_api.ports.provisioner import Marker
+from shipyard_api.workflow.step import Act, Folded
+
+LOOK_SECONDS = 2.0
+BLOCKED_SECONDS = 5.0
+_REFUSED = frozenset({EvictionOutcome.BLOCKED, EvictionOutcome.NEVER})
+
+
+@dataclass(frozen=True, slots=True)
+class DrainReport:
+    """One look, what was decided from it, and the answers. ``plan`` is None if Kubernetes does not know the node."""
+
+    limits: TeardownLimits
+    plan: DrainPlan | None = None
+    decision: Drained | Draining | DrainFailed = Draining()  # noqa: RUF009  # immutable
+    answers: Mapping[PodUid, Eviction] | None = None
+    lease: str = ""
+
+
+def renewed_at(lease: tuple[str, datetime] | None, node: ClusterNode, now: datetime) -> tuple[str, datetime]:
+    """Return the lease as it is now, and when (our clock) it was last seen to change.
+
+    The kubelet writes its own clock into the lease, which may differ from ours by minutes.
+    """
+    value = node.renewed_at.isoformat() if node.renewed_at else "none"
+    return lease if lease is not None and lease[0] == value else (value, now)
+
+
+def lease_json(state: NodeState) -> list[str] | None:
+    """Return the last known lease as part of a request."""
+    return [state.lease[0], state.lease[1].isoformat()] if state.lease else None
+
+
+def with_lease(state: NodeState, value: str, at: datetime) -> NodeState:
+    """Return the state with the lease as it was read at that moment."""
+    return state if state.lease is not None and state.lease[0] == value else replace(state, lease=(value, at))
+
+
+@dataclass(frozen=True, slots=True)
+class Drain(Part[DrainReport]):
+    """Drains a node. Every look may evict: an eviction names the pod's uid, so a repetition does no harm."""
+
+    nodes: ClusterNodes
+    read_limits: ReadLimits
+    pace: Pace = Pace()  # noqa: RUF009  # immutable
+    operation = Operation.DRAIN
+
+    def seconds(self, state: NodeState) -> float:
+        """Return the timeout of the drain."""
+        return state.limits.drain
+
+    def decide(self, state: NodeState, now: datetime) -> Act[Request]:
+        """Look at the pods and evict."""
+        since = (state.since or now).isoformat()
+        return self.carry_on(state, now, since=since, lease=lease_json(state), limits=state.task.limits.to_json())
+
+    def perform(self, request: Request, marker: Marker) -> DrainReport:
+        """Cordon the node, look at its pods, and request what the rules allow."""
+        limits = self.read_limits(request.action, TeardownLimits.from_json(request.more["limits"]))
+        look = self.nodes.look(request.node)
+        if look is None:
+            return DrainReport(limits)
+        if not look.node.cordoned:
+            self.nodes.cordon(look.node)
+        stored = request.more["lease"]
+        seen = (stored[0], datetime.fromisoformat(stored[1])) if stored else None
+        lease = renewed_at(seen, look.node, request.at)
+        kubelet = state_of(look.node.ready, lease[1], request.at)
+        plan = plan_drain(look.pods, look.budgets, look.daemon_sets, now=look.server_time, kubelet=kubelet)
+        deadline = datetime.fromisoformat(request.more["since"]) + timedelta(seconds=limits.drain)
+        decision = decide_drain(plan, now=request.at, deadline=deadline, on_blocked=limits.on_blocked)
+        answers: Mapping[PodUid, Eviction] = {}
+        if isinstance(decision, Draining):
+            if decision.evict:
+                answers = self.nodes.evict([one.pod for one in decision.evict], grace=limits.drain_grace_period)
+            if decision.delete:
+                self.nodes.delete_pods([one.pod for one in decision.delete], grace=limits.drain_grace_period)
+        return DrainReport(limits, plan, decision, answers, lease[0])
+
+    def fold(self, state: NodeState, asked: Request, report: DrainReport, now: datetime) -> Folded[NodeState]:
+        """End, or say what keeps the node from being empty and look again."""
+        state = replace(state, limits=report.limits)
+        if report.plan is None:
+            return self.unknown(state, now)
+        state = with_lease(state, report.lease, asked.at)
+        match report.decision:
+            case Drained() as drained:
+                return self.succeeded(state, now, "; ".join(drained.warnings))
+            case DrainFailed() as failed:
+                return self.failed(state, "; ".join(failed.reasons), now)
+            case Draining() as draining:
+                return self._goes_on(state, report, draining, now)
+
+    def _goes_on(self, state: NodeState, report: DrainReport, draining: Draining, now: datetime) -> Folded[NodeState]:
+        answers = report.answers or {}
+        accepted = [
+            str(one.pod)
+            for one in draining.evict
+            if one.pod.uid in answers and answers[one.pod.uid].outcome is EvictionOutcome.ACCEPTED
+        ]
+        refused = [
+            (one, answers[one.pod.uid])
+            for one in draining.evict
+            if one.pod.uid in answers and answers[one.pod.uid].outcome in _REFUSED
+        ]
+        facts: list[Fact] = []
+        if accepted:
+            facts.append(PodsEvicted(state.node, tuple(accepted)))
+        if draining.delete:
+            facts.append(PodsEvicted(state.node, tuple(str(one.pod) for one in draining.delete), forced=True))
+        reasons = tuple(_why(one, answer) for one, answer in refused)
+        pause = BLOCKED_SECONDS if reasons else LOOK_SECONDS
+        wanted = max((answer.retry_after for _, answer in refused), default=0.0)
+        until = max(self.pace.after(now, pause), now + timedelta(seconds=wanted))
+        deadline = state.deadline(self.seconds(state))
+        until = min(until, max(deadline, now)) if now < deadline else until
+        if report.limits.on_blocked is not OnBlocked.WAIT and refused:
+            until = min(until, self.pace.after(now, LOOK_SECONDS))
+        return waiting(state, self.operation, until, reasons, tuple(facts))
+
+
+def _why(planned: PlannedPod, answer: Eviction) -> str:
+    """Return the plan's sentence, which knows for how long; without one the API server's own message."""
+    if planned.pod_class in BLOCKED and planned.why:
+        return f"{planned.pod}: {planned.why}"
+    return f"{planned.pod}: {answer.message or 'Kubernetes refuses the eviction for now'}"

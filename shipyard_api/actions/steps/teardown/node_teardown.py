@@ -1,0 +1,143 @@
+"""The work item that takes one node out of its cluster: the current operation's part decides what is next."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+
+from shipyard_api.actions.steps.teardown.destroy import Destroy
+from shipyard_api.actions.steps.teardown.part import SILENCE_PAUSE, Pace, Part, ReadLimits, Request
+from shipyard_api.actions.steps.teardown.state import NodeState, TeardownTask, moved
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.findings import Finding, errors
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.teardown.limits import TeardownLimits
+from shipyard_api.domain.teardown.order import GUARDED, WENT_WELL, Operation, Teardown
+from shipyard_api.ports.provisioner import Marker
+from shipyard_api.ports.state.store import Store
+from shipyard_api.workflow.step import Act, Done, Failed, Folded, ItemKind, Json, Look, Trouble
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What is known of a node before its teardown. ``faults``: of the document that names the etcd clusters."""
+
+    etcd_removal_began: bool
+    was_deployed: bool
+    limits: TeardownLimits
+    faults: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTeardown(ItemKind[NodeState, Request, Request, Any]):
+    """Runs the operations of one node in their order.
+
+    ``design_faults`` returns what is wrong with the design of a revision, as far as a teardown needs it.
+    """
+
+    version: ClassVar[int] = NodeState.version
+
+    store: Store
+    parts: Mapping[Operation, Part[Any]]
+    read_limits: ReadLimits
+    design_faults: Callable[[int], Sequence[Finding]]
+    pace: Pace = Pace()  # noqa: RUF009  # immutable
+
+    def begin(self, task: Json) -> NodeState:
+        """Start without the node's history."""
+        parsed = TeardownTask.from_json(task)
+        return NodeState(parsed, limits=parsed.limits)
+
+    def load_state(self, stored: Json) -> NodeState:
+        """Return a state from its stored form."""
+        return NodeState.from_json(stored)
+
+    def load_effect(self, stored: Json) -> Request:
+        """Return an effect from its stored form."""
+        return Request.from_json(stored)
+
+    def decide(self, state: NodeState, now: datetime) -> Act[Request] | Look[Request] | Done | Failed:
+        """Ask for the history, then have the current operation decide."""
+        if state.order is None:
+            task = state.task
+            more = {"limits": task.limits.to_json(), "etcd": bool(GUARDED & set(task.operations))}
+            return Look(Request(None, task.node, task.action, task.revision, now, "history", more))
+        if (failed := state.order.failed) is not None:
+            return Failed(_failure(state.order, failed))
+        operation = state.order.next_operation()
+        return Done(_summary(state.order)) if operation is None else self.parts[operation].decide(state, now)
+
+    def ask(self, question: Request) -> Any:
+        """Read the history, or have the operation ask."""
+        if question.operation is not None:
+            return self.parts[question.operation].ask(question)
+        faults = errors(self.design_faults(question.revision)) if question.more["etcd"] else ()
+        with self.store.begin() as tx:
+            began = tx.nodes.etcd_removal_began(question.node)
+            deployed = tx.nodes.was_deployed(question.node)
+        limits = self.read_limits(question.action, TeardownLimits.from_json(question.more["limits"]))
+        return History(began, deployed, limits, tuple(fault.message for fault in faults))
+
+    def perform(self, effect: Request, marker: Marker) -> Any:
+        """Have the operation perform its effect."""
+        return self._part(effect).perform(effect, marker)
+
+    def find(self, effect: Request, marker: Marker, intended_at: datetime) -> Any:
+        """Have the operation look for the outcome."""
+        return self._part(effect).find(effect, marker, intended_at)
+
+    def fold(self, state: NodeState, asked: Request, report: Any, now: datetime) -> Folded[NodeState]:
+        """Have the operation judge the report."""
+        if isinstance(report, History):
+            return self._begin(state, report, now)
+        if asked.operation is None:
+            return Folded(state, wait_until=now + timedelta(seconds=SILENCE_PAUSE * self.pace.factor))
+        part = self.parts[asked.operation]
+        if isinstance(report, Trouble):
+            return part.fold_trouble(state, asked, report, now)
+        return part.fold(state, asked, report, now)
+
+    def touches(self, effect: Request) -> tuple[NodeName, ...]:
+        """Return the node."""
+        return (effect.node,)
+
+    def watch(self, state: NodeState, now: datetime) -> Look[Request] | None:
+        """Poll the provisioner's job while the action is paused; nothing else is under way."""
+        if state.job is None or state.order is None:
+            return None
+        decision = self.parts[Operation.DESTROY_NODE].decide(state, now)
+        return decision if isinstance(decision, Look) else None
+
+    def leave(self, state: NodeState, why: str) -> tuple[Fact, ...]:
+        """Return the provisioner's job that goes on."""
+        part = self.parts.get(Operation.DESTROY_NODE)
+        return part.leave(state, why) if isinstance(part, Destroy) else ()
+
+    def _begin(self, state: NodeState, history: History, now: datetime) -> Folded[NodeState]:
+        task = state.task
+        order = Teardown(task.operations, etcd_removal_began_earlier=history.etcd_removal_began)
+        never_joined = not task.must_exist and (task.force or not history.was_deployed)
+        state = replace(state, limits=history.limits, never_joined=never_joined)
+        if history.faults:
+            first = order.operations[0]
+            return moved(state, order.refuse(first, "; ".join(history.faults)), now)
+        return moved(state, order, now)
+
+    def _part(self, effect: Request) -> Part[Any]:
+        if effect.operation is None:
+            raise ValueError("the history is only read")
+        return self.parts[effect.operation]
+
+
+def _failure(order: Teardown, failed: Operation) -> str:
+    """Return what was done, what failed, and what was not tried (promenade, 3.2)."""
+    done = [one.value for one, outcome, _ in order.report() if outcome in WENT_WELL]
+    parts = [f"{failed.value}: {order.messages.get(failed, 'no reason given')}"]
+    parts += [f"done: {', '.join(done)}"] if done else []
+    parts += [f"not tried: {', '.join(one.value for one in order.not_tried)}"] if order.not_tried else []
+    return "; ".join(parts)
+
+
+def _summary(order: Teardown) -> str:
+    said = [f"{one.value}: {message}" for one, _, message in order.report() if message]
+    return "; ".join(said) or ", ".join(one.value for one in order.operations)

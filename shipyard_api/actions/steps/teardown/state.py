@@ -1,0 +1,231 @@
+"""What the teardown of one node works from, and how far it is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+
+from shipyard_api.actions.steps.job_watch import Job
+from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.deployment_configuration import PhaseLimits
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.teardown import TeardownChanged, TeardownWaits
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.teardown.etcd_members import MemberId
+from shipyard_api.domain.teardown.limits import TeardownLimits
+from shipyard_api.domain.teardown.order import GUARDED, Operation, Outcome, Teardown, UnknownNode
+from shipyard_api.domain.teardown.quorum import Obstacle, Remove
+from shipyard_api.ports.provisioner import Wipe
+from shipyard_api.workflow.step import Folded
+
+
+@dataclass(frozen=True, slots=True)
+class TeardownTask:
+    """What an item works from. ``force``: a node that Kubernetes lacks is passed over, a lost etcd cluster given up.
+
+    ``must_exist``: a node that Kubernetes lacks is a fault, although it was never deployed.
+    ``limits``: those that hold until they are changed. ``destroy``: interval and limit of the provisioner's job,
+    ``queue_limit`` that of its wait in a queue.
+    """
+
+    node: NodeName
+    action: ActionId
+    revision: int
+    operations: tuple[Operation, ...]
+    limits: TeardownLimits = TeardownLimits()  # noqa: RUF009  # immutable
+    wipe: Wipe = Wipe.ALL
+    force: bool = False
+    must_exist: bool = False
+    destroy: PhaseLimits = PhaseLimits(30, 900)  # noqa: RUF009  # immutable
+    queue_limit: float = 86_400
+
+    def to_json(self) -> JsonObject:
+        """Return the stored form."""
+        return {
+            "node": self.node,
+            "action": self.action,
+            "revision": self.revision,
+            "operations": [operation.value for operation in self.operations],
+            "limits": self.limits.to_json(),
+            "wipe": self.wipe.value,
+            "force": self.force,
+            "must_exist": self.must_exist,
+            "destroy": [self.destroy.interval, self.destroy.timeout],
+            "queue_limit": self.queue_limit,
+        }
+
+    @classmethod
+    def from_json(cls, stored: JsonObject) -> "TeardownTask":
+        """Return the task."""
+        return cls(
+            NodeName(stored["node"]),
+            ActionId(stored["action"]),
+            stored["revision"],
+            tuple(map(Operation, stored["operations"])),
+            TeardownLimits.from_json(stored["limits"]),
+            Wipe(stored["wipe"]),
+            stored["force"],
+            stored["must_exist"],
+            PhaseLimits(*stored["destroy"]),
+            stored["queue_limit"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """The next member to remove from a cluster. It is stored before anything is sent, with what it waives."""
+
+    cluster: str
+    remove: Remove
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """How far the teardown of a node is. ``order`` is None until its history is known.
+
+    Of the current operation: ``since``: when its turn came; ``waits``: what it was last said to wait for;
+    ``calm_since``: since when its goal has been reached, where that must last; ``members``: the etcd members that it
+    found on the node; ``removal``: see there; ``uid``: the node to delete; ``job``: the provisioner's; ``checked``:
+    nothing forbids it.
+
+    ``lease``: the kubelet's lease, and when (our clock) it was last seen to change. ``never_joined``: Kubernetes need
+    not know the node. ``waived``: by etcd cluster, what removals were allowed to miss
+    of the site's minimum. ``given_up``: clusters that keep their lost member. ``limits``: the latest known.
+    """
+
+    version: ClassVar[int] = 1
+
+    task: TeardownTask
+    order: Teardown | None = None
+    never_joined: bool = False
+    limits: TeardownLimits = TeardownLimits()  # noqa: RUF009  # immutable
+    waived: Mapping[str, tuple[Obstacle, ...]] = field(default_factory=dict)
+    given_up: tuple[str, ...] = ()
+    since: datetime | None = None
+    waits: tuple[str, ...] = ()
+    calm_since: datetime | None = None
+    members: tuple[MemberId, ...] = ()
+    removal: Removal | None = None
+    lease: tuple[str, datetime] | None = None
+    uid: str = ""
+    job: Job | None = None
+    checked: bool = False
+
+    @property
+    def node(self) -> NodeName:
+        """The node's name."""
+        return self.task.node
+
+    @property
+    def teardown(self) -> Teardown:
+        """The order, once it is known."""
+        if self.order is None:
+            raise ValueError("the history of the node is not known yet")
+        return self.order
+
+    @property
+    def expected(self) -> UnknownNode:
+        """What it means that Kubernetes does not know the node."""
+        return UnknownNode.NEVER_JOINED if self.never_joined else UnknownNode.IS_A_FAULT
+
+    def begun(self, operation: Operation) -> bool:
+        """Return whether the operation runs."""
+        return self.teardown.outcomes.get(operation) is Outcome.RUNNING
+
+    def deadline(self, seconds: float) -> datetime:
+        """Return when the current operation's time is up, with this limit."""
+        if self.since is None:
+            raise ValueError("no operation is at work")
+        return self.since + timedelta(seconds=seconds)
+
+    def to_json(self) -> JsonObject:
+        """Return the stored form."""
+        stored: dict[str, Any] = {"v": self.version, "task": self.task.to_json(), "limits": self.limits.to_json()}
+        optional: Mapping[str, Any] = {
+            "order": self.order.to_json() if self.order else None,
+            "never_joined": self.never_joined,
+            "waived": {name: [one.to_json() for one in obstacles] for name, obstacles in self.waived.items()},
+            "given_up": list(self.given_up),
+            "since": self.since.isoformat() if self.since else None,
+            "waits": list(self.waits),
+            "calm_since": self.calm_since.isoformat() if self.calm_since else None,
+            "members": list(self.members),
+            "removal": [self.removal.cluster, self.removal.remove.to_json()] if self.removal else None,
+            "lease": [self.lease[0], self.lease[1].isoformat()] if self.lease else None,
+            "uid": self.uid,
+            "job": self.job.to_json() if self.job else None,
+            "checked": self.checked,
+        }
+        return stored | {name: value for name, value in optional.items() if value}
+
+    @classmethod
+    def from_json(cls, stored: JsonObject) -> "NodeState":
+        """Return the state."""
+        removal, lease = stored.get("removal"), stored.get("lease")
+        return cls(
+            task=TeardownTask.from_json(stored["task"]),
+            order=Teardown.from_json(stored["order"]) if "order" in stored else None,
+            never_joined=stored.get("never_joined", False),
+            limits=TeardownLimits.from_json(stored["limits"]),
+            waived={
+                name: tuple(Obstacle.from_json(one) for one in obstacles)
+                for name, obstacles in stored.get("waived", {}).items()
+            },
+            given_up=tuple(stored.get("given_up", ())),
+            since=_moment(stored.get("since")),
+            waits=tuple(stored.get("waits", ())),
+            calm_since=_moment(stored.get("calm_since")),
+            members=tuple(map(MemberId, stored.get("members", ()))),
+            removal=Removal(removal[0], Remove.from_json(removal[1])) if removal else None,
+            lease=(lease[0], datetime.fromisoformat(lease[1])) if lease else None,
+            uid=stored.get("uid", ""),
+            job=Job.from_json(stored["job"]) if "job" in stored else None,
+            checked=stored.get("checked", False),
+        )
+
+
+def moved(state: NodeState, order: Teardown, now: datetime, facts: tuple[Fact, ...] = ()) -> Folded[NodeState]:
+    """Return the state after ``order`` has changed; the next operation begins, unless it is guarded or one failed."""
+    following = order.next_operation()
+    while following is not None and following not in GUARDED and following not in order.outcomes:
+        order = order.begin(following)
+        following = order.next_operation()
+    before = state.order.outcomes if state.order else {}
+    changed = tuple(
+        TeardownChanged(state.node, one, outcome, order.messages.get(one, ""), order.etcd_removal_has_begun)
+        for one, outcome in order.outcomes.items()
+        if before.get(one) is not outcome
+    )
+    current = state.order.next_operation() if state.order else None
+    state = replace(state, order=order)
+    if order.next_operation() is not current:
+        fresh = NodeState(state.task)
+        state = replace(
+            fresh,
+            order=order,
+            never_joined=state.never_joined,
+            limits=state.limits,
+            waived=state.waived,
+            given_up=state.given_up,
+            lease=state.lease,
+            since=now,
+        )
+    return Folded(state, (*facts, *changed))
+
+
+def waiting(
+    state: NodeState,
+    operation: Operation,
+    until: datetime,
+    reasons: tuple[str, ...] = (),
+    facts: tuple[Fact, ...] = (),
+) -> Folded[NodeState]:
+    """Return the state while an operation waits; what it waits for is a fact when it changes."""
+    if reasons != state.waits:
+        facts = (*facts, TeardownWaits(state.node, operation, reasons))
+    return Folded(replace(state, waits=reasons), facts, wait_until=until, watch_at=until)
+
+
+def _moment(stored: str | None) -> datetime | None:
+    return datetime.fromisoformat(stored) if stored else None

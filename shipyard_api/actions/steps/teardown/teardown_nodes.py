@@ -1,0 +1,122 @@
+"""The step that takes nodes out of their cluster: a work item for each node and phase (product, sections 6 and 10)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import ClassVar, Never
+
+from shipyard_api.actions.steps.teardown.node_teardown import NodeTeardown
+from shipyard_api.actions.steps.teardown.state import TeardownTask
+from shipyard_api.domain.actions import StepId
+from shipyard_api.domain.items import EndedItem, ItemId, ItemState, NewItem
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.teardown.order import Operation
+from shipyard_api.workflow.step import Done, Failed, Folded, Gather, Json, Step, Trouble
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseOfTeardown:
+    """Operations that each node goes through as one work item. ``one_by_one``: never two nodes at a time."""
+
+    name: str
+    operations: tuple[Operation, ...]
+    one_by_one: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TeardownState:
+    """``phase``: the index of the current one. ``todo``: its nodes without an item; ``open``: items at work.
+
+    ``failed``: nodes whose item failed, with its sentence; no further item begins after one has failed.
+    """
+
+    nodes: tuple[NodeName, ...]
+    phase: int = -1
+    todo: tuple[NodeName, ...] = ()
+    open: tuple[NodeName, ...] = ()
+    failed: tuple[tuple[NodeName, str], ...] = ()
+
+    def to_json(self) -> Json:
+        """Return the stored form."""
+        return {
+            "v": TeardownNodes.version,
+            "nodes": list(self.nodes),
+            "phase": self.phase,
+            "todo": list(self.todo),
+            "open": list(self.open),
+            "failed": [list(one) for one in self.failed],
+        }
+
+    @classmethod
+    def from_json(cls, stored: Json) -> "TeardownState":
+        """Return the state from its stored form."""
+        nodes, todo, at_work = (tuple(map(NodeName, stored[key])) for key in ("nodes", "todo", "open"))
+        failed = tuple((NodeName(node), why) for node, why in stored["failed"])
+        return cls(nodes, stored["phase"], todo, at_work, failed)
+
+
+@dataclass(frozen=True, slots=True)
+class TeardownNodes(Step[TeardownState, Never, Never, Never]):
+    """Takes these nodes through the phases, all of them through one before any enters the next.
+
+    ``task`` returns what the item of a node works from, given the operations. Nodes that an earlier try of the action
+    has taken through all phases (``kept_items``) are left out.
+    """
+
+    version: ClassVar[int] = 1
+
+    id: StepId
+    nodes: tuple[NodeName, ...]
+    phases: tuple[PhaseOfTeardown, ...]
+    task: Callable[[NodeName, tuple[Operation, ...]], TeardownTask]
+    item_kind: NodeTeardown
+    always: bool = False
+
+    def begin(self, inputs: Json) -> TeardownState:
+        """Start with every node that is not kept."""
+        kept = frozenset(inputs.get("kept_items", {}).get(self.id, ()))
+        last = len(self.phases) - 1
+        return TeardownState(tuple(node for node in self.nodes if self._item(node, last) not in kept))
+
+    def load_state(self, stored: Json) -> TeardownState:
+        """Return a state from its stored form."""
+        return TeardownState.from_json(stored)
+
+    def decide(self, state: TeardownState, now: datetime) -> Gather | Done | Failed:
+        """Wait for items, begin the next phase, or end."""
+        if state.open:
+            return Gather()
+        if state.failed:
+            return Failed("; ".join(f"{node}: {why}" for node, why in state.failed))
+        if state.nodes and (state.todo or state.phase < len(self.phases) - 1):
+            return Gather()
+        return Done(
+            f"{len(state.nodes)} node(s): {', '.join(state.nodes)}" if state.nodes else "nothing was left to do"
+        )
+
+    def fold(self, state: TeardownState, asked: Never, report: Trouble, now: datetime) -> Folded[TeardownState]:
+        """Never called: the step asks nothing itself."""
+        raise TypeError("this step asks nothing")
+
+    def gather(self, state: TeardownState, ended: tuple[EndedItem, ...], now: datetime) -> Folded[TeardownState]:
+        """Take what has ended, and create the items that may begin."""
+        ends = {one.id: one for one in ended}
+        phase = state.phase
+        over = {node: ends[item] for node in state.open if (item := self._item(node, phase)) in ends}
+        failed = tuple((node, one.detail) for node, one in over.items() if one.outcome is not ItemState.SUCCESS)
+        at_work = tuple(node for node in state.open if node not in over)
+        state = replace(state, open=at_work, failed=(*state.failed, *failed))
+        if state.failed:
+            return Folded(replace(state, todo=()))
+        if not state.open and not state.todo and phase < len(self.phases) - 1:
+            phase += 1
+            state = replace(state, phase=phase, todo=state.nodes)
+        one_by_one = self.phases[phase].one_by_one
+        new = state.todo[: 0 if state.open else 1] if one_by_one else state.todo
+        operations = self.phases[phase].operations
+        items = tuple(NewItem(self._item(node, phase), self.task(node, operations).to_json()) for node in new)
+        state = replace(state, todo=state.todo[len(new) :], open=(*state.open, *new))
+        return Folded(state, items=items)
+
+    def _item(self, node: NodeName, phase: int) -> ItemId:
+        return ItemId(f"{node}/{self.phases[phase].name}")
