@@ -22,6 +22,7 @@ from shipyard_api.actions.site_parts import RetryPolicy
 from shipyard_api.adapters.deckhand.client import DeckhandClient
 from shipyard_api.adapters.deckhand.design_store import DeckhandDesigns
 from shipyard_api.adapters.encryption.fernet import FernetEncryption
+from shipyard_api.adapters.etcd.gateway import EtcdGateway
 from shipyard_api.adapters.identity.loopback import LoopbackIdentities
 from shipyard_api.adapters.identity.options import IdentityKind
 from shipyard_api.adapters.identity.tokens import TokenIdentities
@@ -36,7 +37,6 @@ from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.domain.site_design import DesignRules, VersionRule
 from shipyard_api.http import clock_ahead
-from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision, UnreadableDesign
 from shipyard_api.ports.identity import Identities, Policy
 from shipyard_api.ports.provisioner import Marker, Provisioner
@@ -76,6 +76,7 @@ from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.turn import Engine
 
 if TYPE_CHECKING:
+    from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
     from shipyard_api.adapters.procrastinate.worker import TurnWorker
     from shipyard_api.api.mount import Mount
 
@@ -97,7 +98,7 @@ class Parts:
     compile_schema: DataSchemas
     rules: DesignRules
     provisioner: Provisioner
-    cluster: Cluster | None
+    cluster: "KubernetesCluster | None"
 
 
 def run_program(program: Callable[[], int | None]) -> int:
@@ -160,7 +161,9 @@ def parts(settings: Settings) -> Parts:
         clock=clock,
         schemas=schemas,
         compile_schema=compile_schema,
-        rules=DesignRules(schemas.check, version, cluster is not None, provisioner.capabilities.limits),
+        rules=DesignRules(
+            schemas.check, version, cluster is not None, provisioner.capabilities.limits, drains=cluster is not None
+        ),
         provisioner=provisioner,
         cluster=cluster,
     )
@@ -360,8 +363,10 @@ def _definitions(made: Parts) -> Mapping[ActionName, Definition]:
     engine = made.settings.engine
     retry = RetryPolicy(engine.question_seconds, engine.question_pause_seconds)
     designs = ActionDesigns(made.designs, made.rendered.of)
-    systems = Systems(made.provisioner, made.cluster, _promenade(made.settings))
-    return catalog(made.store, designs, systems, made.rules, retry)
+    nodes = made.cluster.nodes if made.cluster else None
+    etcd = EtcdGateway() if made.cluster else None
+    systems = Systems(made.provisioner, made.cluster, _promenade(made.settings), nodes, etcd)
+    return catalog(made.store, designs, systems, made.rules, retry, engine.time_scale)
 
 
 def _validators(made: Parts) -> list[Validator]:

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 
-from shipyard_api.actions import deploy_site, test_site, update_site, update_software
+from shipyard_api.actions import deploy_site, redeploy_server, test_site, update_site, update_software
 from shipyard_api.actions.site_checks import ActionDesigns, SiteChecks, Systems
 from shipyard_api.actions.site_parts import RetryPolicy, SiteParts
+from shipyard_api.actions.steps.teardown.part import Pace
+from shipyard_api.actions.teardown_parts import TeardownParts
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.ports.state.store import Store
@@ -12,9 +14,16 @@ from shipyard_api.workflow.definition import Definition
 
 
 def catalog(
-    store: Store, designs: ActionDesigns, systems: Systems, rules: DesignRules, retry: RetryPolicy
+    store: Store,
+    designs: ActionDesigns,
+    systems: Systems,
+    rules: DesignRules,
+    retry: RetryPolicy,
+    time_scale: float = 1.0,
 ) -> Mapping[ActionName, Definition]:
-    """Return the definition of every action; one that takes servers down has none until that is safe."""
-    parts = SiteParts(SiteChecks(store, designs, systems, rules), retry)
-    definitions = (action.definition(parts) for action in (deploy_site, update_site, update_software, test_site))
+    """Return the definition of every action. ``time_scale``: seconds here for each second of the site."""
+    checks = SiteChecks(store, designs, systems, rules)
+    parts, teardown = SiteParts(checks, retry), TeardownParts(checks, retry, Pace(time_scale))
+    definitions = [action.definition(parts) for action in (deploy_site, update_site, update_software, test_site)]
+    definitions.append(redeploy_server.definition(parts, teardown))
     return {definition.name: definition for definition in definitions}

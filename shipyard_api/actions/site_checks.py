@@ -7,10 +7,13 @@ from shipyard_api.domain.documents import Rendering, Revision, scrubbed, scrubbe
 from shipyard_api.domain.findings import Finding, error, errors, info
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.ports.cluster import Cluster
+from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
 from shipyard_api.ports.errors import PeerError
+from shipyard_api.ports.etcd import Etcd
 from shipyard_api.ports.provisioner import Provisioner
 from shipyard_api.ports.state.store import Store
+from shipyard_api.ports.teardown_service import TeardownService
 
 Reader = Callable[[int, Rendering], tuple[SiteInputs | None, Sequence[Finding]]]
 
@@ -28,7 +31,9 @@ class ActionDesigns:
 
 @dataclass(frozen=True, slots=True)
 class Systems:
-    """The peers of an action; ``cluster`` is None where no Kubernetes is configured.
+    """The peers of an action; ``cluster`` and ``nodes`` are None where no Kubernetes is configured.
+
+    ``service``: the Promenade that does teardowns by itself; None where Kubernetes and etcd are worked on directly.
 
     ``promenade`` returns Promenade's findings on the design of a revision and may raise ports.errors; None where no
     Promenade is configured.
@@ -37,6 +42,9 @@ class Systems:
     provisioner: Provisioner
     cluster: Cluster | None = None
     promenade: Callable[[int], Sequence[Finding]] | None = None
+    nodes: ClusterNodes | None = None
+    etcd: Etcd | None = None
+    service: TeardownService | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,9 @@ from shipyard_api.actions.steps.mark_revision import MarkRevision
 from shipyard_api.actions.steps.site_work import SiteWork
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.findings import Finding
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.domain.targets import TARGET_GROUP
 from shipyard_api.ports.provisioner import Operation
 from shipyard_api.workflow.step import AnyStep
 
@@ -92,16 +95,20 @@ class SiteParts:
             PREPARE_SITE, Operation.PREPARE_SITE, lambda c: c.prepare_site, checks.store, checks.systems.provisioner
         )
 
-    def prepare_and_deploy_nodes(self) -> BaremetalNodes:
-        """Return the step that prepares and deploys the nodes, group by group."""
+    def prepare_and_deploy_nodes(
+        self, step: StepId = PREPARE_AND_DEPLOY_NODES, targets: tuple[NodeName, ...] = (), group: str = TARGET_GROUP
+    ) -> BaremetalNodes:
+        """Return the step that prepares and deploys the nodes, group by group; or only ``targets``, as one group."""
         systems = self.checks.systems
         return BaremetalNodes(
-            PREPARE_AND_DEPLOY_NODES,
+            step,
             self.checks.store,
             systems.provisioner,
             systems.cluster,
             self.retry.give_up_after,
             self.retry.pause,
+            targets=targets,
+            group=GroupName(group),
         )
 
     def mark_revision(self) -> MarkRevision:

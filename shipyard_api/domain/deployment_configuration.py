@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shipyard_api.domain.rollout.modes import SERIAL, Mode, OnTimeout
+from shipyard_api.domain.teardown.limits import TeardownLimits
 
 SCHEMA = "shipyard/DeploymentConfiguration/v1"
 NAME = "deployment-configuration"
@@ -33,7 +34,7 @@ class DeploymentConfiguration:
     in the provisioner before it starts; its own time limit only begins then (contract: drydock, chapter 12).
     ``mode``: how much may be in flight. ``join``: whether a deployed node must become ready in Kubernetes before it
     counts as successful; None if the site does not set it. The first poll of a joining node comes after ``join_wait``
-    seconds, further ones follow ``node_status``.
+    seconds, further ones follow ``node_status``. ``teardown``: limits of a teardown, which an action's may replace.
     """
 
     strategy_name: str | None = None
@@ -41,11 +42,14 @@ class DeploymentConfiguration:
     prepare_site: PhaseLimits = PhaseLimits(10, 300)
     prepare_nodes: PhaseLimits = PhaseLimits(30, 1800)
     deploy_nodes: PhaseLimits = PhaseLimits(30, 3600)
+    destroy_nodes: PhaseLimits = PhaseLimits(30, 900)
+    relabel_nodes: PhaseLimits = PhaseLimits(30, 900)
     queue_limit: float = 86_400
     mode: Mode = SERIAL
     join: bool | None = None
     join_wait: float = 120
     node_status: PhaseLimits = PhaseLimits(30, 1800)
+    teardown: TeardownLimits = TeardownLimits()  # noqa: RUF009  # immutable
 
     def scaled(self, factor: float) -> "DeploymentConfiguration":
         """Return the configuration for a simulated site where a second lasts ``factor`` seconds."""
@@ -55,9 +59,12 @@ class DeploymentConfiguration:
             prepare_site=self.prepare_site.scaled(factor),
             prepare_nodes=self.prepare_nodes.scaled(factor),
             deploy_nodes=self.deploy_nodes.scaled(factor),
+            destroy_nodes=self.destroy_nodes.scaled(factor),
+            relabel_nodes=self.relabel_nodes.scaled(factor),
             queue_limit=self.queue_limit * factor,
             join_wait=self.join_wait * factor,
             node_status=self.node_status.scaled(factor),
+            teardown=self.teardown.scaled(factor),
         )
 
 
@@ -79,11 +86,25 @@ def parse_configuration(data: Mapping[str, Any]) -> DeploymentConfiguration:
         prepare_site=limits("prepare_site", default.prepare_site),
         prepare_nodes=limits("prepare_node", default.prepare_nodes),
         deploy_nodes=limits("deploy", default.deploy_nodes),
+        destroy_nodes=limits("destroy", default.destroy_nodes),
+        relabel_nodes=limits("relabel_nodes", default.relabel_nodes),
         queue_limit=_whole(provisioner, "queue_timeout") or default.queue_limit,
         mode=_mode(provisioner),
         join=kubernetes.get("join"),
         join_wait=_whole(provisioner, "join_wait") or default.join_wait,
         node_status=limits("node_status", default.node_status, kubernetes),
+        teardown=_teardown(data.get("kubernetes_provisioner") or {}),
+    )
+
+
+def _teardown(section: Mapping[str, Any]) -> TeardownLimits:
+    default = TeardownLimits()
+    return TeardownLimits(
+        drain=_whole(section, "drain_timeout") or default.drain,
+        drain_grace_period=_whole(section, "drain_grace_period") or default.drain_grace_period,
+        clear_labels=_whole(section, "clear_labels_timeout") or default.clear_labels,
+        remove_etcd=_whole(section, "remove_etcd_timeout") or default.remove_etcd,
+        etcd_ready=_whole(section, "etcd_ready_timeout") or default.etcd_ready,
     )
 
 

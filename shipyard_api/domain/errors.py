@@ -124,6 +124,13 @@ class ActionUnavailable(Conflict):
 
 
 @dataclass(eq=False)
+class NothingDrains(Conflict):
+    """Servers would be destroyed without a drain, since no Kubernetes is configured; ``force`` accepts that."""
+
+    nodes: Sequence[str]
+
+
+@dataclass(eq=False)
 class SiteActionRunning(Conflict):
     """Another site action runs."""
 

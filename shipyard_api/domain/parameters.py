@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -12,6 +12,7 @@ from shipyard_api.domain.errors import InvalidParameters
 from shipyard_api.domain.findings import Finding, error, warning
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.targets import parse_targets
+from shipyard_api.domain.teardown import limits
 
 CONTINUE_ON_FAIL = "continue-on-fail"
 ALLOW_INTERMEDIATE_COMMITS = "allow-intermediate-commits"
@@ -21,6 +22,8 @@ SERVER_NAME = "server-name"
 PRESERVE_LOCAL_STORAGE = "preserve-local-storage"
 TARGET_REVISION = "target-revision"
 RELEASE = "release"
+MAX_PARALLEL_NODES = "max_parallel_nodes"
+_PARALLEL = 1_000
 
 _SITE = frozenset({CONTINUE_ON_FAIL, ALLOW_INTERMEDIATE_COMMITS, FORCE})
 KNOWN: Mapping[ActionName, frozenset[str]] = {
@@ -28,7 +31,16 @@ KNOWN: Mapping[ActionName, frozenset[str]] = {
     ActionName.UPDATE_SITE: _SITE,
     ActionName.UPDATE_SOFTWARE: frozenset({CONTINUE_ON_FAIL, ALLOW_INTERMEDIATE_COMMITS}),
     ActionName.REDEPLOY_SERVER: frozenset(
-        {CONTINUE_ON_FAIL, FORCE, TARGET_NODES, SERVER_NAME, PRESERVE_LOCAL_STORAGE, TARGET_REVISION}
+        {
+            CONTINUE_ON_FAIL,
+            FORCE,
+            TARGET_NODES,
+            SERVER_NAME,
+            PRESERVE_LOCAL_STORAGE,
+            TARGET_REVISION,
+            MAX_PARALLEL_NODES,
+            *limits.PARAMETERS,
+        }
     ),
     ActionName.RELABEL_NODES: frozenset({CONTINUE_ON_FAIL, FORCE, TARGET_NODES}),
     ActionName.TEST_SITE: frozenset({RELEASE}),
@@ -49,7 +61,8 @@ class Parameters:
     """The parsed parameters of one action; parameters unknown to the action keep their defaults.
 
     ``allows_intermediate_commits`` is None when it was not sent. ``targets`` is empty for an action on the whole site.
-    ``release``: the only release to test; None for all.
+    ``release``: the only release to test; None for all. ``max_parallel_nodes``: targets that are redeployed at a time.
+    ``limits``: the time limits of a teardown as they were written; None: those of the design.
     """
 
     continues_on_fail: bool = False
@@ -59,6 +72,8 @@ class Parameters:
     preserves_local_storage: bool = False
     target_revision: TargetRevision = TargetRevision.SUCCESSFUL_SITE_ACTION
     release: str | None = None
+    max_parallel_nodes: int = 1
+    limits: Mapping[str, Any] = field(default_factory=dict)
 
 
 def parse_parameters(name: ActionName, written: Mapping[str, Any]) -> tuple[Parameters, tuple[Finding, ...]]:
@@ -77,6 +92,8 @@ def parse_parameters(name: ActionName, written: Mapping[str, Any]) -> tuple[Para
         preserves_local_storage=_strict(given, PRESERVE_LOCAL_STORAGE),
         target_revision=_target_revision(given),
         release=_release(given),
+        max_parallel_nodes=_parallel(given),
+        limits=_limits(given),
     )
     return parameters, tuple(warnings)
 
@@ -125,6 +142,24 @@ def _target_revision(given: Mapping[str, Any]) -> TargetRevision:
             return revision
     words = ", ".join(revision.value for revision in TargetRevision)
     raise _refused(TARGET_REVISION, f"{_shown(given[TARGET_REVISION])} is none of {words}")
+
+
+def _parallel(given: Mapping[str, Any]) -> int:
+    value = given.get(MAX_PARALLEL_NODES, 1)
+    number = int(value) if isinstance(value, int | str) and str(value).isdecimal() and len(str(value)) < 5 else 0
+    if not 1 <= number <= _PARALLEL:
+        raise _refused(MAX_PARALLEL_NODES, f"it is a whole number from 1 to {_PARALLEL}, not {_shown(value)}")
+    return number
+
+
+def _limits(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the written limits; raises InvalidParameters for one that can never work, whatever the design says."""
+    written = {name: given[name] for name in limits.PARAMETERS if name in given}
+    _, faults = limits.TeardownLimits().with_parameters(written)
+    own = [replace(fault, path="/parameters") for fault in faults if fault.name != "GracePeriodTooLong"]
+    if own:
+        raise InvalidParameters(own)
+    return written
 
 
 def _release(given: Mapping[str, Any]) -> str | None:

@@ -16,7 +16,8 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.provisioner_limits import NO_LIMITS, ProvisionerLimits, check_names
 from shipyard_api.domain.rollout.modes import Mode, OnTimeout
 from shipyard_api.domain.strategy import selectors, strategy
-from shipyard_api.domain.targets import targeted
+from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.domain.targets import TARGET_GROUP, targeted
 from shipyard_api.domain.teardown.etcd_documents import read_etcd_clusters
 
 SchemaCheck = Callable[[str, object], tuple[Finding, ...]]
@@ -28,7 +29,7 @@ class SiteInputs:
     """The inputs of a site action, frozen when it is created.
 
     ``groups``: the ``data`` of the strategy document as written; None when all nodes are deployed at once.
-    ``targets``: the only nodes of a targeted action, in one group; empty for the whole site.
+    ``targets``: the only nodes of a targeted action, in the group ``target_group``; empty for the whole site.
     """
 
     revision: int
@@ -36,11 +37,12 @@ class SiteInputs:
     strategy_name: str | None
     groups: Mapping[str, Any] | None
     targets: tuple[NodeName, ...] = ()
+    target_group: GroupName = TARGET_GROUP
 
     @property
     def strategy(self) -> strategy.Strategy:
         """The deployment strategy."""
-        return _strategy_of(self.targets, self.groups)
+        return _strategy_of(self.targets, self.groups, self.target_group)
 
     def scaled(self, factor: float) -> "SiteInputs":
         """Return the inputs for a simulated site where a second lasts ``factor`` seconds."""
@@ -56,11 +58,13 @@ class SiteInputs:
                 ("prepare_site", configuration.prepare_site),
                 ("prepare_nodes", configuration.prepare_nodes),
                 ("deploy_nodes", configuration.deploy_nodes),
+                ("destroy_nodes", configuration.destroy_nodes),
+                ("relabel_nodes", configuration.relabel_nodes),
                 ("node_status", configuration.node_status),
             )
         }
         mode = configuration.mode
-        return {
+        stored = {
             "v": 1,
             "revision": self.revision,
             "times": times,
@@ -77,11 +81,12 @@ class SiteInputs:
             "groups": self.groups,
             "targets": list(self.targets),
         }
+        return stored | ({"target_group": self.target_group} if self.target_group != TARGET_GROUP else {})
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "SiteInputs":
         """Return the inputs from their stored form."""
-        times = {name: PhaseLimits(*pair) for name, pair in stored["times"].items()}
+        times: dict[str, Any] = {name: PhaseLimits(*pair) for name, pair in stored["times"].items()}
         parallel, in_flight, as_prepared, on_timeout = stored["mode"]
         configuration = DeploymentConfiguration(
             strategy_name=stored["strategy_name"],
@@ -92,7 +97,8 @@ class SiteInputs:
             **times,
         )
         targets = tuple(NodeName(name) for name in stored["targets"])
-        return cls(stored["revision"], configuration, stored["strategy_name"], stored["groups"], targets)
+        group = GroupName(stored.get("target_group", TARGET_GROUP))
+        return cls(stored["revision"], configuration, stored["strategy_name"], stored["groups"], targets, group)
 
 
 def stored_strategy(stored: Mapping[str, Any]) -> strategy.Strategy:
@@ -100,9 +106,11 @@ def stored_strategy(stored: Mapping[str, Any]) -> strategy.Strategy:
     return _strategy_of(tuple(NodeName(name) for name in stored.get("targets") or ()), stored.get("groups"))
 
 
-def _strategy_of(targets: tuple[NodeName, ...], groups: Mapping[str, Any] | None) -> strategy.Strategy:
+def _strategy_of(
+    targets: tuple[NodeName, ...], groups: Mapping[str, Any] | None, target_group: GroupName = TARGET_GROUP
+) -> strategy.Strategy:
     if targets:
-        return targeted(targets)
+        return targeted(targets, target_group)
     return strategy.ALL_AT_ONCE if groups is None else strategy.parse_strategy(groups)
 
 
@@ -134,12 +142,14 @@ class DesignRules:
     """Shipyard's own checks of a design.
 
     ``cluster``: whether a Kubernetes cluster is configured. ``limits``: those of the configured provisioner.
+    ``drains``: whether servers can be taken out of their cluster.
     """
 
     check: SchemaCheck
     version: VersionRule = VersionRule()
     cluster: bool = False
     limits: ProvisionerLimits = NO_LIMITS
+    drains: bool = False
 
     def read(self, revision: int, rendering: Rendering) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
         """Return the inputs of an action on this design, and all findings.
@@ -163,6 +173,15 @@ class DesignRules:
         configuration, named, found = _configuration(documents, self.check)
         inputs = SiteInputs(revision, configuration, named, None) if configuration else None
         return inputs, tuple(found)
+
+    def read_targeted(self, revision: int, rendering: Rendering) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
+        """Return the inputs of an action on single servers, still without its targets, and all findings."""
+        inputs, findings = self.read_configuration(revision, rendering)
+        if inputs is None:
+            return None, findings
+        inputs, faults = self._resolve_join(inputs)
+        _, etcd = read_etcd_clusters((one.document for one in rendering.documents), self.check)
+        return inputs, (*findings, *faults, *etcd)
 
     def _resolve_join(self, inputs: SiteInputs) -> tuple[SiteInputs, tuple[Finding, ...]]:
         """Resolve whether deployed nodes must join a cluster; requiring it without a configured cluster is an error."""

@@ -31,14 +31,14 @@ def parse_targets(written: object) -> tuple[NodeName, ...]:
     return tuple(NodeName(name) for name in dict.fromkeys(names))
 
 
-def targeted(nodes: tuple[NodeName, ...]) -> Strategy:
+def targeted(nodes: tuple[NodeName, ...], name: GroupName = TARGET_GROUP) -> Strategy:
     """Return the strategy of an action on these nodes: one critical group in which every node must succeed.
 
     The minimum also fails the group for a name that is not in the design.
     """
     criteria = SuccessCriteria(percent_successful_nodes=100, minimum_successful_nodes=len(nodes))
     group = DeploymentGroup(
-        TARGET_GROUP,
+        name,
         critical=True,
         selectors=(Selector(node_names=frozenset(nodes)),),
         success_criteria=criteria,

@@ -35,6 +35,7 @@ from shipyard_api.domain.rollout.moves import Move, Outcome
 from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.domain.targets import TARGET_GROUP
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.cluster import Cluster, NodeReadiness
 from shipyard_api.ports.errors import PeerError, Refused
@@ -58,7 +59,8 @@ Report = Members | Answers | Submitted
 class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
     """The step. Selecting the members is retried for ``give_up_after`` seconds, every ``pause`` seconds.
 
-    ``cluster`` is None where no cluster is configured.
+    ``cluster`` is None where no cluster is configured. ``targets``: the only nodes, deployed as the group ``group``;
+    empty: what the inputs of the action say.
     """
 
     id: StepId
@@ -68,12 +70,17 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
     give_up_after: float
     pause: float
     always: bool = False
+    targets: tuple[NodeName, ...] = ()
+    group: GroupName = TARGET_GROUP
     version: ClassVar[int] = VERSION
 
     def begin(self, inputs: Json) -> RolloutState:
         """Start without knowing any member."""
         kept = tuple(NodeName(node) for node in inputs.get("kept", ()))
-        return RolloutState(SiteInputs.from_json(inputs), kept=kept, kept_from=inputs.get("retried", ""))
+        site = SiteInputs.from_json(inputs)
+        if self.targets:
+            site = replace(site, targets=self.targets, target_group=self.group)
+        return RolloutState(site, kept=kept, kept_from=inputs.get("retried", ""))
 
     def load_state(self, stored: Json) -> RolloutState:
         """Return a state from its stored form."""

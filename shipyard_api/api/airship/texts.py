@@ -84,12 +84,24 @@ def _holds(holds: Sequence[Hold]) -> Sequence[Finding]:
 
 
 def _unavailable(failed: domain.ActionUnavailable) -> Text:
-    nodes = ", ".join(failed.nodes[:_NAMED]) + (", …" if len(failed.nodes) > _NAMED else "")
     return Text(
         "Action not available",
-        f"{failed.name.value} of {nodes} was checked and is in order, but this release cannot take a server out of the "
-        "cluster before it is worked on, and does not touch one that may be in use. Nothing was changed.",
+        f"{failed.name.value} of {_some(failed.nodes)} was checked and is in order, but this release does not run it. "
+        "Nothing was changed.",
     )
+
+
+def _nothing_drains(failed: domain.NothingDrains) -> Text:
+    return Text(
+        "Nothing can be drained",
+        f"{_some(failed.nodes)} may be in use, and no Kubernetes is configured from which servers could be drained "
+        "([kubernetes] kubeconfig or url). Configure it; or, to destroy servers as they are, use force. Nothing was "
+        "changed.",
+    )
+
+
+def _some(nodes: Sequence[str]) -> str:
+    return ", ".join(nodes[:_NAMED]) + (", …" if len(nodes) > _NAMED else "")
 
 
 def _wrong_state(failed: domain.WrongState) -> Text:
@@ -234,6 +246,7 @@ _ACTIONS: dict[type[domain.ShipyardError], Row] = {
         )
     ),
     domain.ActionUnavailable: conflict(_unavailable),
+    domain.NothingDrains: conflict(_nothing_drains),
     domain.SiteActionRunning: conflict(
         lambda failed: Text(
             "Another site action is running",

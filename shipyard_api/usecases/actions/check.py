@@ -13,6 +13,7 @@ from shipyard_api.domain.errors import (
     InvalidTargets,
     NoTargetRevision,
     NothingCommitted,
+    NothingDrains,
     ParametersBreakSchema,
     ShipyardError,
     UnknownNodes,
@@ -30,6 +31,7 @@ from shipyard_api.domain.parameters import (
 )
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.domain.strategy.selectors import select
+from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.state.store import Transaction
@@ -57,6 +59,7 @@ class CheckedRequest:
     Checks stop at the first refusal, so later fields keep their defaults. ``revision`` is also None where no documents
     are committed, ``parameters`` where they are invalid, and ``design`` where the action needs none.
     ``parameter_findings``: unknown or invalid parameters. ``intermediate_commits``: commits without a site action.
+    ``limits``: those of a teardown, for an action on single servers.
     """
 
     request: ActionRequest
@@ -66,6 +69,7 @@ class CheckedRequest:
     allow_intermediate_commits: bool | None = None
     intermediate_commits: Sequence[Revision] = ()
     design: DesignCheck | None = None
+    limits: TeardownLimits | None = None
     refusal: ShipyardError | None = None
 
     @property
@@ -127,12 +131,20 @@ class CheckAction:
         checked = replace(checked, allow_intermediate_commits=allowed, intermediate_commits=commits)
         if commits and not allowed:
             return checked.refused(IntermediateCommits(commits))
-        design = self.design(request.name, revision)
+        target: Revision | None = revision
+        if request.name is ActionName.REDEPLOY_SERVER:
+            target = _revision_of(parameters.target_revision, heads)
+            checked = replace(checked, revision=target or revision)
+        design = self.design(request.name, target or revision)
         checked = replace(checked, design=design)
         if design.inputs is None or (checked.design_errors and not parameters.continues_on_fail):
             return checked.refused(InvalidDesign(design.findings))
-        if request.name not in self.available:
-            return checked.refused(self._unavailable(request.name, parameters, heads))
+        if target is None:
+            return checked.refused(NoTargetRevision(parameters.target_revision.value))
+        if parameters.targets:
+            checked = self._with_targets(checked, design.inputs, parameters)
+        if checked.refusal is None and request.name not in self.available:
+            return checked.refused(ActionUnavailable(request.name, parameters.targets))
         return checked
 
     def design(self, name: ActionName, revision: Revision) -> DesignCheck:
@@ -141,6 +153,8 @@ class CheckAction:
         if documents is DocumentChecks.NONE:
             return DesignCheck()
         read = self.rules.read if documents is DocumentChecks.EVERYTHING else self.rules.read_configuration
+        if name is ActionName.REDEPLOY_SERVER:
+            read = self.rules.read_targeted
         try:
             return DesignCheck(*read(revision, self.rendered.of(revision)))
         except RenderingFailed as failed:
@@ -149,7 +163,8 @@ class CheckAction:
     def refuse_stragglers(self, tx: Transaction, checked: CheckedRequest) -> None:
         """Raise Conflict if work of an earlier action still holds nodes of this one."""
         everything = CHECKS[checked.request.name].documents is DocumentChecks.EVERYTHING
-        if not everything or not checked.inputs or not checked.parameters or checked.parameters.force:
+        targeted = checked.inputs is not None and bool(checked.inputs.targets)
+        if not (everything or targeted) or not checked.inputs or not checked.parameters or checked.parameters.force:
             return
         stragglers = tx.stragglers.open()
         if stragglers:
@@ -204,27 +219,32 @@ class CheckAction:
         since = self.designs.revisions(tags=tags, after=acted_on, limit=_COMMITS_READ)
         return [record.revision for record in since if record.revision < committed]
 
-    def _unavailable(self, name: ActionName, parameters: Parameters, heads: Heads) -> ShipyardError:
-        """Return why an action on single servers is refused: its first fault, or that this release has none."""
-        target = parameters.target_revision if name is ActionName.REDEPLOY_SERVER else TargetRevision.COMMITTED
-        revision = _revision_of(target, heads)
-        if revision is None:
-            return NoTargetRevision(target.value)
+    def _with_targets(self, checked: CheckedRequest, inputs: SiteInputs, parameters: Parameters) -> CheckedRequest:
+        """Return the request of an action on single servers with its targets and limits, or with its refusal."""
+        revision = Revision(inputs.revision)
         try:
             known = self.rendered.inventory(revision).nodes
         except RenderingFailed as failed:
-            return InvalidDesign(failed.findings)
+            return checked.refused(InvalidDesign(failed.findings))
         unknown = [
             error("UnknownNode", f"Revision {revision} has no node {node}.")
             for node in parameters.targets
             if node not in known
         ]
         if unknown:
-            return UnknownNodes(unknown)
+            return checked.refused(UnknownNodes(unknown))
         limits = self.rules.limits
         if parameters.preserves_local_storage and not limits.preserves_storage:
-            return InvalidParameters([_cannot_preserve(limits.system)])
-        return ActionUnavailable(name, parameters.targets)
+            return checked.refused(InvalidParameters([_cannot_preserve(limits.system)]))
+        teardown, faults = inputs.configuration.teardown.with_parameters(parameters.limits)
+        if faults:
+            return checked.refused(InvalidParameters(faults))
+        redeploys = checked.request.name is ActionName.REDEPLOY_SERVER
+        if redeploys and not self.rules.drains and not parameters.force:
+            return checked.refused(NothingDrains(parameters.targets))
+        targeted = replace(inputs, targets=parameters.targets)
+        findings = checked.design.findings if checked.design else ()
+        return replace(checked, design=DesignCheck(targeted, findings), limits=teardown)
 
     def _nodes(self, inputs: SiteInputs) -> frozenset[NodeName]:
         """Return the nodes that an action on this design works on."""

@@ -67,9 +67,7 @@ class ControlAction:
             raise ActionNotFound(action_id)
         return record
 
-    def retry(
-        self, action_id: str, caller: Caller, *, force: bool, may_override_holds: bool = False
-    ) -> ActionRecord:
+    def retry(self, action_id: str, caller: Caller, *, force: bool, may_override_holds: bool = False) -> ActionRecord:
         """Return a new action that keeps the nodes which the failed one deployed, and retries the rest.
 
         It uses the same revision and limits. Nodes that a later action lost are retried too. Raises NotFound and

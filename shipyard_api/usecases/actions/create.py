@@ -14,7 +14,9 @@ from shipyard_api.domain.errors import Conflict, KeyReused
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.findings import Finding
-from shipyard_api.domain.parameters import parse_parameters
+from shipyard_api.domain.parameters import Parameters, parse_parameters
+from shipyard_api.domain.teardown.limits import TeardownLimits
+from shipyard_api.ports.provisioner import Wipe
 from shipyard_api.ports.state.actions import FURTHER, ActionRecord, NewAction
 from shipyard_api.ports.state.errors import RequestKeyTaken
 from shipyard_api.ports.state.store import Store
@@ -93,6 +95,8 @@ class CreateAction:
             inputs = dict(checked.inputs.scaled(self.time_scale).to_json())
         if checked.parameters and checked.parameters.continues_on_fail:
             inputs["continue_on_fail"] = True
+        if request.name is ActionName.REDEPLOY_SERVER and checked.parameters and checked.limits:
+            inputs |= _teardown(checked.parameters, checked.limits.scaled(self.time_scale))
         inputs |= {"action": action, "name": request.name.value}
         if request.further:
             inputs[FURTHER] = dict(request.further)
@@ -109,6 +113,17 @@ class CreateAction:
             key=request.key(caller),
             facts=(*first_notes(definition, checked.parameter_findings), *map(FindingReported, checked.design_errors)),
         )
+
+
+def _teardown(parameters: Parameters, limits: TeardownLimits) -> dict[str, Any]:
+    """Return the inputs of a teardown."""
+    wipe = Wipe.OS_DISK_ONLY if parameters.preserves_local_storage else Wipe.ALL
+    return {
+        "limits": limits.to_json(),
+        "wipe": wipe.value,
+        "force": parameters.force,
+        "max_parallel_nodes": parameters.max_parallel_nodes,
+    }
 
 
 def first_notes(definition: Definition, warnings: Sequence[Finding]) -> tuple[Noted, ...]:

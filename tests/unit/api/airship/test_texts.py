@@ -57,12 +57,18 @@ SIX = [f"n{number}" for number in range(6)]
             "use the parameter force=true.",
         ),
         (
-            errors.ActionUnavailable(ActionName.REDEPLOY_SERVER, SIX),
+            errors.ActionUnavailable(ActionName.RELABEL_NODES, SIX),
             409,
             "Action not available",
-            "redeploy_server of n0, n1, n2, n3, n4, … was checked and is in order, but this release cannot take a "
-            "server out of the cluster before it is worked on, and does not touch one that may be in use. Nothing was "
-            "changed.",
+            "relabel_nodes of n0, n1, n2, n3, n4, … was checked and is in order, but this release does not run it. "
+            "Nothing was changed.",
+        ),
+        (
+            errors.NothingDrains(SIX[:1]),
+            409,
+            "Nothing can be drained",
+            "n0 may be in use, and no Kubernetes is configured from which servers could be drained ([kubernetes] "
+            "kubeconfig or url). Configure it; or, to destroy servers as they are, use force. Nothing was changed.",
         ),
         (
             errors.BufferChanged(Revision(3), Revision(4)),

@@ -1,0 +1,171 @@
+"""The steps and operations that take nodes out of their cluster, from the configured systems (product, section 6)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shipyard_api.actions.site_checks import SiteChecks
+from shipyard_api.actions.site_parts import RetryPolicy
+from shipyard_api.actions.steps.checks import Check
+from shipyard_api.actions.steps.teardown.destroy import Destroy
+from shipyard_api.actions.steps.teardown.drain import Drain
+from shipyard_api.actions.steps.teardown.etcd import AwaitEtcd, EtcdGuard, RemoveEtcd
+from shipyard_api.actions.steps.teardown.kubelet import ShutDownKubelet
+from shipyard_api.actions.steps.teardown.labels import ClearLabels
+from shipyard_api.actions.steps.teardown.node_teardown import NodeTeardown
+from shipyard_api.actions.steps.teardown.part import Pace, Part
+from shipyard_api.actions.steps.teardown.removal import RemoveFromCluster
+from shipyard_api.actions.steps.teardown.service import ServiceOperation
+from shipyard_api.actions.steps.teardown.state import TeardownTask
+from shipyard_api.actions.steps.teardown.teardown_nodes import PhaseOfTeardown, TeardownNodes
+from shipyard_api.domain.actions import ActionId, RunState, StepId
+from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
+from shipyard_api.domain.documents import Rendering, Revision
+from shipyard_api.domain.findings import Finding, error, info
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.site_design import SiteInputs
+from shipyard_api.domain.teardown.etcd_documents import genesis_hosts, read_etcd_clusters
+from shipyard_api.domain.teardown.etcd_members import members_on
+from shipyard_api.domain.teardown.guards import check_teardown, overridden
+from shipyard_api.domain.teardown.limits import TeardownLimits
+from shipyard_api.domain.teardown.order import DECOMMISSION, TEARDOWN, Operation
+from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
+from shipyard_api.ports.etcd import EtcdAccess
+from shipyard_api.ports.provisioner import Wipe
+from shipyard_api.workflow.step import Json
+
+_DRAIN = PhaseOfTeardown("drain", (Operation.DRAIN,))
+# One node at a time: two that leave an etcd cluster at once could each believe that the other stays.
+_LEAVE = PhaseOfTeardown("leave", tuple(one for one in DECOMMISSION if one is not Operation.DRAIN), one_by_one=True)
+_DESTROY = PhaseOfTeardown("destroy", (Operation.DESTROY_NODE, Operation.REMOVE_FROM_CLUSTER))
+_WHOLE = PhaseOfTeardown("teardown", TEARDOWN)
+_DESTROY_ONLY = PhaseOfTeardown("destroy", (Operation.DESTROY_NODE,))
+
+
+@dataclass(frozen=True, slots=True)
+class TeardownParts:
+    """The operations of a teardown, as they are configured. ``pace``: of waits, for simulated sites."""
+
+    checks: SiteChecks
+    retry: RetryPolicy
+    pace: Pace = Pace()  # noqa: RUF009  # immutable
+
+    @property
+    def drains(self) -> bool:
+        """Whether nodes can be taken out of Kubernetes at all; otherwise they are only destroyed, with ``force``."""
+        systems = self.checks.systems
+        return systems.service is not None or (systems.nodes is not None and systems.etcd is not None)
+
+    def check(self, step: StepId, nodes: tuple[NodeName, ...], inputs: Json) -> Check:
+        """Return the step that checks whether these nodes may be torn down."""
+
+        def ask(revision: int) -> Sequence[Finding]:
+            found = self.findings(revision, nodes)
+            return overridden(found) if inputs.get("force") else found
+
+        return Check(step, ask, self.retry.give_up_after, self.retry.pause)
+
+    def findings(self, revision: int, nodes: Sequence[NodeName]) -> Sequence[Finding]:
+        """Return what forbids the teardown of these nodes, or delays it. Asks etcd; changes nothing."""
+        if not self.drains:
+            message = (
+                "No Kubernetes is configured, so nothing can be drained. To destroy servers as they are, use force."
+            )
+            return [error("ClusterNotConfigured", message)]
+        try:
+            rendering = self.checks.designs.rendered(Revision(revision))
+        except RenderingFailed as failed:
+            return failed.findings
+        except UnknownRevision as unknown:
+            return [error("RevisionNotFound", str(unknown))]
+        genesis = genesis_hosts(each.document for each in rendering.documents)
+        accesses, faults = self._clusters(rendering)
+        if faults:
+            return faults
+        found: list[Finding] = []
+        systems = self.checks.systems
+        for node in nodes:
+            known = systems.nodes.node(node) if systems.nodes else None
+            addresses = known.addresses if known else ()
+            clusters = [systems.etcd.look(one, node=node, addresses=addresses) for one in accesses if systems.etcd]
+            found += check_teardown(node, genesis, {one: members_on(one, node, addresses) for one in clusters})
+        return found or [info("TeardownAllowed", f"nothing forbids the teardown of {', '.join(nodes)}")]
+
+    def nodes(self, step: StepId, nodes: tuple[NodeName, ...], inputs: Json) -> TeardownNodes:
+        """Return the step that takes these nodes out, and destroys them."""
+        if not self.drains:
+            phases: tuple[PhaseOfTeardown, ...] = (_DESTROY_ONLY,)
+        else:
+            phases = (_WHOLE,) if len(nodes) == 1 else (_DRAIN, _LEAVE, _DESTROY)
+        return self.step(step, nodes, phases, inputs)
+
+    def step(
+        self, step: StepId, nodes: tuple[NodeName, ...], phases: tuple[PhaseOfTeardown, ...], inputs: Json
+    ) -> TeardownNodes:
+        """Return a step that takes these nodes through the phases."""
+        configuration = SiteInputs.from_json(inputs).configuration if "times" in inputs else DeploymentConfiguration()
+
+        def task(node: NodeName, operations: tuple[Operation, ...]) -> TeardownTask:
+            return TeardownTask(
+                node,
+                inputs["action"],
+                inputs["revision"],
+                operations,
+                TeardownLimits.from_json(inputs.get("limits", {})),
+                Wipe(inputs.get("wipe", Wipe.ALL.value)),
+                force=bool(inputs.get("force")),
+                must_exist=bool(inputs.get("must_exist")),
+                destroy=configuration.destroy_nodes,
+                queue_limit=configuration.queue_limit,
+            )
+
+        kind = NodeTeardown(self.checks.store, self._operations(), self._limits, self._design_faults, self.pace)
+        return TeardownNodes(step, nodes, phases, task, kind)
+
+    def _operations(self) -> Mapping[Operation, Part[Any]]:
+        """Return the part of each operation: by Promenade if it does them, else by Kubernetes and etcd themselves."""
+        checks, systems, pace = self.checks, self.checks.systems, self.pace
+        design_of = systems.provisioner.design_reference
+        parts: dict[Operation, Part[Any]] = {
+            Operation.DESTROY_NODE: Destroy(checks.store, systems.provisioner, systems.nodes, design_of, pace)
+        }
+        if systems.service is not None:
+            for operation in (*DECOMMISSION, Operation.REMOVE_FROM_CLUSTER):
+                parts[operation] = ServiceOperation(operation, systems.service, design_of, self._is_wanted, pace)
+        elif systems.nodes is not None and systems.etcd is not None:
+            nodes = systems.nodes
+            guard = EtcdGuard(nodes, systems.etcd, self._etcd_clusters, pace)
+            parts |= {
+                Operation.DRAIN: Drain(nodes, self._limits, pace),
+                Operation.CLEAR_LABELS: ClearLabels(nodes, guard, pace),
+                Operation.REMOVE_ETCD: RemoveEtcd(guard, pace),
+                Operation.AWAIT_ETCD: AwaitEtcd(guard, pace),
+                Operation.SHUT_DOWN_KUBELET: ShutDownKubelet(nodes, pace),
+                Operation.REMOVE_FROM_CLUSTER: RemoveFromCluster(nodes, pace),
+            }
+        return parts
+
+    def _clusters(self, rendering: Rendering) -> tuple[Sequence[EtcdAccess], Sequence[Finding]]:
+        documents = tuple(each.document for each in rendering.documents)
+        return read_etcd_clusters(documents, self.checks.rules.check)
+
+    def _etcd_clusters(self, revision: int) -> tuple[Sequence[EtcdAccess], Sequence[Finding]]:
+        try:
+            return self._clusters(self.checks.designs.rendered(Revision(revision)))
+        except RenderingFailed as failed:
+            return (), failed.findings
+        except UnknownRevision as unknown:
+            return (), [error("RevisionNotFound", str(unknown))]
+
+    def _design_faults(self, revision: int) -> Sequence[Finding]:
+        if self.checks.systems.service is not None or not revision:
+            return ()
+        return self._etcd_clusters(revision)[1]
+
+    def _limits(self, action: ActionId, first: TeardownLimits) -> TeardownLimits:
+        return first
+
+    def _is_wanted(self, action: ActionId) -> bool:
+        with self.checks.store.begin() as tx:
+            record = tx.actions.get(action)
+        return record is not None and record.state in (RunState.RUNNING, RunState.PAUSED)

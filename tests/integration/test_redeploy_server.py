@@ -1,0 +1,324 @@
+"""redeploy_server with everything but the wire: the order, what stops it, and what it never does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from shipyard_api.domain.actions import ActionId, Control, RunState
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.teardown.etcd_members import EtcdMember, MemberId, MemberState
+from shipyard_api.domain.teardown.label_requirements import Operator, Requirement
+from shipyard_api.domain.teardown.limits import TeardownLimits
+from shipyard_api.domain.teardown.pods import Budget
+from shipyard_api.ports.provisioner import Operation
+from tests.databases import empty
+from tests.fakes.provisioner import Fate
+from tests.teardown_world import ETCD, TeardownWorld, pod
+
+Worlds = Callable[..., TeardownWorld]
+N1 = NodeName("n1")
+DESTROY, DEPLOY, CHECK = "destroy_nodes", "drydock_build.prepare_and_deploy_nodes", "check_teardown"
+
+
+@pytest.fixture
+def worlds(database_url: str) -> Iterator[Worlds]:
+    made: list[TeardownWorld] = []
+
+    def make(**plan: Any) -> TeardownWorld:
+        for world in made:
+            world.close()
+        if made:
+            empty(database_url)
+        made.append(TeardownWorld(database_url, **plan))
+        return made[-1]
+
+    yield make
+    made[-1].close()
+
+
+def budget(name: str, *, allowed: int, expected: int = 3) -> Budget:
+    """A budget over the pods with the label ``app``."""
+    selector = (Requirement("app", Operator.IN, (name,)),)
+    return Budget("default", name, selector, allowed, expected - allowed, expected, expected)
+
+
+def operations(world: TeardownWorld) -> list[tuple[str, str, str]]:
+    return [(one.node, one.operation.value, one.outcome.value) for one in world.facts("teardown_changed")]
+
+
+def ended(world: TeardownWorld) -> dict[str, str]:
+    """The last outcome of each operation."""
+    return {operation: outcome for _, operation, outcome in operations(world)}
+
+
+def test_a_server_is_drained_leaves_etcd_is_destroyed_removed_and_deployed(worlds: Worlds) -> None:
+    world = worlds()
+    world.run(world.worker())
+
+    assert world.state() is RunState.SUCCESS
+    assert list(ended(world).items()) == [
+        ("drain", "done"),
+        ("clear-labels", "done"),
+        ("remove-etcd", "done"),
+        ("await-etcd", "done"),
+        ("shutdown-kubelet", "done"),
+        ("destroy-node", "done"),
+        ("remove-from-cluster", "done"),
+    ]
+    assert world.cluster.log == [
+        ("cordon", "n1"),
+        ("evict", "default/n1-a"),
+        ("evict", "default/n1-b"),
+        ("clear", "n1"),
+        ("label", "n1"),
+        ("remove", "n1"),
+    ]
+    assert world.etcd.log == [(ETCD, f"{ETCD}-n1")]
+    assert world.etcd.transfers == [(ETCD, f"{ETCD}-n2")]
+    assert [(one.work.operation, one.work.nodes) for one in world.provisioner.submissions] == [
+        (Operation.DESTROY_NODES, (N1,)),
+        (Operation.PREPARE_NODES, (N1,)),
+        (Operation.DEPLOY_NODES, (N1,)),
+    ]
+
+
+def test_one_server_after_another_and_none_after_a_failure(worlds: Worlds) -> None:
+    world = worlds(targets=("n1", "n2"))
+    world.provisioner.fates = {N1: Fate.FAILS_DEPLOY}
+    world.run(world.worker())
+
+    steps = {step: state for step, (state, _) in world.steps().items()}
+    assert steps == {
+        CHECK: "success",
+        DESTROY: "success",
+        DEPLOY: "failed",
+        f"{CHECK}.2": "upstream_failed",
+        f"{DESTROY}.2": "upstream_failed",
+        f"{DEPLOY}.2": "upstream_failed",
+    }
+    assert world.cluster.changes("cordon") == ["n1"]
+
+
+def test_several_at_a_time_drain_together_and_leave_etcd_one_by_one(worlds: Worlds) -> None:
+    world = worlds(targets=("n1", "n2"), inputs={"max_parallel_nodes": 2})
+    world.run(world.worker())
+
+    assert world.state() is RunState.SUCCESS
+    order = [(node, operation) for node, operation, outcome in operations(world) if outcome == "running"]
+    assert [one for one in order if one[1] == "drain"] == [("n1", "drain"), ("n2", "drain")]
+    leaving = [one for one in order if one[1] in ("clear-labels", "shutdown-kubelet")]
+    assert [node for node, _ in leaving] == ["n1", "n1", "n2", "n2"]
+    assert world.etcd.least >= 0
+
+
+def test_a_budget_that_never_gives_way_is_named_within_a_second(worlds: Worlds) -> None:
+    world = worlds()
+    world.cluster.pods[N1].append(pod("db", labels={"app": "db"}))
+    world.cluster.budgets = [budget("db", allowed=0, expected=1)]
+    begun = world.clock.now()
+    worker = world.worker()
+    for _ in range(3):
+        worker.run(world.action)
+        worker.items.run(world.action, "run-1")
+
+    (waits,) = world.facts("teardown_waits")
+    assert world.clock.now() == begun
+    assert waits.reasons == (
+        "default/db: budget default/db allows no disruption at all (it wants 1 healthy pods of 1, and 1 are): "
+        "this will not end by itself",
+    )
+
+
+@pytest.mark.parametrize(
+    ("on_blocked", "state", "deleted"),
+    [("fail", RunState.FAILED, []), ("delete", RunState.SUCCESS, ["default/db"]), ("wait", RunState.FAILED, [])],
+)
+def test_what_happens_to_a_pod_that_a_budget_keeps_for_ever(
+    worlds: Worlds, on_blocked: str, state: RunState, deleted: list[str]
+) -> None:
+    limits = TeardownLimits().with_parameters({"on-blocked": on_blocked, "drain-timeout": 60, "grace-period": 9})[0]
+    world = worlds(inputs={"limits": limits.to_json()})
+    world.cluster.pods[N1].append(pod("db", labels={"app": "db"}))
+    world.cluster.budgets = [budget("db", allowed=0, expected=1)]
+    world.run(world.worker())
+
+    assert (world.state(), world.cluster.changes("delete")) == (state, deleted)
+    if state is RunState.FAILED:
+        assert "default/db (Running, ReplicaSet web)" in world.steps()[DESTROY][1]
+        assert world.provisioner.submissions == []
+        assert world.cluster.nodes[N1].cordoned
+
+
+def test_a_budget_that_gives_way_lets_one_pod_go_after_another(worlds: Worlds) -> None:
+    world = worlds()
+    world.cluster.pods[N1] = [pod(f"web-{number}", labels={"app": "web"}) for number in range(3)]
+    world.cluster.budgets = [budget("web", allowed=1)]
+    world.run(world.worker())
+
+    assert world.state() is RunState.SUCCESS
+    assert world.cluster.changes("evict") == ["default/web-0", "default/web-1", "default/web-2"]
+
+
+def test_a_member_that_the_rest_cannot_spare_is_waited_for_and_nothing_is_cleared(worlds: Worlds) -> None:
+    world = worlds(inputs={"limits": replace(TeardownLimits(), clear_labels=60).to_json()})
+    world.etcd.form(ETCD, "n1", "n2", "n3", dead=["n3"])
+    world.run(world.worker())
+
+    assert world.state() is RunState.FAILED
+    assert ended(world)["clear-labels"] == "refused"
+    assert "the rest would have no quorum" in world.steps()[DESTROY][1]
+    assert (world.cluster.changes("clear"), world.etcd.log, world.provisioner.submissions) == ([], [], [])
+
+
+def test_a_member_that_comes_back_while_waiting_lets_the_teardown_go_on(worlds: Worlds) -> None:
+    world = worlds()
+    world.etcd.form(ETCD, "n1", "n2", "n3", dead=["n3"])
+    begun = world.clock.now()
+
+    def heal() -> None:
+        if (world.clock.now() - begun).total_seconds() > 120:
+            world.etcd.form(ETCD, *(one.name for one in world.etcd.members[ETCD]))
+
+    world.run(world.worker(), heal)
+    assert world.state() is RunState.SUCCESS
+
+
+def test_the_anchor_takes_the_member_out_when_its_label_goes(worlds: Worlds) -> None:
+    world = worlds()
+    world.cluster.cleared = world.etcd.leave
+    world.run(world.worker())
+
+    assert (world.state(), world.etcd.log) == (RunState.SUCCESS, [])
+
+
+def test_a_member_that_something_adds_again_fails_the_teardown_before_the_host(worlds: Worlds) -> None:
+    world = worlds()
+
+    def anchor() -> None:
+        members = world.etcd.members[ETCD]
+        if world.etcd.log and len(members) == 2:
+            members.append(EtcdMember(MemberId("new"), "n1", MemberState.HEALTHY))
+
+    world.run(world.worker(), anchor)
+    assert "has a member on n1 again" in world.steps()[DESTROY][1]
+    assert world.provisioner.submissions == []
+
+
+def test_a_drain_never_runs_again_once_etcd_removal_has_begun(worlds: Worlds) -> None:
+    world = worlds()
+    world.etcd.break_next("remove")
+    world.run(world.worker(), lambda: world.control(Control.STOP) if world.etcd.transfers else None)
+    assert world.state() is RunState.FAILED
+    assert ended(world)["clear-labels"] == "done"
+
+    world.cluster.pods[N1].append(pod("late"))
+    world.create(ActionId("1" * 26))
+    world.run(world.worker())
+
+    assert ended(world)["drain"] == "skipped"
+    assert world.cluster.changes("evict") == ["default/n1-a", "default/n1-b"]
+    assert "1 pod(s) are still on the node: default/late" in world.steps()[DESTROY][1]
+    assert world.provisioner.submissions == []
+
+
+@pytest.mark.parametrize(
+    ("plan", "why"),
+    [
+        ({"genesis": "n1"}, "genesis"),
+        ({"minimum": {"members": 1}}, "no healthy member"),
+    ],
+)
+def test_what_may_not_be_torn_down_is_refused_before_anything_unless_forced(
+    worlds: Worlds, plan: dict[str, Any], why: str
+) -> None:
+    def make(**inputs: Any) -> TeardownWorld:
+        world = worlds(**plan, inputs=inputs)
+        if "minimum" in plan:
+            world.etcd.form(ETCD, "n1", "n2", "n3", dead=["n2", "n3"])
+        return world
+
+    world = make()
+    world.run(world.worker())
+    assert (world.state(), world.cluster.log, world.provisioner.submissions) == (RunState.FAILED, [], [])
+    assert why in world.steps()[CHECK][1]
+
+    world = make(force=True)
+    world.run(world.worker())
+    assert world.state() is RunState.SUCCESS
+    assert world.etcd.log == ([] if "minimum" in plan else [(ETCD, f"{ETCD}-n1")])
+
+
+def test_a_server_that_never_joined_is_destroyed_without_a_drain(worlds: Worlds) -> None:
+    world = worlds()
+    del world.cluster.nodes[N1]
+    world.run(world.worker())
+
+    assert world.state() is RunState.SUCCESS
+    assert ended(world)["drain"] == "skipped"
+    assert world.etcd.log == [(ETCD, f"{ETCD}-n1")]
+
+
+def test_a_server_that_was_deployed_and_is_not_in_the_cluster_is_left_alone(worlds: Worlds) -> None:
+    world = worlds()
+    world.run(world.worker())
+    world.create(ActionId("1" * 26))
+    world.run(world.worker())
+
+    assert world.state() is RunState.FAILED
+    assert "drain: Kubernetes does not know the node" in world.steps()[DESTROY][1]
+    assert world.provisioner.sent(Operation.DESTROY_NODES) == [N1]
+
+
+def test_a_kubelet_that_nothing_stops_is_a_warning(worlds: Worlds) -> None:
+    world = worlds()
+    world.cluster.stops_kubelets = False
+    world.run(world.worker())
+
+    assert world.state() is RunState.SUCCESS
+    assert ended(world)["shutdown-kubelet"] == "warning"
+
+
+def test_pods_of_a_dead_kubelet_count_as_unreachable_and_their_volumes_are_named(worlds: Worlds) -> None:
+    world = worlds()
+    world.cluster.pods[N1] = [pod("db", volumes=("data-db-0",))]
+    world.cluster.kill(N1)
+    world.run(world.worker())
+
+    assert world.state() is RunState.SUCCESS
+    drained = [one.message for one in world.facts("teardown_changed") if one.outcome.value == "warning"]
+    assert drained == [
+        "default/db could not confirm its end: the kubelet is dead. Volumes may still be attached: data-db-0"
+    ]
+
+
+def test_a_stop_in_a_drain_ends_it_and_leaves_the_node_cordoned(worlds: Worlds) -> None:
+    world = worlds()
+    world.cluster.pods[N1].append(pod("db", labels={"app": "db"}))
+    world.cluster.budgets = [budget("db", allowed=0, expected=1)]
+    stopped: list[float] = []
+
+    def stop() -> None:
+        if world.facts("teardown_waits") and not stopped and world.control(Control.STOP):
+            stopped.append(world.clock.seconds)
+
+    world.run(world.worker(), stop)
+    assert world.state() is RunState.FAILED
+    assert world.clock.seconds - stopped[0] < 10
+    assert world.cluster.nodes[N1].cordoned
+    assert world.provisioner.submissions == []
+
+
+def test_a_stop_while_the_host_is_destroyed_leaves_a_straggler(worlds: Worlds) -> None:
+    world = worlds()
+    world.provisioner.running_reports = 99
+    world.run(world.worker(), lambda: world.control(Control.STOP) if world.provisioner.submissions else None)
+
+    assert world.state() is RunState.FAILED
+    with world.store().begin() as tx:
+        assert [(one.work.operation, one.work.nodes) for one in tx.stragglers.open()] == [
+            (Operation.DESTROY_NODES, (N1,))
+        ]

@@ -1,0 +1,237 @@
+"""redeploy_server in process: a real Postgres, a provisioner, a cluster and etcd in memory, a clock that tests move."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from shipyard_api.actions import redeploy_server
+from shipyard_api.actions.site_checks import ActionDesigns, SiteChecks, Systems
+from shipyard_api.actions.site_parts import RetryPolicy, SiteParts
+from shipyard_api.actions.teardown_parts import TeardownParts
+from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
+from shipyard_api.domain.actions import ENDED, ActionId, ActionName, Control, RunState
+from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
+from shipyard_api.domain.documents import Collection, Document, RenderedDocument, Rendering, Revision
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.site_design import SiteInputs
+from shipyard_api.domain.teardown.etcd_documents import ETCD_CLUSTERS, GENESIS
+from shipyard_api.domain.teardown.limits import TeardownLimits
+from shipyard_api.domain.teardown.pods import Controller, Pod, PodUid
+from shipyard_api.ports.provisioner import Marker, Operation
+from shipyard_api.ports.state.actions import NewAction
+from shipyard_api.storage import tables
+from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.workflow.definition import Definition
+from shipyard_api.workflow.turn import Engine
+from tests.databases import Rows, restore, saved
+from tests.factories import document, node
+from tests.fakes.clock import FakeClock
+from tests.fakes.cluster_nodes import FakeClusterNodes
+from tests.fakes.etcd import FakeEtcd
+from tests.fakes.provisioner import FakeProvisioner
+from tests.world import RULES, SETTLE, Checkpoints, Watched, WatchedStore
+
+ETCD = "kubernetes-etcd"
+FIRST = ActionId("0" * 26)
+_numbers = itertools.count(1)
+
+
+def pod(name: str, **values: Any) -> Pod:
+    """Return a pod of a ReplicaSet."""
+    owner = values.pop("controller", Controller("ReplicaSet", "web"))
+    return Pod("default", name, PodUid(f"uid-{name}"), controller=owner, **values)
+
+
+@dataclass
+class TeardownWorld:
+    """Three servers, each with two pods and an etcd member; ``targets`` are redeployed. Tests change what they want."""
+
+    url: str
+    targets: tuple[str, ...] = ("n1",)
+    inputs: dict[str, Any] = field(default_factory=dict)
+    minimum: dict[str, int] = field(default_factory=dict)
+    genesis: str = "n0"
+    action: ActionId = FIRST
+    clock: FakeClock = field(default_factory=FakeClock)
+
+    def __post_init__(self) -> None:
+        self.engine = connect(self.url, pool_size=3)
+        names = ("n1", "n2", "n3")
+        self.provisioner = FakeProvisioner([node(name) for name in names], running_reports=1, now=self.clock.now)
+        self.cluster = FakeClusterNodes(self.clock.now)
+        self.etcd = FakeEtcd()
+        self.etcd.form(ETCD, *names)
+        for name in names:
+            held = pod(f"{name}-static", controller=None, mirror=True)
+            self.cluster.add(name, pod(f"{name}-a"), pod(f"{name}-b"), held, labels={"openstack": "enabled"})
+        self.create(self.action, **self.inputs)
+
+    def create(self, action: ActionId, **inputs: Any) -> None:
+        self.action = action
+        site = SiteInputs(3, DeploymentConfiguration(join=False), None, None, tuple(map(NodeName, self.targets)))
+        stored = {**site.to_json(), "action": action, "limits": TeardownLimits().to_json(), **inputs}
+        definition = self._definition(Checkpoints(), self.store())
+        with self.store().begin() as tx:
+            tx.actions.create(
+                NewAction(
+                    action,
+                    ActionName.REDEPLOY_SERVER,
+                    {},
+                    "ann",
+                    str(uuid.uuid4()),
+                    None,
+                    None,
+                    stored,
+                    definition.step_ids(stored),
+                )
+            )
+            due = tables.actions.update().where(tables.actions.c.id == action).values(wake_at=self.clock.now())
+            tx.turns._connection.execute(due)
+
+    def store(self) -> SqlStore:
+        return SqlStore(self.engine, ProcrastinateWakeup())
+
+    def _definition(self, points: Checkpoints, store: Any) -> Definition:
+        documents = (
+            RenderedDocument(one, Collection("design"), Revision(3), secret=False) for one in self._documents()
+        )
+        rendering = Rendering(tuple(documents))
+        systems = Systems(
+            Watched(self.provisioner, points, frozenset({"design_reference"})),  # type: ignore[arg-type]  # fills the port
+            nodes=Watched(self.cluster, points),  # type: ignore[arg-type]  # fills the port by delegation
+            etcd=Watched(self.etcd, points),  # type: ignore[arg-type]  # fills the port by delegation
+        )
+        designs = ActionDesigns(None, lambda _revision: rendering)  # type: ignore[arg-type]  # no step here stores one
+        retry = RetryPolicy(give_up_after=300, pause=10)
+        checks = SiteChecks(store, designs, systems, RULES)
+        whole = redeploy_server.definition(SiteParts(checks, retry), TeardownParts(checks, retry))
+        # The checks of the design come before every site action, and are tested there.
+        own = ("check_teardown", "destroy_nodes", "drydock_build.prepare_and_deploy_nodes")
+        return Definition(
+            whole.name,
+            lambda inputs: tuple(one for one in whole.steps_for(inputs) if one.id.rstrip(".23") in own),
+        )
+
+    def _documents(self) -> list[Document]:
+        cluster = {"name": ETCD, "endpoints": ["http://10.0.0.2:2379"], "minimum": self.minimum}
+        return [
+            _document(ETCD_CLUSTERS, "etcd-clusters", {"clusters": [cluster]}),
+            _document(GENESIS, "genesis", {"hostname": self.genesis}),
+        ]
+
+    def worker(self, points: Checkpoints | None = None) -> Engine:
+        points = points or Checkpoints()
+        store = WatchedStore(self.store(), points)
+        return Engine(
+            store,  # type: ignore[arg-type]  # fills the port by delegation
+            {ActionName.REDEPLOY_SERVER: self._definition(points, store)},
+            self.clock,
+            lambda: Marker(str(uuid.uuid4())),
+            settle=SETTLE,
+            worker=f"worker-{next(_numbers)}",
+        )
+
+    def run(self, worker: Engine, each_time: Callable[[], None] = lambda: None, holder: str = "run-1") -> None:
+        """Deliver turns and runs of items, each when it is due, until the action has ended."""
+        for _ in range(2000):
+            each_time()
+            worker.run(self.action)
+            worker.items.run(self.action, holder)
+            self._physics()
+            if self.state() in ENDED:
+                return
+            self.clock.advance(self.wait())
+        raise AssertionError("the action does not end")
+
+    def _physics(self) -> None:
+        """Let hosts that were destroyed be gone."""
+        for gone in self.provisioner.sent(Operation.DESTROY_NODES):
+            self.cluster.kill(gone)
+            self.etcd.die(gone)
+
+    def wait(self) -> float:
+        """Seconds until an item or the action is due."""
+        items, actions = tables.work_items.c, tables.actions.c
+        with self.engine.connect() as connection:
+            due = [
+                connection.execute(sa.select(sa.func.min(items.wake_at)).where(items.ended_at.is_(None))).scalar(),
+                connection.execute(sa.select(actions.wake_at).where(actions.id == self.action)).scalar(),
+            ]
+        waits = [(one - self.clock.now()).total_seconds() for one in due if one is not None]
+        return max(min(waits, default=0.0), 0.01)
+
+    def state(self) -> RunState:
+        with self.store().begin() as tx:
+            record = tx.actions.get(self.action)
+        assert record is not None
+        return record.state
+
+    def steps(self) -> dict[str, tuple[str, str]]:
+        """State and detail of each step."""
+        with self.store().begin() as tx:
+            steps = tx.actions.steps([self.action])[self.action]
+        return {step.id: (step.state.value if step.state else "", step.detail) for step in steps}
+
+    def facts(self, kind: str) -> list[Any]:
+        """The facts of a kind, in order."""
+        with self.store().begin() as tx:
+            return [entry.fact for entry in tx.journal.entries(self.action) if entry.kind == kind]
+
+    def control(self, control: Control) -> bool:
+        """Pause, resume or stop the action; return whether it could be."""
+        with self.store().begin() as tx:
+            before = tx.actions.control(self.action, control, "ann")
+            assert before is not None
+            tx.turns._connection.execute(
+                tables.actions.update().where(tables.actions.c.wake_at.is_not(None)).values(wake_at=self.clock.now())
+            )
+        return before.refusal(control) is None
+
+    def ending(self) -> Any:
+        """How everything ended. Nothing that must happen once may have happened twice."""
+        for what in ("evict", "delete", "clear", "remove"):
+            changes = self.cluster.changes(what)
+            assert len(changes) == len(set(changes)), f"{what} twice: {changes}"
+        assert len(self.etcd.log) == len(set(self.etcd.log)), f"removed twice: {self.etcd.log}"
+        sent = [(one.work.operation, one.work.nodes) for one in self.provisioner.submissions]
+        assert len(sent) == len(set(sent)), f"submitted twice: {sent}"
+        return (
+            self.state(),
+            {step: state for step, (state, _) in self.steps().items()},
+            sorted(self.cluster.log),
+            self.etcd.log,
+            self.etcd.least,
+            sent,
+        )
+
+    # Snapshots, for the crash suite.
+
+    def rows(self) -> Rows:
+        with self.engine.connect() as connection, connection.connection.cursor() as cursor:
+            return saved(cursor)  # type: ignore[arg-type]  # the driver's own
+
+    def moment(self) -> tuple[Rows, Any]:
+        """Return all that a worker leaves that is killed now."""
+        return self.rows(), copy.deepcopy((self.clock, self.provisioner, self.cluster, self.etcd))
+
+    def at(self, moment: tuple[Rows, Any]) -> TeardownWorld:
+        """Return this world, in the same database, as it was then."""
+        with self.engine.begin() as connection, connection.connection.cursor() as cursor:
+            restore(cursor, moment[0])  # type: ignore[arg-type]  # the driver's own
+        world = copy.copy(self)
+        world.clock, world.provisioner, world.cluster, world.etcd = copy.deepcopy(moment[1])
+        return world
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+
+def _document(schema: str, name: str, data: dict[str, Any]) -> Document:
+    return Document(schema, name, "site", document(schema, name, data)["metadata"], data)
