@@ -136,7 +136,7 @@ class TeardownParts:
             nodes = systems.nodes
             guard = EtcdGuard(nodes, systems.etcd, self._etcd_clusters, pace)
             parts |= {
-                Operation.DRAIN: Drain(nodes, self._limits, pace),
+                Operation.DRAIN: Drain(nodes, pace),
                 Operation.CLEAR_LABELS: ClearLabels(nodes, guard, pace),
                 Operation.REMOVE_ETCD: RemoveEtcd(guard, pace),
                 Operation.AWAIT_ETCD: AwaitEtcd(guard, pace),
@@ -162,8 +162,9 @@ class TeardownParts:
             return ()
         return self._etcd_clusters(revision)[1]
 
-    def _limits(self, action: ActionId, first: TeardownLimits) -> TeardownLimits:
-        return first
+    def _limits(self, action: ActionId) -> TeardownLimits:
+        with self.checks.store.begin() as tx:
+            return tx.actions.limits(action)
 
     def _is_wanted(self, action: ActionId) -> bool:
         with self.checks.store.begin() as tx:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from shipyard_api.actions.steps.teardown.part import Pace, Part, ReadLimits, Request
+from shipyard_api.actions.steps.teardown.part import Pace, Part, Request
 from shipyard_api.actions.steps.teardown.state import NodeState, waiting
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.teardown import PodsEvicted
@@ -27,7 +27,6 @@ _REFUSED = frozenset({EvictionOutcome.BLOCKED, EvictionOutcome.NEVER})
 class DrainReport:
     """One look, what was decided from it, and the answers. ``plan`` is None if Kubernetes does not know the node."""
 
-    limits: TeardownLimits
     plan: DrainPlan | None = None
     decision: Drained | Draining | DrainFailed = Draining()  # noqa: RUF009  # immutable
     answers: Mapping[PodUid, Eviction] | None = None
@@ -58,7 +57,6 @@ class Drain(Part[DrainReport]):
     """Drains a node. Every look may evict: an eviction names the pod's uid, so a repetition does no harm."""
 
     nodes: ClusterNodes
-    read_limits: ReadLimits
     pace: Pace = Pace()  # noqa: RUF009  # immutable
     operation = Operation.DRAIN
 
@@ -69,14 +67,14 @@ class Drain(Part[DrainReport]):
     def decide(self, state: NodeState, now: datetime) -> Act[Request]:
         """Look at the pods and evict."""
         since = (state.since or now).isoformat()
-        return self.carry_on(state, now, since=since, lease=lease_json(state), limits=state.task.limits.to_json())
+        return self.carry_on(state, now, since=since, lease=lease_json(state), limits=state.limits.to_json())
 
     def perform(self, request: Request, marker: Marker) -> DrainReport:
         """Cordon the node, look at its pods, and request what the rules allow."""
-        limits = self.read_limits(request.action, TeardownLimits.from_json(request.more["limits"]))
+        limits = TeardownLimits.from_json(request.more["limits"])
         look = self.nodes.look(request.node)
         if look is None:
-            return DrainReport(limits)
+            return DrainReport()
         if not look.node.cordoned:
             self.nodes.cordon(look.node)
         stored = request.more["lease"]
@@ -92,11 +90,10 @@ class Drain(Part[DrainReport]):
                 answers = self.nodes.evict([one.pod for one in decision.evict], grace=limits.drain_grace_period)
             if decision.delete:
                 self.nodes.delete_pods([one.pod for one in decision.delete], grace=limits.drain_grace_period)
-        return DrainReport(limits, plan, decision, answers, lease[0])
+        return DrainReport(plan, decision, answers, lease[0])
 
     def fold(self, state: NodeState, asked: Request, report: DrainReport, now: datetime) -> Folded[NodeState]:
         """End, or say what keeps the node from being empty and look again."""
-        state = replace(state, limits=report.limits)
         if report.plan is None:
             return self.unknown(state, now)
         state = with_lease(state, report.lease, asked.at)
@@ -131,7 +128,7 @@ class Drain(Part[DrainReport]):
         until = max(self.pace.after(now, pause), now + timedelta(seconds=wanted))
         deadline = state.deadline(self.seconds(state))
         until = min(until, max(deadline, now)) if now < deadline else until
-        if report.limits.on_blocked is not OnBlocked.WAIT and refused:
+        if state.limits.on_blocked is not OnBlocked.WAIT and refused:
             until = min(until, self.pace.after(now, LOOK_SECONDS))
         return waiting(state, self.operation, until, reasons, tuple(facts))
 

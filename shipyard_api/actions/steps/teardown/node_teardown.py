@@ -24,12 +24,19 @@ class History:
 
     etcd_removal_began: bool
     was_deployed: bool
-    limits: TeardownLimits
     faults: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class NodeTeardown(ItemKind[NodeState, Request, Request, Any]):
+class Answer:
+    """What an operation was answered, with the limits that the action had by then."""
+
+    report: Any
+    limits: TeardownLimits
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
     """Runs the operations of one node in their order.
 
     ``design_faults`` returns what is wrong with the design of a revision, as far as a teardown needs it.
@@ -60,42 +67,44 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Any]):
         """Ask for the history, then have the current operation decide."""
         if state.order is None:
             task = state.task
-            more = {"limits": task.limits.to_json(), "etcd": bool(GUARDED & set(task.operations))}
+            more = {"etcd": bool(GUARDED & set(task.operations))}
             return Look(Request(None, task.node, task.action, task.revision, now, "history", more))
         if (failed := state.order.failed) is not None:
             return Failed(_failure(state.order, failed))
         operation = state.order.next_operation()
         return Done(_summary(state.order)) if operation is None else self.parts[operation].decide(state, now)
 
-    def ask(self, question: Request) -> Any:
+    def ask(self, question: Request) -> Answer:
         """Read the history, or have the operation ask."""
         if question.operation is not None:
-            return self.parts[question.operation].ask(question)
+            return self._answer(question, self.parts[question.operation].ask(question))
         faults = errors(self.design_faults(question.revision)) if question.more["etcd"] else ()
         with self.store.begin() as tx:
             began = tx.nodes.etcd_removal_began(question.node)
             deployed = tx.nodes.was_deployed(question.node)
-        limits = self.read_limits(question.action, TeardownLimits.from_json(question.more["limits"]))
-        return History(began, deployed, limits, tuple(fault.message for fault in faults))
+        return self._answer(question, History(began, deployed, tuple(fault.message for fault in faults)))
 
-    def perform(self, effect: Request, marker: Marker) -> Any:
+    def perform(self, effect: Request, marker: Marker) -> Answer:
         """Have the operation perform its effect."""
-        return self._part(effect).perform(effect, marker)
+        return self._answer(effect, self._part(effect).perform(effect, marker))
 
-    def find(self, effect: Request, marker: Marker, intended_at: datetime) -> Any:
+    def find(self, effect: Request, marker: Marker, intended_at: datetime) -> Answer | None:
         """Have the operation look for the outcome."""
-        return self._part(effect).find(effect, marker, intended_at)
+        found = self._part(effect).find(effect, marker, intended_at)
+        return None if found is None else self._answer(effect, found)
 
-    def fold(self, state: NodeState, asked: Request, report: Any, now: datetime) -> Folded[NodeState]:
+    def fold(self, state: NodeState, asked: Request, report: Answer | Trouble, now: datetime) -> Folded[NodeState]:
         """Have the operation judge the report."""
-        if isinstance(report, History):
-            return self._begin(state, report, now)
+        if isinstance(report, Answer):
+            state = replace(state, limits=report.limits)
+            if isinstance(report.report, History):
+                return self._begin(state, report.report, now)
         if asked.operation is None:
             return Folded(state, wait_until=now + timedelta(seconds=SILENCE_PAUSE * self.pace.factor))
         part = self.parts[asked.operation]
         if isinstance(report, Trouble):
             return part.fold_trouble(state, asked, report, now)
-        return part.fold(state, asked, report, now)
+        return part.fold(state, asked, report.report, now)
 
     def touches(self, effect: Request) -> tuple[NodeName, ...]:
         """Return the node."""
@@ -117,11 +126,14 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Any]):
         task = state.task
         order = Teardown(task.operations, etcd_removal_began_earlier=history.etcd_removal_began)
         never_joined = not task.must_exist and (task.force or not history.was_deployed)
-        state = replace(state, limits=history.limits, never_joined=never_joined)
+        state = replace(state, never_joined=never_joined)
         if history.faults:
             first = order.operations[0]
             return moved(state, order.refuse(first, "; ".join(history.faults)), now)
         return moved(state, order, now)
+
+    def _answer(self, asked: Request, report: Any) -> Answer:
+        return Answer(report, self.read_limits(asked.action))
 
     def _part(self, effect: Request) -> Part[Any]:
         if effect.operation is None:

@@ -16,8 +16,8 @@ from shipyard_api.workflow.step import Act, Folded, Look, Trouble
 
 Report = TypeVar("Report")
 
-ReadLimits = Callable[[ActionId, TeardownLimits], TeardownLimits]
-"""Return the limits that an action has now; the second argument are those that it began with."""
+ReadLimits = Callable[[ActionId], TeardownLimits]
+"""Return the limits that an action has now."""
 
 SILENCE_PAUSE = 10.0
 """Seconds between two attempts at a peer that does not answer."""
