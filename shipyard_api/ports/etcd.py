@@ -1,7 +1,7 @@
 """The etcd clusters of a site (contract: promenade, 4.3 to 4.6): look at members, move the leadership, remove one.
 
-Each call is bounded by the cluster's own timeout per request and may be repeated. Nothing is decided here; the rules of
-quorum are in ``domain.teardown``.
+A call takes at most two seconds more than the cluster's timeout, and may be repeated. Nothing is decided here: the
+rules of quorum are in ``domain.teardown``.
 """
 
 from collections.abc import Collection
@@ -35,7 +35,9 @@ class Etcd(Protocol):
 
         The member list is asked from the endpoints, then from members whose addresses these listed, in
         ``etcd_members.ask_order``; members on ``node`` (see ``members_on``) are asked last, since their host may go at
-        any moment. No list from anybody: a cluster without members. Raises NotEtcd.
+        any moment. No list from anybody: a cluster without members. Nothing is kept for the next look: pass the
+        addresses of this one on (``EtcdAccess.with_addresses``), as the endpoints may all be on the node that goes.
+        Raises NotEtcd, and Refused for certificates that cannot be used.
         """
 
     def transfer_leadership(self, access: EtcdAccess, cluster: EtcdCluster, to: MemberId) -> None:

@@ -27,6 +27,7 @@ from shipyard_api.ports import errors
 from shipyard_api.ports.errors import Busy, PeerError, Unavailable
 from shipyard_api.ports.etcd import Etcd, MemberRemoval, NotEtcd
 from shipyard_simulators.etcd import simulator as etcd_simulator
+from shipyard_simulators.etcd.cluster import CLUSTER_ID
 from shipyard_simulators.etcd.cluster import MemberState as Simulated
 from tests.contract.etcd_sites import NAMES, SITES, Site, accepts_writes
 from tests.peer import Answer, Peer
@@ -264,6 +265,19 @@ def test_members_of_another_cluster_end_the_look(simulated: etcd_simulator.EtcdS
     simulated.put("m1", Simulated.FOREIGN)
     with pytest.raises(NotEtcd, match="different clusters"):
         ETCD.look(plain(simulated))
+
+
+def test_an_outdated_list_is_replaced_by_that_of_the_member_who_knows_most(
+    simulated: etcd_simulator.EtcdSimulator, peer: Peer
+) -> None:
+    m1, m2, _m3 = (member.entry() for member in simulated.cluster.members)
+    removed = {"ID": "9", "name": "m9", "clientURLs": ["http://127.0.0.1:9"]}
+    header = {"cluster_id": str(CLUSTER_ID), "member_id": "9"}
+    peer.on("POST /v3/cluster/member/list", Answer(200, {"header": header, "members": [m1, m2, removed]}))
+
+    cluster = ETCD.look(EtcdAccess("e", (peer.url,), request_timeout=1.0))
+
+    assert states(cluster) == dict.fromkeys(NAMES, HEALTHY)
 
 
 def test_an_alarm_is_seen_and_a_cluster_without_space_is_unhealthy(simulated: etcd_simulator.EtcdSimulator) -> None:

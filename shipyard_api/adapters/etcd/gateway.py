@@ -62,11 +62,14 @@ class EtcdGateway:
 
 def _first_reached(access: EtcdAccess, members: Iterable[EtcdMember], ask: Callable[[EtcdClient], T]) -> T:
     """Return the answer of the first member that the request could be sent to."""
-    tls = tls_context(access)
+    tls, deadline = tls_context(access), time.monotonic() + access.request_timeout
     unsent: PeerError = Unavailable(SYSTEM, access.name, "the cluster has no member to send it to", sent=False)
     for url in (url for member in members for url in member.client_urls[:_MOST_URLS]):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            break
         try:
-            with EtcdClient(url, access, tls, access.request_timeout) as client:
+            with EtcdClient(url, access, tls, left) as client:
                 return ask(client)
         except ValueError:
             continue  # an address that nothing can be sent to, such as a socket's
