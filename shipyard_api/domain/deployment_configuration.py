@@ -35,6 +35,7 @@ class DeploymentConfiguration:
     ``mode``: how much may be in flight. ``join``: whether a deployed node must become ready in Kubernetes before it
     counts as successful; None if the site does not set it. The first poll of a joining node comes after ``join_wait``
     seconds, further ones follow ``node_status``. ``teardown``: limits of a teardown, which an action's may replace.
+    ``hold_after``: failed deployments in a row after which a node is held; 0: never.
     """
 
     strategy_name: str | None = None
@@ -50,6 +51,7 @@ class DeploymentConfiguration:
     join_wait: float = 120
     node_status: PhaseLimits = PhaseLimits(30, 1800)
     teardown: TeardownLimits = TeardownLimits()  # noqa: RUF009  # immutable
+    hold_after: int = 0
 
     def scaled(self, factor: float) -> "DeploymentConfiguration":
         """Return the configuration for a simulated site where a second lasts ``factor`` seconds."""
@@ -94,6 +96,7 @@ def parse_configuration(data: Mapping[str, Any]) -> DeploymentConfiguration:
         join_wait=_whole(provisioner, "join_wait") or default.join_wait,
         node_status=limits("node_status", default.node_status, kubernetes),
         teardown=_teardown(data.get("kubernetes_provisioner") or {}),
+        hold_after=_whole(provisioner, "hold_after_failures"),
     )
 
 

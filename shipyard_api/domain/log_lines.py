@@ -15,7 +15,7 @@ from shipyard_api.domain.facts.fact import JournalFact, UnknownFact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
 from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
-from shipyard_api.domain.facts.nodes import NodesChanged, NodesKept
+from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesKept
 from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.facts.steps import AttemptFailed, Broke, Intended, StepEnded, StepStarted, Waiting
 from shipyard_api.domain.facts.teardown import EtcdMemberRemoved, PodsEvicted, TeardownChanged, TeardownWaits
@@ -102,6 +102,11 @@ def _(fact: GroupChanged) -> str:
     why = fact.detail or "; ".join(map(_missed, fact.shortfalls))
     reason = fact.reason.value if fact.reason else None
     return f"group {fact.group}: {_joined(_because(fact.status.value, reason), why)}"
+
+
+@_text.register
+def _(fact: NodesFailed) -> str:
+    return f"a node is held after {fact.hold_after} failed deployments in a row: {_nodes(fact.nodes)}"
 
 
 @_text.register

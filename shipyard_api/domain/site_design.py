@@ -71,6 +71,7 @@ class SiteInputs:
             "queue_limit": configuration.queue_limit,
             "join": configuration.join,
             "join_wait": configuration.join_wait,
+            "hold_after": configuration.hold_after,
             "mode": [
                 mode.max_parallel_groups,
                 mode.max_nodes_in_flight,
@@ -94,6 +95,7 @@ class SiteInputs:
             mode=Mode(parallel, in_flight, as_prepared, OnTimeout(on_timeout)),
             join=stored["join"],
             join_wait=stored["join_wait"],
+            hold_after=stored.get("hold_after", 0),
             **times,
         )
         targets = tuple(NodeName(name) for name in stored["targets"])

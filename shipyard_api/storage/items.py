@@ -21,7 +21,7 @@ from shipyard_api.ports.state.turns import Claim, Intent
 from shipyard_api.ports.wakeup import Statement, Wakeup
 from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.holds import guard
+from shipyard_api.storage.hold_rows import guard
 from shipyard_api.storage.intents import intent_from, intent_json
 from shipyard_api.storage.projections.line import Line
 

@@ -352,3 +352,11 @@ def test_a_revision_can_have_failed_and_succeeded(worlds: Worlds) -> None:
     assert tags(world) == {RevisionTag.SITE_ACTION_FAILURE, RevisionTag.SITE_ACTION_SUCCESS}
     heads = world.designs().heads()
     assert heads.newest[RevisionTag.SITE_ACTION_SUCCESS] == heads.newest[RevisionTag.SITE_ACTION_FAILURE] == 1
+
+
+def test_a_site_may_hold_nodes_that_fail(worlds: Worlds) -> None:
+    world = worlds(configuration={"hold_after_failures": 1})
+    run(world)
+    with world.store().begin() as tx:
+        held = [(hold.node, hold.kind.value) for hold in tx.holds.active()]
+    assert held == [("n1", "failed"), ("n4", "failed")]

@@ -27,7 +27,7 @@ from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import MembersKnown
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
-from shipyard_api.domain.facts.nodes import NodesKept
+from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesKept
 from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.groups import Phase, PhaseStatus, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
@@ -133,6 +133,16 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         self, state: RolloutState, asked: Question | SubmitMove, report: Report | Trouble, now: datetime
     ) -> Folded[RolloutState]:
         """Advance the rollout by what came back."""
+        folded = self._folded(state, asked, report, now)
+        failed = _failed(folded.facts)
+        hold_after = state.inputs.configuration.hold_after
+        if not failed or not hold_after:
+            return folded
+        return replace(folded, facts=(*folded.facts, NodesFailed(failed, hold_after)))
+
+    def _folded(
+        self, state: RolloutState, asked: Question | SubmitMove, report: Report | Trouble, now: datetime
+    ) -> Folded[RolloutState]:
         match report, asked:
             case Members(by_group), _:
                 return self._fold_members(state, by_group)
@@ -371,6 +381,12 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         """Return the straggler of a move; it holds the nodes that its job is not done with."""
         held = tuple(node for node in nodes if node not in done) or nodes
         return WorkLeftBehind(OPERATIONS[move.phase].value, job, self._design(state), held, why)
+
+
+def _failed(facts: tuple[Fact, ...]) -> tuple[NodeName, ...]:
+    """Return the nodes whose deployment failed; those that a hold kept from it did not."""
+    changes = [fact for fact in facts if isinstance(fact, NodesChanged)]
+    return tuple(node for fact in changes if fact.status is NodeStatus.FAILURE and not fact.held for node in fact.nodes)
 
 
 def _known(state: RolloutState) -> Rollout:

@@ -8,6 +8,9 @@ import falcon
 
 from shipyard_api.domain.findings import Finding, errors
 
+NAMED = 5
+"""As many nodes or findings are named in a sentence."""
+
 
 @dataclass(frozen=True, slots=True)
 class Text:
@@ -59,3 +62,9 @@ def not_found(title: str, reason: Callable[[Any], str], error_type: str = "ApiEr
 def conflict(text: Callable[[Any], Text], error_type: str = "ApiError", *, retry: bool = False) -> Row:
     """Return a row of 409."""
     return Row(falcon.HTTP_409, text, error_type, retry)
+
+
+def named(nodes: Sequence[str]) -> str:
+    """Return the first of these nodes, and how many more there are."""
+    more = f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else ""
+    return f"node {', '.join(nodes[:NAMED])}{more}"

@@ -8,20 +8,27 @@ from typing import Any
 
 import falcon
 
-from shipyard_api.api.airship import causes
+from shipyard_api.api.airship import causes, hold_texts
 from shipyard_api.api.airship import errors as ours
-from shipyard_api.api.airship.text_rows import Row, Text, conflict, first, invalid, joined, not_found, said
+from shipyard_api.api.airship.text_rows import (
+    NAMED,
+    Row,
+    Text,
+    conflict,
+    first,
+    invalid,
+    joined,
+    named,
+    not_found,
+    said,
+)
 from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http import errors as http
 from shipyard_api.domain import errors as domain
 from shipyard_api.domain.actions import ActionName, Control
 from shipyard_api.domain.documents import COLLECTION_LIMIT, BufferMode
-from shipyard_api.domain.findings import Finding, error
-from shipyard_api.domain.holds import Hold, by_node
 from shipyard_api.usecases.nodes.statuses import StatusKind
 
-# As many nodes or findings are named in a sentence.
-_NAMED = 5
 _UNSUITABLE = "Document(s) invalid syntax or otherwise unsuitable"
 _UNABLE_TO_COMMIT = "Unable to commit configuration documents"
 _ELSEWHERE = "Documents may not exist in more than one collection"
@@ -35,13 +42,8 @@ def text_of(failed: domain.ShipyardError) -> tuple[Row, Text]:
     return row, row.text(failed)
 
 
-def _named(nodes: Sequence[str]) -> str:
-    more = f" and {len(nodes) - _NAMED} more" if len(nodes) > _NAMED else ""
-    return f"node {', '.join(nodes[:_NAMED])}{more}"
-
-
 def _overtaken(failed: domain.Overtaken) -> Text:
-    done = f"worked on {_named(failed.nodes)}" if failed.nodes else f"deployed revision {failed.revision}"
+    done = f"worked on {named(failed.nodes)}" if failed.nodes else f"deployed revision {failed.revision}"
     return Text(
         "A newer action has overtaken this one",
         f"{failed.name.value} {failed.newer} has {done} since action {failed.action}. Start a new action, or use the "
@@ -50,37 +52,12 @@ def _overtaken(failed: domain.Overtaken) -> Text:
 
 
 def _under_way(failed: domain.WorkUnderWay) -> Text:
-    what = "the site" if failed.nodes is None else _named(failed.nodes)
+    what = "the site" if failed.nodes is None else named(failed.nodes)
     return Text(
         "Work of an earlier action goes on",
         f"{failed.operation} of {what} is still under way: job {failed.job} of action {failed.action} ({failed.why}). "
         "Wait until it has ended, or use the parameter force=true.",
     )
-
-
-def _held(failed: domain.NodesHeld) -> Text:
-    nodes = by_node(failed.holds)
-    which = "; ".join(f"node {node} is {why}" for node, why in list(nodes.items())[:_NAMED])
-    more = f"; and {len(nodes) - _NAMED} more" if len(nodes) > _NAMED else ""
-    return Text(
-        "Nodes are held",
-        f"{which}{more}. Release the holds, or use the parameter force=true if the policy allows you to override them.",
-        _holds(failed.holds),
-    )
-
-
-def _not_overridden(failed: domain.HoldsNotOverridden) -> Text:
-    nodes = _named(list(by_node(failed.holds)))
-    return Text(
-        "Forbidden",
-        f"The credentials do not permit to override holds with force=true, and {nodes} is held",
-        _holds(failed.holds),
-    )
-
-
-def _holds(holds: Sequence[Hold]) -> Sequence[Finding]:
-    """Return a finding for each hold, so that all of them are in the list of messages."""
-    return [error("NodeHeld", f"Hold {hold.id}: node {hold.node} is {hold}.") for hold in holds]
 
 
 def _unavailable(failed: domain.ActionUnavailable) -> Text:
@@ -101,7 +78,7 @@ def _nothing_drains(failed: domain.NothingDrains) -> Text:
 
 
 def _some(nodes: Sequence[str]) -> str:
-    return ", ".join(nodes[:_NAMED]) + (", …" if len(nodes) > _NAMED else "")
+    return ", ".join(nodes[:NAMED]) + (", …" if len(nodes) > NAMED else "")
 
 
 def _wrong_state(failed: domain.WrongState) -> Text:
@@ -222,7 +199,7 @@ _ACTIONS: dict[type[domain.ShipyardError], Row] = {
     domain.InvalidDesign: invalid(
         lambda failed: Text("Document validation failed", "InvalidConfigurationDocuments", failed.findings)
     ),
-    domain.UnknownNodes: invalid(joined("Unknown nodes", " ", _NAMED)),
+    domain.UnknownNodes: invalid(joined("Unknown nodes", " ", NAMED)),
     domain.NothingCommitted: invalid(
         lambda _: Text(
             "No committed configdocs",
@@ -255,8 +232,8 @@ _ACTIONS: dict[type[domain.ShipyardError], Row] = {
         )
     ),
     domain.WorkUnderWay: conflict(_under_way),
-    domain.NodesHeld: conflict(_held),
-    domain.HoldsNotOverridden: Row(falcon.HTTP_403, _not_overridden),
+    domain.NodesHeld: conflict(hold_texts.held),
+    domain.HoldsNotOverridden: Row(falcon.HTTP_403, hold_texts.not_overridden),
     domain.HoldInThePast: invalid(
         lambda failed: Text("Invalid hold", f"The hold would end in the past, at {zulu(failed.until)}")
     ),
@@ -355,7 +332,7 @@ _DOCUMENTS: dict[type[domain.ShipyardError], Row] = {
             f"The name of a collection has 1 to {COLLECTION_LIMIT} printable characters, and is not . or ..",
         ),
     ),
-    domain.InvalidDocuments: invalid(joined(_UNSUITABLE, "; ", _NAMED)),
+    domain.InvalidDocuments: invalid(joined(_UNSUITABLE, "; ", NAMED)),
     domain.NoEncryptionKey: invalid(first(_UNSUITABLE)),
     domain.DocumentsRefused: invalid(lambda failed: Text(_UNSUITABLE, failed.detail)),
     domain.DeploymentVersionMissing: invalid(
@@ -370,7 +347,7 @@ _DOCUMENTS: dict[type[domain.ShipyardError], Row] = {
             f"Collection {failed.collection} not added to Shipyard buffer", "Collection created no new revision"
         ),
     ),
-    domain.NotRendered: invalid(joined("Deckhand indicated an error while rendering", "; ", _NAMED)),
+    domain.NotRendered: invalid(joined("Deckhand indicated an error while rendering", "; ", NAMED)),
     domain.BufferOccupied: conflict(_occupied),
     domain.BufferEmpty: conflict(said(_UNABLE_TO_COMMIT, "There are no documents in the buffer to commit"), retry=True),
     domain.BufferChanged: conflict(
@@ -435,7 +412,7 @@ _DOCUMENTS: dict[type[domain.ShipyardError], Row] = {
     ours.LoadTooLarge: Row(falcon.HTTP_413, lambda failed: _too_large(failed.body)),
     ours.LoadIncomplete: invalid(lambda failed: _incomplete(failed.body)),
     # The contract's code, although the design is at fault and not the server.
-    ours.BrokenDesign: Row(falcon.HTTP_500, joined("Deckhand indicated an error while rendering", "; ", _NAMED)),
+    ours.BrokenDesign: Row(falcon.HTTP_500, joined("Deckhand indicated an error while rendering", "; ", NAMED)),
 }
 
 _PEERS: dict[type[domain.ShipyardError], Row] = {

@@ -99,4 +99,24 @@ class NodesKept:
         return cls(reading.nodes(stored), reading.text(stored, "action"))
 
 
-FACTS: tuple[type[Fact], ...] = (NodesChanged, NodesKept)
+@dataclass(frozen=True, slots=True)
+class NodesFailed:
+    """The deployment of these nodes failed, on a site that holds a node after ``hold_after`` failures in a row."""
+
+    kind: ClassVar[str] = "nodes_failed"
+    version: ClassVar[int] = 1
+
+    nodes: tuple[NodeName, ...]
+    hold_after: int
+
+    def to_json(self) -> JsonObject:
+        """Return the stored form."""
+        return {"nodes": list(self.nodes), "hold_after": self.hold_after}
+
+    @classmethod
+    def from_json(cls, stored: JsonObject) -> Self:
+        """Return the fact."""
+        return cls(reading.nodes(stored), reading.number(stored, "hold_after"))
+
+
+FACTS: tuple[type[Fact], ...] = (NodesChanged, NodesKept, NodesFailed)

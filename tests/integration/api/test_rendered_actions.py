@@ -26,7 +26,7 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult, WorkLeftBehind
-from shipyard_api.domain.facts.nodes import NodesChanged, NodesKept
+from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesKept
 from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.facts.steps import AttemptFailed
 from shipyard_api.domain.facts.teardown import EtcdMemberRemoved, PodsEvicted, TeardownChanged, TeardownWaits
@@ -186,6 +186,7 @@ FACTS: dict[type[Fact], tuple[Fact, tuple[Fact, ...], bool]] = {
     RolloutEnded: (RolloutEnded(Verdict.FAILED, {GroupStatus.FAILED: (A,)}, {}), (MEMBERS,), True),
     JobStarted: (JobStarted("verify_site", "j"), (), False),
     WorkLeftBehind: (LEFT, (), True),
+    NodesFailed: (NodesFailed((N1,), 2), (MEMBERS,), False),
     NodesKept: (NodesKept((N1,), "other"), (MEMBERS,), False),
     FindingReported: (FINDING, (), True),
     Noted: (Noted("Word", "text"), (), True),

@@ -8,13 +8,21 @@ import pytest
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.groups import MembersKnown
+from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed
+from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.holds import OVERRIDDEN, Hold, HoldId, HoldKind
-from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.holds import NewHold, PlacedHold
 from shipyard_api.ports.state.turns import Claim, Intent
+from shipyard_api.storage import journal
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.projections.line import Line
 from shipyard_api.storage.unit_of_work import SqlStore
+from tests.factories import group, strategy
 
 Create = Callable[..., ActionId]
 
@@ -99,6 +107,54 @@ def test_an_action_is_told_of_a_hold_on_a_node_that_it_works_on(
         assert (tx.actions.version(action) != before) == (touched == N1)
     text = "node n1 is held (operator) by ann: disk; what was submitted for it before goes on, and nothing new is"
     assert (list(placed.under_way), noted) == (([action], [text]) if touched == N1 else ([], []))
+
+
+OUTCOMES = {
+    "the first failure": ("f", 2, 0),
+    "the second one in a row": ("ff", 2, 1),
+    "a success between": ("fsf", 2, 0),
+    "a success long ago": ("sff", 2, 1),
+    "each failure": ("f", 1, 1),
+    "not asked for": ("fff", 0, 0),
+    "a hold kept it from one": ("fhf", 2, 1),
+    "held already": ("fff", 2, 1),
+    "released since": ("ff-f", 2, 1),
+    "released, and failed twice again": ("ff-ff", 2, 2),
+}
+
+
+@pytest.mark.parametrize(("outcomes", "hold_after", "holds"), OUTCOMES.values(), ids=list(OUTCOMES))
+def test_a_node_that_fails_in_a_row_is_held(
+    store: SqlStore, engine: sa.Engine, create: Create, outcomes: str, hold_after: int, holds: int
+) -> None:
+    for outcome in outcomes:
+        if outcome == "-":
+            _release_all(store)
+            continue
+        action, a = create("a"), GroupName("a")
+        status = NodeStatus.SUCCESS if outcome == "s" else NodeStatus.FAILURE
+        facts: list[Fact] = [
+            MembersKnown.of(strategy(group("a")), {a: frozenset([N1, N2])}),
+            NodesChanged(a, Phase.DEPLOY, status, (N1,), held=outcome == "h"),
+        ]
+        if outcome == "f" and hold_after:
+            facts.append(NodesFailed((N1,), hold_after))
+        with engine.begin() as connection:
+            at = connection.execute(sa.select(sa.func.site_time())).scalar_one()
+            journal.record(connection, Line(action, 1, "a", at, "w"), facts)
+            connection.execute(t.actions.update().values(state="failed", ended_at=at))
+
+    with store.begin() as tx:
+        found = tx.holds.latest(limit=9)
+    assert [(hold.node, hold.kind, hold.placed_by) for hold in found] == [(N1, HoldKind.FAILED, "shipyard")] * holds
+    if holds:
+        assert found[0].reason.startswith(f"{hold_after} deployments in a row failed, the last one in action ")
+
+
+def _release_all(store: SqlStore) -> None:
+    with store.begin() as tx:
+        for hold in tx.holds.active():
+            tx.holds.release(hold.id, "ann")
 
 
 @pytest.mark.parametrize("rows", ["turns", "items"])

@@ -137,6 +137,11 @@ KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
         {"operation": "deploy_nodes", "job": "job-5", "nodes": ["n1"], "why": "limit 5 s"},
         "deploy_nodes, job job-5, may go on and nobody waits for it: limit 5 s; on 1 node: n1",
     ),
+    "nodes fail on a site that holds them": (
+        "nodes_failed",
+        {"nodes": ["n1"], "hold_after": 2},
+        "a node is held after 2 failed deployments in a row: 1 node: n1",
+    ),
     "nodes are kept": (
         "nodes_kept",
         {"nodes": ["n1"], "action": "01M7XV7VKPMDHXJVA7WMC7P6XP"},

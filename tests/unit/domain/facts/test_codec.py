@@ -16,7 +16,7 @@ from shipyard_api.domain.facts.fact import Fact, UnknownFact
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult, WorkLeftBehind
-from shipyard_api.domain.facts.nodes import NodesChanged, NodesKept
+from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesKept
 from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.facts.steps import (
     AttemptFailed,
@@ -181,6 +181,11 @@ SAMPLES: dict[str, tuple[str, dict[str, Any], Fact]] = {
             "details": {"n1": "held by ann"},
         },
         NodesChanged(A, Phase.DEPLOY, NodeStatus.FAILURE, (N1,), reasons={N1: "held by ann"}, held=True),
+    ),
+    "nodes fail on a site that holds them": (
+        "nodes_failed",
+        {"nodes": ["n1"], "hold_after": 2},
+        NodesFailed((N1,), 2),
     ),
     "nodes are kept": ("nodes_kept", {"nodes": ["n1"], "action": "01M7"}, NodesKept((N1,), "01M7")),
     "a job begins": (

@@ -1,0 +1,86 @@
+"""Rows of holds, and the advisory lock that orders them against intents: shared to write an intent, else exclusive."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import ARRAY
+from ulid import ULID
+
+from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.holds import OVERRIDDEN, Hold, HoldId, HoldKind
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.state.holds import NewHold
+from shipyard_api.storage import tables as t
+
+# Any number that no other advisory lock in this database uses.
+_LOCK = 0x5317_401D
+
+# One round trip. Each statement has its own snapshot, so the second one sees every hold that the lock has waited for.
+# It asks for no more than a node without any hold needs, because it runs before every submission.
+_GUARD = """
+    SELECT pg_advisory_xact_lock_shared(%s);
+    SELECT id FROM holds WHERE released_at IS NULL AND node = ANY(%s)
+"""
+
+
+def lock(connection: sa.Connection) -> None:
+    """Let no intent be written until the transaction has ended."""
+    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+
+
+def guard(connection: sa.Connection, action: ActionId, nodes: Collection[NodeName]) -> Sequence[Hold]:
+    """Return the active holds on these nodes that the action does not override.
+
+    No further hold is placed until the transaction has ended.
+    """
+    found = connection.exec_driver_sql(_GUARD, (_LOCK, list(nodes))).scalars().all()
+    if not found:
+        return []
+    of_action = sa.select(t.actions.c.inputs[OVERRIDDEN]).where(t.actions.c.id == action)
+    overridden = connection.execute(of_action).scalar() or ()
+    query = sa.select(t.holds).where(*is_active(), t.holds.c.id.in_(found), t.holds.c.id.not_in(overridden))
+    return [hold_from(row) for row in connection.execute(query.order_by(t.holds.c.node, t.holds.c.id))]
+
+
+def insert(connection: sa.Connection, new: Sequence[NewHold]) -> Sequence[Hold]:
+    """Insert holds, under the lock."""
+    rows = [
+        {
+            "id": str(ULID()),
+            "node": hold.node,
+            "kind": hold.kind.value,
+            "reason": hold.reason,
+            "placed_by": hold.user,
+            "placed_at": sa.func.site_time(),
+            "until": hold.until,
+        }
+        for hold in new
+    ]
+    return [hold_from(connection.execute(t.holds.insert().values(**row).returning(t.holds)).one()) for row in rows]
+
+
+def is_active() -> tuple[sa.ColumnElement[bool], ...]:
+    """Return the conditions of an active hold."""
+    holds = t.holds.c
+    return holds.released_at.is_(None), sa.or_(holds.until.is_(None), holds.until > sa.func.site_time())
+
+
+def on_nodes(nodes: Collection[NodeName] | None) -> tuple[sa.ColumnElement[bool], ...]:
+    """Return the condition of a hold on these nodes (None: any)."""
+    return () if nodes is None else (t.holds.c.node == sa.any_(sa.cast(list(nodes), ARRAY(sa.Text))),)
+
+
+def hold_from(row: "sa.Row[Any]") -> Hold:
+    """Return a hold from its row."""
+    return Hold(
+        HoldId(row.id),
+        NodeName(row.node),
+        HoldKind(row.kind),
+        row.reason,
+        row.placed_by,
+        row.placed_at,
+        row.until,
+        row.released_by,
+        row.released_at,
+    )
