@@ -23,7 +23,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("node_teardowns_pkey")),
         sa.ForeignKeyConstraint(["action_id"], ["actions.id"], name=op.f("node_teardowns_action_id_fkey")),
     )
-    op.create_index("node_teardowns_node_id_idx", "node_teardowns", ["node", "id"])
+    op.create_index("node_teardowns_node_id_index", "node_teardowns", ["node", "id"])
 
 
 def downgrade() -> None:
