@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 from ulid import ULID
 
-from shipyard_api import clusters, peer_tokens, provisioners
+from shipyard_api import clusters, peer_tokens, promenades, provisioners
 from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.site_checks import ActionDesigns, Systems
 from shipyard_api.actions.site_parts import RetryPolicy
@@ -27,7 +27,6 @@ from shipyard_api.adapters.identity.loopback import LoopbackIdentities
 from shipyard_api.adapters.identity.options import IdentityKind
 from shipyard_api.adapters.identity.tokens import TokenIdentities
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.adapters.promenade.design_validation import PromenadeValidation
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.actions import ActionName
@@ -162,7 +161,11 @@ def parts(settings: Settings) -> Parts:
         schemas=schemas,
         compile_schema=compile_schema,
         rules=DesignRules(
-            schemas.check, version, cluster is not None, provisioner.capabilities.limits, drains=cluster is not None
+            schemas.check,
+            version,
+            cluster is not None,
+            provisioner.capabilities.limits,
+            drains=cluster is not None or settings.promenade.teardown,
         ),
         provisioner=provisioner,
         cluster=cluster,
@@ -365,7 +368,16 @@ def _definitions(made: Parts) -> Mapping[ActionName, Definition]:
     designs = ActionDesigns(made.designs, made.rendered.of)
     nodes = made.cluster.nodes if made.cluster else None
     etcd = EtcdGateway() if made.cluster else None
-    systems = Systems(made.provisioner, made.cluster, _promenade(made.settings), nodes, etcd)
+    promenade, service = promenades.validation(made.settings), promenades.teardown(made.settings)
+    systems = Systems(
+        made.provisioner,
+        made.cluster,
+        promenade,
+        nodes,
+        etcd,
+        service,
+        promenades.design_of(made.settings),
+    )
     return catalog(made.store, designs, systems, made.rules, retry, engine.time_scale)
 
 
@@ -376,26 +388,9 @@ def _validators(made: Parts) -> list[Validator]:
     def validate(revision: int) -> Sequence[Finding]:
         return provisioner.validate_design(provisioner.design_reference(revision))
 
-    promenade = _promenade(made.settings)
+    promenade = promenades.validation(made.settings)
     others = [Validator("Promenade", promenade)] if promenade else []
     return [Validator(provisioner.name, validate), *others]
-
-
-def _promenade(settings: Settings) -> Callable[[int], Sequence[Finding]] | None:
-    """Return Promenade's validation of a revision, None if no Promenade is configured."""
-    own = settings.promenade
-    if not own.url:
-        return None
-    tokens = peer_tokens.peer_tokens(own, settings.keystone)
-    promenade = PromenadeValidation(
-        own.url,
-        token=tokens.token,
-        renew_token=tokens.renew,
-        connect_timeout=own.connect_timeout_seconds,
-        read_timeout=own.read_timeout_seconds,
-    )
-    address = provisioners.design_url(settings)
-    return lambda revision: promenade.validate_design(address.replace("{revision}", str(revision)))
 
 
 def _designs(settings: Settings, engine: sa.Engine, compile_schema: DataSchemas) -> DesignStore:

@@ -34,6 +34,7 @@ class Systems:
     """The peers of an action; ``cluster`` and ``nodes`` are None where no Kubernetes is configured.
 
     ``service``: the Promenade that does teardowns by itself; None where Kubernetes and etcd are worked on directly.
+    ``design_of``: the address under which Promenade fetches the design of a revision.
 
     ``promenade`` returns Promenade's findings on the design of a revision and may raise ports.errors; None where no
     Promenade is configured.
@@ -45,6 +46,7 @@ class Systems:
     nodes: ClusterNodes | None = None
     etcd: Etcd | None = None
     service: TeardownService | None = None
+    design_of: Callable[[int], str] = str
 
 
 @dataclass(frozen=True, slots=True)

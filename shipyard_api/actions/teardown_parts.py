@@ -119,7 +119,7 @@ class TeardownParts:
                 queue_limit=configuration.queue_limit,
             )
 
-        kind = NodeTeardown(self.checks.store, self._operations(), self._limits, self._design_faults, self.pace)
+        kind = NodeTeardown(self._operations(), self._history, self._limits, self._design_faults, self.pace)
         return TeardownNodes(step, nodes, phases, task, kind)
 
     def _operations(self) -> Mapping[Operation, Part[Any]]:
@@ -131,7 +131,9 @@ class TeardownParts:
         }
         if systems.service is not None:
             for operation in (*DECOMMISSION, Operation.REMOVE_FROM_CLUSTER):
-                parts[operation] = ServiceOperation(operation, systems.service, design_of, self._is_wanted, pace)
+                parts[operation] = ServiceOperation(
+                    operation, systems.service, systems.design_of, self._is_wanted, pace
+                )
         elif systems.nodes is not None and systems.etcd is not None:
             nodes = systems.nodes
             guard = EtcdGuard(nodes, systems.etcd, self._etcd_clusters, pace)
@@ -161,6 +163,10 @@ class TeardownParts:
         if self.checks.systems.service is not None or not revision:
             return ()
         return self._etcd_clusters(revision)[1]
+
+    def _history(self, node: NodeName) -> tuple[bool, bool]:
+        with self.checks.store.begin() as tx:
+            return tx.nodes.etcd_removal_began(node), tx.nodes.was_deployed(node)
 
     def _limits(self, action: ActionId) -> TeardownLimits:
         with self.checks.store.begin() as tx:

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from shipyard_api.domain.actions import ActionId, Control, RunState
+from shipyard_api.domain.holds import HoldKind
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.etcd_members import EtcdMember, MemberId, MemberState
 from shipyard_api.domain.teardown.label_requirements import Operator, Requirement
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.pods import Budget
 from shipyard_api.ports.provisioner import Operation
+from shipyard_api.ports.state.holds import NewHold
 from tests.databases import empty
 from tests.fakes.provisioner import Fate
 from tests.teardown_world import ETCD, TeardownWorld, pod
@@ -309,6 +311,25 @@ def test_a_stop_in_a_drain_ends_it_and_leaves_the_node_cordoned(worlds: Worlds) 
     assert world.state() is RunState.FAILED
     assert world.clock.seconds - stopped[0] < 10
     assert world.cluster.nodes[N1].cordoned
+    assert world.provisioner.submissions == []
+
+
+@pytest.mark.parametrize("after", ["drain", "await-etcd"])
+def test_a_hold_ends_the_teardown_before_the_next_effect(worlds: Worlds, after: str) -> None:
+    """Also where a failure would only be a warning, as at the kubelet."""
+    world = worlds()
+    placed: list[int] = []
+
+    def hold() -> None:
+        if (N1, after, "done") in operations(world) and not placed:
+            with world.store().begin() as tx:
+                tx.holds.place(NewHold(N1, HoldKind.OPERATOR, "memory errors", "bob"))
+            placed.append(len(world.cluster.log))
+
+    world.run(world.worker(), hold)
+    assert world.state() is RunState.FAILED
+    assert "memory errors" in world.steps()[DESTROY][1]
+    assert len(world.cluster.log) == placed[0]
     assert world.provisioner.submissions == []
 
 

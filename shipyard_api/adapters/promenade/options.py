@@ -14,6 +14,8 @@ class PromenadeOptions:
     ``token``: sent as X-Auth-Token; only for token.
     ``connect_timeout_seconds``: timeout of a connection.
     ``read_timeout_seconds``: timeout of an answer.
+    ``teardown``: whether Promenade takes servers out of the cluster. No released Promenade can: leave it false, and
+    Shipyard does it with the access of [kubernetes].
     """
 
     url: str = ""
@@ -21,3 +23,4 @@ class PromenadeOptions:
     token: Secret = Secret("")  # noqa: RUF009  # immutable
     connect_timeout_seconds: float = 5.0
     read_timeout_seconds: float = 300.0
+    teardown: bool = False

@@ -142,6 +142,11 @@ class Teardown:
         """Return the teardown after a running operation has failed; no later one is tried, unless it may fail."""
         return self._ended(operation, Outcome.WARNING if operation in MAY_FAIL else Outcome.FAILED, why)
 
+    def forbid(self, operation: Operation, why: str) -> Self:
+        """Return the teardown after it was forbidden to go on, by a hold on the node; also where a failure may be."""
+        running = self.outcomes.get(operation) is Outcome.RUNNING
+        return self._with(operation, Outcome.FAILED if running else Outcome.REFUSED, why)
+
     def node_is_unknown(self, operation: Operation, expected: UnknownNode) -> Self:
         """Return the teardown after Kubernetes reported that it has no such node.
 

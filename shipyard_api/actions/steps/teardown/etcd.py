@@ -60,9 +60,23 @@ class EtcdGuard:
             return EtcdReport()
         node = self.nodes.node(request.node)
         addresses = node.addresses if node else ()
-        clusters = tuple(self.etcd.look(access, node=request.node, addresses=addresses) for access in accesses)
+        listed = request.more["addresses"]
+        known = [access.with_addresses(listed.get(access.name, ())) for access in accesses]
+        clusters = tuple(self.etcd.look(access, node=request.node, addresses=addresses) for access in known)
         leaving = {cluster.name: members_on(cluster, request.node, addresses) for cluster in clusters}
         return EtcdReport(clusters, leaving)
+
+    @staticmethod
+    def request(part: Part[Any], state: NodeState, now: datetime, what: str, **more: Any) -> Request:
+        """Return a request of a part that looks at etcd."""
+        addresses = {name: list(urls) for name, urls in state.addresses.items()}
+        return part.request(state, now, what, addresses=addresses, **more)
+
+    @staticmethod
+    def learn(state: NodeState, report: EtcdReport) -> NodeState:
+        """Return the state with the addresses that members listed."""
+        listed = {one.name: one.addresses for one in report.clusters if one.addresses}
+        return replace(state, addresses={**state.addresses, **listed})
 
     def access(self, request: Request, cluster: str) -> EtcdAccess | None:
         """Return how to reach a cluster; None if the design does not have it any more."""
@@ -70,6 +84,7 @@ class EtcdGuard:
 
     def judge(self, part: Part[Any], state: NodeState, report: EtcdReport, now: datetime) -> Folded[NodeState]:
         """Begin the operation if every cluster can do without the members of the node, else wait until its deadline."""
+        state = self.learn(state, report)
         if report.faults:
             return part.failed(state, "; ".join(report.faults), now)
         held = any(report.leaving.values())
@@ -109,9 +124,9 @@ class RemoveEtcd(Part[EtcdReport]):
     def decide(self, state: NodeState, now: datetime) -> Act[Request] | Look[Request]:
         """Look, then remove what the look allowed."""
         if state.removal is None or not state.begun(self.operation):
-            return Look(self.request(state, now, "look"))
+            return Look(self.guard.request(self, state, now, "look"))
         more = {"cluster": state.removal.cluster, "remove": state.removal.remove.to_json()}
-        return Act(self.request(state, now, "remove", **more), state.deadline(self.seconds(state)))
+        return Act(self.guard.request(self, state, now, "remove", **more), state.deadline(self.seconds(state)))
 
     def ask(self, request: Request) -> EtcdReport:
         """Look at the clusters."""
@@ -145,6 +160,7 @@ class RemoveEtcd(Part[EtcdReport]):
 
     def fold(self, state: NodeState, asked: Request, report: EtcdReport, now: datetime) -> Folded[NodeState]:
         """Record a removal, or decide on the next from a look."""
+        state = self.guard.learn(state, report)
         if report.removed is not None and state.removal is not None:
             removal = state.removal
             waived = removal.remove.waived
@@ -207,7 +223,7 @@ class AwaitEtcd(Part[EtcdReport]):
 
     def decide(self, state: NodeState, now: datetime) -> Look[Request]:
         """Look at the clusters."""
-        return Look(self.request(state, now))
+        return Look(self.guard.request(self, state, now, "look"))
 
     def ask(self, request: Request) -> EtcdReport:
         """Look at the clusters."""
@@ -215,6 +231,7 @@ class AwaitEtcd(Part[EtcdReport]):
 
     def fold(self, state: NodeState, asked: Request, report: EtcdReport, now: datetime) -> Folded[NodeState]:
         """End when all are ready, or when a member is back."""
+        state = self.guard.learn(state, report)
         if report.faults:
             return self.failed(state, "; ".join(report.faults), now)
         reasons = []

@@ -45,7 +45,7 @@ class ClearLabels(Part[LabelsReport | EtcdReport]):
     def decide(self, state: NodeState, now: datetime) -> Act[Request] | Look[Request]:
         """Ask etcd first, then clear and look."""
         if not state.begun(self.operation):
-            return Look(self.request(state, now, "etcd"))
+            return Look(self.guard.request(self, state, now, "etcd"))
         return self.carry_on(state, now, lease=lease_json(state))
 
     def ask(self, request: Request) -> EtcdReport:

@@ -14,7 +14,6 @@ from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import GUARDED, WENT_WELL, Operation, Teardown
 from shipyard_api.ports.provisioner import Marker
-from shipyard_api.ports.state.store import Store
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, ItemKind, Json, Look, Trouble
 
 
@@ -39,13 +38,14 @@ class Answer:
 class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
     """Runs the operations of one node in their order.
 
-    ``design_faults`` returns what is wrong with the design of a revision, as far as a teardown needs it.
+    ``read_history`` returns whether the removal of the node's etcd members has begun, and whether the node was
+    deployed. ``design_faults`` returns what is wrong with the design of a revision, as far as a teardown needs it.
     """
 
     version: ClassVar[int] = NodeState.version
 
-    store: Store
     parts: Mapping[Operation, Part[Any]]
+    read_history: Callable[[NodeName], tuple[bool, bool]]
     read_limits: ReadLimits
     design_faults: Callable[[int], Sequence[Finding]]
     pace: Pace = Pace()  # noqa: RUF009  # immutable
@@ -79,9 +79,7 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
         if question.operation is not None:
             return self._answer(question, self.parts[question.operation].ask(question))
         faults = errors(self.design_faults(question.revision)) if question.more["etcd"] else ()
-        with self.store.begin() as tx:
-            began = tx.nodes.etcd_removal_began(question.node)
-            deployed = tx.nodes.was_deployed(question.node)
+        began, deployed = self.read_history(question.node)
         return self._answer(question, History(began, deployed, tuple(fault.message for fault in faults)))
 
     def perform(self, effect: Request, marker: Marker) -> Answer:

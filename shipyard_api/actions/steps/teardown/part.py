@@ -110,7 +110,9 @@ class Part(Generic[Report]):
         return None
 
     def fold_trouble(self, state: NodeState, asked: Request, trouble: Trouble, now: datetime) -> Folded[NodeState]:
-        """Fail at once if the peer refuses, and at the deadline if it gives no answer."""
+        """Fail at once if the peer refuses or the node is held, and at the deadline if it gives no answer."""
+        if trouble.nodes:
+            return moved(state, state.teardown.forbid(self.operation, trouble.detail), now)
         time_up = now >= state.deadline(self.seconds(state))
         if trouble.refused or time_up:
             return self.failed(state, trouble.detail, now)

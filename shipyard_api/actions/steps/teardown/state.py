@@ -91,7 +91,8 @@ class NodeState:
 
     ``lease``: the kubelet's lease, and when (our clock) it was last seen to change. ``never_joined``: Kubernetes need
     not know the node. ``waived``: by etcd cluster, what removals were allowed to miss
-    of the site's minimum. ``given_up``: clusters that keep their lost member. ``limits``: the latest known.
+    of the site's minimum. ``given_up``: clusters that keep their lost member. ``addresses``: those that members of a
+    cluster listed, since the endpoints of the design may all be on this node. ``limits``: the latest known.
     """
 
     version: ClassVar[int] = 1
@@ -102,6 +103,7 @@ class NodeState:
     limits: TeardownLimits = TeardownLimits()  # noqa: RUF009  # immutable
     waived: Mapping[str, tuple[Obstacle, ...]] = field(default_factory=dict)
     given_up: tuple[str, ...] = ()
+    addresses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     since: datetime | None = None
     waits: tuple[str, ...] = ()
     calm_since: datetime | None = None
@@ -147,6 +149,7 @@ class NodeState:
             "never_joined": self.never_joined,
             "waived": {name: [one.to_json() for one in obstacles] for name, obstacles in self.waived.items()},
             "given_up": list(self.given_up),
+            "addresses": {name: list(urls) for name, urls in self.addresses.items()},
             "since": self.since.isoformat() if self.since else None,
             "waits": list(self.waits),
             "calm_since": self.calm_since.isoformat() if self.calm_since else None,
@@ -173,6 +176,7 @@ class NodeState:
                 for name, obstacles in stored.get("waived", {}).items()
             },
             given_up=tuple(stored.get("given_up", ())),
+            addresses={name: tuple(urls) for name, urls in stored.get("addresses", {}).items()},
             since=_moment(stored.get("since")),
             waits=tuple(stored.get("waits", ())),
             calm_since=_moment(stored.get("calm_since")),
@@ -208,6 +212,7 @@ def moved(state: NodeState, order: Teardown, now: datetime, facts: tuple[Fact, .
             limits=state.limits,
             waived=state.waived,
             given_up=state.given_up,
+            addresses=state.addresses,
             lease=state.lease,
             since=now,
         )
