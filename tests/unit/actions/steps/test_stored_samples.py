@@ -17,16 +17,21 @@ from shipyard_api.actions.steps.baremetal_nodes import BaremetalNodes
 from shipyard_api.actions.steps.checks import Check
 from shipyard_api.actions.steps.mark_revision import MarkRevision
 from shipyard_api.actions.steps.site_work import SiteWork
-from shipyard_api.workflow.step import Act, AnyStep, Done, Failed, Look, Step
+from shipyard_api.actions.steps.teardown.node_teardown import NodeTeardown
+from shipyard_api.actions.steps.teardown.teardown_nodes import TeardownNodes
+from shipyard_api.workflow.step import Act, AnyUnit, Done, Failed, Gather, ItemKind, Look, Step, Unit
 from tests.unit.actions.steps import rollouts, test_checks, test_mark_revision, test_site_work
 from tests.unit.actions.steps.instants import at
+from tests.unit.actions.steps.teardown import test_node_teardown, test_teardown_nodes
 
 SAMPLES = sorted((Path(__file__).parent / "samples").iterdir())
-STEPS: dict[str, AnyStep] = {
+STEPS: dict[str, AnyUnit] = {
     BaremetalNodes.__name__: rollouts.STEP,
     Check.__name__: test_checks.check(),
     MarkRevision.__name__: test_mark_revision.STEP,
     SiteWork.__name__: test_site_work.STEP,
+    NodeTeardown.__name__: test_node_teardown.Item().kind,
+    TeardownNodes.__name__: test_teardown_nodes.STEP,
 }
 # What the step does next in a state of this stage; in any other stage it polls.
 NEXT: dict[str, type] = {
@@ -39,10 +44,14 @@ NEXT: dict[str, type] = {
     "BaremetalNodes.joining": Look,
     "SiteWork.begun": Act,
     "MarkRevision.tagging": Act,
+    "NodeTeardown.drain": Act,
+    "NodeTeardown.removing-a-member": Act,
+    "TeardownNodes.begun": Gather,
+    "TeardownNodes.at-work": Gather,
 }
 
 
-def named(sample: Path) -> tuple[AnyStep, str, int, str]:
+def named(sample: Path) -> tuple[AnyUnit, str, int, str]:
     step, kind, version, stage, _ = sample.name.split(".")
     return STEPS[step], kind, int(version.removeprefix("v")), stage
 
@@ -83,15 +92,15 @@ def test_a_stored_effect_is_read_and_stored_again_as_it_was(sample: Path) -> Non
 
 
 def test_every_step_has_samples_of_every_version_of_its_state() -> None:
-    modules = [importlib.import_module(f"{steps.__name__}.{one.name}") for one in pkgutil.iter_modules(steps.__path__)]
+    modules = [importlib.import_module(one.name) for one in pkgutil.walk_packages(steps.__path__, f"{steps.__name__}.")]
     found = {
         name: one
         for module in modules
         for name, one in inspect.getmembers(module, inspect.isclass)
-        if issubclass(one, Step) and one.__module__ == module.__name__
+        if issubclass(one, Step | ItemKind) and one.__module__ == module.__name__
     }
     assert set(found) == set(STEPS)
     written = {(name, version) for name, step in found.items() for version in range(1, step.version + 1)}
     assert {(type(step).__name__, version) for step, _, version, _ in map(named, STATES)} == written
-    submitting = {name for name, step in found.items() if step.load_effect is not Step.load_effect}
+    submitting = {name for name, step in found.items() if step.load_effect is not Unit.load_effect}
     assert {type(named(sample)[0]).__name__ for sample in EFFECTS} == submitting

@@ -1,0 +1,320 @@
+"""The work item of one node, without a database: random clusters and faults, and what must hold in all of them."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shipyard_api.actions.steps.teardown.destroy import Destroy
+from shipyard_api.actions.steps.teardown.drain import Drain
+from shipyard_api.actions.steps.teardown.etcd import AwaitEtcd, EtcdGuard, RemoveEtcd
+from shipyard_api.actions.steps.teardown.kubelet import ShutDownKubelet
+from shipyard_api.actions.steps.teardown.labels import ClearLabels
+from shipyard_api.actions.steps.teardown.node_teardown import NodeTeardown
+from shipyard_api.actions.steps.teardown.part import Part, Request
+from shipyard_api.actions.steps.teardown.removal import RemoveFromCluster
+from shipyard_api.actions.steps.teardown.state import NodeState, TeardownTask
+from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.facts.teardown import TeardownChanged
+from shipyard_api.domain.findings import Finding, error
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.teardown.drain import OnBlocked
+from shipyard_api.domain.teardown.etcd_documents import EtcdAccess
+from shipyard_api.domain.teardown.etcd_members import Minimum
+from shipyard_api.domain.teardown.label_requirements import Operator, Requirement
+from shipyard_api.domain.teardown.limits import TeardownLimits
+from shipyard_api.domain.teardown.order import TEARDOWN, Operation, Outcome
+from shipyard_api.domain.teardown.pods import Budget, Controller, Pod, PodUid
+from shipyard_api.ports import provisioner
+from shipyard_api.ports.errors import PeerError, Refused
+from shipyard_api.ports.provisioner import Marker
+from shipyard_api.ports.state.store import Store
+from shipyard_api.workflow.step import Act, Done, Failed, Trouble
+from tests.factories import node
+from tests.fakes.clock import FakeClock
+from tests.fakes.cluster_nodes import FakeClusterNodes
+from tests.fakes.etcd import FakeEtcd
+from tests.fakes.provisioner import FakeProvisioner
+
+N1 = NodeName("n1")
+SHORT = TeardownLimits(120, 30, 120, 120, 120, 120)
+
+
+@dataclass
+class Item:
+    """One item and its world. At each effect, ``crashes`` and ``breaks`` say what goes wrong (by number of the call).
+
+    A crash loses the report of an effect; the next delivery searches for it, or repeats it. Every state is stored and
+    read between two calls, as the engine does.
+    """
+
+    limits: TeardownLimits = SHORT
+    minimum: Minimum = field(default_factory=Minimum)
+    began_earlier: bool = False
+    was_deployed: bool = True
+    force: bool = False
+    faults: tuple[Finding, ...] = ()
+    crashes: frozenset[int] = frozenset()
+    breaks: frozenset[int] = frozenset()
+    clock: FakeClock = field(default_factory=FakeClock)
+    facts: list[Any] = field(default_factory=list)
+    calls: int = 0
+
+    def __post_init__(self) -> None:
+        self.cluster = FakeClusterNodes(self.clock.now)
+        self.etcd = FakeEtcd()
+        self.provisioner = FakeProvisioner([node("n1")], now=self.clock.now)
+        self.cluster.add("n1", labels={"etcd": "enabled"})
+        access = EtcdAccess("etcd", ("http://10.0.0.9:2379",), minimum=self.minimum)
+        guard = EtcdGuard(self.cluster, self.etcd, lambda _revision: ([access], ()))
+        # The journal is only asked for jobs and owners of other intents; there are none.
+        journal = SimpleNamespace(jobs_since=lambda _since: (), owner=lambda _job: "")
+        store = cast(Store, SimpleNamespace(begin=lambda: nullcontext(SimpleNamespace(journal=journal))))
+        parts: dict[Operation, Part[Any]] = {
+            Operation.DRAIN: Drain(self.cluster),
+            Operation.CLEAR_LABELS: ClearLabels(self.cluster, guard),
+            Operation.REMOVE_ETCD: RemoveEtcd(guard),
+            Operation.AWAIT_ETCD: AwaitEtcd(guard),
+            Operation.SHUT_DOWN_KUBELET: ShutDownKubelet(self.cluster),
+            Operation.DESTROY_NODE: Destroy(store, self.provisioner, self.cluster, "design/{}".format),
+            Operation.REMOVE_FROM_CLUSTER: RemoveFromCluster(self.cluster),
+        }
+        self.kind = NodeTeardown(
+            parts,
+            lambda _node: (self.began_earlier, self.was_deployed),
+            lambda _action: self.limits,
+            lambda _revision: self.faults,
+        )
+
+    def run(self) -> str:
+        """Run the item to its end; return how it ended, with its sentence."""
+        task = TeardownTask(N1, ActionId("A1"), 3, TEARDOWN, self.limits, force=self.force)
+        state = self.kind.begin(task.to_json())
+        for number in range(3000):
+            state = self.kind.load_state(state.to_json())
+            decision = self.kind.decide(state, self.clock.now())
+            if isinstance(decision, Done):
+                return f"done: {decision.summary}"
+            if isinstance(decision, Failed):
+                return f"failed: {decision.reason}"
+            if isinstance(decision, Act):
+                asked: Request = decision.effect
+                report = self._perform(decision, Marker(f"m-{number}"))
+            else:
+                asked = cast(Request, decision.question)  # type: ignore[union-attr]
+                report = self._guarded(lambda asked=asked: self.kind.ask(asked), PeerError)  # type: ignore[misc]
+            folded = self.kind.fold(state, asked, report, self.clock.now())
+            self.facts += folded.facts
+            state = folded.state
+            for gone in self.provisioner.sent(provisioner.Operation.DESTROY_NODES):
+                self.cluster.kill(gone)
+            if folded.wait_until is not None:
+                self.clock.advance(max((folded.wait_until - self.clock.now()).total_seconds(), 0.01))
+        raise AssertionError("the item does not end")
+
+    def _perform(self, act: Act[Request], marker: Marker) -> Any:
+        """Bring an effect about as the engine does: after an unknown outcome search, then repeat until given up."""
+        effect = self.kind.load_effect(act.effect.to_json())
+        intended_at, attempts = self.clock.now(), 0
+        while True:
+            attempts += 1
+            try:
+                if attempts > 1 and (found := self.kind.find(effect, marker, intended_at)) is not None:
+                    return found
+                self.calls += 1
+                if self.calls in self.breaks:
+                    raise provisioner_error()
+                report = self.kind.perform(effect, marker)
+            except Refused as refused:
+                return Trouble.of(refused)
+            except PeerError as trouble:
+                if self.clock.now() >= act.give_up_at:
+                    return Trouble.of(trouble)
+                self.clock.advance(10)
+                continue
+            if self.calls in self.crashes and attempts < 3:
+                self.clock.advance(0.0 if act.repeatable else 10.0)
+                continue
+            return report
+
+    @staticmethod
+    def _guarded(call: Any, error_type: type[PeerError]) -> Any:
+        try:
+            return call()
+        except error_type as trouble:
+            return Trouble.of(trouble)
+
+    def ended(self) -> dict[str, str]:
+        changed = [one for one in self.facts if isinstance(one, TeardownChanged)]
+        return {one.operation.value: one.outcome.value for one in changed}
+
+
+def provisioner_error() -> PeerError:
+    from shipyard_api.ports.errors import Unavailable
+
+    return Unavailable("Peer", "call", "broken on purpose")
+
+
+OWNERS = [Controller("ReplicaSet", "web"), Controller("StatefulSet", "db"), None]
+
+
+@st.composite
+def pods(draw: st.DrawFn) -> list[Pod]:
+    found = []
+    for number in range(draw(st.integers(0, 5))):
+        found.append(
+            Pod(
+                "default",
+                f"p{number}",
+                PodUid(f"u{number}"),
+                labels={"app": draw(st.sampled_from("abc"))},
+                controller=draw(st.sampled_from(OWNERS)),
+                mirror=draw(st.booleans()) and number == 0,
+                ready=draw(st.booleans()),
+                local_data=draw(st.booleans()),
+            )
+        )
+    return found
+
+
+@st.composite
+def budgets(draw: st.DrawFn) -> list[Budget]:
+    found = []
+    for app in draw(st.sets(st.sampled_from("abc"))):
+        expected = draw(st.integers(1, 3))
+        allowed = draw(st.integers(0, expected))
+        selector = (Requirement("app", Operator.IN, (app,)),)
+        found.append(Budget("default", app, selector, allowed, expected - allowed, expected, expected))
+    return found
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    held=pods(),
+    protecting=budgets(),
+    members=st.integers(1, 5),
+    dead=st.sets(st.integers(1, 5), max_size=3),
+    minimum=st.integers(0, 3),
+    on_blocked=st.sampled_from(OnBlocked),
+    flags=st.tuples(st.booleans(), st.booleans(), st.booleans(), st.booleans()),
+    crashes=st.frozensets(st.integers(1, 20), max_size=4),
+    breaks=st.frozensets(st.integers(1, 20), max_size=4),
+)
+def test_whatever_goes_wrong_nothing_is_lost_and_nothing_done_twice(
+    held: list[Pod],
+    protecting: list[Budget],
+    members: int,
+    dead: set[int],
+    minimum: int,
+    on_blocked: OnBlocked,
+    flags: tuple[bool, bool, bool, bool],
+    crashes: frozenset[int],
+    breaks: frozenset[int],
+) -> None:
+    force, began_earlier, kubelet_dies, stops = flags
+    item = Item(
+        limits=replace(SHORT, on_blocked=on_blocked),
+        minimum=Minimum(minimum, minimum),
+        began_earlier=began_earlier,
+        force=force,
+        crashes=crashes,
+        breaks=breaks,
+    )
+    item.cluster.pods[N1] = held
+    item.cluster.budgets = protecting
+    item.cluster.stops_kubelets = stops
+    names = [f"n{number}" for number in range(1, members + 1)]
+    item.etcd.form("etcd", *names, dead=[f"n{number}" for number in dead])
+    before = list(item.etcd.members["etcd"])
+    if kubelet_dies:
+        item.cluster.kill(N1)
+    verdict = item.run()
+
+    changed = [one for one in item.facts if isinstance(one, TeardownChanged)]
+    destroyed = item.provisioner.sent(provisioner.Operation.DESTROY_NODES)
+    log = [what for what, _ in item.cluster.log]
+    # Nothing twice.
+    for what in ("evict", "delete", "remove"):
+        subjects = item.cluster.changes(what)
+        assert len(subjects) == len(set(subjects))
+    assert len(destroyed) <= 1
+    # etcd: only the node's own member, and the rest keeps its quorum and the minimum of a member that was healthy.
+    assert {member for _, member in item.etcd.log} <= {"etcd-n1"}
+    if item.etcd.log:
+        assert item.etcd.least >= 0
+        if before[0].healthy:
+            assert len(item.etcd.members["etcd"]) >= minimum
+    # No eviction after etcd removal may have begun, in this item or an earlier one.
+    if began_earlier:
+        assert "evict" not in log
+        assert "delete" not in log
+    if "clear" in log:
+        assert not {"evict", "delete"} & set(log[log.index("clear") :])
+    # A pod goes past its budget only if that was wished.
+    if on_blocked is not OnBlocked.DELETE:
+        assert "delete" not in log
+    # The host goes only after everything before it, and its Node object only after the host.
+    if destroyed:
+        order = [one.operation for one in changed if one.outcome is not Outcome.RUNNING]
+        assert order[: TEARDOWN.index(Operation.DESTROY_NODE)] == list(TEARDOWN[:5])
+    if "remove" in log:
+        assert destroyed
+    if verdict.startswith("done"):
+        assert destroyed
+        assert N1 not in item.cluster.nodes
+
+
+@pytest.mark.parametrize(
+    ("plan", "outcome", "message"),
+    [
+        ({"faults": (error("EtcdClusterInvalid", "no endpoint"),)}, "drain", "no endpoint"),
+        ({"was_deployed": True}, "drain", "Kubernetes does not know the node"),
+    ],
+    ids=["an etcd document that breaks its rules", "a node that was deployed and is not in the cluster"],
+)
+def test_what_fails_before_anything_is_touched(plan: dict[str, Any], outcome: str, message: str) -> None:
+    item = Item(**plan)
+    item.etcd.form("etcd", "n1", "n2", "n3")
+    if "was_deployed" in plan:
+        del item.cluster.nodes[N1]
+
+    verdict = item.run()
+
+    assert verdict.startswith(f"failed: {outcome}: {message}")
+    assert (item.cluster.log, item.etcd.log, item.provisioner.submissions) == ([], [], [])
+
+
+@pytest.mark.parametrize(("was_deployed", "force"), [(False, False), (True, True)])
+def test_a_node_that_need_not_be_known_is_destroyed(was_deployed: bool, force: bool) -> None:
+    item = Item(was_deployed=was_deployed, force=force)
+    item.etcd.form("etcd", "n1", "n2", "n3")
+    del item.cluster.nodes[N1]
+
+    assert item.run().startswith("done")
+    assert item.ended()["drain"] == "skipped"
+
+
+def test_the_state_of_every_moment_is_read_as_it_was_written() -> None:
+    item = Item()
+    item.etcd.form("etcd", "n1", "n2", "n3")
+    item.cluster.pods[N1] = [Pod("default", "p", PodUid("u"))]
+    seen: list[NodeState] = []
+    load = item.kind.load_state
+
+    class Remembers(NodeTeardown):
+        def load_state(self, stored: Any) -> NodeState:
+            state = load(stored)
+            assert state.to_json() == stored
+            seen.append(state)
+            return state
+
+    kind = item.kind
+    item.kind = Remembers(kind.parts, kind.read_history, kind.read_limits, kind.design_faults)
+    assert item.run().startswith("done")
+    assert len(seen) > 15

@@ -1,0 +1,73 @@
+"""The step that fans out over nodes and phases: which item begins when."""
+
+from typing import Any
+
+import pytest
+
+from shipyard_api.actions.steps.teardown.state import TeardownTask
+from shipyard_api.actions.steps.teardown.teardown_nodes import PhaseOfTeardown, TeardownNodes, TeardownState
+from shipyard_api.domain.actions import ActionId, StepId
+from shipyard_api.domain.items import EndedItem, ItemId, ItemState
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.teardown.order import Operation
+from shipyard_api.workflow.step import Done, Failed, Gather
+from tests.unit.actions.steps.instants import T0
+from tests.unit.actions.steps.teardown.test_node_teardown import Item
+
+N1, N2 = NodeName("n1"), NodeName("n2")
+PHASES = (
+    PhaseOfTeardown("drain", (Operation.DRAIN,)),
+    PhaseOfTeardown("leave", (Operation.CLEAR_LABELS, Operation.REMOVE_ETCD), one_by_one=True),
+    PhaseOfTeardown("destroy", (Operation.DESTROY_NODE,)),
+)
+STEP = TeardownNodes(
+    StepId("destroy_nodes"),
+    (N1, N2),
+    PHASES,
+    lambda node, operations: TeardownTask(node, ActionId("A1"), 3, operations),
+    Item().kind,
+)
+
+
+def ended(*items: str, outcome: ItemState = ItemState.SUCCESS) -> tuple[EndedItem, ...]:
+    return tuple(EndedItem(ItemId(item), outcome, "why", None) for item in items)
+
+
+def after(state: TeardownState, *items: str, outcome: ItemState = ItemState.SUCCESS) -> tuple[TeardownState, list[str]]:
+    folded = STEP.gather(state, ended(*items, outcome=outcome), T0)
+    return STEP.load_state(folded.state.to_json()), [one.id for one in folded.items]
+
+
+def test_all_nodes_go_through_a_phase_before_the_next_and_leave_etcd_one_by_one() -> None:
+    state = STEP.begin({})
+    begun = []
+    for over in ([], ["n2/drain"], ["n1/drain"], ["n1/leave"], ["n2/leave"], ["n1/destroy", "n2/destroy"]):
+        assert isinstance(STEP.decide(state, T0), Gather)
+        state, new = after(state, *over)
+        begun.append(new)
+
+    assert begun == [["n1/drain", "n2/drain"], [], ["n1/leave"], ["n2/leave"], ["n1/destroy", "n2/destroy"], []]
+    assert STEP.decide(state, T0) == Done("2 node(s): n1, n2")
+
+
+@pytest.mark.parametrize("outcome", [ItemState.FAILED, ItemState.STOPPED])
+def test_after_a_failure_no_item_begins_and_those_at_work_are_waited_for(outcome: ItemState) -> None:
+    state, _ = after(STEP.begin({}))
+    state, new = after(state, "n1/drain", outcome=outcome)
+    assert (new, isinstance(STEP.decide(state, T0), Gather)) == ([], True)
+
+    state, new = after(state, "n2/drain")
+    assert new == []
+    assert STEP.decide(state, T0) == Failed("n1: why")
+
+
+@pytest.mark.parametrize(
+    ("kept", "nodes"),
+    [([], (N1, N2)), (["n1/drain", "n1/leave"], (N1, N2)), (["n1/destroy"], (N2,)), (["n1/destroy", "n2/destroy"], ())],
+)
+def test_a_retry_leaves_out_nodes_that_went_through_every_phase(kept: list[str], nodes: tuple[Any, ...]) -> None:
+    state = STEP.begin({"kept_items": {"destroy_nodes": kept}})
+
+    assert state.nodes == nodes
+    if not nodes:
+        assert STEP.decide(state, T0) == Done("nothing was left to do")
