@@ -123,14 +123,11 @@ class Drain(Part[DrainReport]):
         if draining.delete:
             facts.append(PodsEvicted(state.node, tuple(str(one.pod) for one in draining.delete), forced=True))
         reasons = tuple(_why(one, answer) for one, answer in refused)
-        pause = BLOCKED_SECONDS if reasons else LOOK_SECONDS
+        pause = BLOCKED_SECONDS if reasons and state.limits.on_blocked is OnBlocked.WAIT else LOOK_SECONDS
         wanted = max((answer.retry_after for _, answer in refused), default=0.0)
         until = max(self.pace.after(now, pause), now + timedelta(seconds=wanted))
         deadline = state.deadline(self.seconds(state))
-        until = min(until, max(deadline, now)) if now < deadline else until
-        if state.limits.on_blocked is not OnBlocked.WAIT and refused:
-            until = min(until, self.pace.after(now, LOOK_SECONDS))
-        return waiting(state, self.operation, until, reasons, tuple(facts))
+        return waiting(state, self.operation, min(until, deadline) if now < deadline else until, reasons, tuple(facts))
 
 
 def _why(planned: PlannedPod, answer: Eviction) -> str:

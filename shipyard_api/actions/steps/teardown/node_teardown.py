@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, ClassVar
 
 from shipyard_api.actions.steps.teardown.destroy import Destroy
@@ -15,6 +15,9 @@ from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import GUARDED, WENT_WELL, Operation, Teardown
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, ItemKind, Json, Look, Trouble
+
+DESIGN_SECONDS = 300.0
+"""For so long the design of the action is asked for; nothing has been touched by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +96,14 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
 
     def fold(self, state: NodeState, asked: Request, report: Answer | Trouble, now: datetime) -> Folded[NodeState]:
         """Have the operation judge the report."""
-        if isinstance(report, Answer):
-            state = replace(state, limits=report.limits)
-            if isinstance(report.report, History):
-                return self._begin(state, report.report, now)
-        if asked.operation is None:
-            return Folded(state, wait_until=now + timedelta(seconds=SILENCE_PAUSE * self.pace.factor))
-        part = self.parts[asked.operation]
         if isinstance(report, Trouble):
-            return part.fold_trouble(state, asked, report, now)
-        return part.fold(state, asked, report.report, now)
+            if asked.operation is None:
+                return self._no_history(state, report, now)
+            return self.parts[asked.operation].fold_trouble(state, asked, report, now)
+        state = replace(state, limits=report.limits)
+        if asked.operation is None:
+            return self._begin(state, report.report, now)
+        return self.parts[asked.operation].fold(state, asked, report.report, now)
 
     def touches(self, effect: Request) -> tuple[NodeName, ...]:
         """Return the node."""
@@ -119,6 +120,14 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
         """Return the provisioner's job that goes on."""
         part = self.parts.get(Operation.DESTROY_NODE)
         return part.leave(state, why) if isinstance(part, Destroy) else ()
+
+    def _no_history(self, state: NodeState, trouble: Trouble, now: datetime) -> Folded[NodeState]:
+        """Ask again for a while: the design may be stored by a peer that does not answer."""
+        since = state.since or now
+        if trouble.refused or self.pace.lasted(since, now, DESIGN_SECONDS):
+            order = Teardown(state.task.operations)
+            return moved(state, order.refuse(order.operations[0], trouble.detail), now)
+        return Folded(replace(state, since=since), wait_until=self.pace.after(now, SILENCE_PAUSE))
 
     def _begin(self, state: NodeState, history: History, now: datetime) -> Folded[NodeState]:
         task = state.task

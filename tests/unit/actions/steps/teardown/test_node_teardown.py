@@ -32,7 +32,7 @@ from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import TEARDOWN, Operation, Outcome
 from shipyard_api.domain.teardown.pods import Budget, Controller, Pod, PodUid
 from shipyard_api.ports import provisioner
-from shipyard_api.ports.errors import PeerError, Refused
+from shipyard_api.ports.errors import PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.store import Store
 from shipyard_api.workflow.step import Act, Done, Failed, Trouble
@@ -156,8 +156,6 @@ class Item:
 
 
 def provisioner_error() -> PeerError:
-    from shipyard_api.ports.errors import Unavailable
-
     return Unavailable("Peer", "call", "broken on purpose")
 
 
@@ -288,6 +286,20 @@ def test_what_fails_before_anything_is_touched(plan: dict[str, Any], outcome: st
 
     assert verdict.startswith(f"failed: {outcome}: {message}")
     assert (item.cluster.log, item.etcd.log, item.provisioner.submissions) == ([], [], [])
+
+
+def test_a_design_that_cannot_be_read_ends_the_teardown_before_anything_is_touched() -> None:
+    item = Item()
+
+    def unreadable(_revision: int) -> tuple[Finding, ...]:
+        raise provisioner_error()
+
+    item.kind = replace(item.kind, design_faults=unreadable)
+    begun = item.clock.seconds
+
+    assert item.run().startswith("failed: drain: Peer call: broken on purpose")
+    assert 300 <= item.clock.seconds - begun < 330
+    assert item.cluster.log == []
 
 
 @pytest.mark.parametrize(("was_deployed", "force"), [(False, False), (True, True)])
