@@ -268,8 +268,8 @@ def test_an_eviction_is_answered(pod: Object, budgets: list[Object], code: int) 
     [
         ("In", ["1", "2"], {"a": "2"}, True),
         ("In", ["1"], {}, False),
-        ("NotIn", ["1"], {}, True),
-        ("NotIn", ["1"], {"a": "1"}, False),
+        ("NotIn", ["1"], {}, True),  # codespell:ignore notin
+        ("NotIn", ["1"], {"a": "1"}, False),  # codespell:ignore notin
         ("Exists", None, {"a": ""}, True),
         ("DoesNotExist", None, {"a": ""}, False),
         ("Gt", ["1"], {"a": "2"}, True),
