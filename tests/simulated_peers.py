@@ -22,6 +22,7 @@ from shipyard_api.adapters.drydock.provisioner import DrydockProvisioner
 from shipyard_api.adapters.ironic.client import IronicClient
 from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
 from shipyard_api.adapters.maas.client import MaasClient
+from shipyard_api.adapters.maas.decisions import Rules
 from shipyard_api.adapters.maas.provisioner import MaasProvisioner
 from shipyard_api.adapters.maas.translate import MachineOptions
 from shipyard_api.domain.nodes import Inventory
@@ -130,6 +131,14 @@ class Peer:
         """Return how it ended, from the log alone."""
         raise NotImplementedError
 
+    def destroyed(self) -> list[Begun]:
+        """Return the destructions that were begun, from the log alone."""
+        raise NotImplementedError
+
+    def erased(self) -> list[str]:
+        """Return the machines whose disks were erased or cleaned, from the log alone."""
+        raise NotImplementedError
+
     def touched(self) -> set[str]:
         """Return the nodes that anything was asked for, from the log alone."""
         return {one.node for one in self.begun()}
@@ -179,20 +188,32 @@ class DrydockPeer(Peer):
 
     def begun(self) -> list[Begun]:
         return [
-            Begun(self._phases[event["action"]], node, _time(event))
+            Begun(self._phases[event["action"]], node, time_of(event))
             for event in self.events()
             if event["event"] == "task_requested" and event["action"] in self._phases
             for node in event["nodes"]
         ]
 
     def ended(self) -> list[Ended]:
-        told = {event["task_id"]: _time(event) for event in self.events() if event["event"] == "task_ended"}
+        told = {event["task_id"]: time_of(event) for event in self.events() if event["event"] == "task_ended"}
         phases = {"node_prepared": "prepare", "node_deployed": "deploy"}
         return [
-            Ended(event["phase"], event["node"], event["event"] in phases, _time(event), told.get(event["task_id"]))
+            Ended(event["phase"], event["node"], event["event"] in phases, time_of(event), told.get(event["task_id"]))
             for event in self.events()
             if event["event"] in (*phases, "node_failed") and event["phase"] in phases.values()
         ]
+
+    def destroyed(self) -> list[Begun]:
+        asked = (event for event in self.events() if event["event"] == "task_requested")
+        return [
+            Begun("destroy", node, time_of(event))
+            for event in asked
+            if event["action"] == "destroy_nodes"
+            for node in event["nodes"]
+        ]
+
+    def erased(self) -> list[str]:
+        return [event["node"] for event in self.events() if event["event"] == "node_destroyed"]
 
     def touched(self) -> set[str]:
         return {
@@ -227,7 +248,8 @@ class MaasPeer(Peer):
             now=lambda: self.clock.now().timestamp(),
         )
         self._cleanup.callback(client.close)
-        return MaasProvisioner(client, inventory, options=MachineOptions(threads=1), now=self.clock.now)
+        options = MachineOptions(threads=1, rules=Rules(keep_enlisted=True))  # as it is unless configured otherwise
+        return MaasProvisioner(client, inventory, options=options, now=self.clock.now)
 
     def forget(self) -> None:
         (self._directory / "state").unlink(missing_ok=True)
@@ -235,7 +257,7 @@ class MaasPeer(Peer):
 
     def begun(self) -> list[Begun]:
         phases = {"Commissioning": "prepare", "Deploying": "deploy"}
-        return [Begun(phases[event["to"]], event["machine"], _time(event)) for event in self._changes(phases)]
+        return [Begun(phases[event["to"]], event["machine"], time_of(event)) for event in self._changes(phases)]
 
     def ended(self) -> list[Ended]:
         ends = {
@@ -246,10 +268,17 @@ class MaasPeer(Peer):
             "Failed deployment": ("deploy", False),
         }
         return [
-            Ended(phase, event["machine"], ok, _time(event), _time(event))
+            Ended(phase, event["machine"], ok, time_of(event), time_of(event))
             for event in self._changes(ends)
             for phase, ok in [ends[event["to"]]]
         ]
+
+    def destroyed(self) -> list[Begun]:
+        released = (event for event in self._changes(["Disk erasing", "Releasing"]) if event["cause"]["user"])
+        return [Begun("destroy", event["machine"], time_of(event)) for event in released]
+
+    def erased(self) -> list[str]:
+        return [event["machine"] for event in self._changes(["Disk erasing"])]
 
     def touched(self) -> set[str]:
         return {event["machine"] for event in self.events() if event["event"] == "machine" and event["cause"]["user"]}
@@ -280,7 +309,7 @@ class IronicPeer(Peer):
         # One verb for each phase: a preparation also needs another one (manage), which may have to be said again.
         phases = {"provide": "prepare", "active": "deploy"}
         return [
-            Begun(phases[event["verb"]], event["node"], _time(event))
+            Begun(phases[event["verb"]], event["node"], time_of(event))
             for event in self.events()
             if event["event"] == "verb" and event["verb"] in phases
         ]
@@ -298,8 +327,15 @@ class IronicPeer(Peer):
         found = []
         for event in self.events():
             if event["event"] == "node_state" and (end := ends.get((event["before"], event["state"]))):
-                found.append(Ended(end[0], event["node"], end[1], _time(event), _time(event)))
+                found.append(Ended(end[0], event["node"], end[1], time_of(event), time_of(event)))
         return found
+
+    def destroyed(self) -> list[Begun]:
+        verbs = (event for event in self.events() if event["event"] == "verb" and event["verb"] == "deleted")
+        return [Begun("destroy", event["node"], time_of(event)) for event in verbs]
+
+    def erased(self) -> list[str]:
+        return [event["node"] for event in self.events() if event["event"] == "step" and "erase" in event["step"]]
 
     def touched(self) -> set[str]:
         return {event["node"] for event in self.events() if event["event"] == "verb"}
@@ -313,5 +349,5 @@ def scenario(nodes: Mapping[str, Any], durations: Mapping[str, float], **section
     return parse_scenario(yaml.safe_dump({"nodes": dict(nodes), "durations": dict(durations), **sections}))
 
 
-def _time(event: Event) -> datetime:
+def time_of(event: Event) -> datetime:
     return datetime.fromisoformat(event["time"])

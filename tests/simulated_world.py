@@ -27,12 +27,14 @@ class Site:
     """A design with the fates of its nodes: names, each with what else the builder of its document takes.
 
     Without ``groups``, a world has its own. ``provisioner`` is that section of the deployment configuration.
+    ``further``: other documents.
     """
 
     nodes: Mapping[str, Mapping[str, Any]]
     scenario: Scenario
     groups: Sequence[Mapping[str, Any]] = ()
     provisioner: Mapping[str, Any] = field(default_factory=dict)
+    further: Sequence[Mapping[str, Any]] = ()
 
     def documents(self, groups: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return the documents of the design."""
@@ -42,6 +44,7 @@ class Site:
             *(node_document(name, **others) for name, others in self.nodes.items()),
             strategy_document(*(self.groups or groups)),
             document(CONFIGURATION, "deployment-configuration", configuration),
+            *map(dict, self.further),
         ]
 
 

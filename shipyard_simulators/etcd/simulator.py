@@ -18,6 +18,7 @@ class EtcdSimulator(Simulated):
 
     ``names``: the members, which have been running for long. ``tls``: the files of an authority, of the members'
     certificate and of its key; then clients must show a certificate of that authority. ``prefix``: of the gateway.
+    ``clock`` replaces the one of ``time_scale``.
     """
 
     def __init__(
@@ -29,8 +30,9 @@ class EtcdSimulator(Simulated):
         log_file: Path | None = None,
         tls: tuple[Path, Path, Path] | None = None,
         prefix: str = "/v3",
+        clock: Clock | None = None,
     ) -> None:
-        clock, log = Clock(time_scale), EventLog(log_file)
+        clock, log = clock or Clock(time_scale), EventLog(log_file)
         self.cluster = SimulatedEtcd(clock)
         context = server_tls(*tls) if tls else None
         self.programs = Programs(

@@ -26,7 +26,7 @@ def create_app(
     kubernetes: str = versions.KUBERNETES,
 ) -> Application:
     """Return the WSGI application; ``token``: the accepted token (None: any client)."""
-    app = falcon.App()
+    app = falcon.App(middleware=[wire.Dates(clock)])
     if token:
         app.add_middleware(wire.Tokens(token))
     app.add_error_handler(falcon.HTTPError, wire.refuse_as_framework)

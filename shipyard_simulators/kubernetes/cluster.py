@@ -90,7 +90,15 @@ class SimulatedCluster:
 
     def replace(self, name: str, node: Object) -> Object:
         """Replace a node by its changed object, unless nothing was changed."""
-        return self.nodes[name] if node == self.nodes[name] else self._put(node)
+        before = self.nodes[name]
+        if node == before:
+            return before
+        cordoned = {"cordoned": bool(node["spec"].get("unschedulable"))}
+        labels, former = node["metadata"].get("labels") or {}, before["metadata"].get("labels") or {}
+        changed = {key: labels.get(key) for key in labels | former if labels.get(key) != former.get(key)}
+        if changed or cordoned["cordoned"] != bool(before["spec"].get("unschedulable")):
+            self.note("node_changed", name, **cordoned, labels=changed)
+        return self._put(node)
 
     def remove(self, name: str) -> None:
         """Remove a node. Its machine stays out of the cluster until ``join``."""

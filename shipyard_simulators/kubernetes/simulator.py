@@ -18,7 +18,8 @@ from shipyard_simulators.server import Simulated, in_thread
 class KubernetesSimulator(Simulated):
     """A simulated cluster. It listens on 127.0.0.1 from the start and answers while ``serve`` runs.
 
-    ``time_scale``: real seconds per nominal second. ``nodes``: machines that are expected to join, from the start.
+    ``time_scale``: real seconds per nominal second; ``clock`` replaces it. ``nodes``: machines that are expected to
+    join, from the start.
     ``token``: the token that clients must send (None: any client is accepted). ``version``: one of ``VERSIONS``.
     """
 
@@ -32,8 +33,9 @@ class KubernetesSimulator(Simulated):
         nodes: Iterable[str] = (),
         token: str | None = None,
         version: str = "1.31",
+        clock: Clock | None = None,
     ) -> None:
-        clock = Clock(time_scale)
+        clock = clock or Clock(time_scale)
         log = EventLog(log_file)
         policy = "v1beta1" if version == "1.20" else "v1"
         self._cluster = SimulatedCluster(scenario or Scenario(), clock, log, policy=policy)

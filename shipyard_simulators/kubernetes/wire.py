@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable, Iterable
+from email.utils import formatdate
 from typing import Any
 
 import falcon
 
+from shipyard_simulators.clock import Clock
 from shipyard_simulators.kubernetes.errors import (
     ApiError,
     bad_request,
@@ -19,6 +21,17 @@ API = "/api/v1"
 _OPEN = ("/version", "/healthz", "/livez", "/readyz")
 _ANONYMOUS = "system:anonymous"
 _VERBS = {"POST": "create", "PATCH": "patch", "DELETE": "delete"}
+
+
+class Dates:
+    """Dates every answer by the simulator's clock, to which moments in objects belong."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def process_response(self, _req: falcon.Request, resp: falcon.Response, *_others: object) -> None:
+        """Add the header."""
+        resp.set_header("Date", formatdate(self._clock.now(), usegmt=True))
 
 
 def send(resp: falcon.Response, content: object, code: int = 200) -> None:

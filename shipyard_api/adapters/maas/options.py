@@ -28,7 +28,7 @@ class MaasOptions:
     ``erase``: how disks are erased when a server is destroyed: quick (both ends), secure (by the drive), full (hours).
     ``release_failed``: whether preparing accepts machines whose last deployment or release failed.
     ``override_failed_testing``: whether preparing accepts machines that failed MAAS's hardware tests.
-    ``keep_enlisted``: whether a destroyed machine stays enlisted in MAAS.
+    ``keep_enlisted``: whether a destroyed machine stays enlisted in MAAS; redeploy_server needs it.
     """
 
     url: str = ""
@@ -41,7 +41,7 @@ class MaasOptions:
     erase: Erase = Erase.QUICK
     release_failed: bool = True
     override_failed_testing: bool = False
-    keep_enlisted: bool = False
+    keep_enlisted: bool = True
 
     def required(self) -> dict[str, str]:
         """Return the settings that must not be empty, by name."""

@@ -1,0 +1,97 @@
+"""redeploy_server through the real adapters, before simulated peers: what their own logs tell afterwards."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from shipyard_api.domain.actions import ActionName, RunState
+from shipyard_api.domain.errors import InvalidParameters
+from tests.redeploy_world import RedeployWorld
+from tests.simulated_peers import PEERS
+from tests.world import SETTLE, KilledError
+
+REDEPLOY = ActionName.REDEPLOY_SERVER
+
+# A machine that is Ready, or available, needs no preparation.
+PREPARED = {"drydock": ["prepare n1"], "maas": [], "ironic": []}
+
+
+@pytest.fixture
+def world(request: pytest.FixtureRequest, database_url: str) -> Iterator[RedeployWorld]:
+    found = RedeployWorld.deployed(database_url, request.param)
+    yield found
+    found.close()
+
+
+each_peer = pytest.mark.parametrize("world", PEERS, indirect=True)
+
+
+def story(peer: str) -> list[str]:
+    """What has to be in the logs, each of it once."""
+    return [
+        "cordoned n1",
+        "evicted web: 201",
+        "cleared openstack n1",
+        "member removed: 200",
+        "to stop its kubelet n1",
+        "kubelet stopped n1",
+        "destroy n1",
+        "node removed n1",
+        *PREPARED[peer],
+        "deploy n1",
+        "node joined n1",
+        "ready n1",
+    ]
+
+
+@each_peer
+def test_a_server_is_taken_down_in_order_and_joins_again(world: RedeployWorld) -> None:
+    erased = world.peer.erased()
+    world.create(REDEPLOY, target_nodes="n1")
+    world.run(world.worker())
+
+    assert world.state() is RunState.SUCCESS, world.told()
+    assert world.story() == story(world.peer.name)
+    assert world.peer.erased() == [*erased, "n1"]
+
+
+@each_peer
+def test_local_storage_is_preserved_or_the_action_is_refused_before_anything(world: RedeployWorld) -> None:
+    erased = world.peer.erased()
+    wish = {"target_nodes": "n1", "preserve-local-storage": True}
+    if world.peer.name == "drydock":
+        events = world.peer.events()
+        with pytest.raises(InvalidParameters):
+            world.create(REDEPLOY, **wish)
+        assert (world.peer.events(), world.story()) == (events, [])
+        return
+    world.create(REDEPLOY, **wish)
+    world.run(world.worker())
+
+    assert world.state() is RunState.SUCCESS, world.told()
+    assert world.story() == story(world.peer.name)
+    assert world.peer.erased() == erased
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("seed", range(2))
+@each_peer
+def test_a_worker_killed_again_and_again_does_nothing_twice(world: RedeployWorld, seed: int) -> None:
+    """A sample of what ``test_every_teardown`` does at each point, here with real adapters."""
+    lives = random.Random(seed)
+    world.create(REDEPLOY, target_nodes="n1")
+    for _ in range(100):
+        try:
+            world.run(world.worker(points=world.ticks(lives.randint(5, 60), die)))
+            break
+        except KilledError:
+            world.clock.advance(SETTLE + 1)
+    assert world.state() is RunState.SUCCESS, world.told()
+    assert world.story() == story(world.peer.name)
+
+
+def die() -> None:
+    raise KilledError

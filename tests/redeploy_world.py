@@ -1,0 +1,216 @@
+"""A site in process before simulators of everything: a provisioner, Kubernetes and etcd, over HTTP, in one time."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import uuid
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import Any
+from urllib.request import Request, urlopen
+
+import sqlalchemy as sa
+
+from shipyard_api.actions.catalog import catalog
+from shipyard_api.actions.site_checks import ActionDesigns, Systems
+from shipyard_api.actions.site_parts import RetryPolicy
+from shipyard_api.adapters.etcd.gateway import EtcdGateway
+from shipyard_api.adapters.kubernetes.access import Address
+from shipyard_api.adapters.kubernetes.client import KubernetesClient
+from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
+from shipyard_api.domain.actions import ENDED, ActionName, RunState
+from shipyard_api.domain.site_design import DesignRules
+from shipyard_api.domain.teardown.etcd_documents import ETCD_CLUSTERS, GENESIS
+from shipyard_api.storage import tables
+from shipyard_api.usecases.actions.check import CheckAction
+from shipyard_api.usecases.actions.create import CreateAction
+from shipyard_api.usecases.actions.request import ActionRequest
+from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.workflow.turn import Engine
+from shipyard_simulators.etcd.simulator import EtcdSimulator
+from shipyard_simulators.kubernetes.manifests import ordinary
+from shipyard_simulators.kubernetes.simulator import KubernetesSimulator
+from shipyard_simulators.server import in_thread
+from tests.databases import empty
+from tests.factories import document, group_entry
+from tests.simulated_peers import PEERS, Event, scenario, time_of
+from tests.simulated_world import SimulatedWorld, Site
+from tests.virtual_time import VirtualClock
+from tests.world import SCHEMAS, Checkpoints, Watched
+
+NODES = ("n1", "n2", "n3")
+ETCD = "kubernetes-etcd"
+_STEP = 0.001  # seconds: no two calls happen at the same moment, so that the logs of all peers have one order
+
+
+@dataclass
+class Ticks(Checkpoints):
+    """Lets a moment pass before each call over the wire."""
+
+    clock: VirtualClock = field(kw_only=True)
+
+    def passed(self, name: str) -> None:
+        if name.startswith("before") and name != "before commit":
+            self.clock.advance(_STEP)
+        super().passed(name)
+
+
+@dataclass
+class RedeployWorld(SimulatedWorld):
+    """Three servers that are deployed and run pods; each has an etcd member. A machine that is deployed joins."""
+
+    apiserver: KubernetesSimulator = field(kw_only=True)
+    members: EtcdSimulator = field(kw_only=True)
+    running: ExitStack = field(kw_only=True)
+    since: datetime = field(default=datetime.min, init=False)
+    _joined: int = field(default=0, init=False)
+
+    @classmethod
+    def deployed(cls, url: str, peer: str, **fates: Any) -> RedeployWorld:
+        """Return a world whose site an action has just deployed."""
+        empty(url)
+        clock, running = VirtualClock(), ExitStack()
+        played = scenario(fates, {"join_nodes": 20, "ready_nodes": 20, "stop_pods": 3})
+        members = running.enter_context(in_thread(EtcdSimulator(names=NODES, clock=clock.of_peers())))
+        apiserver = running.enter_context(in_thread(KubernetesSimulator(played, clock=clock.of_peers())))
+        cluster = {"name": ETCD, "endpoints": list(members.endpoints)}
+        further = [
+            document(ETCD_CLUSTERS, "etcd-clusters", {"clusters": [cluster]}),
+            document(GENESIS, "genesis", {"hostname": "n0"}),
+        ]
+        groups = [group_entry("all", selectors=[{"node_names": list(NODES)}])]
+        site = Site({name: {"labels": {"rack": f"r-{name}"}} for name in NODES}, played, groups, further=further)
+        make = partial(PEERS[peer])
+        world = cls(url, clock=clock, site=site, make_peer=make, apiserver=apiserver, members=members, running=running)
+        world.run(world.worker())
+        assert world.state() is RunState.SUCCESS, world.told()
+        apiserver.add(*ordinary(len(NODES)))
+        for name in NODES:
+            world.label(name, openstack="enabled")
+        clock.advance(60)  # pods start
+        return world
+
+    @property
+    def rules(self) -> DesignRules:
+        limits = self.peer.provisioner(lambda _revision: None).capabilities.limits  # type: ignore[arg-type, return-value]
+        return DesignRules(SCHEMAS.check, cluster=True, limits=limits, drains=True)
+
+    def create(self, name: ActionName, **parameters: Any) -> None:
+        """Create an action; it is the one that ``run`` works on."""
+        designs, definitions = self.designs(), self.definitions(Checkpoints())
+        check = CheckAction(designs, RenderedDesigns(designs), SCHEMAS, self.rules, definitions.keys())
+        identity = str(next(_numbers)) * 26
+        create = CreateAction(self.store(), check, definitions, lambda: identity[:26], 1.0)
+        request = ActionRequest(name, parameters, None)
+        self.since = self.clock.now()
+        self.action = create(request, Caller("tester", frozenset({"admin"}), str(uuid.uuid4()))).action.id
+        self.make_due()
+
+    def label(self, node: str, **labels: str) -> None:
+        """Set labels, as an operator does."""
+        body = json.dumps({"metadata": {"labels": labels}}).encode()
+        headers = {"Content-Type": "application/merge-patch+json"}
+        with urlopen(Request(f"{self.apiserver.url}/api/v1/nodes/{node}", body, headers, method="PATCH")):
+            pass
+
+    def ticks(self, chosen: int, happens: Callable[[], None]) -> Ticks:
+        """Return the checkpoints of a worker, at one of which something happens."""
+        return Ticks(chosen, happens, clock=self.clock)
+
+    def worker(self, points: Checkpoints | None = None) -> Engine:  # type: ignore[override]
+        """Return a worker whose adapters remember nothing."""
+        found: Engine = super().worker(points or Ticks(clock=self.clock))
+        return found
+
+    def definitions(self, points: Checkpoints, store: Any = None) -> Any:
+        client = KubernetesClient(Address(self.apiserver.url), first_pause=0.0)
+        self.running.callback(client.close)
+        kubernetes, designs = KubernetesCluster(client), self.designs()
+        systems = Systems(
+            Watched(self.provisioner, points, frozenset({"design_reference"})),  # type: ignore[arg-type]  # fills the port
+            Watched(kubernetes, points),  # type: ignore[arg-type]  # fills the port by delegation
+            None,
+            Watched(kubernetes.nodes, points),  # type: ignore[arg-type]  # fills the port by delegation
+            Watched(EtcdGateway(), points),  # type: ignore[arg-type]  # fills the port by delegation
+        )
+        rendered = ActionDesigns(designs, designs.rendered)
+        return catalog(store or self.store(), rendered, systems, self.rules, RetryPolicy(300, 10))
+
+    def run(self, worker: Engine, each_time: Callable[[], None] = lambda: None) -> None:
+        """Deliver turns and runs of items, each when it is due, until the action has ended."""
+        for _ in range(2000):
+            each_time()
+            worker.run(self.action)
+            worker.items.run(self.action, "run-1")
+            self._let_join()
+            if self.state() in ENDED:
+                return
+            self.clock.advance(self.pause())
+        raise AssertionError(f"the action does not end\n{self.told()}")
+
+    def pause(self) -> float:
+        """Seconds until an item or the action is due."""
+        items, actions = tables.work_items.c, tables.actions.c
+        with self.engine().connect() as connection:
+            due = [
+                connection.execute(sa.select(sa.func.min(items.wake_at)).where(items.ended_at.is_(None))).scalar(),
+                connection.execute(sa.select(actions.wake_at).where(actions.id == self.action)).scalar(),
+            ]
+        waits = [(one - self.clock.now()).total_seconds() for one in due if one is not None]
+        return max(min(waits, default=0.0), 0.01)
+
+    def state(self) -> RunState:
+        with self.store().begin() as tx:
+            record = tx.actions.get(self.action)
+        assert record is not None
+        return record.state
+
+    def steps(self) -> dict[str, tuple[str, str]]:
+        """State and detail of each step."""
+        with self.store().begin() as tx:
+            steps = tx.actions.steps([self.action])[self.action]
+        return {step.id: (step.state.value if step.state else "", step.detail) for step in steps}
+
+    def story(self) -> list[str]:
+        """Return what became of nodes since the action was created, by the logs of all peers, in the order of time."""
+        told = [(one.at, f"{one.phase} {one.node}") for one in (*self.peer.begun(), *self.peer.destroyed())]
+        told += [(time_of(event), what) for event in self.apiserver.events() if (what := _of_kubernetes(event))]
+        removed = (event for event in self.members.events() if event["path"].endswith("/member/remove"))
+        told += [(time_of(event), f"member removed: {event['status']}") for event in removed]
+        return [what for at, what in sorted(told) if at > self.since]
+
+    def close(self) -> None:
+        super().close()
+        self.running.close()
+
+    def _let_join(self) -> None:
+        deployed = [one for one in self.peer.ended() if one.phase == "deploy" and one.ok]
+        for one in deployed[self._joined :]:
+            self.apiserver.join(one.node)
+        self._joined = len(deployed)
+
+
+def _of_kubernetes(event: Event) -> str:
+    """Return what an event of Kubernetes means to a node or a pod, empty if nothing."""
+    match event:
+        case {"event": "node_changed", "labels": {"promenade-decomission": "enabled"}, "node": node}:
+            return f"to stop its kubelet {node}"
+        case {"event": "node_changed", "labels": labels, "node": node} if labels:
+            return f"{'set' if any(labels.values()) else 'cleared'} {', '.join(sorted(labels))} {node}"
+        case {"event": "node_changed", "cordoned": cordoned, "node": node}:
+            return f"{'cordoned' if cordoned else 'uncordoned'} {node}"
+        case {"event": "request", "method": "POST", "path": str(path), "status": status} if path.endswith("/eviction"):
+            return f"evicted {path.split('/')[-2].partition('-')[0]}: {status}"
+        case {"event": "kubelet_stopped" | "node_removed" | "node_joined" as what, "node": node}:
+            return f"{what.replace('_', ' ')} {node}"
+        case {"event": "node_reported", "status": "True", "node": node}:
+            return f"ready {node}"
+    return ""
+
+
+_numbers = itertools.count(1)
