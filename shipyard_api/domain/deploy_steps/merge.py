@@ -1,0 +1,163 @@
+"""The deploy steps of a node: the provisioner's defaults, changed by the templates of the requested traits.
+
+Seed 003, Deploy Templates; contract: Ironic deploy templates, 14. Where Ironic silently leaves a step out, the node has
+an error instead.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from shipyard_api.domain.deploy_steps.supported import SupportedStep, SupportedSteps
+from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, Interface, StepKey
+from shipyard_api.domain.deploy_steps.traits import NodeTraits, TraitName, in_words
+from shipyard_api.domain.findings import Finding, error, errors, warning
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.nodes import NodeName
+
+RESERVED = frozenset({"power_on", "power_off", "reboot", "wait", "hold"})
+"""Step names that mean something when Ironic cleans a node, and that it leaves out of a deployment."""
+
+_RANK = {interface: place for place, interface in enumerate(Interface)}
+_IMAGE = frozenset(
+    {StepKey(Interface.DEPLOY, "write_image"), StepKey(Interface.DEPLOY, "execute_bootc_install")},
+)
+_BEFORE_IMAGE = (Interface.RAID, Interface.BIOS)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStep:
+    """A step that runs on a node; ``template``: which asks for it, None for a default step."""
+
+    interface: Interface
+    step: str
+    args: JsonObject
+    priority: int
+    template: TraitName | None = None
+
+    @property
+    def key(self) -> StepKey:
+        """What identifies the step."""
+        return StepKey(self.interface, self.step)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSteps:
+    """The steps of a node in the order in which they run; none if there is an error among the findings."""
+
+    steps: tuple[PlannedStep, ...]
+    findings: tuple[Finding, ...] = ()
+
+
+def plan_node(
+    node: NodeName, traits: NodeTraits, templates: Iterable[DeployTemplate], supported: SupportedSteps
+) -> NodeSteps:
+    """Return the deploy steps of a node, and every finding about its traits and templates.
+
+    Templates of all traits of the node are checked; only those of the requested ones are applied. Neither the order of
+    traits nor that of templates has an effect.
+    """
+    by_name: dict[TraitName, list[DeployTemplate]] = defaultdict(list)
+    for template in sorted(templates, key=lambda one: one.name):
+        if template.name in traits.has:
+            by_name[template.name].append(template)
+    findings = [*_trait_faults(node, traits), *_name_faults(node, by_name)]
+    enabled = [found[0] for found in by_name.values()]
+    known = supported.by_key()
+    for template in enabled:
+        findings += [
+            error(name, f"{node}: template {template.name}: {fault}.")
+            for step in template.steps
+            for name, fault in _step_faults(step, known, supported.disallowed)
+        ]
+    asked = [
+        (template.name, step) for template in enabled if template.name in traits.requested for step in template.steps
+    ]
+    findings += _clashes(node, asked, repeats=supported.repeats)
+    planned = _merged(asked, supported)
+    if not planned and not errors(findings):
+        findings.append(error("NoDeploySteps", f"{node}: the templates disable every deploy step."))
+    findings += _late_steps(node, planned)
+    return NodeSteps(() if errors(findings) else planned, tuple(findings))
+
+
+def _merged(asked: Sequence[tuple[TraitName, DeployStep]], supported: SupportedSteps) -> tuple[PlannedStep, ...]:
+    """Return the steps that run, in order. A template's step replaces the default one: arguments and priority."""
+    replaced = {step.key for _, step in asked}
+    default = [
+        PlannedStep(step.interface, step.step, {}, step.priority)
+        for step in supported.steps
+        if step.key not in replaced
+    ]
+    from_templates = [PlannedStep(one.interface, one.step, one.args, one.priority, name) for name, one in asked]
+    running = [
+        step for step in (*default, *from_templates) if step.priority > 0 and step.key not in supported.disallowed
+    ]
+    # The sort is stable: default steps stay in the provisioner's order, then templates by name, each as written.
+    return tuple(sorted(running, key=lambda step: (-step.priority, _RANK[step.interface])))
+
+
+def _trait_faults(node: NodeName, traits: NodeTraits) -> Iterator[Finding]:
+    if missing := traits.missing:
+        message = f"{node}: the deployment requests traits that the node does not have: {in_words(missing)}."
+        yield error("TraitNotOnNode", f"{message} Give them to the node, or do not request them.")
+
+
+def _name_faults(node: NodeName, by_name: Mapping[TraitName, Sequence[DeployTemplate]]) -> Iterator[Finding]:
+    for name, found in by_name.items():
+        if len(found) > 1:
+            yield error("DuplicateDeployTemplate", f"{node}: {len(found)} deploy templates are named {name}; keep one.")
+
+
+def _step_faults(
+    step: DeployStep, known: Mapping[StepKey, SupportedStep], disallowed: frozenset[StepKey]
+) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each fault of one step of a template."""
+    found = known.get(step.key)
+    if found is None or step.step in RESERVED:
+        close = get_close_matches(str(step.key), [str(key) for key in known], n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        yield "UnsupportedDeployStep", f"{step.key} is not a deploy step of this node{hint}"
+        return
+    if unexpected := sorted(step.args.keys() - found.arguments.keys()):
+        takes = f"it takes {in_words(sorted(found.arguments))}" if found.arguments else "it takes none"
+        yield "UnexpectedStepArguments", f"{step.key} has no argument {in_words(unexpected)}; {takes}"
+    if step.priority == 0:
+        return
+    if missing := sorted(name for name, needed in found.arguments.items() if needed and name not in step.args):
+        yield "MissingStepArguments", f"{step.key} needs {in_words(missing)}"
+    if found.core:
+        yield (
+            "CoreStepReordered",
+            f"{step.key} is a core step, which can be disabled with priority 0 and not moved to {step.priority}",
+        )
+    if step.key in disallowed:
+        yield "DisallowedDeployStep", f"{step.key} is among the steps that the provisioner never runs"
+
+
+def _clashes(node: NodeName, asked: Iterable[tuple[TraitName, DeployStep]], *, repeats: bool) -> Iterator[Finding]:
+    """Yield a finding for each step that several templates ask for, if that has no meaning."""
+    places: dict[StepKey, list[tuple[TraitName, DeployStep]]] = defaultdict(list)
+    for name, step in asked:
+        places[step.key].append((name, step))
+    for key, found in places.items():
+        names = in_words(dict.fromkeys(name for name, _ in found))
+        if len(found) > 1 and not repeats:
+            message = f"{node}: {key} is requested {len(found)} times, by {names}; the provisioner runs a step once."
+            yield error("DuplicateDeployStep", message)
+        elif len({step.priority > 0 for _, step in found}) > 1:
+            message = f"{node}: {key} is both requested and disabled, by {names}."
+            yield error("ContradictoryDeploySteps", message)
+
+
+def _late_steps(node: NodeName, planned: Sequence[PlannedStep]) -> Iterator[Finding]:
+    """Yield a warning for each step that changes disks or firmware after the image is written (contract, 1)."""
+    image = next((place for place, step in enumerate(planned) if step.key in _IMAGE), len(planned))
+    for step in planned[image:]:
+        if step.template and step.interface in _BEFORE_IMAGE:
+            message = (
+                f"{node}: template {step.template}: {step.key} with priority {step.priority} runs after "
+                f"{planned[image].key} ({planned[image].priority}), so it may destroy what was installed."
+            )
+            yield warning("StepAfterImage", f"{message} Give it a higher priority.")

@@ -1,0 +1,42 @@
+"""The deploy steps that a provisioner runs on a node, by default or for a template (contract: Ironic templates, 14)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from shipyard_api.domain.deploy_steps.templates import Interface, StepKey
+
+
+@dataclass(frozen=True, slots=True)
+class SupportedStep:
+    """A step of the provisioner. ``priority``: of a deployment that no template changes; 0: it runs only if asked for.
+
+    ``arguments``: each name, and whether the step needs it. A ``core`` step can be disabled and not moved.
+    """
+
+    interface: Interface
+    step: str
+    priority: int = 0
+    arguments: Mapping[str, bool] = field(default_factory=dict)
+    core: bool = False
+
+    @property
+    def key(self) -> StepKey:
+        """What identifies the step."""
+        return StepKey(self.interface, self.step)
+
+
+@dataclass(frozen=True, slots=True)
+class SupportedSteps:
+    """The steps of a node in the provisioner's order.
+
+    ``repeats``: whether a step can run more than once (seed 003, Deploy Templates); Ironic's cannot. ``disallowed``:
+    steps that the provisioner never runs, whatever asks for them.
+    """
+
+    steps: tuple[SupportedStep, ...]
+    repeats: bool = False
+    disallowed: frozenset[StepKey] = frozenset()
+
+    def by_key(self) -> Mapping[StepKey, SupportedStep]:
+        """Return each step by what identifies it."""
+        return {step.key: step for step in self.steps}

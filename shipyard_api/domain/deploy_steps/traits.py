@@ -1,0 +1,77 @@
+"""Names of traits, and the traits of a node (seed 003, Deploy Templates; contract: Ironic deploy templates, 6)."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import NewType
+
+from shipyard_api.domain.findings import Finding, error
+
+TraitName = NewType("TraitName", str)
+"""A standard trait of OpenStack, or one of the operator's own."""
+
+LONGEST_NAME = 255
+"""Characters of a trait name."""
+
+_CUSTOM = re.compile(r"CUSTOM_[A-Z0-9_]+")
+_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTraits:
+    """``has``: the traits an operator gave the node. ``requested``: those that its deployment asks for."""
+
+    has: frozenset[TraitName] = frozenset()
+    requested: frozenset[TraitName] = frozenset()
+
+    @property
+    def missing(self) -> tuple[TraitName, ...]:
+        """The requested traits that the node does not have, in order."""
+        return tuple(sorted(self.requested - self.has))
+
+
+def trait_fault(written: object) -> str | None:
+    """Return what is wrong with the name of a trait as a sentence, None if nothing is."""
+    if not isinstance(written, str):
+        return "is not text"
+    if not written:
+        return "is empty"
+    if len(written) > LONGEST_NAME:
+        return f"has {len(written)} characters, and a trait at most {LONGEST_NAME}"
+    if _CUSTOM.fullmatch(written) or written in _standard():
+        return None
+    return (
+        f"{written[:_SHOWN]!r} is not a trait: write CUSTOM_ followed by capital letters, digits and underscores, "
+        "or a standard trait such as HW_CPU_X86_VMX"
+    )
+
+
+def read_traits(written: object, path: str) -> tuple[frozenset[TraitName], tuple[Finding, ...]]:
+    """Return the traits in a list, and an error for each entry that is none. None counts as an empty list.
+
+    A trait that is listed twice counts once. ``path``: JSON pointer to the list.
+    """
+    if written is None:
+        return frozenset(), ()
+    if not isinstance(written, list):
+        return frozenset(), (error("InvalidTraits", "Traits are a list of names.", path=path),)
+    faults = [(place, fault) for place, one in enumerate(written) if (fault := trait_fault(one))]
+    broken = {place for place, _ in faults}
+    names = frozenset(TraitName(one) for place, one in enumerate(written) if place not in broken)
+    return names, tuple(
+        error("InvalidTrait", f"Trait {place} {fault}.", path=f"{path}/{place}") for place, fault in faults
+    )
+
+
+def in_words(names: Iterable[str]) -> str:
+    """Return names as part of a sentence."""
+    return ", ".join(names)
+
+
+@cache
+def _standard() -> frozenset[str]:
+    # Imported here: it is a package of 50 modules, and most processes never read a trait.
+    from os_traits import get_traits
+
+    return frozenset(get_traits())
