@@ -245,7 +245,7 @@ class Run:
         action = ActionId(uuid4().hex[:26].upper())
         create = CreateAction(
             store=store,
-            check=CheckAction(designs, rendered, schemas, rules, steps.keys()),
+            check=CheckAction(designs, rendered, schemas, rules),
             definitions=steps,
             new_id=lambda: action,
             time_scale=1.0,

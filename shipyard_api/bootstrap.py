@@ -247,7 +247,7 @@ def api(settings: Settings) -> "Mount":
     store, schemas, designs, rendered = made.store, made.schemas, made.designs, made.rendered
     definitions = _definitions(made)
     on_load = version_rule(settings, settings.validations.deployment_version_create)
-    check = CheckAction(designs, rendered, schemas, made.rules, definitions.keys())
+    check = CheckAction(designs, rendered, schemas, made.rules)
     create = CreateAction(
         store=store,
         check=check,

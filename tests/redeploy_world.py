@@ -62,11 +62,15 @@ class Ticks(Checkpoints):
 
 @dataclass
 class RedeployWorld(SimulatedWorld):
-    """Three servers that are deployed and run pods; each has an etcd member. A machine that is deployed joins."""
+    """Three servers that are deployed and run pods; each has an etcd member. A machine that is deployed joins.
+
+    ``connected``: whether Kubernetes is configured, as far as new actions know.
+    """
 
     apiserver: KubernetesSimulator = field(kw_only=True)
     members: EtcdSimulator = field(kw_only=True)
     running: ExitStack = field(kw_only=True)
+    connected: bool = True
     since: datetime = field(default=datetime.min, init=False)
     _joined: int = field(default=0, init=False)
 
@@ -98,12 +102,12 @@ class RedeployWorld(SimulatedWorld):
     @property
     def rules(self) -> DesignRules:
         limits = self.peer.provisioner(lambda _revision: None).capabilities.limits  # type: ignore[arg-type, return-value]
-        return DesignRules(SCHEMAS.check, cluster=True, limits=limits, drains=True)
+        return DesignRules(SCHEMAS.check, cluster=self.connected, limits=limits, drains=self.connected)
 
     def create(self, name: ActionName, **parameters: Any) -> None:
         """Create an action; it is the one that ``run`` works on."""
         designs, definitions = self.designs(), self.definitions(Checkpoints())
-        check = CheckAction(designs, RenderedDesigns(designs), SCHEMAS, self.rules, definitions.keys())
+        check = CheckAction(designs, RenderedDesigns(designs), SCHEMAS, self.rules)
         identity = str(next(_numbers)) * 26
         create = CreateAction(self.store(), check, definitions, lambda: identity[:26], 1.0)
         request = ActionRequest(name, parameters, None)

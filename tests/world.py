@@ -153,7 +153,7 @@ class World:
         definitions = self.definitions(Checkpoints())
         create = CreateAction(
             store=store,
-            check=CheckAction(designs, RenderedDesigns(designs), SCHEMAS, self.rules, definitions.keys()),
+            check=CheckAction(designs, RenderedDesigns(designs), SCHEMAS, self.rules),
             definitions=definitions,
             new_id=lambda: "0" * 26,
             time_scale=1.0,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from shipyard_api.actions import deploy_site, redeploy_server, test_site, update_site, update_software
+from shipyard_api.actions import deploy_site, redeploy_server, relabel_nodes, test_site, update_site, update_software
 from shipyard_api.actions.site_checks import ActionDesigns, SiteChecks, Systems
 from shipyard_api.actions.site_parts import RetryPolicy, SiteParts
 from shipyard_api.actions.steps.teardown.part import Pace
@@ -24,6 +24,8 @@ def catalog(
     """Return the definition of every action. ``time_scale``: seconds here for each second of the site."""
     checks = SiteChecks(store, designs, systems, rules)
     parts, teardown = SiteParts(checks, retry), TeardownParts(checks, retry, Pace(time_scale))
-    definitions = [action.definition(parts) for action in (deploy_site, update_site, update_software, test_site)]
+    definitions = [
+        action.definition(parts) for action in (deploy_site, update_site, update_software, relabel_nodes, test_site)
+    ]
     definitions.append(redeploy_server.definition(parts, teardown))
     return {definition.name: definition for definition in definitions}

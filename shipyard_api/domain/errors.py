@@ -116,11 +116,10 @@ class IntermediateCommits(Conflict):
 
 
 @dataclass(eq=False)
-class ActionUnavailable(Conflict):
-    """The request is in order, but this release does not run the action."""
+class NothingRelabels(Conflict):
+    """The provisioner sets no labels of Kubernetes nodes, and no Kubernetes is configured that could be asked."""
 
-    name: ActionName
-    nodes: Sequence[str]
+    system: str
 
 
 @dataclass(eq=False)

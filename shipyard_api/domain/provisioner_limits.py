@@ -20,7 +20,7 @@ class ProvisionerLimits:
     ``system``: its name, as operators know it. ``longest_name``: the most characters of a node name. ``names``: a
     pattern that a name must match as a whole; ``names_are`` is the same in words, after "node names". ``ignores_case``:
     names that differ only in case are one machine. ``preserves_storage``: a destroy can keep all disks but the
-    operating system's.
+    operating system's. ``relabels``: it sets the labels of Kubernetes nodes itself.
     """
 
     system: str = "the provisioner"
@@ -29,6 +29,7 @@ class ProvisionerLimits:
     names_are: str = ""
     ignores_case: bool = False
     preserves_storage: bool = True
+    relabels: bool = False
 
     def too_long(self, name: str) -> bool:
         """Return whether the name has more characters than the provisioner stores."""

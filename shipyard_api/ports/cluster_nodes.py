@@ -116,8 +116,11 @@ class ClusterNodes(Protocol):
     def remove_labels(self, node: ClusterNode, keys: Collection[str]) -> bool:
         """Remove labels if the node is still what was read; False: it has changed, read it again."""
 
-    def set_label(self, node: ClusterNode, key: str, value: str) -> bool:
-        """Set one label if the node is still what was read; False: it has changed, read it again."""
+    def set_labels(self, node: ClusterNode, labels: Mapping[str, str]) -> bool:
+        """Set labels, and leave all others, if the node is still what was read; False: it has changed, read it again.
+
+        Raises Refused for a key or value that is no label.
+        """
 
     def kubelet_stopper(self, name: NodeName) -> KubeletStopper | None:
         """Return the DaemonSet that waits for the label ``promenade-decomission``, None if there is none."""

@@ -32,6 +32,7 @@ class Operation(Enum):
     PREPARE_NODES = "prepare_nodes"
     DEPLOY_NODES = "deploy_nodes"
     DESTROY_NODES = "destroy_nodes"
+    RELABEL_NODES = "relabel_nodes"
 
 
 class Wipe(Enum):

@@ -97,8 +97,8 @@ def test_labels_are_changed_only_on_the_node_that_was_read(site: NodeSite) -> No
     assert site.nodes.remove_labels(before, keys)
     after = read(site, node)
     assert (to_clear(after.labels), after.labels["node.kubernetes.io/kept"]) == ((), "x")
-    assert not site.nodes.set_label(before, "promenade-decomission", "enabled")
-    assert site.nodes.set_label(after, "promenade-decomission", "enabled")
+    assert not site.nodes.set_labels(before, {"promenade-decomission": "enabled"})
+    assert site.nodes.set_labels(after, {"promenade-decomission": "enabled"})
     assert read(site, node).labels["promenade-decomission"] == "enabled"
 
 

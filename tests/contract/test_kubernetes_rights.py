@@ -45,7 +45,7 @@ def test_the_manifest_grants_what_our_calls_need_and_no_more() -> None:
         nodes.kubelet_stopper(node)
         nodes.cordon(look.node)
         nodes.remove_labels(look.node, ["rack"])
-        nodes.set_label(look.node, "a", "b")
+        nodes.set_labels(look.node, {"a": "b"})
         nodes.evict(look.pods, grace=30)
         nodes.delete_pods(look.pods, grace=0)
         nodes.delete_node(look.node)

@@ -16,7 +16,7 @@ from tests.world import SETTLE, Checkpoints, KilledError
 
 _CALLS = {"submit": "provisioner", "find": "provisioner", "report": "provisioner", "select_nodes": "provisioner"}
 _EFFECTS = frozenset(
-    {"cordon", "evict", "remove_labels", "transfer_leadership", "remove", "set_label", "submit", "delete_node"}
+    {"cordon", "evict", "remove_labels", "transfer_leadership", "remove", "set_labels", "submit", "delete_node"}
 )
 _ETCD = ("transfer_leadership", "remove")
 _PLANS: dict[str, dict[str, Any]] = {

@@ -120,14 +120,14 @@ class FakeClusterNodes:
             self.cleared(node.name)
         return self._answer(changed, lost)
 
-    def set_label(self, node: ClusterNode, key: str, value: str) -> bool:
-        lost = self._call("set_label")
+    def set_labels(self, node: ClusterNode, labels: Mapping[str, str]) -> bool:
+        lost = self._call("set_labels")
         held = self._node(node.name)
         changed = held is not None and held.version == node.version
         if held is not None and changed:
-            self._change(node.name, labels={**held.labels, key: value})
+            self._change(node.name, labels={**held.labels, **labels})
             self.log.append(("label", node.name))
-            if key == DECOMMISSION_KEY and self.stops_kubelets:
+            if DECOMMISSION_KEY in labels and self.stops_kubelets:
                 self.kill(node.name)
         return self._answer(changed, lost)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from shipyard_api.domain.actions import ActionName, RunState
-from shipyard_api.domain.errors import InvalidParameters
+from shipyard_api.domain.errors import InvalidParameters, NothingRelabels
 from tests.redeploy_world import RedeployWorld
 from tests.simulated_peers import PEERS
 from tests.world import SETTLE, KilledError
@@ -74,6 +74,24 @@ def test_local_storage_is_preserved_or_the_action_is_refused_before_anything(wor
     assert world.state() is RunState.SUCCESS, world.told()
     assert world.story() == story(world.peer.name)
     assert world.peer.erased() == erased
+
+
+@each_peer
+def test_labels_of_the_design_are_set_by_drydock_or_in_kubernetes(world: RedeployWorld) -> None:
+    world.create(ActionName.RELABEL_NODES, target_nodes="n1,n2")
+    events = len(world.peer.events())
+    world.run(world.worker())
+
+    assert world.state() is RunState.SUCCESS, world.told()
+    requested = [one for one in world.peer.events()[events:] if one["event"] in ("task_requested", "machine", "verb")]
+    if world.peer.name == "drydock":
+        tasks = [(one["action"], one["nodes"]) for one in requested if one["action"] != "validate_design"]
+        assert (tasks, world.story()) == ([("relabel_nodes", ["n1", "n2"])], [])
+    else:
+        assert (requested, world.story()) == ([], ["set rack n1", "set rack n2"])
+        world.connected = False
+        with pytest.raises(NothingRelabels, match=r"MAAS|Ironic"):
+            world.create(ActionName.RELABEL_NODES, target_nodes="n1")
 
 
 @pytest.mark.crash

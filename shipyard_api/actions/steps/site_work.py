@@ -1,4 +1,4 @@
-"""Steps in which the provisioner works on the site as a whole: verify it, prepare it."""
+"""Steps in which the provisioner works on the site as a whole, or on named nodes: verify, prepare, relabel."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,6 +11,7 @@ from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.provisioner import JobId, JobReport, Marker, Operation, Provisioner, Work
@@ -74,7 +75,7 @@ class PollJob:
 
 @dataclass(frozen=True, slots=True)
 class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobReport]):
-    """One piece of site-wide work, submitted once and polled until it ends or its time is up."""
+    """One piece of work, submitted once and polled until it ends or its time is up. ``nodes``: None for the site."""
 
     version: ClassVar[int] = 2
 
@@ -84,6 +85,7 @@ class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobRepor
     store: Store
     provisioner: Provisioner
     always: bool = False
+    nodes: tuple[NodeName, ...] | None = None
 
     def begin(self, inputs: Json) -> SiteWorkState:
         """Start with nothing submitted."""
@@ -147,12 +149,16 @@ class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobRepor
             state_of_job, deadline = job_watch.described(state.job), job_watch.limit(state.job, state.limits)[1]
         return Awaited(self.provisioner.name, f"{self.operation.value}{state_of_job}", deadline=deadline)
 
+    def touches(self, effect: SubmitSiteWork) -> tuple[NodeName, ...]:
+        """Return the named nodes."""
+        return self.nodes or ()
+
     def leave(self, state: SiteWorkState, why: str) -> tuple[Fact, ...]:
         """Return the job that goes on."""
         if state.job is None or state.done is not None or state.failed is not None:
             return ()
         design = self.provisioner.design_reference(state.revision)
-        return (WorkLeftBehind(self.operation.value, state.job.id, design, None, why),)
+        return (WorkLeftBehind(self.operation.value, state.job.id, design, self.nodes, why),)
 
     def _judge(
         self, state: SiteWorkState, job: Job, report: JobReport | Trouble, now: datetime
@@ -172,12 +178,22 @@ class SiteWork(Step[SiteWorkState, PollJob, SubmitSiteWork, Submitted | JobRepor
                     f"job {job.id} may still {'be working' if begun else 'begin'}"
                 )
                 return Folded(replace(state, failed=failed), self.leave(state, watched.why))
-            case job_watch.End.ENDED if watched.report is not None and watched.report.ok:
+            case job_watch.End.ENDED if watched.report is not None and watched.report.ok and not self._lacks(watched):
                 return Folded(replace(state, done=watched.report.message or "success"))
             case _:
                 detail = watched.report.message if watched.report and watched.report.message else watched.why
+                if lacking := self._lacks(watched):
+                    detail = "; ".join(f"{node}: {why}" for node, why in lacking.items())
                 failed = f"{self.operation.value} failed (job {job.id}): {detail or 'no reason given'}"
                 return Folded(replace(state, failed=failed))
 
+    def _lacks(self, watched: job_watch.Watched) -> dict[NodeName, str]:
+        """Return the named nodes that are not among the successes, each with the reason."""
+        report = watched.report
+        if report is None:
+            return {}
+        why = report.message or "no reason given"
+        return {node: report.reasons.get(node, why) for node in self.nodes or () if node not in watched.succeeded}
+
     def _work(self, design: str) -> Work:
-        return Work(self.operation, design)
+        return Work(self.operation, design, self.nodes)

@@ -20,7 +20,7 @@ SYSTEM = "Drydock"
 LONGEST_DESIGN_REFERENCE = 128  # characters; a longer one makes the creation of a task fail with 500
 _LONGEST_ANSWER = 2000  # characters of an answer that is shown unparsed
 # A task's results cut longer names, which would hide success.
-LIMITS = ProvisionerLimits(SYSTEM, longest_name=32, preserves_storage=False)
+LIMITS = ProvisionerLimits(SYSTEM, longest_name=32, preserves_storage=False, relabels=True)
 LARGEST_REVISION = 2**31 - 1
 READABLE_SCHEMES = frozenset({"deckhand+http", "promenade+http", "http", "https", "file"})
 
@@ -29,7 +29,9 @@ DATE_SLACK = timedelta(seconds=2)  # the Date header has whole seconds and is ol
 
 MOST_NODES = 3  # nodes named of the task that a queued one waits for
 
-NODE_OPERATIONS = frozenset({Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES})
+NODE_OPERATIONS = frozenset(
+    {Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES, Operation.RELABEL_NODES}
+)
 
 
 def check_design_template(template: str) -> None:

@@ -317,6 +317,8 @@ def _decisions(job: Job, names: Sequence[NodeName], nodes: Mapping[NodeName, Nod
 
 
 def _names(work: Work, marker: Marker) -> tuple[NodeName, ...]:
+    if work.operation is Operation.RELABEL_NODES:
+        raise Refused(SYSTEM, work.operation.value, "Ironic knows no labels of Kubernetes nodes", marker=marker)
     if not work.nodes:
         raise Refused(SYSTEM, work.operation.value, "no node is named", marker=marker)
     return tuple(dict.fromkeys(work.nodes))

@@ -63,9 +63,9 @@ class KubernetesNodes:
         """Remove labels if the node is still what was read; False: it has changed, read it again."""
         return not keys or self._relabelled(node, dict.fromkeys(keys))
 
-    def set_label(self, node: ClusterNode, key: str, value: str) -> bool:
-        """Set one label if the node is still what was read; False: it has changed, read it again."""
-        return node.labels.get(key) == value or self._relabelled(node, {key: value})
+    def set_labels(self, node: ClusterNode, labels: Mapping[str, str]) -> bool:
+        """Set labels, and leave all others, if the node is still what was read; False: it has changed, read again."""
+        return labels.items() <= node.labels.items() or self._relabelled(node, labels)
 
     def kubelet_stopper(self, name: NodeName) -> KubeletStopper | None:
         """Return the DaemonSet that waits for the label ``promenade-decomission``, None if there is none."""

@@ -100,6 +100,8 @@ def check_work(work: Work, marker: Marker) -> None:
         if work.nodes is not None:
             raise refuse("the operation is about the whole site and takes no nodes")
         return
+    if work.operation is Operation.RELABEL_NODES:
+        raise refuse("MAAS knows no labels of Kubernetes nodes")
     if not work.nodes:
         raise refuse("no node is named")
 

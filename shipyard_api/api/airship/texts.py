@@ -60,11 +60,11 @@ def _under_way(failed: domain.WorkUnderWay) -> Text:
     )
 
 
-def _unavailable(failed: domain.ActionUnavailable) -> Text:
+def _nothing_relabels(failed: domain.NothingRelabels) -> Text:
     return Text(
-        "Action not available",
-        f"{failed.name.value} of {_some(failed.nodes)} was checked and is in order, but this release does not run it. "
-        "Nothing was changed.",
+        "Nodes cannot be relabelled",
+        f"{failed.system} sets no labels of Kubernetes nodes, and no Kubernetes is configured that could be asked "
+        "([kubernetes] kubeconfig or url). Configure it. Nothing was changed.",
     )
 
 
@@ -222,7 +222,7 @@ _ACTIONS: dict[type[domain.ShipyardError], Row] = {
             "action with the option `allow-intermediate-commits=True`",
         )
     ),
-    domain.ActionUnavailable: conflict(_unavailable),
+    domain.NothingRelabels: conflict(_nothing_relabels),
     domain.NothingDrains: conflict(_nothing_drains),
     domain.SiteActionRunning: conflict(
         lambda failed: Text(

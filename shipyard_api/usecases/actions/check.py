@@ -1,12 +1,11 @@
 """Check a request for an action before it is stored (contract: shipyard-rest 6.4, shipyard-actions chapter 4)."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shipyard_api.domain.actions import CHECKS, ActionName, DocumentChecks
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import (
-    ActionUnavailable,
     IntermediateCommits,
     InvalidDesign,
     InvalidParameters,
@@ -14,6 +13,7 @@ from shipyard_api.domain.errors import (
     NoTargetRevision,
     NothingCommitted,
     NothingDrains,
+    NothingRelabels,
     ParametersBreakSchema,
     ShipyardError,
     UnknownNodes,
@@ -59,7 +59,8 @@ class CheckedRequest:
     Checks stop at the first refusal, so later fields keep their defaults. ``revision`` is also None where no documents
     are committed, ``parameters`` where they are invalid, and ``design`` where the action needs none.
     ``parameter_findings``: unknown or invalid parameters. ``intermediate_commits``: commits without a site action.
-    ``limits``: those of a teardown, for an action on single servers.
+    ``limits``: those of a teardown, for an action on single servers. ``labels``: to set in
+    Kubernetes, by node, where the provisioner does not do it.
     """
 
     request: ActionRequest
@@ -70,6 +71,7 @@ class CheckedRequest:
     intermediate_commits: Sequence[Revision] = ()
     design: DesignCheck | None = None
     limits: TeardownLimits | None = None
+    labels: Mapping[NodeName, Mapping[str, str]] | None = None
     refusal: ShipyardError | None = None
 
     @property
@@ -98,13 +100,12 @@ class CheckedRequest:
 
 @dataclass(frozen=True, slots=True)
 class CheckAction:
-    """Checks requests for actions; changes nothing. ``available``: the actions that this release can run."""
+    """Checks requests for actions; changes nothing."""
 
     designs: DesignStore
     rendered: RenderedDesigns
     schemas: Schemas
     rules: DesignRules
-    available: Collection[ActionName]
 
     def __call__(
         self, request: ActionRequest, heads: Heads | None = None, revision: Revision | None = None
@@ -143,8 +144,6 @@ class CheckAction:
             return checked.refused(NoTargetRevision(parameters.target_revision.value))
         if parameters.targets:
             checked = self._with_targets(checked, design.inputs, parameters)
-        if checked.refusal is None and request.name not in self.available:
-            return checked.refused(ActionUnavailable(request.name, parameters.targets))
         return checked
 
     def design(self, name: ActionName, revision: Revision) -> DesignCheck:
@@ -242,9 +241,15 @@ class CheckAction:
         redeploys = checked.request.name is ActionName.REDEPLOY_SERVER
         if redeploys and not self.rules.drains and not parameters.force:
             return checked.refused(NothingDrains(parameters.targets))
+        labels = None
+        if checked.request.name is ActionName.RELABEL_NODES:
+            if not limits.relabels and not self.rules.cluster:
+                return checked.refused(NothingRelabels(limits.system))
+            if not limits.relabels:
+                labels = {node: dict(sorted(known[node].labels)) for node in parameters.targets}
         targeted = replace(inputs, targets=parameters.targets)
         findings = checked.design.findings if checked.design else ()
-        return replace(checked, design=DesignCheck(targeted, findings), limits=teardown)
+        return replace(checked, design=DesignCheck(targeted, findings), limits=teardown, labels=labels)
 
     def _nodes(self, inputs: SiteInputs) -> frozenset[NodeName]:
         """Return the nodes that an action on this design works on."""

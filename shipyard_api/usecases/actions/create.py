@@ -97,6 +97,8 @@ class CreateAction:
             inputs["continue_on_fail"] = True
         if request.name is ActionName.REDEPLOY_SERVER and checked.parameters and checked.limits:
             inputs |= _teardown(checked.parameters, checked.limits.scaled(self.time_scale))
+        if checked.labels is not None:
+            inputs["labels"] = {node: dict(labels) for node, labels in checked.labels.items()}
         inputs |= {"action": action, "name": request.name.value}
         if request.further:
             inputs[FURTHER] = dict(request.further)

@@ -227,7 +227,6 @@ def test_what_an_action_would_be_refused_with_is_what_it_is_refused_with(site: S
         DEPLOY,
         {"name": "update_site", "parameters": {"force": "perhaps"}},
         {"name": "relabel_nodes", "parameters": {}},
-        {"name": "relabel_nodes", "parameters": {"target_nodes": "n1"}},
         {"name": "redeploy_server", "parameters": {"target_nodes": "n1"}},
     ]
 

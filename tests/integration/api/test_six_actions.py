@@ -130,26 +130,18 @@ def test_without_a_configuration_nothing_but_a_test_is_taken(site: Site, name: s
     assert ask(site, "test_site").status == falcon.HTTP_201
 
 
-@pytest.mark.parametrize(
-    ("name", "title", "reason"),
-    [
-        ("redeploy_server", "Nothing can be drained", "n1, n2 may be in use, and no Kubernetes is configured"),
-        ("relabel_nodes", "Action not available", "relabel_nodes of n1, n2 was checked and is in order"),
-    ],
-)
-def test_what_cannot_be_done_safely_here_is_checked_and_then_refused(
-    site: Site, engine: sa.Engine, name: str, title: str, reason: str
-) -> None:
+def test_what_cannot_be_done_safely_here_is_checked_and_then_refused(site: Site, engine: sa.Engine) -> None:
     revision = site.commit(*small_design())
     acted_on(site, revision)
     before = counts(engine)
 
-    answer = ask(site, name, {"target_nodes": ["n1", "n2"]})
+    answer = ask(site, "redeploy_server", {"target_nodes": ["n1", "n2"]})
 
-    assert (answer.status, answer.json["message"]) == (falcon.HTTP_409, title)
-    assert answer.json["reason"].startswith(reason)
+    assert (answer.status, answer.json["message"]) == (falcon.HTTP_409, "Nothing can be drained")
+    assert answer.json["reason"].startswith("n1, n2 may be in use, and no Kubernetes is configured")
     assert answer.json["retry"] is False
     assert counts(engine) == before
+    assert ask(site, "relabel_nodes", {"target_nodes": ["n1", "n2"]}).status == falcon.HTTP_201
 
 
 @pytest.mark.parametrize(

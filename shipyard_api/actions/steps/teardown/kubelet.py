@@ -47,7 +47,7 @@ class ShutDownKubelet(Part[KubeletReport]):
             return KubeletReport(None)
         stopper = self.nodes.kubelet_stopper(request.node)
         if stopper is not None and node.labels.get(DECOMMISSION_KEY) != DECOMMISSION_VALUE:
-            self.nodes.set_label(node, DECOMMISSION_KEY, DECOMMISSION_VALUE)
+            self.nodes.set_labels(node, {DECOMMISSION_KEY: DECOMMISSION_VALUE})
         return KubeletReport(node, stopper)
 
     def fold(self, state: NodeState, asked: Request, report: KubeletReport, now: datetime) -> Folded[NodeState]:

@@ -87,7 +87,7 @@ def test_only_the_node_that_was_read_is_changed(
 ) -> None:
     peer.on(f"PATCH {NODE}", answer)
     assert nodes.remove_labels(READ, ["rack"]) is changed
-    assert nodes.set_label(READ, "a", "b") is changed
+    assert nodes.set_labels(READ, {"a": "b"}) is changed
     nodes.cordon(READ)
     bodies = [one.json for one in peer.asked(f"PATCH {NODE}")]
     same = {"resourceVersion": "7", "uid": "u1"}
@@ -100,7 +100,7 @@ def test_only_the_node_that_was_read_is_changed(
 
 def test_what_is_done_already_is_not_asked_for(peer: Peer, nodes: KubernetesNodes) -> None:
     assert nodes.remove_labels(READ, [])
-    assert nodes.set_label(READ, "rack", "r1")
+    assert nodes.set_labels(READ, {"rack": "r1"})
     nodes.cordon(ClusterNode(N1, "u1", "7", cordoned=True, labels={}))
     assert nodes.evict([], grace=1) == {}
     nodes.delete_pods([], grace=1)

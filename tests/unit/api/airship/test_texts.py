@@ -7,7 +7,7 @@ from shipyard_api.api.airship import errors as ours
 from shipyard_api.api.airship.texts import text_of
 from shipyard_api.api.http.errors import BodyIncomplete
 from shipyard_api.domain import errors
-from shipyard_api.domain.actions import ActionName, Control
+from shipyard_api.domain.actions import Control
 from shipyard_api.domain.documents import Revision, Version
 from shipyard_api.domain.findings import error, warning
 
@@ -57,11 +57,11 @@ SIX = [f"n{number}" for number in range(6)]
             "use the parameter force=true.",
         ),
         (
-            errors.ActionUnavailable(ActionName.RELABEL_NODES, SIX),
+            errors.NothingRelabels("MAAS"),
             409,
-            "Action not available",
-            "relabel_nodes of n0, n1, n2, n3, n4, … was checked and is in order, but this release does not run it. "
-            "Nothing was changed.",
+            "Nodes cannot be relabelled",
+            "MAAS sets no labels of Kubernetes nodes, and no Kubernetes is configured that could be asked "
+            "([kubernetes] kubeconfig or url). Configure it. Nothing was changed.",
         ),
         (
             errors.NothingDrains(SIX[:1]),

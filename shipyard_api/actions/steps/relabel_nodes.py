@@ -1,0 +1,129 @@
+"""The step that sets labels of Kubernetes nodes, one node after another."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import ClassVar, Never
+
+from shipyard_api.domain.actions import StepId
+from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
+from shipyard_api.domain.facts.actions import Noted
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.site_design import SiteInputs
+from shipyard_api.domain.waiting import Awaited
+from shipyard_api.ports.cluster_nodes import ClusterNodes
+from shipyard_api.ports.errors import Refused, Unavailable
+from shipyard_api.ports.provisioner import Marker
+from shipyard_api.workflow.step import Act, Done, Failed, Folded, Json, Step, Trouble
+
+_SYSTEM = "Kubernetes"
+_ATTEMPTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class RelabelState:
+    """``todo``: the nodes whose turn comes, with their labels; ``failed``: those that have failed, with the reason."""
+
+    todo: tuple[tuple[NodeName, Mapping[str, str]], ...]
+    timeout: float
+    done: int = 0
+    failed: tuple[tuple[NodeName, str], ...] = ()
+
+    def to_json(self) -> Json:
+        """Return the stored form."""
+        return {
+            "v": RelabelNodes.version,
+            "todo": [[node, dict(labels)] for node, labels in self.todo],
+            "timeout": self.timeout,
+            "done": self.done,
+            "failed": [list(one) for one in self.failed],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SetLabels:
+    """Set the labels of a node."""
+
+    node: NodeName
+    labels: Mapping[str, str]
+
+    def to_json(self) -> Json:
+        """Return the stored form."""
+        return {"node": self.node, "labels": dict(self.labels)}
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """The labels that were not so before."""
+
+    changed: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RelabelNodes(Step[RelabelState, Never, SetLabels, Labelled]):
+    """Sets the labels of the inputs, and changes no others. A node that fails does not keep the next from its turn.
+
+    ``nodes`` is None where no Kubernetes is configured any more.
+    """
+
+    version: ClassVar[int] = 1
+
+    id: StepId
+    nodes: ClusterNodes | None
+    always: bool = False
+
+    def begin(self, inputs: Json) -> RelabelState:
+        """Start with every node."""
+        configuration = SiteInputs.from_json(inputs).configuration if "times" in inputs else DeploymentConfiguration()
+        todo = tuple((NodeName(node), labels) for node, labels in inputs["labels"].items())
+        return RelabelState(todo, configuration.relabel_nodes.timeout)
+
+    def load_state(self, stored: Json) -> RelabelState:
+        """Return a state from its stored form."""
+        todo = tuple((NodeName(node), labels) for node, labels in stored["todo"])
+        failed = tuple((NodeName(node), why) for node, why in stored["failed"])
+        return RelabelState(todo, stored["timeout"], stored["done"], failed)
+
+    def load_effect(self, stored: Json) -> SetLabels:
+        """Return an effect from its stored form."""
+        return SetLabels(NodeName(stored["node"]), stored["labels"])
+
+    def decide(self, state: RelabelState, now: datetime) -> Act[SetLabels] | Done | Failed:
+        """Take the next node."""
+        if state.todo:
+            return Act(SetLabels(*state.todo[0]), now + timedelta(seconds=state.timeout), repeatable=True)
+        if state.failed:
+            return Failed("; ".join(f"{node}: {why}" for node, why in state.failed))
+        return Done(f"{state.done} node(s) have their labels")
+
+    def perform(self, effect: SetLabels, marker: Marker) -> Labelled:
+        """Set the labels that are not so yet. Raises Refused for a node that Kubernetes does not have."""
+        if self.nodes is None:
+            raise Refused(_SYSTEM, "labels", "this worker is configured with no cluster ([kubernetes])")
+        for _ in range(_ATTEMPTS):
+            node = self.nodes.node(effect.node)
+            if node is None:
+                raise Refused(_SYSTEM, "labels", "Kubernetes does not know the node")
+            changed = {key: value for key, value in effect.labels.items() if node.labels.get(key) != value}
+            if self.nodes.set_labels(node, changed):
+                return Labelled(changed)
+        raise Unavailable(_SYSTEM, "labels", f"the node changed {_ATTEMPTS} times while its labels were set")
+
+    def fold(
+        self, state: RelabelState, asked: SetLabels, report: Labelled | Trouble, now: datetime
+    ) -> Folded[RelabelState]:
+        """Go on with the next node."""
+        todo = state.todo[1:]
+        if isinstance(report, Trouble):
+            return Folded(replace(state, todo=todo, failed=(*state.failed, (asked.node, report.detail))))
+        shown = ", ".join(f"{key}={value}" for key, value in sorted(report.changed.items()))
+        note = Noted("Labels", f"{asked.node}: {f'set {shown}' if shown else 'all labels were set already'}")
+        return Folded(replace(state, todo=todo, done=state.done + 1), (note,))
+
+    def touches(self, effect: SetLabels) -> tuple[NodeName, ...]:
+        """Return the node."""
+        return (effect.node,)
+
+    def awaits(self, state: RelabelState, asked: SetLabels) -> Awaited:
+        """Return Kubernetes."""
+        return Awaited(_SYSTEM, f"the labels of {asked.node}")
