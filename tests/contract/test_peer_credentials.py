@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shipyard_api import bootstrap, peer_tokens, provisioners
+from shipyard_api import bootstrap, peer_tokens, promenades, provisioners
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.ports.provisioner import Marker, Operation, Work
@@ -57,7 +57,7 @@ def deckhand(settings: Settings) -> None:
 
 
 def promenade(settings: Settings) -> None:
-    validate = bootstrap._promenade(settings)
+    validate = promenades.validation(settings)
     assert validate is not None
     assert validate(1) == ()
 

@@ -41,6 +41,13 @@ def item_worlds(database_url: str) -> Iterator[Worlds]:
     made[-1].close()
 
 
+@pytest.fixture(params=[3, pytest.param(1, marks=pytest.mark.crash)], ids=["every third", "every"])
+def stride(request: pytest.FixtureRequest) -> int:
+    """How many checkpoints a test goes on at a time; the long tests take every one."""
+    step: int = request.param
+    return step
+
+
 def checkpoints(item_worlds: Worlds) -> list[str]:
     world, points = item_worlds(), Checkpoints()
     world.run(world.worker(points))
@@ -52,11 +59,10 @@ def die() -> None:
     raise KilledError
 
 
-def test_killed_at_every_checkpoint_it_ends_like_the_calm_run(item_worlds: Worlds) -> None:
+def test_killed_at_every_checkpoint_it_ends_like_the_calm_run(item_worlds: Worlds, stride: int) -> None:
     names = checkpoints(item_worlds)
-    for chosen, name in enumerate(names):
-        if name.startswith("before "):
-            continue  # nothing has been done since the checkpoint before it
+    # Before something nothing has been done since the checkpoint before it.
+    for chosen, name in [one for one in enumerate(names) if not one[1].startswith("before ")][::stride]:
         world = item_worlds()
         with pytest.raises(KilledError):
             world.run(world.worker(Checkpoints(chosen, die)))
@@ -88,9 +94,9 @@ def test_two_workers_share_the_items_of_one_action(item_worlds: Worlds) -> None:
     assert {item[1] for item in items} == {"success"}
 
 
-def test_a_worker_that_was_taken_for_dead_is_fenced_wherever_it_stood(item_worlds: Worlds) -> None:
+def test_a_worker_that_was_taken_for_dead_is_fenced_wherever_it_stood(item_worlds: Worlds, stride: int) -> None:
     """It stops for longer than ``settle``, its run is delivered to another worker, and then it wakes up."""
-    for chosen, name in enumerate(checkpoints(item_worlds)):
+    for chosen, name in list(enumerate(checkpoints(item_worlds)))[::stride]:
         if name.startswith("before "):
             continue  # before a commit it holds the row; before a call no fence is possible
         world = item_worlds()
@@ -104,10 +110,10 @@ def test_a_worker_that_was_taken_for_dead_is_fenced_wherever_it_stood(item_world
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before its effect", "after its effect"])
-def test_every_call_that_breaks_once_changes_nothing(item_worlds: Worlds, after: bool) -> None:
+def test_every_call_that_breaks_once_changes_nothing(item_worlds: Worlds, after: bool, stride: int) -> None:
     names = checkpoints(item_worlds)
     calls = [name.removeprefix("before ") for name in names if name.startswith("before ") and name != "before commit"]
-    for number, call in enumerate(calls):
+    for number, call in list(enumerate(calls))[::stride]:
         world = item_worlds()
         nth = calls[:number].count(call)
 
@@ -121,8 +127,10 @@ def test_every_call_that_breaks_once_changes_nothing(item_worlds: Worlds, after:
         assert world.ending() == CALM, f"{call} number {nth} broke"
 
 
-def test_a_stop_at_every_checkpoint_leaves_every_submitted_job_ended_or_a_straggler(item_worlds: Worlds) -> None:
-    for chosen, name in enumerate(checkpoints(item_worlds)):
+def test_a_stop_at_every_checkpoint_leaves_every_submitted_job_ended_or_a_straggler(
+    item_worlds: Worlds, stride: int
+) -> None:
+    for chosen, name in list(enumerate(checkpoints(item_worlds)))[::stride]:
         if name == "before commit":
             continue  # the row is locked: the stop comes after it
         world, accepted = item_worlds(), list[bool]()
@@ -176,8 +184,10 @@ def test_a_stop_takes_an_item_from_a_run_that_only_reads(item_worlds: Worlds) ->
     assert world.state() is RunState.FAILED
 
 
-def test_a_pause_at_every_checkpoint_starts_nothing_and_resumes_to_the_calm_end(item_worlds: Worlds) -> None:
-    for chosen, name in enumerate(checkpoints(item_worlds)):
+def test_a_pause_at_every_checkpoint_starts_nothing_and_resumes_to_the_calm_end(
+    item_worlds: Worlds, stride: int
+) -> None:
+    for chosen, name in list(enumerate(checkpoints(item_worlds)))[::stride]:
         if name == "before commit":
             continue
         world = item_worlds()

@@ -19,6 +19,7 @@ from shipyard_api.domain.holds import OVERRIDDEN, HoldId, HoldKind
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.state.holds import NewHold
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.unit_of_work import connect
 from tests.crash.calm import NODES, PLANS
 from tests.databases import empty
 from tests.fakes.provisioner import Breakage
@@ -119,6 +120,12 @@ def _intended(connection: sa.Engine | sa.Connection) -> Iterator[Attempt]:
 def begun(url: str, base: str) -> tuple[World, Moment]:
     """A world whose action is queued; made once for all seeds of a base."""
     empty(url)
+    with connect(url, pool_size=1).begin() as connection:
+        # Rows of one base are restored after those of the other: their ids must not meet the sequences again.
+        start = 1_000_000 * (BASES.index(base) + 1)
+        connection.execute(
+            sa.text("SELECT setval(quote_ident(sequencename)::regclass, :start) FROM pg_sequences"), {"start": start}
+        )
     world = World(url, **PLANS[base].world())
     return world, world.moment()
 

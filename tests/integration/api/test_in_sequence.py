@@ -67,6 +67,8 @@ def test_what_follows_from_an_answer_is_answered_as_described(
             made.append((f"{case.method} {case.path}", response.status_code))
 
         def validate_response(self, response: Any, case: Any, **options: Any) -> None:
+            if "" in (case.path_parameters or {}).values():
+                return  # an empty part makes another address of it
             broken = [not_a_server_error] if (case.method, case.path) in test_as_described.SAYS_500 else []
             case.validate_response(response, excluded_checks=[*LEFT_OUT, *broken])
 
@@ -99,7 +101,14 @@ def test_every_link_leads_to_what_was_made(site: Site) -> None:
         "listNodes": site.admin.get("/nodes"),
         "listWorkflows": site.admin.get("/workflows"),
         "loadCollection": site.admin.load("added", document("a/B/v1", "more", {})),
+        "holdNode": site.admin.ask(
+            "POST",
+            "/api/v1.0/nodes/n1/holds",
+            headers={"Content-Type": "application/json"},
+            body='{"reason": "memory errors"}',
+        ),
     }
+    answers["listHolds"] = site.admin.get("/holds")
     answers["getAction"] = site.admin.get(f"/actions/{answers['createAction'].json['id']}")
     answers["compareConfigdocs"] = site.admin.get("/configdocs")
     paths = {operation["operationId"]: (method, path) for method, path, operation in description.operations()}
