@@ -18,7 +18,13 @@ from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesKept
 from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.facts.steps import AttemptFailed, Broke, Intended, StepEnded, StepStarted, Waiting
-from shipyard_api.domain.facts.teardown import EtcdMemberRemoved, PodsEvicted, TeardownChanged, TeardownWaits
+from shipyard_api.domain.facts.teardown import (
+    EtcdMemberRemoved,
+    LabelsCleared,
+    PodsEvicted,
+    TeardownChanged,
+    TeardownWaits,
+)
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.strategy.criteria import Shortfall
 
@@ -57,6 +63,11 @@ def _(fact: TeardownWaits) -> str:
 @_text.register
 def _(fact: PodsEvicted) -> str:
     return f"{fact.node}: {'deleted past their budget' if fact.forced else 'evicted'}: {', '.join(fact.pods)}"
+
+
+@_text.register
+def _(fact: LabelsCleared) -> str:
+    return f"{fact.node}: labels removed: {', '.join(fact.labels)}"
 
 
 @_text.register

@@ -19,7 +19,13 @@ from shipyard_api.domain.facts.groups import RolloutEnded
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult, WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseStarted
-from shipyard_api.domain.facts.teardown import EtcdMemberRemoved, PodsEvicted, TeardownChanged, TeardownWaits
+from shipyard_api.domain.facts.teardown import (
+    EtcdMemberRemoved,
+    LabelsCleared,
+    PodsEvicted,
+    TeardownChanged,
+    TeardownWaits,
+)
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeStatus
@@ -81,6 +87,7 @@ _LEAST: Mapping[type[Fact], int] = {
     FindingReported: 1,
     TeardownWaits: 1,
     EtcdMemberRemoved: 1,
+    LabelsCleared: 3,
     TeardownChanged: 2,
     PodsEvicted: 1,  # deletions past a budget; evictions matter from 3 on
     PhaseStarted: 2,
@@ -258,6 +265,12 @@ def _(fact: PodsEvicted, _jobs: _Jobs) -> Iterator[_Draft]:
     done = "deleted past their budget" if fact.forced else "evicted"
     text = _message("node", fact.node, f"{done}: {', '.join(fact.pods)}", error=False)
     yield _Draft(1 if fact.forced else 3, "Pods Evicted", text, fact.node)
+
+
+@_drafts.register
+def _(fact: LabelsCleared, _jobs: _Jobs) -> Iterator[_Draft]:
+    text = _message("node", fact.node, f"labels removed: {', '.join(fact.labels)}", error=False)
+    yield _Draft(3, "Labels Cleared", text, fact.node)
 
 
 @_drafts.register

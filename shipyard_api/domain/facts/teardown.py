@@ -92,6 +92,26 @@ class PodsEvicted:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelsCleared:
+    """These labels of the node were removed."""
+
+    kind: ClassVar[str] = "labels_cleared"
+    version: ClassVar[int] = 1
+
+    node: NodeName
+    labels: tuple[str, ...]
+
+    def to_json(self) -> JsonObject:
+        """Return the stored form."""
+        return {"node": self.node, "labels": list(self.labels)}
+
+    @classmethod
+    def from_json(cls, stored: JsonObject) -> Self:
+        """Return the fact."""
+        return cls(NodeName(reading.text(stored, "node")), reading.texts(stored, "labels"))
+
+
+@dataclass(frozen=True, slots=True)
 class EtcdMemberRemoved:
     """A member of the node has left its etcd cluster. ``waived``: what of the site's minimum the rest misses."""
 
@@ -114,4 +134,4 @@ class EtcdMemberRemoved:
         return cls(NodeName(node), cluster, member, reading.texts(stored, "waived"))
 
 
-FACTS: tuple[type[Fact], ...] = (TeardownChanged, TeardownWaits, PodsEvicted, EtcdMemberRemoved)
+FACTS: tuple[type[Fact], ...] = (TeardownChanged, TeardownWaits, PodsEvicted, LabelsCleared, EtcdMemberRemoved)

@@ -31,7 +31,8 @@ class Operation(Enum):
 class Outcome(Enum):
     """How an operation stands: running, or how it ended.
 
-    ``skipped``: there was nothing to do, or it is forbidden. ``refused``: its deadline passed before it could begin.
+    ``skipped``: there was nothing to do, or it is forbidden. ``refused``: its checks forbade it, or its deadline passed
+    before it could begin.
     """
 
     RUNNING = "running"
@@ -55,13 +56,20 @@ TEARDOWN = (*DECOMMISSION, Operation.DESTROY_NODE, Operation.REMOVE_FROM_CLUSTER
 GUARDED = frozenset({Operation.CLEAR_LABELS, Operation.REMOVE_ETCD})
 """Operations that may take etcd members out. Each begins only when ``decide_removal`` refuses no cluster."""
 MAY_FAIL = frozenset({Operation.SHUT_DOWN_KUBELET})
-"""Operations whose failure is a warning: the destruction of the host stops the kubelet in any case."""
+"""Operations whose failure is a warning: the destruction of the host stops the kubelet in any case.
+
+One that was called alone fails.
+"""
 
 WENT_WELL = frozenset({Outcome.DONE, Outcome.WARNING, Outcome.SKIPPED})
 """Outcomes after which the next operation begins."""
 _WENT_WRONG = frozenset({Outcome.FAILED, Outcome.REFUSED})
 # Without a Kubernetes node these have no object. A dead member of a node that is gone must leave all the same.
 _NEEDS_NODE = frozenset({Operation.DRAIN, Operation.CLEAR_LABELS, Operation.SHUT_DOWN_KUBELET})
+
+
+UNKNOWN_NODE = "Kubernetes does not know the node"
+"""The message of an operation on a node that Kubernetes lacks."""
 
 
 class UnknownNode(Enum):
@@ -140,7 +148,12 @@ class Teardown:
 
     def fail(self, operation: Operation, why: str) -> Self:
         """Return the teardown after a running operation has failed; no later one is tried, unless it may fail."""
-        return self._ended(operation, Outcome.WARNING if operation in MAY_FAIL else Outcome.FAILED, why)
+        is_warning = operation in MAY_FAIL and len(self.operations) > 1
+        return self._ended(operation, Outcome.WARNING if is_warning else Outcome.FAILED, why)
+
+    def precondition_failed(self, operation: Operation, why: str) -> Self:
+        """Return the teardown after the checks of a running operation forbade it, before it changed anything."""
+        return self._ended(operation, Outcome.REFUSED, why)
 
     def forbid(self, operation: Operation, why: str) -> Self:
         """Return the teardown after it was forbidden to go on, by a hold on the node; also where a failure may be."""
@@ -153,14 +166,13 @@ class Teardown:
         Its absence is the goal of ``remove-from-cluster``. Other operations on it fail, unless it never joined.
         Operations that need no node keep running.
         """
-        why = "Kubernetes does not know the node"
         if operation is Operation.REMOVE_FROM_CLUSTER:
-            return self._ended(operation, Outcome.DONE, f"{why}: it has been removed already")
+            return self._ended(operation, Outcome.DONE, f"{UNKNOWN_NODE}: it has been removed already")
         if operation not in _NEEDS_NODE:
             return self
         if expected is UnknownNode.NEVER_JOINED:
-            return self._ended(operation, Outcome.SKIPPED, why)
-        return self.fail(operation, why)
+            return self._ended(operation, Outcome.SKIPPED, UNKNOWN_NODE)
+        return self.fail(operation, UNKNOWN_NODE)
 
     def found_etcd(self) -> Self:
         """Return the teardown of a node on which members were found after it had begun."""

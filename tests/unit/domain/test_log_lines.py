@@ -57,6 +57,11 @@ KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
         {"node": "n1", "pods": ["a/b"], "forced": False},
         "n1: evicted: a/b",
     ),
+    "labels are cleared": (
+        "labels_cleared",
+        {"node": "n1", "labels": ["ceph-osd", "openstack"]},
+        "n1: labels removed: ceph-osd, openstack",
+    ),
     "a member leaves": (
         "etcd_member_removed",
         {"node": "n1", "cluster": "calico-etcd", "member": "17", "waived": ["2 members would remain"]},

@@ -82,6 +82,11 @@ SAID = {
         {"node": "n1", "pods": ["a/b"], "forced": True},
         [(1, "n1", "Pods Evicted", "node:n1:deleted past their budget: a/b")],
     ),
+    "labels that were cleared": (
+        "labels_cleared",
+        {"node": "n1", "labels": ["ceph-osd", "openstack"]},
+        [(3, "n1", "Labels Cleared", "node:n1:labels removed: ceph-osd, openstack")],
+    ),
     "member that has left": (
         "etcd_member_removed",
         {"node": "n1", "cluster": "calico-etcd", "member": "17", "waived": ["2 members would remain"]},

@@ -7,6 +7,8 @@ from shipyard_api.actions.steps.teardown.drain import lease_json, renewed_at, wi
 from shipyard_api.actions.steps.teardown.etcd import EtcdGuard, EtcdReport
 from shipyard_api.actions.steps.teardown.part import Pace, Part, Request
 from shipyard_api.actions.steps.teardown.state import NodeState, waiting
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.teardown import LabelsCleared
 from shipyard_api.domain.teardown.kubelet import Kubelet, state_of
 from shipyard_api.domain.teardown.labels import to_clear
 from shipyard_api.domain.teardown.order import Operation
@@ -21,12 +23,16 @@ SETTLE_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class LabelsReport:
-    """One look: labels and pods that have yet to go. ``is_known``: whether Kubernetes has the node."""
+    """One look: labels and pods that have yet to go. ``is_known``: whether Kubernetes has the node.
+
+    ``cleared``: the labels that were removed before the look.
+    """
 
     is_known: bool
     labels: tuple[str, ...] = ()
     pods: tuple[str, ...] = ()
     lease: str = ""
+    cleared: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +63,8 @@ class ClearLabels(Part[LabelsReport | EtcdReport]):
         node = self.nodes.node(request.node)
         if node is None:
             return LabelsReport(is_known=False)
-        if keys := to_clear(node.labels):
-            self.nodes.remove_labels(node, keys)
+        keys = to_clear(node.labels)
+        cleared = keys if keys and self.nodes.remove_labels(node, keys) else ()
         look = self.nodes.look(request.node)
         if look is None:
             return LabelsReport(is_known=False)
@@ -69,7 +75,9 @@ class ClearLabels(Part[LabelsReport | EtcdReport]):
         # Nobody confirms the end of pods on a dead kubelet.
         pods = [one for one in look.pods if not (is_dead and one.leaves_at and one.leaves_at <= look.server_time)]
         left = unsettled(look.node.name, labels, pods, look.daemon_sets)
-        return LabelsReport(is_known=True, labels=to_clear(labels), pods=tuple(map(str, left)), lease=lease[0])
+        return LabelsReport(
+            is_known=True, labels=to_clear(labels), pods=tuple(map(str, left)), lease=lease[0], cleared=cleared
+        )
 
     def fold(
         self, state: NodeState, asked: Request, report: LabelsReport | EtcdReport, now: datetime
@@ -85,7 +93,8 @@ class ClearLabels(Part[LabelsReport | EtcdReport]):
         if state.calm_since is not None and self.pace.lasted(state.calm_since, now, SETTLE_SECONDS):
             return self.succeeded(state, now)
         since = state.calm_since or now
-        return waiting(replace(state, calm_since=since), self.operation, self.pace.after(since, SETTLE_SECONDS))
+        until = self.pace.after(since, SETTLE_SECONDS)
+        return waiting(replace(state, calm_since=since), self.operation, until, facts=_facts(state, report))
 
     def _unsettled(self, state: NodeState, report: LabelsReport, now: datetime) -> Folded[NodeState]:
         left = [f"label {key} is still on the node" for key in report.labels]
@@ -93,4 +102,9 @@ class ClearLabels(Part[LabelsReport | EtcdReport]):
         if now >= state.deadline(self.seconds(state)):
             return self.failed(state, "; ".join(left), now)
         until = self.pace.after(now, LOOK_SECONDS)
-        return waiting(replace(state, calm_since=None), self.operation, until, tuple(left))
+        state = replace(state, calm_since=None)
+        return waiting(state, self.operation, until, tuple(left), _facts(state, report))
+
+
+def _facts(state: NodeState, report: LabelsReport) -> tuple[Fact, ...]:
+    return (LabelsCleared(state.node, report.cleared),) if report.cleared else ()

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from shipyard_api.actions.steps.teardown.drain import renewed_at
 from shipyard_api.actions.steps.teardown.part import Pace, Part, Request
-from shipyard_api.actions.steps.teardown.state import NodeState, waiting
+from shipyard_api.actions.steps.teardown.state import NodeState, moved, waiting
 from shipyard_api.domain.teardown.drain_plan import plan_drain
 from shipyard_api.domain.teardown.kubelet import state_of
 from shipyard_api.domain.teardown.order import Operation
@@ -67,7 +67,8 @@ class RemoveFromCluster(Part[RemovalReport]):
             case NodeNow(look):
                 return self._away(state, look, now)
             case NodeDeletion.ANOTHER_NODE:
-                return self.failed(state, f"another node has taken the name {state.node}; it was left alone", now)
+                why = f"another node has taken the name {state.node}; it was left alone"
+                return moved(state, state.teardown.precondition_failed(self.operation, why), now)
             case NodeDeletion():
                 return waiting(replace(state, calm_since=now), self.operation, self.pace.after(now, LOOK_SECONDS))
 
@@ -80,7 +81,8 @@ class RemoveFromCluster(Part[RemovalReport]):
         plan = plan_drain(look.pods, look.budgets, look.daemon_sets, now=look.server_time, kubelet=kubelet)
         found = check_removal(look.node.labels, plan, cordoned=look.node.cordoned, kubelet=kubelet)
         if found:
-            return self.failed(state, " ".join(finding.message for finding in found), now)
+            why = "; ".join(finding.message for finding in found)
+            return moved(state, state.teardown.precondition_failed(self.operation, why), now)
         return Folded(replace(state, checked=True, uid=look.node.uid))
 
     def _away(self, state: NodeState, look: NodeLook | None, now: datetime) -> Folded[NodeState]:

@@ -27,7 +27,13 @@ from shipyard_api.domain.facts.steps import (
     StepStarted,
     Waiting,
 )
-from shipyard_api.domain.facts.teardown import EtcdMemberRemoved, PodsEvicted, TeardownChanged, TeardownWaits
+from shipyard_api.domain.facts.teardown import (
+    EtcdMemberRemoved,
+    LabelsCleared,
+    PodsEvicted,
+    TeardownChanged,
+    TeardownWaits,
+)
 from shipyard_api.domain.findings import DocumentRef, Finding, Level, error
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
@@ -77,6 +83,11 @@ SAMPLES: dict[str, tuple[str, dict[str, Any], Fact]] = {
         "pods_evicted",
         {"node": "n1", "pods": ["a/b"], "forced": False},
         PodsEvicted(N1, ("a/b",)),
+    ),
+    "labels are cleared": (
+        "labels_cleared",
+        {"node": "n1", "labels": ["ceph-osd", "openstack"]},
+        LabelsCleared(N1, ("ceph-osd", "openstack")),
     ),
     "a member leaves": (
         "etcd_member_removed",
