@@ -27,7 +27,7 @@ from shipyard_api.api.airship.app import Collaborators, routes
 from shipyard_api.cli.main import shipyard
 from shipyard_api.cli.output.live_view import export_svg
 from shipyard_api.domain import transitions
-from shipyard_api.domain.actions import ActionId, ActionName, StepState
+from shipyard_api.domain.actions import LISTED, ActionId, ActionName, StepState
 from shipyard_api.domain.documents import Document, find, inventory, parse_documents
 from shipyard_api.domain.policy import default_roles
 from shipyard_api.domain.strategy import selectors, strategy
@@ -157,7 +157,7 @@ def actions_page() -> str:
         "all steps with that prefix.",
     ]
     definitions = catalog(nothing, ActionDesigns(nothing, nothing), Systems(nothing), nothing, RetryPolicy())
-    for name in ActionName:
+    for name in LISTED:
         schema = yaml.safe_load((share_directory() / "schemas" / "actions" / f"{name.value}.yaml").read_text("utf-8"))
         lines += [f"\n## {name.value}\n", "| parameter | meaning |", "|---|---|"]
         lines += [f"| `{key}` | {held['description']} |" for key, held in schema["properties"].items()]

@@ -2,7 +2,15 @@
 
 from collections.abc import Mapping
 
-from shipyard_api.actions import deploy_site, redeploy_server, relabel_nodes, test_site, update_site, update_software
+from shipyard_api.actions import (
+    deploy_site,
+    node_operation,
+    redeploy_server,
+    relabel_nodes,
+    test_site,
+    update_site,
+    update_software,
+)
 from shipyard_api.actions.site_checks import ActionDesigns, SiteChecks, Systems
 from shipyard_api.actions.site_parts import RetryPolicy, SiteParts
 from shipyard_api.actions.steps.teardown.part import Pace
@@ -27,5 +35,5 @@ def catalog(
     definitions = [
         action.definition(parts) for action in (deploy_site, update_site, update_software, relabel_nodes, test_site)
     ]
-    definitions.append(redeploy_server.definition(parts, teardown))
+    definitions += [redeploy_server.definition(parts, teardown), node_operation.definition(teardown)]
     return {definition.name: definition for definition in definitions}

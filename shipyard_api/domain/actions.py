@@ -16,7 +16,10 @@ BARE_GROUPS = ("preflight", "drydock_build")
 
 
 class ActionName(Enum):
-    """The actions that an operator can create (contract: shipyard-actions, chapter 1)."""
+    """The actions (contract: shipyard-actions, chapter 1).
+
+    ``node_operation`` is ours: one operation of a teardown on one node, called at an address of its own (seed 004).
+    """
 
     DEPLOY_SITE = "deploy_site"
     UPDATE_SITE = "update_site"
@@ -24,13 +27,17 @@ class ActionName(Enum):
     REDEPLOY_SERVER = "redeploy_server"
     RELABEL_NODES = "relabel_nodes"
     TEST_SITE = "test_site"
+    NODE_OPERATION = "node_operation"
 
 
-EXCLUSIVE = frozenset(ActionName) - {ActionName.TEST_SITE}
+LISTED = tuple(name for name in ActionName if name is not ActionName.NODE_OPERATION)
+"""The actions that an operator creates by name, and that lists of actions have."""
+
+EXCLUSIVE = frozenset(LISTED) - {ActionName.TEST_SITE}
 """Actions of which only one can run at a time (contract: shipyard-actions, chapter 7)."""
 
 
-LIMITED = frozenset({ActionName.REDEPLOY_SERVER})
+LIMITED = frozenset({ActionName.REDEPLOY_SERVER, ActionName.NODE_OPERATION})
 """Actions with limits that can change while they run (``domain.teardown.limits``)."""
 
 
@@ -62,6 +69,7 @@ CHECKS: Mapping[ActionName, Checks] = {
     ActionName.REDEPLOY_SERVER: _TARGETED,
     ActionName.RELABEL_NODES: _TARGETED,
     ActionName.TEST_SITE: Checks(DocumentChecks.NONE),
+    ActionName.NODE_OPERATION: Checks(DocumentChecks.NONE),
 }
 """The checks of each action. Every action with document checks needs a committed revision."""
 

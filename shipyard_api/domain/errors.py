@@ -149,6 +149,22 @@ class WorkUnderWay(Conflict):
 
 
 @dataclass(eq=False)
+class NodeOperationRunning(Conflict):
+    """A single operation is at work on a node, and the action would disturb it."""
+
+    action: str
+    operation: str
+    node: str
+
+
+@dataclass(eq=False)
+class NotRetried(Conflict):
+    """The action is an operation on one node, which its own call repeats."""
+
+    action: str
+
+
+@dataclass(eq=False)
 class NodesHeld(Conflict):
     """Nodes of the action are held."""
 
@@ -256,6 +272,13 @@ class AttemptNotFound(NotFound):
 @dataclass(eq=False)
 class NodeNotFound(NotFound):
     """No action ever worked on this node."""
+
+    node: str
+
+
+@dataclass(eq=False)
+class NodeNotInCluster(NotFound):
+    """Kubernetes does not know the node."""
 
     node: str
 

@@ -42,6 +42,7 @@ from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord
 from shipyard_api.ports.state.nodes import NodeRecord
 from shipyard_api.storage import description, journal
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.action_filters import filtered
 from shipyard_api.storage.phases import IN_ORDER, phase
 from shipyard_api.storage.projections.line import Line
 from shipyard_api.storage.turns import SqlTurns
@@ -51,6 +52,11 @@ Row = sa.Row[Any]
 # The columns for readers. Inputs can be large, and only the engine reads them.
 _SHOWN = tuple(column for column in t.actions.c if column.name not in ("inputs", "limits"))
 
+
+_MOVING = tuple(state.value for state in RunState if state not in ENDED)
+
+# Any number that no other advisory lock in this database uses.
+_CREATION_LOCK = 0x5317_ACC7
 
 SERVER = "server"
 """Key in a connection's info for the start time of its server."""
@@ -123,11 +129,26 @@ class SqlActions:
         ).one_or_none()
         return (_action(row), row.request_digest) if row else None
 
+    def lock_creation(self) -> None:
+        """Take the lock of all who create what excludes others."""
+        self._connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_CREATION_LOCK)))
+
+    def node_operations(self) -> Sequence[ActionRecord]:
+        """Return the node operations that have not ended."""
+        own = t.actions.c
+        query = sa.select(*_SHOWN).where(own.name == ActionName.NODE_OPERATION.value, own.state.in_(_MOVING))
+        return [_action(row) for row in self._connection.execute(query.order_by(own.id))]
+
+    def ended(self, actions: Collection[ActionId]) -> Collection[ActionId]:
+        """Return those that have ended."""
+        own = t.actions.c
+        query = sa.select(own.id).where(own.id.in_(actions), own.state.not_in(_MOVING))
+        return [ActionId(action) for action in self._connection.execute(query).scalars()]
+
     def running_site_action(self) -> tuple[ActionId, ActionName] | None:
         """Return the site action that has not ended."""
-        moving = [state.value for state in RunState if state not in ENDED]
         row = self._connection.execute(
-            sa.select(t.actions.c.id, t.actions.c.name).where(t.actions.c.exclusive, t.actions.c.state.in_(moving))
+            sa.select(t.actions.c.id, t.actions.c.name).where(t.actions.c.exclusive, t.actions.c.state.in_(_MOVING))
         ).one_or_none()
         return (ActionId(row.id), ActionName(row.name)) if row else None
 
@@ -145,7 +166,7 @@ class SqlActions:
         limit: int | None = None,
     ) -> Sequence[ActionRecord]:
         """Return a page of actions."""
-        query = _filtered(sa.select(*_SHOWN), filters, after, descending=descending, limit=limit)
+        query = filtered(sa.select(*_SHOWN), filters, after, descending=descending, limit=limit)
         return [_action(row) for row in self._connection.execute(query)]
 
     def by_ids(self, actions: Collection[ActionId]) -> Sequence[ActionRecord]:
@@ -169,7 +190,7 @@ class SqlActions:
         limit: int | None = None,
     ) -> Sequence[tuple[ActionId, str]]:
         """Return the versions of a page of actions."""
-        query = _filtered(sa.select(t.actions.c.id, _VERSION), filters, after, descending=descending, limit=limit)
+        query = filtered(sa.select(t.actions.c.id, _VERSION), filters, after, descending=descending, limit=limit)
         server = self._connection.info.get(SERVER, "")
         return [(action, f"{server} {version}") for action, version in self._connection.execute(query)]
 
@@ -405,24 +426,6 @@ class SqlActions:
         ):
             found[row.group_name].append(phase(row, row.nodes))
         return found
-
-
-def _filtered(
-    query: "sa.Select[Any]", filters: ActionFilters, after: ActionId | None, *, descending: bool, limit: int | None
-) -> "sa.Select[Any]":
-    """Return the query with the filters applied, in order."""
-    actions = t.actions.c
-    if filters.names:
-        query = query.where(actions.name.in_([name.value for name in filters.names]))
-    if filters.states is not None:
-        query = query.where(actions.state.in_([state.value for state in filters.states]))
-    if filters.users:
-        query = query.where(actions.user_name.in_(filters.users))
-    if filters.since is not None:
-        query = query.where(actions.created_at >= filters.since)
-    if after is not None:
-        query = query.where(actions.id < after if descending else actions.id > after)
-    return query.order_by(actions.id.desc() if descending else actions.id).limit(limit)
 
 
 def _action(row: Row) -> ActionRecord:

@@ -12,7 +12,7 @@ from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.teardown.order import WENT_WELL, Operation, Outcome
 from shipyard_api.ports.state.groups import PhaseRecord
-from shipyard_api.ports.state.nodes import LastNodeRecord, NodeChange, NodeHistory, NodeRecord
+from shipyard_api.ports.state.nodes import LastNodeRecord, NodeChange, NodeHistory, NodeRecord, TeardownRecord
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.phases import IN_ORDER, phase
 
@@ -85,6 +85,28 @@ class SqlNodes:
             held.name == node, held.status == NodeStatus.SUCCESS.value, held.updated_at > latest.at
         )
         return not self._connection.execute(sa.select(deployed)).scalar_one()
+
+    def teardowns(self, node: str, *, limit: int) -> Sequence[TeardownRecord]:
+        """Return what began and ended, newest first."""
+        rows, actions = t.node_teardowns.c, t.actions.c
+        query = (
+            sa.select(t.node_teardowns, actions.name)
+            .join(t.actions, actions.id == rows.action_id)
+            .where(rows.node == node)
+            .order_by(rows.id.desc())
+            .limit(limit)
+        )
+        return [
+            TeardownRecord(
+                ActionId(row.action_id),
+                ActionName(row.name),
+                Operation(row.operation),
+                Outcome(row.outcome),
+                row.message,
+                row.at,
+            )
+            for row in self._connection.execute(query)
+        ]
 
     def was_deployed(self, node: NodeName) -> bool:
         """Return whether the newest action that worked on the node deployed it."""

@@ -23,7 +23,7 @@ from shipyard_api.api.http.entity_tags import holds
 from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body
 from shipyard_api.api.http.request_context import note_created
 from shipyard_api.api.http.threads import answer_in_thread, threaded
-from shipyard_api.domain.actions import LIMITED, ActionId, ActionName
+from shipyard_api.domain.actions import LIMITED, LISTED, ActionId, ActionName
 from shipyard_api.domain.actions import Control as Verb
 from shipyard_api.domain.errors import ActionNotFound
 from shipyard_api.domain.json_types import JsonObject
@@ -193,7 +193,8 @@ class Control:
             # It creates an action, so it takes what creating that one takes.
             require(req, "workflow_orchestrator:create_action")
             old = self._control.action(action_id)
-            require(req, f"workflow_orchestrator:action_{old.name.value}")
+            if old.name in LISTED:
+                require(req, f"workflow_orchestrator:action_{old.name.value}")
             _require_for(req, old.name, old.parameters)
             may = force and may_override(req)
             new = self._control.retry(action_id, req.context.caller, force=force, may_override_holds=may)

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlencode
 import falcon
 
 from shipyard_api.api.http.reading import is_descending, text, whole_number, words
-from shipyard_api.domain.actions import ActionId, ActionName, RunState, lifecycle
+from shipyard_api.domain.actions import LISTED, ActionId, ActionName, RunState, lifecycle
 from shipyard_api.domain.notes import LENGTH
 from shipyard_api.usecases.actions.list import ListQuery
 
@@ -18,7 +18,7 @@ MOST = 1000
 
 def wanted_actions(req: falcon.Request, since: datetime | timedelta | None) -> ListQuery:
     """Return which actions a request asks for; without a ``limit`` all that its filters let through."""
-    names = words(req, "name", [name.value for name in ActionName])
+    names = words(req, "name", [name.value for name in LISTED])
     states = words(req, "state", [state.value for state in RunState])
     lifecycles = words(req, "lifecycle", [lifecycle(state) for state in RunState])
     both = [

@@ -3,7 +3,7 @@
 import falcon
 
 from shipyard_api.api.airship.errors import InvalidVerbosity, UnsupportedAction
-from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.actions import LISTED, ActionName
 
 USUAL_VERBOSITY = 1
 
@@ -28,7 +28,7 @@ def verbosity(req: falcon.Request) -> int:
 
 def action_name(written: str) -> ActionName:
     """Return the name of an action; raises UnsupportedAction."""
-    try:
-        return ActionName(written)
-    except ValueError:
-        raise UnsupportedAction(written) from None
+    found = next((name for name in LISTED if name.value == written), None)
+    if found is None:
+        raise UnsupportedAction(written)
+    return found

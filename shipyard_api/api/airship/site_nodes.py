@@ -12,7 +12,7 @@ from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import whole_number, words
 from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.nodes import NodeStatus
-from shipyard_api.ports.state.nodes import LastNodeRecord, NodeChange, NodeHistory
+from shipyard_api.ports.state.nodes import LastNodeRecord, NodeChange, NodeHistory, TeardownRecord
 from shipyard_api.usecases.nodes.list import ListNodes
 
 # Each action adds its status changes and phases to the response.
@@ -48,11 +48,19 @@ class SiteNode:
 
     @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response, node_name: str) -> None:
-        """Answer with the node and what each action did with it, newest first, in pages of actions."""
+        """Answer with the node and what each action did with it, newest first, in pages of actions.
+
+        ``teardowns``: the latest lines about operations that took the node out of its cluster.
+        """
         limit = whole_number(req, "limit", 20, least=1, most=MOST_ACTIONS)
-        node, history = self._nodes.one(node_name, before=marker(req), limit=limit)
-        last = history[-1].action if len(history) == limit else None
-        resp.media = {**_latest(node), "history": [_history(one) for one in history], "next": last}
+        found = self._nodes.one(node_name, before=marker(req), limit=limit)
+        last = found.history[-1].action if len(found.history) == limit else None
+        resp.media = {
+            **_latest(found.last),
+            "history": [_history(one) for one in found.history],
+            "teardowns": [_teardown(one) for one in found.teardowns],
+            "next": last,
+        }
 
 
 def _latest(found: LastNodeRecord) -> dict[str, Any]:
@@ -73,6 +81,17 @@ def _history(history: NodeHistory) -> dict[str, Any]:
         "phases": [
             {**phase_entity(phase), "group": group, "message": phase.message} for group, phase in history.phases
         ],
+    }
+
+
+def _teardown(found: TeardownRecord) -> dict[str, Any]:
+    return {
+        "action_id": found.action,
+        "action": found.name.value,
+        "operation": found.operation.value,
+        "outcome": found.outcome.value,
+        "message": found.message,
+        "at": zulu(found.at),
     }
 
 

@@ -25,7 +25,7 @@ from shipyard_api.api.airship.text_rows import (
 from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http import errors as http
 from shipyard_api.domain import errors as domain
-from shipyard_api.domain.actions import ActionName, Control
+from shipyard_api.domain.actions import LISTED, Control
 from shipyard_api.domain.documents import COLLECTION_LIMIT, BufferMode
 from shipyard_api.usecases.nodes.statuses import StatusKind
 
@@ -232,6 +232,19 @@ _ACTIONS: dict[type[domain.ShipyardError], Row] = {
         )
     ),
     domain.WorkUnderWay: conflict(_under_way),
+    domain.NodeOperationRunning: conflict(
+        lambda failed: Text(
+            "A node operation is running",
+            f"{failed.operation} of {failed.node} is running as action {failed.action}. Wait until it has ended, or "
+            "stop that action.",
+        )
+    ),
+    domain.NotRetried: conflict(
+        lambda failed: Text(
+            "Unable to retry action",
+            f"Action {failed.action} is an operation on one node. Call the operation again to repeat it.",
+        )
+    ),
     domain.NodesHeld: conflict(hold_texts.held),
     domain.HoldsNotOverridden: Row(falcon.HTTP_403, hold_texts.not_overridden),
     domain.HoldInThePast: invalid(
@@ -267,6 +280,9 @@ _ACTIONS: dict[type[domain.ShipyardError], Row] = {
     domain.StepsNotFound: not_found("Steps Not Found!", lambda _: "Unable to retrieve Information on Steps"),
     domain.AttemptNotFound: not_found("Step Not Found!", lambda _: "Unable to retrieve Step"),
     domain.NodeNotFound: not_found("Node not found", lambda failed: f"No action has had a node {failed.node}"),
+    domain.NodeNotInCluster: not_found(
+        "Node not found", lambda failed: f"Kubernetes does not know the node {failed.node}"
+    ),
     domain.NoteNotFound: not_found("No note found", lambda failed: f"Note {failed.note} is not found"),
     domain.NoteWithoutDetails: not_found(
         "No further note details are available",
@@ -279,7 +295,7 @@ _ACTIONS: dict[type[domain.ShipyardError], Row] = {
         lambda failed: Text(
             "Unable to start action",
             f"Unsupported Action: {failed.name}",
-            cause=causes.unknown_word("action", failed.name, [one.value for one in ActionName]),
+            cause=causes.unknown_word("action", failed.name, [one.value for one in LISTED]),
         )
     ),
     ours.InvalidKey: invalid(

@@ -149,6 +149,18 @@ class Actions(Protocol):
     def with_key(self, caller: str, key: str) -> tuple[ActionRecord, bytes] | None:
         """Return the action that this caller created with this key, and the digest of its request."""
 
+    def lock_creation(self) -> None:
+        """Let no other site action and no other node operation be created until the transaction has ended.
+
+        What is read afterwards is complete: each of them takes this lock before it looks for the others.
+        """
+
+    def node_operations(self) -> Sequence[ActionRecord]:
+        """Return the node operations that have not ended, in order of creation."""
+
+    def ended(self, actions: Collection[ActionId]) -> Collection[ActionId]:
+        """Return those of the actions that have ended."""
+
     def running_site_action(self) -> tuple[ActionId, ActionName] | None:
         """Return the site action that has not ended, if any."""
 

@@ -8,6 +8,7 @@ from typing import Protocol
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.teardown.order import Operation, Outcome
 from shipyard_api.ports.state.groups import PhaseRecord
 
 
@@ -65,8 +66,23 @@ class NodeHistory:
     phases: Sequence[tuple[str, PhaseRecord]]
 
 
+@dataclass(frozen=True, slots=True)
+class TeardownRecord:
+    """The beginning or the end of one operation of a node's teardown. ``name``: of the action that did it."""
+
+    action: ActionId
+    name: ActionName
+    operation: Operation
+    outcome: Outcome
+    message: str
+    at: datetime
+
+
 class Nodes(Protocol):
     """Nodes over all actions."""
+
+    def teardowns(self, node: str, *, limit: int) -> Sequence[TeardownRecord]:
+        """Return what began and ended of the node's teardowns, newest first."""
 
     def latest(self, *, status: Collection[str], prefix: str, after: str, limit: int) -> Sequence[LastNodeRecord]:
         """Return nodes after the given name, in order of name; an empty filter passes all.

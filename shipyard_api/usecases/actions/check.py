@@ -35,7 +35,7 @@ from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.state.store import Transaction
-from shipyard_api.usecases.actions.preconditions import refuse_held, refuse_stragglers
+from shipyard_api.usecases.actions.preconditions import refuse_held, refuse_operations, refuse_stragglers
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import COMMITS, SITE_ACTIONS, committed_revision
@@ -169,14 +169,15 @@ class CheckAction:
         if stragglers:
             refuse_stragglers(stragglers, self._nodes(checked.inputs))
 
+    def refuse_operations(self, tx: Transaction, checked: CheckedRequest) -> None:
+        """Raise NodeOperationRunning if a single operation is at work on nodes of this action."""
+        if running := tx.actions.node_operations():
+            refuse_operations(running, checked.request.name, self._touched(checked))
+
     def holds(self, tx: Transaction, checked: CheckedRequest) -> Sequence[Hold]:
         """Return the active holds on the nodes that the action would touch."""
         holds = tx.holds.active()
-        if not holds:
-            return ()
-        nodes: Collection[NodeName] = checked.parameters.targets if checked.parameters else ()
-        if checked.inputs and CHECKS[checked.request.name].documents is DocumentChecks.EVERYTHING:
-            nodes = self._nodes(checked.inputs)
+        nodes = self._touched(checked) if holds else ()
         return [hold for hold in holds if hold.node in nodes]
 
     def refuse_held(self, tx: Transaction, checked: CheckedRequest) -> Sequence[Hold]:
@@ -250,6 +251,11 @@ class CheckAction:
         targeted = replace(inputs, targets=parameters.targets)
         findings = checked.design.findings if checked.design else ()
         return replace(checked, design=DesignCheck(targeted, findings), limits=teardown, labels=labels)
+
+    def _touched(self, checked: CheckedRequest) -> Collection[NodeName]:
+        if checked.inputs and CHECKS[checked.request.name].documents is DocumentChecks.EVERYTHING:
+            return self._nodes(checked.inputs)
+        return checked.parameters.targets if checked.parameters else ()
 
     def _nodes(self, inputs: SiteInputs) -> frozenset[NodeName]:
         """Return the nodes that an action on this design works on."""

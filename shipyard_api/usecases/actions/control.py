@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from shipyard_api.domain.actions import (
     CHECKS,
     EXCLUSIVE,
+    LISTED,
     ActionId,
     ActionName,
     ActionState,
@@ -13,7 +15,7 @@ from shipyard_api.domain.actions import (
     DocumentChecks,
     StepId,
 )
-from shipyard_api.domain.errors import ActionNotFound, Conflict, Overtaken, WrongState
+from shipyard_api.domain.errors import ActionNotFound, Conflict, NotRetried, Overtaken, WrongState
 from shipyard_api.domain.holds import OVERRIDDEN, Hold
 from shipyard_api.domain.items import ItemId
 from shipyard_api.domain.json_types import JsonObject
@@ -24,11 +26,17 @@ from shipyard_api.ports.state.actions import FURTHER, ActionRecord, NewAction
 from shipyard_api.ports.state.errors import SiteBusy
 from shipyard_api.ports.state.store import Store, Transaction
 from shipyard_api.usecases.actions.create import first_notes
-from shipyard_api.usecases.actions.preconditions import override, refuse_held, refuse_stragglers, site_is_busy
+from shipyard_api.usecases.actions.preconditions import (
+    override,
+    refuse_held,
+    refuse_operations,
+    refuse_stragglers,
+    site_is_busy,
+)
 from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.workflow.definition import Definition
 
-_ALL = 2**31 - 1
+_EVERY_NODE: Any = {"status": (), "group": (), "after": "", "limit": 2**31 - 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +88,12 @@ class ControlAction:
             _check(action_id, Control.RETRY, ActionState(record.state) if record else None)
             if record is None:
                 raise ActionNotFound(action_id)
+            _refuse_unlisted(record)
+            if record.name in EXCLUSIVE:
+                tx.actions.lock_creation()
             new, kept = self._new(tx, record, caller, force=force)
             held = refuse_held(_holds(tx, record, kept), force=force, may_override=may_override_holds)
+            refuse_operations(tx.actions.node_operations(), record.name, _touched(tx, record, kept))
             with site_is_busy():
                 return tx.actions.create(override(new, held))
 
@@ -91,6 +103,7 @@ class ControlAction:
             old = tx.actions.get(ActionId(action_id))
             if old is None:
                 raise ActionNotFound(action_id)
+            _refuse_unlisted(old)
             inputs, kept = _retry_inputs(tx, old)
             held = _holds(tx, old, kept)
             refusal = None
@@ -99,6 +112,7 @@ class ControlAction:
                 _refuse_second_site_action(tx, old.name)
                 _refuse_overtaken(tx, old, force=force)
                 _refuse_stragglers(tx, old.name, kept, force=force)
+                refuse_operations(tx.actions.node_operations(), old.name, _touched(tx, old, kept))
                 refuse_held(held, force=force, may_override=may_override_holds)
             except Conflict as conflict:
                 refusal = conflict
@@ -176,14 +190,24 @@ def _holds(tx: Transaction, old: ActionRecord, kept: Collection[NodeName]) -> Se
 
     If the action ended before it knew its nodes, any held node may be one of them.
     """
+    holds = [hold for hold in tx.holds.active() if hold.node not in kept]
+    touched = _touched(tx, old, kept) if holds else ()
+    return [hold for hold in holds if touched is None or hold.node in touched]
+
+
+def _touched(tx: Transaction, old: ActionRecord, kept: Collection[NodeName]) -> Collection[NodeName] | None:
+    """Return the nodes that a retry would touch; None if the action ended before it knew them."""
     targets = parse_parameters(old.name, old.parameters)[0].targets
     if not targets and CHECKS[old.name].documents is not DocumentChecks.EVERYTHING:
         return ()
-    holds = [hold for hold in tx.holds.active() if hold.node not in kept]
-    if not holds:
-        return ()
-    known = targets or {node.name for node in tx.actions.nodes(old.id, status=(), group=(), after="", limit=_ALL)}
-    return [hold for hold in holds if not known or hold.node in known]
+    known = targets or [NodeName(one.name) for one in tx.actions.nodes(old.id, **_EVERY_NODE)]
+    return frozenset(known) - frozenset(kept) if known else None
+
+
+def _refuse_unlisted(old: ActionRecord) -> None:
+    """Raise NotRetried for an operation on one node: its own call repeats it."""
+    if old.name not in LISTED:
+        raise NotRetried(old.id)
 
 
 def _check(action_id: str, control: Control, state: ActionState | None) -> None:

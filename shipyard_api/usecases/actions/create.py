@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shipyard_api.domain.actions import ActionId, ActionName
+from shipyard_api.domain.actions import EXCLUSIVE, ActionId, ActionName
 from shipyard_api.domain.errors import Conflict, KeyReused
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.findings import FindingReported
@@ -58,6 +58,9 @@ class CreateAction:
         new = self._new(checked, caller)
         try:
             with self.store.begin() as tx:
+                if request.name in EXCLUSIVE:
+                    tx.actions.lock_creation()
+                    self.check.refuse_operations(tx, checked)
                 self.check.refuse_stragglers(tx, checked)
                 new = override(new, self.check.refuse_held(tx, checked))
                 with site_is_busy():

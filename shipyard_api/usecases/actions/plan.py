@@ -115,6 +115,7 @@ class PlanAction:
             return checked
         try:
             with self.store.begin() as tx, site_is_busy():
+                self.check.refuse_operations(tx, checked)
                 self.check.refuse_stragglers(tx, checked)
                 self.check.refuse_held(tx, checked)
                 if request.name in EXCLUSIVE and (running := tx.actions.running_site_action()):

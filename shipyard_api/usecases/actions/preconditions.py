@@ -4,11 +4,19 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from shipyard_api.domain.errors import HoldsNotOverridden, NodesHeld, SiteActionRunning, WorkUnderWay
+from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.errors import (
+    HoldsNotOverridden,
+    NodeOperationRunning,
+    NodesHeld,
+    SiteActionRunning,
+    WorkUnderWay,
+)
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.holds import OVERRIDDEN, Hold
+from shipyard_api.domain.node_operations import NodeOperation
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.ports.state.actions import NewAction
+from shipyard_api.ports.state.actions import ActionRecord, NewAction
 from shipyard_api.ports.state.errors import SiteBusy
 from shipyard_api.ports.state.stragglers import Straggler
 
@@ -28,6 +36,18 @@ def refuse_stragglers(
             continue
         operation = straggler.work.operation.value
         raise WorkUnderWay(operation, held, straggler.job, straggler.action, straggler.why)
+
+
+def refuse_operations(running: Sequence[ActionRecord], name: ActionName, nodes: Collection[NodeName] | None) -> None:
+    """Raise NodeOperationRunning if one is at work on a node that the action would touch (None: any node may be).
+
+    What may take etcd members out excludes the redeployment of any server.
+    """
+    for action in running:
+        node, operation = NodeName(action.parameters["node"]), NodeOperation(action.parameters["operation"])
+        on_etcd = operation.takes_members and name is ActionName.REDEPLOY_SERVER
+        if on_etcd or nodes is None or node in nodes:
+            raise NodeOperationRunning(action.id, operation.value, node)
 
 
 def refuse_held(holds: Sequence[Hold], *, force: bool, may_override: bool) -> Sequence[Hold]:

@@ -5,9 +5,21 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from shipyard_api.domain.errors import NodeNotFound
-from shipyard_api.domain.nodes import NodeName
-from shipyard_api.ports.state.nodes import LastNodeRecord, NodeHistory
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.ports.state.nodes import LastNodeRecord, NodeHistory, NodeRecord, TeardownRecord
 from shipyard_api.ports.state.store import Store
+
+MOST_TEARDOWNS = 100
+"""So many of the latest lines of a node's teardowns are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneNode:
+    """A node, what actions did with it, and what began and ended of its teardowns; all newest first."""
+
+    last: LastNodeRecord
+    history: Sequence[NodeHistory]
+    teardowns: Sequence[TeardownRecord]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +38,21 @@ class ListNodes:
             by_name[hold.node].append(hold)
         return [replace(one, holds=by_name[NodeName(one.node.name)]) for one in found]
 
-    def one(self, node: str, *, before: str | None, limit: int) -> tuple[LastNodeRecord, Sequence[NodeHistory]]:
-        """Return a node and a page of its history, newest first; raises NotFound."""
+    def one(self, node: str, *, before: str | None, limit: int) -> OneNode:
+        """Return a node and a page of its history, newest first; raises NotFound.
+
+        A node that was only torn down by single operations has no history of deployments.
+        """
         with self.store.begin() as tx:
             history = tx.nodes.history(node, before=before, limit=limit)
             latest = history if before is None else tx.nodes.history(node, before=None, limit=1)
             holds = tx.holds.active([NodeName(node)])
-        if not latest:
+            teardowns = tx.nodes.teardowns(node, limit=MOST_TEARDOWNS)
+        if latest:
+            last = LastNodeRecord(latest[0].action, latest[0].node, holds)
+        elif teardowns:
+            record = NodeRecord(node, NodeStatus.NOT_STARTED, None, "", None, [], teardowns[0].at)
+            last = LastNodeRecord(teardowns[0].action, record, holds)
+        else:
             raise NodeNotFound(node)
-        return LastNodeRecord(latest[0].action, latest[0].node, holds), history
+        return OneNode(last, history, teardowns)

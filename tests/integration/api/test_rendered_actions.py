@@ -29,7 +29,13 @@ from shipyard_api.domain.facts.jobs import JobStarted, LateResult, WorkLeftBehin
 from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesKept
 from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.facts.steps import AttemptFailed
-from shipyard_api.domain.facts.teardown import EtcdMemberRemoved, PodsEvicted, TeardownChanged, TeardownWaits
+from shipyard_api.domain.facts.teardown import (
+    EtcdMemberRemoved,
+    LabelsCleared,
+    PodsEvicted,
+    TeardownChanged,
+    TeardownWaits,
+)
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
@@ -194,6 +200,7 @@ FACTS: dict[type[Fact], tuple[Fact, tuple[Fact, ...], bool]] = {
     TeardownChanged: (TeardownChanged(N1, order.Operation.DRAIN, order.Outcome.RUNNING), (), False),
     TeardownWaits: (TeardownWaits(N1, order.Operation.DRAIN, ("a/b: budget a/x",)), (), True),
     PodsEvicted: (PodsEvicted(N1, ("a/b",), forced=True), (), True),
+    LabelsCleared: (LabelsCleared(N1, ("openstack",)), (), False),
     EtcdMemberRemoved: (EtcdMemberRemoved(N1, "etcd", "17"), (), True),
 }
 CHANGES |= {
@@ -219,6 +226,9 @@ READS: dict[Callable[..., Any], Callable[[Tx, ActionId], object]] = {
     SqlTurns.name: lambda tx, action: tx.turns.name(action),
     SqlActions.with_key: lambda tx, _: tx.actions.with_key("c", "k"),
     SqlActions.running_site_action: lambda tx, _: tx.actions.running_site_action(),
+    SqlActions.node_operations: lambda tx, _: tx.actions.node_operations(),
+    SqlActions.ended: lambda tx, action: tx.actions.ended([action]),
+    SqlActions.lock_creation: lambda tx, _: tx.actions.lock_creation(),
     SqlActions.get: lambda tx, action: tx.actions.get(action),
     SqlActions.matching: lambda tx, _: tx.actions.matching(),
     SqlActions.by_ids: lambda tx, action: tx.actions.by_ids([action]),

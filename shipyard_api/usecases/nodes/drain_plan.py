@@ -1,0 +1,129 @@
+"""Plan the drain of a node without changing anything (product, section 6)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.errors import NodeNotInCluster, NothingDrains
+from shipyard_api.domain.findings import Finding, error, errors
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.site_design import DesignRules
+from shipyard_api.domain.teardown.drain_plan import DrainPlan, plan_drain
+from shipyard_api.domain.teardown.etcd_documents import EtcdAccess, genesis_hosts, read_etcd_clusters
+from shipyard_api.domain.teardown.etcd_health import Health, health
+from shipyard_api.domain.teardown.etcd_members import EtcdCluster, EtcdMember, MemberId, members_on
+from shipyard_api.domain.teardown.guards import check_teardown
+from shipyard_api.domain.teardown.kubelet import state_of
+from shipyard_api.domain.teardown.quorum import survivable_failures
+from shipyard_api.ports.cluster_nodes import ClusterNodes, NodeLook
+from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
+from shipyard_api.ports.errors import PeerError
+from shipyard_api.ports.etcd import Etcd
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.configdocs.versions import committed_revision
+
+
+@dataclass(frozen=True, slots=True)
+class EtcdPlan:
+    """What a cluster loses with the node. ``members``: those on the node.
+
+    ``survives`` and ``survives_after``: how many further members may fail, with the node's members and without them;
+    below 0 there is no quorum. Both are None if no member list could be had.
+    """
+
+    cluster: str
+    health: Health
+    members: tuple[EtcdMember, ...]
+    survives: int | None
+    survives_after: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDrainPlan:
+    """What a drain of the node would do now. ``revision``: that of the design which names etcd and genesis; or None."""
+
+    node: NodeName
+    revision: Revision | None
+    cordoned: bool
+    drain: DrainPlan
+    etcd: Sequence[EtcdPlan]
+    findings: Sequence[Finding]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanDrain:
+    """The use case; reads Kubernetes and etcd. ``nodes`` is None where no Kubernetes is configured."""
+
+    designs: DesignStore
+    rendered: RenderedDesigns
+    rules: DesignRules
+    nodes: ClusterNodes | None
+    etcd: Etcd
+
+    def __call__(self, name: str, revision: Revision | None = None) -> NodeDrainPlan:
+        """Return the plan with the etcd clusters of a revision, by default the committed one.
+
+        Raises NothingDrains, NodeNotInCluster, and ports.errors if Kubernetes does not answer.
+        """
+        node = NodeName(name)
+        if self.nodes is None:
+            raise NothingDrains([node])
+        look = self.nodes.look(node)
+        if look is None:
+            raise NodeNotInCluster(node)
+        used = revision or committed_revision(self.designs.heads())
+        etcd, findings = self._etcd(look, used)
+        # One look cannot see whether the lease changes, so the clocks of the kubelet and the API server are compared.
+        kubelet = state_of(look.node.ready, look.node.renewed_at, look.server_time)
+        drain = plan_drain(look.pods, look.budgets, look.daemon_sets, now=look.server_time, kubelet=kubelet)
+        return NodeDrainPlan(node, used, look.node.cordoned, drain, etcd, findings)
+
+    def _etcd(self, look: NodeLook, revision: Revision | None) -> tuple[Sequence[EtcdPlan], Sequence[Finding]]:
+        if revision is None:
+            return (), ()
+        try:
+            documents = tuple(one.document for one in self.rendered.of(revision).documents)
+        except RenderingFailed as failed:
+            return (), failed.findings
+        except UnknownRevision as unknown:
+            return (), [error("RevisionNotFound", str(unknown))]
+        accesses, faults = read_etcd_clusters(documents, self.rules.check)
+        if errors(faults):
+            return (), faults
+        name, addresses = look.node.name, look.node.addresses
+        members = {one: members_on(one, name, addresses) for one in self._looks(accesses, look)}
+        plans = [_plan(cluster, leaving) for cluster, leaving in members.items()]
+        return plans, check_teardown(name, genesis_hosts(documents), members)
+
+    def _looks(self, accesses: Sequence[EtcdAccess], look: NodeLook) -> Sequence[EtcdCluster]:
+        found = []
+        for access in accesses:
+            try:
+                found.append(self.etcd.look(access, node=look.node.name, addresses=look.node.addresses))
+            except PeerError:
+                # What answers is no etcd: for the plan the same as no answer.
+                found.append(EtcdCluster(access.name, minimum=access.minimum))
+        return found
+
+
+def why_no_plan(failure: Exception) -> str:
+    """Return why there is no drain plan, for a plan of more than one drain."""
+    match failure:
+        case NothingDrains():
+            return "no Kubernetes is configured"
+        case NodeNotInCluster():
+            return "Kubernetes does not know the node, so nothing would be drained"
+        case _:
+            return str(failure)
+
+
+def _plan(cluster: EtcdCluster, leaving: frozenset[MemberId]) -> EtcdPlan:
+    members = tuple(one for one in cluster.members if one.id in leaving)
+    if not cluster.members:
+        return EtcdPlan(cluster.name, Health.UNREACHABLE, members, None, None)
+    now, after = survivable_failures(cluster), survivable_failures(cluster, leaving)
+    return EtcdPlan(cluster.name, health(cluster), members, now, after)
+
+
+Plans = Mapping[NodeName, NodeDrainPlan | str]
+"""The drain plan of each node, or why there is none."""

@@ -1,0 +1,253 @@
+"""Operations on one node for callers who wait: each is an action of its own (seed 004; contract: promenade, 3).
+
+The action does the work, whatever becomes of its caller. The same call attaches to it while it runs.
+"""
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shipyard_api.domain.actions import CHECKS, ActionId, ActionName, DocumentChecks, RunState
+from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.errors import WorkUnderWay
+from shipyard_api.domain.facts.teardown import EtcdMemberRemoved, LabelsCleared, PodsEvicted, TeardownChanged
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.node_operations import (
+    FAILURES,
+    WITH_DESIGN,
+    NodeOperation,
+    OperationEnded,
+    Reason,
+    ended,
+    read_limits,
+    refused,
+)
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.site_design import DesignRules
+from shipyard_api.domain.teardown.design_references import NotOurDesign, parse_reference
+from shipyard_api.domain.teardown.limits import TeardownLimits
+from shipyard_api.ports.cluster_nodes import ClusterNodes
+from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision
+from shipyard_api.ports.state.actions import LIMITS, ActionRecord, NewAction
+from shipyard_api.ports.state.store import Store, Transaction
+from shipyard_api.usecases.actions.preconditions import refuse_stragglers
+from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.configdocs.versions import committed_revision
+from shipyard_api.workflow.definition import Definition
+
+# What Kubernetes takes as the name of a node (RFC 1123); nothing else is looked up there.
+_NODE_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
+_KINDS = (TeardownChanged.kind, PodsEvicted.kind, LabelsCleared.kind, EtcdMemberRemoved.kind)
+
+
+class OperationRefused(Exception):
+    """The call was refused; nothing was begun."""
+
+    def __init__(self, end: OperationEnded) -> None:
+        super().__init__(end.text)
+        self.end = end
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call as it arrived. ``query``: every value of every parameter. ``body``: None without one."""
+
+    operation: NodeOperation
+    node: str
+    query: Mapping[str, Sequence[str]]
+    body: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """``parameters``: what makes two calls the same."""
+
+    node: NodeName
+    parameters: dict[str, Any]
+    revision: Revision | None
+    limits: TeardownLimits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperateNodes:
+    """The use case. ``nodes`` is None where another service, or nothing, does the teardowns.
+
+    ``design_template``: the address from which provisioners fetch designs, with ``{revision}``.
+    """
+
+    store: Store
+    designs: DesignStore
+    rendered: RenderedDesigns
+    rules: DesignRules
+    nodes: ClusterNodes | None
+    definition: Definition
+    new_id: Callable[[], str]
+    time_scale: float
+    design_template: str
+
+    def begin(self, call: Call, caller: Caller) -> ActionId:
+        """Return the action that does the work: a new one, or the one that the same call has begun.
+
+        Raises OperationRefused, and then nothing was begun; ports.errors if Kubernetes does not answer.
+        """
+        checked = self._check(call)
+        operation = call.operation
+        with self.store.begin() as tx:
+            if action := _attached(tx, operation, checked):
+                return action
+        if not self.rules.drains:
+            message = "No Kubernetes is configured ([kubernetes] kubeconfig or url), so nothing can be done there."
+            raise OperationRefused(refused(FAILURES[operation], message))
+        if self.nodes is not None and self.nodes.node(checked.node) is None:
+            raise OperationRefused(_unknown(checked.node))
+        with self.store.begin() as tx:
+            tx.actions.lock_creation()
+            if action := _attached(tx, operation, checked):
+                return action
+            _refuse_others(tx, operation, checked)
+            return tx.actions.create(self._new(operation, checked, caller)).id
+
+    def ended(self, actions: Collection[ActionId]) -> Collection[ActionId]:
+        """Return those of the actions that have ended."""
+        return self.store.read(lambda tx: tx.actions.ended(actions))
+
+    def result(self, action: ActionId) -> OperationEnded:
+        """Return how an action has ended."""
+
+        def read(tx: Transaction) -> tuple[ActionRecord | None, str, list[Any]]:
+            details = [step.detail for step in tx.actions.steps([action])[action] if step.detail]
+            entries = tx.journal.entries(action, _KINDS)
+            return tx.actions.get(action), "; ".join(details), [entry.fact for entry in entries]
+
+        record, detail, facts = self.store.read(read)
+        if record is None:
+            raise ValueError(f"there is no action {action}")
+        operation, node = NodeOperation(record.parameters["operation"]), record.parameters["node"]
+        why = detail or f"{operation.value} of {node} was stopped"
+        return ended(operation, node, facts, succeeded=record.state is RunState.SUCCESS, why=why)
+
+    def _check(self, call: Call) -> _Checked:
+        operation = call.operation
+        if not _NODE_NAME.fullmatch(call.node):
+            raise OperationRefused(_unknown(call.node[:253]))
+        faults: list[str] = []
+        revision = None
+        if operation in WITH_DESIGN:
+            revision, fault = self._revision(call.body)
+            faults += [fault] if fault else []
+        elif call.body is not None:
+            faults.append(f"{operation.value} takes no body.")
+        used = revision or committed_revision(self.designs.heads())
+        sent, limits, wrong = read_limits(operation, call.query, self._usual_limits(used))
+        if faults := [*faults, *wrong]:
+            raise OperationRefused(refused(Reason.BAD_REQUEST, *faults))
+        parameters: dict[str, Any] = {"node": call.node, "operation": operation.value, **sent}
+        if revision is not None:
+            parameters["revision"] = revision
+        return _Checked(NodeName(call.node), parameters, used, limits)
+
+    def _revision(self, body: JsonObject | None) -> tuple[Revision | None, str]:
+        if body is None:
+            return None, "The body must be a design reference: an object with rel, href and type."
+        try:
+            revision = parse_reference(body, self.design_template)
+        except NotOurDesign as wrong:
+            return None, str(wrong)
+        try:
+            self.designs.revision(revision)
+        except UnknownRevision:
+            return None, f"This site has no revision {revision}: name one of its own."
+        return revision, ""
+
+    def _usual_limits(self, revision: Revision | None) -> TeardownLimits:
+        """Return the site's limits; the seed's where its design cannot be read."""
+        if revision is None:
+            return TeardownLimits()
+        try:
+            inputs, _ = self.rules.read_configuration(revision, self.rendered.of(revision))
+        except (RenderingFailed, UnknownRevision):
+            return TeardownLimits()
+        return inputs.configuration.teardown if inputs else TeardownLimits()
+
+    def _new(self, operation: NodeOperation, checked: _Checked, caller: Caller) -> NewAction:
+        action = ActionId(self.new_id())
+        inputs = {
+            "v": 1,
+            "revision": checked.revision or 0,
+            "action": action,
+            "name": ActionName.NODE_OPERATION.value,
+            "node": checked.node,
+            "operation": operation.value,
+            LIMITS: checked.limits.scaled(self.time_scale).to_json(),
+            "must_exist": True,
+        }
+        return NewAction(
+            id=action,
+            name=ActionName.NODE_OPERATION,
+            parameters=checked.parameters,
+            user=caller.user,
+            context_marker=caller.context_marker,
+            revision=checked.revision,
+            allow_intermediate_commits=None,
+            inputs=inputs,
+            steps=self.definition.step_ids(inputs),
+        )
+
+
+def _attached(tx: Transaction, operation: NodeOperation, checked: _Checked) -> ActionId | None:
+    """Return the running action of the same call, None if nothing runs on the node; another operation is a conflict."""
+    running = tx.actions.node_operations()
+    same = next((one for one in running if one.parameters == checked.parameters), None)
+    if same is not None:
+        return same.id
+    for one in running:
+        other, node = NodeOperation(one.parameters["operation"]), one.parameters["node"]
+        if node == checked.node:
+            how = " with other parameters" if other is operation else ""
+            raise OperationRefused(_conflict(f"{other.value} of {node} is running{how} as action {one.id}"))
+        if other.takes_members and operation.takes_members:
+            why = f"{other.value} of {node} is running as action {one.id}, and only one node of the site may leave etcd"
+            raise OperationRefused(_conflict(f"{why} at a time"))
+    return None
+
+
+def _refuse_others(tx: Transaction, operation: NodeOperation, checked: _Checked) -> None:
+    """Raise OperationRefused if a site action, work of an earlier action, or a hold is on the node."""
+    node = checked.node
+    running = tx.actions.running_site_action()
+    if running is not None:
+        action, name = running
+        on_etcd = operation.takes_members and name is ActionName.REDEPLOY_SERVER
+        if on_etcd or _works_on(tx, action, name, node):
+            where = "it may take etcd members out" if on_etcd else f"it works on {node}"
+            raise OperationRefused(_conflict(f"{name.value} {action} is running, and {where}"))
+    try:
+        refuse_stragglers(tx.stragglers.open(), [node])
+    except WorkUnderWay as work:
+        message = f"{work.operation} of an earlier action is still under way: job {work.job} of action {work.action}"
+        raise OperationRefused(_conflict(message)) from work
+    if holds := tx.holds.active([node]):
+        sentences = [f"Hold {hold.id}: node {node} is {hold}." for hold in holds]
+        raise OperationRefused(refused(Reason.CONFLICT, *sentences))
+
+
+def _works_on(tx: Transaction, action: ActionId, name: ActionName, node: NodeName) -> bool:
+    """Return whether a running site action works on the node, or may do so once it knows its nodes."""
+    if targets := tx.actions.inputs(action).get("targets"):
+        return node in targets
+    if CHECKS[name].documents is not DocumentChecks.EVERYTHING:
+        return False
+    newest = tx.nodes.history(node, before=None, limit=1)
+    if newest and newest[0].action == action:
+        return True
+    return not tx.actions.nodes(action, status=(), group=(), after="", limit=1)
+
+
+def _unknown(node: str) -> OperationEnded:
+    return refused(Reason.NOT_FOUND, f"Kubernetes does not know the node {node}.")
+
+
+def _conflict(why: str) -> OperationEnded:
+    return refused(Reason.CONFLICT, f"{why}. Nothing was begun: wait until it has ended, then call again.")
