@@ -36,6 +36,7 @@ from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.domain.site_design import DesignRules, VersionRule
 from shipyard_api.http import clock_ahead
+from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision, UnreadableDesign
 from shipyard_api.ports.identity import Identities, Policy
 from shipyard_api.ports.provisioner import Marker, Provisioner
@@ -67,7 +68,10 @@ from shipyard_api.usecases.holds.manage import NodeHolds
 from shipyard_api.usecases.journal.logs import ReadLogs
 from shipyard_api.usecases.journal.notes import ReadNotes
 from shipyard_api.usecases.journal.validations import ReadValidations
+from shipyard_api.usecases.nodes.drain_plan import PlanDrain
+from shipyard_api.usecases.nodes.etcd_health import EtcdHealth
 from shipyard_api.usecases.nodes.list import ListNodes
+from shipyard_api.usecases.nodes.operate import OperateNodes
 from shipyard_api.usecases.nodes.statuses import SiteStatuses
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
 from shipyard_api.usecases.tokens.manage import ApiTokens, TokenFault
@@ -241,6 +245,7 @@ def api(settings: Settings) -> "Mount":
     """Return the ASGI application."""
     from shipyard_api.api.airship.app import Collaborators, dialect
     from shipyard_api.api.http.dialect import Guards, create_app
+    from shipyard_api.api.http.waiting import EndedActions
     from shipyard_api.api.mount import Mount
 
     made = parts(settings)
@@ -256,6 +261,19 @@ def api(settings: Settings) -> "Mount":
         time_scale=settings.engine.time_scale,
     )
     control = ControlAction(store, definitions, lambda: str(ULID()))
+    nodes, etcd, design_template = _cluster_nodes(made), EtcdGateway(), provisioners.design_url(settings)
+    operate = OperateNodes(
+        store=store,
+        designs=designs,
+        rendered=rendered,
+        rules=made.rules,
+        nodes=nodes,
+        definition=definitions[ActionName.NODE_OPERATION],
+        new_id=lambda: str(ULID()),
+        time_scale=settings.engine.time_scale,
+        design_template=design_template,
+    )
+    plan_drain = PlanDrain(designs, rendered, made.rules, nodes, etcd)
     guards = Guards(
         identities(settings, store),
         policy(settings),
@@ -287,6 +305,10 @@ def api(settings: Settings) -> "Mount":
             read_logs=ReadLogs(store),
             read_validations=ReadValidations(store),
             list_nodes=ListNodes(store),
+            operate_nodes=operate,
+            ended_actions=EndedActions(operate.ended),
+            etcd_health=EtcdHealth(rendered, made.rules, etcd, design_template),
+            plan_drain=plan_drain,
             node_holds=NodeHolds(store, designs, rendered, made.clock),
             site_statuses=SiteStatuses(made.provisioner),
             schemas=schemas,
@@ -366,7 +388,7 @@ def _definitions(made: Parts) -> Mapping[ActionName, Definition]:
     engine = made.settings.engine
     retry = RetryPolicy(engine.question_seconds, engine.question_pause_seconds)
     designs = ActionDesigns(made.designs, made.rendered.of)
-    nodes = made.cluster.nodes if made.cluster else None
+    nodes = _cluster_nodes(made)
     etcd = EtcdGateway() if made.cluster else None
     promenade, service = promenades.validation(made.settings), promenades.teardown(made.settings)
     systems = Systems(
@@ -379,6 +401,10 @@ def _definitions(made: Parts) -> Mapping[ActionName, Definition]:
         promenades.design_of(made.settings),
     )
     return catalog(made.store, designs, systems, made.rules, retry, engine.time_scale)
+
+
+def _cluster_nodes(made: Parts) -> ClusterNodes | None:
+    return made.cluster.nodes if made.cluster else None
 
 
 def _validators(made: Parts) -> list[Validator]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, EtcdMember, MemberId, MemberState
 from shipyard_api.ports.errors import PeerError, Unavailable
-from shipyard_api.ports.etcd import EtcdAccess, MemberRemoval
+from shipyard_api.ports.etcd import EtcdAccess, MemberRemoval, NotEtcd
 
 
 @dataclass
@@ -55,6 +55,10 @@ class FakeEtcd:
     def break_next(self, method: str, *, after: bool = False) -> None:
         """Let the next call of the method raise Unavailable, before its effect or after."""
         self._failing.setdefault(method, []).append((Unavailable("Fake etcd", method, "broken on purpose"), after))
+
+    def refuse_next(self, method: str, detail: str) -> None:
+        """Let the next call of the method find something that is no etcd."""
+        self._failing.setdefault(method, []).append((NotEtcd("Fake etcd", method, detail), False))
 
     # The port.
 

@@ -10,9 +10,11 @@ from shipyard_api.api.airship import (
     actions,
     configdocs,
     differences,
+    drain_plans,
     error_answers,
     holds,
     limits,
+    node_operations,
     notes,
     plans,
     rendered_documents,
@@ -29,6 +31,7 @@ from shipyard_api.api.airship.rendered_actions import RenderedActions
 from shipyard_api.api.http import health
 from shipyard_api.api.http.authentication import Guarded
 from shipyard_api.api.http.dialect import Dialect
+from shipyard_api.api.http.waiting import EndedActions
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
@@ -46,7 +49,10 @@ from shipyard_api.usecases.holds.manage import NodeHolds
 from shipyard_api.usecases.journal.logs import ReadLogs
 from shipyard_api.usecases.journal.notes import ReadNotes
 from shipyard_api.usecases.journal.validations import ReadValidations
+from shipyard_api.usecases.nodes.drain_plan import PlanDrain
+from shipyard_api.usecases.nodes.etcd_health import EtcdHealth
 from shipyard_api.usecases.nodes.list import ListNodes
+from shipyard_api.usecases.nodes.operate import OperateNodes
 from shipyard_api.usecases.nodes.statuses import SiteStatuses
 
 
@@ -75,6 +81,10 @@ class Collaborators:
     read_validations: ReadValidations
     list_nodes: ListNodes
     node_holds: NodeHolds
+    operate_nodes: OperateNodes
+    ended_actions: EndedActions
+    etcd_health: EtcdHealth
+    plan_drain: PlanDrain
     site_statuses: SiteStatuses
     schemas: Schemas
     openapi: Path
@@ -116,6 +126,12 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
         f"{v1}/nodes": site_nodes.SiteNodes(own.list_nodes),
         f"{v1}/nodes/{{node_name}}": site_nodes.SiteNode(own.list_nodes),
         f"{v1}/nodes/{{node_name}}/holds": holds.NewHolds(own.node_holds, own.schemas, own.json_bytes),
+        **{
+            f"{v1}/nodes/{{node_name}}/{one.operation.value}": one(own.operate_nodes, own.ended_actions, own.json_bytes)
+            for one in node_operations.NODE_OPERATIONS
+        },
+        f"{v1}/nodes/{{node_name}}/drain-plan": drain_plans.NodeDrain(own.plan_drain),
+        f"{v1}/etcd-cluster-health-statuses": node_operations.EtcdHealthStatuses(own.etcd_health),
         f"{v1}/holds": holds.Holds(own.node_holds),
         f"{v1}/holds/{{hold_id}}": holds.Hold(own.node_holds),
         f"{v1}/site_statuses": site_statuses.SiteStatuses(own.site_statuses),

@@ -33,6 +33,7 @@ class _Pool:
         self.executor = ThreadPoolExecutor(USUAL_THREADS, thread_name_prefix="request")
         self.bodies = ThreadPoolExecutor(1, thread_name_prefix="large-body")
         self.designs = ThreadPoolExecutor(2, thread_name_prefix="design")
+        self.peers = ThreadPoolExecutor(4, thread_name_prefix="peer")
 
 
 _POOL = _Pool()
@@ -71,6 +72,21 @@ def threaded_design(responder: Responder) -> Callable[..., Coroutine[Any, Any, N
         await _run(_POOL.designs, partial(_respond, partial(responder, resource, req, resp, **params), resp))
 
     return respond
+
+
+def threaded_peer(responder: Responder) -> Callable[..., Coroutine[Any, Any, None]]:
+    """Return a responder as ``threaded`` does, for one that waits for peers: they may take a minute to fail."""
+
+    @wraps(responder)
+    async def respond(resource: object, req: falcon.Request, resp: falcon.Response, **params: str) -> None:
+        await in_peer_thread(_respond, partial(responder, resource, req, resp, **params), resp)
+
+    return respond
+
+
+async def in_peer_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Return what the work returns, as ``in_thread`` does; such work may wait for a peer."""
+    return await _run(_POOL.peers, partial(work, *args, **kwargs))
 
 
 async def answer_in_thread(resp: falcon.Response, work: Callable[[], None]) -> None:

@@ -1,0 +1,216 @@
+"""Operations on one node, and the health of etcd: the teardown API of seed 004 (contract: promenade, chapter 3)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import falcon
+import falcon.asgi
+
+from shipyard_api.api.airship.statuses import error_status
+from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.errors import JsonRequired, NotAnObject, NotJson
+from shipyard_api.api.http.reading import parse_json, read_body, read_json_body
+from shipyard_api.api.http.request_context import note_created
+from shipyard_api.api.http.threads import in_peer_thread, in_thread, threaded_peer
+from shipyard_api.api.http.waiting import EndedActions, TooManyWaiting
+from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.node_operations import (
+    WITH_DESIGN,
+    NodeOperation,
+    OperationEnded,
+    Reason,
+    refused,
+)
+from shipyard_api.domain.teardown.etcd_health import Health, health_details
+from shipyard_api.usecases.nodes.etcd_health import EtcdHealth
+from shipyard_api.usecases.nodes.operate import Call, OperateNodes, OperationRefused
+
+_PREFIX = "workflow_orchestrator:node_"
+_RETRY_SECONDS = "10"
+_CODES = {
+    Reason.SUCCESS: falcon.HTTP_200,
+    Reason.BAD_REQUEST: falcon.HTTP_400,
+    Reason.MISSING_DESIGN_REF: falcon.HTTP_400,
+    Reason.NOT_FOUND: falcon.HTTP_404,
+    Reason.CONFLICT: falcon.HTTP_409,
+    Reason.TOO_MANY_CALLERS: falcon.HTTP_503,
+}
+
+
+class _NodeOperation:
+    """One operation on one node. The answer comes when it has ended; a caller who leaves does not end it."""
+
+    operation: ClassVar[NodeOperation]
+
+    def __init__(self, operate: OperateNodes, ends: EndedActions, limit: int) -> None:
+        self._operate = operate
+        self._ends = ends
+        self._limit = limit
+
+    async def _run(self, req: falcon.asgi.Request, resp: falcon.Response, node: str) -> None:
+        try:
+            with self._ends.place():
+                sent = await self._body(req)
+                action = await in_peer_thread(self._begin, req, sent, node)
+                note_created(req, action)
+                await self._ends.wait_for(action)
+                _answer(req, resp, await in_thread(self._operate.result, action))
+        except OperationRefused as refusal:
+            _answer(req, resp, refusal.end)
+        except TooManyWaiting:
+            resp.set_header("Retry-After", _RETRY_SECONDS)
+            message = "Too many callers wait for operations on nodes. Nothing was begun: call again later."
+            _answer(req, resp, refused(Reason.TOO_MANY_CALLERS, message))
+
+    async def _body(self, req: falcon.asgi.Request) -> bytes | None:
+        """Return the body; None without one, which is checked with the rest of the call."""
+        if self.operation not in WITH_DESIGN:
+            return await read_body(req, self._limit) or None
+        try:
+            return await read_json_body(req, self._limit)
+        except JsonRequired:
+            return None
+
+    def _begin(self, req: falcon.Request, sent: bytes | None, node: str) -> ActionId:
+        body: dict[str, Any] | None = None
+        if sent is not None:
+            try:
+                body = parse_json(req.path, sent) if self.operation in WITH_DESIGN else {}
+            except NotJson as wrong:
+                message = f"The body must be a design reference in JSON: {wrong.detail}."
+                raise OperationRefused(refused(Reason.BAD_REQUEST, message)) from wrong
+            except NotAnObject as wrong:
+                message = "The body must be a design reference: an object with rel, href and type."
+                raise OperationRefused(refused(Reason.BAD_REQUEST, message)) from wrong
+        return self._operate.begin(Call(self.operation, node, _query(req), body), req.context.caller)
+
+
+class Decommission(_NodeOperation):
+    """``/nodes/{node_name}/decommission``."""
+
+    operation = NodeOperation.DECOMMISSION
+    policy: ClassVar[Policy] = {"POST": f"{_PREFIX}decommission"}
+
+    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, node_name: str) -> None:
+        """Drain the node, clear its labels, remove its etcd members, wait for etcd, shut down its kubelet."""
+        await self._run(req, resp, node_name)
+
+
+class Drain(_NodeOperation):
+    """``/nodes/{node_name}/drain``."""
+
+    operation = NodeOperation.DRAIN
+    policy: ClassVar[Policy] = {"POST": f"{_PREFIX}drain"}
+
+    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, node_name: str) -> None:
+        """Cordon the node and evict its pods; answer when they are gone."""
+        await self._run(req, resp, node_name)
+
+
+class ClearLabels(_NodeOperation):
+    """``/nodes/{node_name}/clear-labels``."""
+
+    operation = NodeOperation.CLEAR_LABELS
+    policy: ClassVar[Policy] = {"POST": f"{_PREFIX}clear_labels"}
+
+    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, node_name: str) -> None:
+        """Remove the labels of the node; answer when the pods that they held are gone."""
+        await self._run(req, resp, node_name)
+
+
+class RemoveEtcd(_NodeOperation):
+    """``/nodes/{node_name}/remove-etcd``."""
+
+    operation = NodeOperation.REMOVE_ETCD
+    policy: ClassVar[Policy] = {"POST": f"{_PREFIX}remove_etcd"}
+
+    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, node_name: str) -> None:
+        """Remove the node's members from the etcd clusters of a design."""
+        await self._run(req, resp, node_name)
+
+
+class ShutDownKubelet(_NodeOperation):
+    """``/nodes/{node_name}/shutdown-kubelet``."""
+
+    operation = NodeOperation.SHUT_DOWN_KUBELET
+    policy: ClassVar[Policy] = {"POST": f"{_PREFIX}shutdown_kubelet"}
+
+    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, node_name: str) -> None:
+        """Have the kubelet of the node stopped; answer when it shows no sign of life."""
+        await self._run(req, resp, node_name)
+
+
+class RemoveFromCluster(_NodeOperation):
+    """``/nodes/{node_name}/remove-from-cluster``."""
+
+    operation = NodeOperation.REMOVE_FROM_CLUSTER
+    policy: ClassVar[Policy] = {"POST": f"{_PREFIX}remove_from_cluster"}
+
+    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, node_name: str) -> None:
+        """Delete the drained node from Kubernetes; answer when it stays away."""
+        await self._run(req, resp, node_name)
+
+
+class EtcdHealthStatuses:
+    """``/etcd-cluster-health-statuses``."""
+
+    policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:get_etcd_health"}
+
+    def __init__(self, health: EtcdHealth) -> None:
+        self._health = health
+
+    @threaded_peer
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer with the health of each etcd cluster of a design."""
+        try:
+            found = self._health(req.get_param("design_ref"))
+        except OperationRefused as refusal:
+            _answer(req, resp, refusal.end)
+            return
+        wrong = sum(one is not Health.HEALTHY for one in found.values())
+        message = f"{len(found)} etcd cluster(s), {wrong} not healthy"
+        resp.media = _success(message, health_details(found))
+
+
+NODE_OPERATIONS: Sequence[
+    type[Decommission | Drain | ClearLabels | RemoveEtcd | ShutDownKubelet | RemoveFromCluster]
+] = (
+    Decommission,
+    Drain,
+    ClearLabels,
+    RemoveEtcd,
+    ShutDownKubelet,
+    RemoveFromCluster,
+)
+
+
+def _query(req: falcon.Request) -> Mapping[str, Sequence[str]]:
+    """Return every value of every parameter, but for the one that all addresses take."""
+    return {name: req.get_param_as_list(name) or [] for name in req.params if name != "verbosity"}
+
+
+def _answer(req: falcon.Request, resp: falcon.Response, end: OperationEnded) -> None:
+    listed = [dict(one.to_json()) for one in end.messages]
+    if end.reason is Reason.SUCCESS:
+        resp.media = _success(end.text, {"errorCount": 0, "messageList": listed})
+        return
+    resp.status = code = _CODES.get(end.reason, falcon.HTTP_500)
+    reason = end.reason.value
+    retry = end.reason is Reason.TOO_MANY_CALLERS
+    resp.media = error_status(
+        path=req.path, title=end.text, reason=reason, error_type=reason, code=code, retry=retry, messages=listed
+    )
+
+
+def _success(message: str, details: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the Status of a success (contract: promenade, chapter 1)."""
+    return {
+        "kind": "Status",
+        "apiVersion": "v1.0",
+        "metadata": {},
+        "status": "Success",
+        "message": message,
+        "reason": Reason.SUCCESS.value,
+        "details": dict(details),
+        "code": falcon.HTTP_200,
+    }

@@ -1,0 +1,323 @@
+"""The teardown API of seed 004, served by Shipyard: what is done, what excludes what, and callers who come and go."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import falcon
+import pytest
+import sqlalchemy as sa
+from falcon.testing import Result
+
+from shipyard_api.domain.actions import RunState
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.teardown.label_requirements import Operator, Requirement
+from shipyard_api.domain.teardown.pods import Budget
+from shipyard_api.storage.unit_of_work import SqlStore
+from tests.integration.api.cluster_world import MOST, ClusterWorld, Programs, programs, reference
+from tests.integration.api.conftest import new_site, settings
+from tests.integration.api.wire import JSON, V1, everything_said, messages
+from tests.integration.storage.rows import empty
+from tests.peer import Peer
+from tests.teardown_world import ETCD, pod
+
+N1 = NodeName("n1")
+SHORT = {"timeout": "60", "grace_period": "30"}
+
+
+@pytest.fixture(scope="module")
+def served(shared_url: str, drydock: Peer) -> Iterator[Programs]:
+    with programs(settings(shared_url, drydock.url)) as found:
+        yield found
+
+
+@pytest.fixture
+def world(served: Programs, store: SqlStore, engine: sa.Engine, drydock: Peer) -> ClusterWorld:
+    empty(engine)
+    served.reset()
+    return ClusterWorld(new_site(served.app, store, engine, drydock), served, engine)
+
+
+def blocked(world: ClusterWorld) -> None:
+    """Let a pod of n1 be kept by its budget for ever."""
+    selector = (Requirement("app", Operator.IN, ("db",)),)
+    world.programs.cluster.pods[N1].append(pod("db", labels={"app": "db"}))
+    world.programs.cluster.budgets = [Budget("default", "db", selector, 0, 1, 1, 1)]
+
+
+def others_dead(world: ClusterWorld) -> None:
+    world.programs.etcd.form(ETCD, "n1", "n2", "n3", dead=["n2", "n3"])
+
+
+def no_stopper(world: ClusterWorld) -> None:
+    world.programs.cluster.stops_kubelets = False
+
+
+def shown(answer: Result) -> list[tuple[str, str]]:
+    return [(one["level"], one["message"]) for one in messages(answer)]
+
+
+def test_a_node_is_decommissioned_and_removed(world: ClusterWorld) -> None:
+    revision = world.commit()
+
+    done = world.call("n1", "decommission", reference(revision))
+    gone = world.call("n1", "remove-from-cluster")
+
+    assert (done.status, done.json["reason"], done.json["details"]["errorCount"]) == (falcon.HTTP_200, "Success", 0)
+    assert shown(done) == [
+        ("Info", "pod default/n1-a was evicted"),
+        ("Info", "pod default/n1-b was evicted"),
+        ("Info", "label openstack was removed"),
+        ("Info", f"etcd member {ETCD}-n1 left cluster {ETCD}"),
+        *(("Info", f"{one}: done") for one in ("drain", "clear-labels", "remove-etcd", "await-etcd")),
+        ("Info", "shutdown-kubelet: done"),
+    ]
+    assert {one["kind"] for one in messages(done)} == {"SimpleMessage"}
+    assert (gone.status, gone.json["reason"]) == (falcon.HTTP_200, "Success")
+    assert N1 not in world.programs.cluster.nodes
+
+    # No list has them; the node, the audit and whoever knows their ids do.
+    assert world.site.viewer.get("/actions").json == []
+    assert world.site.viewer.get("/workflows").json == []
+    node = world.site.viewer.get("/nodes/n1").json
+    assert [one["operation"] for one in node["teardowns"] if one["outcome"] == "running"] == [
+        "remove-from-cluster",
+        "shutdown-kubelet",
+        "await-etcd",
+        "remove-etcd",
+        "clear-labels",
+        "drain",
+    ]
+    action = world.site.viewer.get(f"/actions/{node['teardowns'][0]['action_id']}").json
+    assert (action["name"], action["parameters"]) == (
+        "node_operation",
+        {"node": "n1", "operation": "remove-from-cluster"},
+    )
+    assert [(one["command"], one["user"]) for one in action["command_audit"]] == [("invoke", "ann")]
+
+
+FAILURES: dict[str, tuple[str, Callable[[ClusterWorld], None], dict[str, str], str, str, str]] = {
+    "drain": ("drain", blocked, SHORT, "500", "DrainNodeError", "default/db (Running, ReplicaSet web)"),
+    "labels": ("clear-labels", others_dead, {"timeout": "60"}, "500", "ClearLabelsError", "no quorum"),
+    "etcd": ("remove-etcd", others_dead, {"timeout": "60"}, "500", "RemoveEtcdError", "no quorum"),
+    "kubelet": ("shutdown-kubelet", no_stopper, {}, "500", "ShutdownKubeletError", "no DaemonSet waits"),
+    "removal": ("remove-from-cluster", blocked, {}, "409", "Conflict", "The node is not cordoned"),
+    "decommission": (
+        "decommission",
+        blocked,
+        {"drain_node_timeout": "60", "drain_node_grace_period": "30"},
+        "500",
+        "DisassociateStepFailure",
+        "clear-labels: not tried",
+    ),
+}
+
+
+@pytest.mark.parametrize(("operation", "fault", "query", "code", "reason", "says"), FAILURES.values(), ids=[*FAILURES])
+def test_an_operation_that_fails_says_why(
+    world: ClusterWorld,
+    operation: str,
+    fault: Callable[[ClusterWorld], None],
+    query: dict[str, str],
+    code: str,
+    reason: str,
+    says: str,
+) -> None:
+    revision = world.commit()
+    fault(world)
+    body = reference(revision) if operation in ("decommission", "remove-etcd") else None
+
+    answer = world.call("n1", operation, body, **query)
+
+    assert (answer.status[:3], answer.json["reason"]) == (code, reason)
+    assert says in everything_said(answer)
+    assert answer.json["details"]["errorCount"] >= 1
+    assert world.programs.etcd.log == []
+
+
+def test_a_kubelet_that_does_not_stop_is_a_warning_of_a_decommission(world: ClusterWorld) -> None:
+    revision = world.commit()
+    no_stopper(world)
+
+    answer = world.call("n1", "decommission", reference(revision))
+
+    assert answer.status == falcon.HTTP_200
+    assert [text[:42] for level, text in shown(answer) if level == "Warning"] == [
+        "shutdown-kubelet: no DaemonSet waits for t"
+    ]
+
+
+def test_limits_are_those_of_the_call_then_of_the_site(world: ClusterWorld) -> None:
+    world.commit()
+    world.call("n1", "drain", timeout="7200")
+
+    (action,) = world.actions()
+    assert {name: action.inputs["limits"][name] for name in ("drain", "drain_grace_period", "clear_labels")} == {
+        "drain": 7200,
+        "drain_grace_period": 1800,
+        "clear_labels": 1800,
+    }
+    assert action.parameters == {"node": "n1", "operation": "drain", "timeout": 7200}
+
+
+def test_a_lost_connection_neither_stops_nor_repeats_the_work_and_the_same_call_attaches(world: ClusterWorld) -> None:
+    world.commit()
+
+    async def play() -> tuple[str, Result]:
+        first = asyncio.create_task(world.ask("n1", "drain"))
+        action = await world.begun()
+        first.cancel()  # what the server does when its connection is lost
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        again = asyncio.create_task(world.ask("n1", "drain"))
+        await asyncio.to_thread(world.run, action)
+        return action, await again
+
+    action, answer = asyncio.run(play())
+
+    assert answer.json["reason"] == "Success"
+    assert [one.id for one in world.actions()] == [action]
+    assert world.programs.cluster.changes("evict") == ["default/n1-a", "default/n1-b"]
+
+
+def test_two_equal_calls_at_once_are_one_action(world: ClusterWorld) -> None:
+    revision = world.commit()
+
+    async def play() -> list[Result]:
+        calls = [asyncio.create_task(world.ask("n1", "remove-etcd", reference(revision))) for _ in range(4)]
+        await asyncio.to_thread(world.run, await world.begun())
+        return await asyncio.gather(*calls)
+
+    assert [one.json["reason"] for one in asyncio.run(play())] == ["Success"] * 4
+    assert len(world.actions()) == 1
+
+
+def test_waiting_callers_hold_no_thread_and_are_bounded(world: ClusterWorld) -> None:
+    world.commit()
+
+    async def play() -> tuple[Result, Any, list[Result]]:
+        calls = [asyncio.create_task(world.ask("n1", "drain")) for _ in range(MOST)]
+        action = await world.begun()
+        refused = await world.ask("n2", "drain")
+        other = await asyncio.to_thread(world.site.viewer.get, "/nodes/n1/drain-plan")
+        await asyncio.to_thread(world.run, action)
+        return refused, other, await asyncio.gather(*calls)
+
+    refused, other, answers = asyncio.run(play())
+
+    assert (refused.status, refused.json["reason"]) == (falcon.HTTP_503, "TooManyCallers")
+    assert refused.headers["Retry-After"] == "10"
+    assert other.status == falcon.HTTP_200
+    assert {one.status for one in answers} == {falcon.HTTP_200}
+    assert len(world.actions()) == 1
+    assert world.call("n2", "drain").status == falcon.HTTP_200
+
+
+def running(world: ClusterWorld, operation: str = "drain", node: str = "n1", **query: str) -> str:
+    """Let an operation be at work, without its caller."""
+
+    async def play() -> str:
+        body = reference(1) if operation in ("decommission", "remove-etcd") else None
+        call = asyncio.create_task(world.ask(node, operation, body, **query))
+        action = await world.begun()
+        call.cancel()
+        return action
+
+    return asyncio.run(play())
+
+
+EXCLUDED = {
+    "another operation on the node": ("drain", "n1", "shutdown-kubelet", "n1", {}, "drain of n1 is running as action"),
+    "other parameters": ("drain", "n1", "drain", "n1", {"timeout": "4000"}, "with other parameters"),
+    "etcd of another node": ("clear-labels", "n1", "remove-etcd", "n2", {}, "only one node of the site"),
+    "decommission of another node": ("decommission", "n1", "clear-labels", "n2", {}, "only one node of the site"),
+}
+
+
+@pytest.mark.parametrize(("first", "on", "second", "node", "query", "says"), EXCLUDED.values(), ids=[*EXCLUDED])
+def test_operations_exclude_each_other(
+    world: ClusterWorld, first: str, on: str, second: str, node: str, query: dict[str, str], says: str
+) -> None:
+    revision = world.commit()
+    action = running(world, first, on)
+    body = reference(revision) if second == "remove-etcd" else None
+
+    answer = world.post(node, second, body, **query)
+
+    assert (answer.status, answer.json["reason"]) == (falcon.HTTP_409, "Conflict")
+    assert says in everything_said(answer)
+    assert action in everything_said(answer)
+    assert len(world.actions()) == 1
+
+
+def test_site_actions_and_operations_exclude_each_other(world: ClusterWorld) -> None:
+    revision = world.commit()
+    act = world.site.admin.act
+    drain = running(world)
+    redeploy_n2 = json.dumps({"name": "redeploy_server", "parameters": {"target_nodes": ["n2"], "force": True}})
+
+    refused = act('{"name": "deploy_site"}')
+    assert (refused.status, refused.json["message"]) == (falcon.HTTP_409, "A node operation is running")
+    assert drain in refused.json["reason"]
+    plan = world.site.viewer.post("/plans", '{"name": "deploy_site"}', JSON).json
+    assert plan["refused"]["title"] == "A node operation is running"
+    world.run(drain)
+    assert world.state(drain) is RunState.SUCCESS
+
+    labels = running(world, "clear-labels")
+    tagged = act(
+        json.dumps({"name": "redeploy_server", "parameters": {"target_nodes": ["n2"], "target-revision": "committed"}})
+    )
+    assert (tagged.status, tagged.json["message"]) == (falcon.HTTP_409, "A node operation is running"), redeploy_n2
+    world.run(labels)
+
+    site_action = act('{"name": "deploy_site"}').json["id"]
+    for operation, body in (("drain", None), ("remove-etcd", reference(revision))):
+        answer = world.post("n2", operation, body)
+        assert (answer.status, answer.json["reason"]) == (falcon.HTTP_409, "Conflict")
+        assert f"deploy_site {site_action} is running, and it works on n2" in everything_said(answer)
+
+
+def test_a_hold_on_the_node_refuses_its_operations(world: ClusterWorld) -> None:
+    world.commit()
+    hold = world.site.admin.post("/nodes/n1/holds", '{"reason": "new disk"}', JSON).json["id"]
+
+    answer = world.post("n1", "drain")
+
+    assert (answer.status, answer.json["reason"]) == (falcon.HTTP_409, "Conflict")
+    assert f"Hold {hold}: node n1 is held (operator) by ann: new disk." in everything_said(answer)
+    assert world.actions() == []
+
+
+def test_an_operation_is_stopped_and_its_own_call_repeats_it(world: ClusterWorld) -> None:
+    world.commit()
+    blocked(world)
+    action = running(world)
+    world.programs.worker.run(action)  # type: ignore[arg-type]  # an id
+    assert world.site.admin.post(f"/actions/{action}/control/stop").status == falcon.HTTP_202
+    world.run(action)
+
+    assert world.state(action) is RunState.FAILED
+    retried = world.site.admin.post(f"/actions/{action}/control/retry")
+    assert (retried.status, retried.json["message"]) == (falcon.HTTP_409, "Unable to retry action")
+    assert world.site.admin.act('{"name": "node_operation"}').status == falcon.HTTP_400
+
+
+def test_the_health_of_etcd_is_that_of_each_cluster(world: ClusterWorld) -> None:
+    revision = world.commit()
+    href = reference(revision)["href"]
+
+    def ask() -> tuple[int, list[dict[str, Any]]]:
+        answer = world.site.viewer.ask("GET", f"{V1}/etcd-cluster-health-statuses", params={"design_ref": href})
+        assert (answer.status, answer.json["reason"]) == (falcon.HTTP_200, "Success")
+        return answer.json["details"]["errorCount"], messages(answer)
+
+    healthy = {"message": "Healthy", "error": False, "kind": "HealthMessage", "name": ETCD}
+    assert ask() == (0, [healthy])
+    others_dead(world)
+    assert ask() == (0, [{**healthy, "message": "Unhealthy"}])
+    world.programs.etcd.form(ETCD, "n1", dead=["n1"])
+    assert ask() == (1, [{**healthy, "message": "Unable to access Etcd", "error": True}])
