@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 from ulid import ULID
 
-from shipyard_api import clusters, peer_tokens, promenades, provisioners
+from shipyard_api import clusters, keystone_identities, peer_tokens, promenades, provisioners
 from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.site_checks import ActionDesigns, Systems
 from shipyard_api.actions.site_parts import RetryPolicy
@@ -225,7 +225,7 @@ def identities(settings: Settings, store: Store) -> Identities:
                 at_once=max(1, settings.database.pool_size // 2),
             )
         case IdentityKind.KEYSTONE:
-            return _keystone_identities(settings)
+            return keystone_identities.identities(settings)
         case IdentityKind.NONE:
             return LoopbackIdentities()
 
@@ -353,35 +353,6 @@ def worker(settings: Settings) -> "TurnWorker":
         chores_seconds=pause / 3,
         on_connect=SERVER_KEEPALIVES,
     )
-
-
-def _keystone_identities(settings: Settings) -> Identities:
-    own, keystone = settings.identity, settings.keystone
-    faults = [
-        f"{name} is not set, and [identity] kind is keystone"
-        for name, value in keystone.required().items()
-        if not value
-    ]
-    faults += keystone.faults()
-    if faults:
-        raise SettingsError(faults)
-    # Imported late: it doubles the size of all imports.
-    from shipyard_api.adapters.keystone.identities import KeystoneIdentities
-
-    try:
-        return KeystoneIdentities(
-            keystone,
-            uri=own.www_authenticate_uri or keystone.auth_url,
-            cache_seconds=own.keystone_cache_seconds,
-            answer_seconds=own.keystone_answer_seconds,
-            at_once=own.keystone_at_once,
-            service_roles=[role.strip() for role in own.service_token_roles.split(",") if role.strip()],
-            project=(own.project, own.project_domain) if own.project else None,
-        )
-    except ImportError as error:
-        raise SettingsError(
-            [f"[identity] kind is keystone: install keystonemiddleware, which shipyard[keystone] brings ({error})"]
-        ) from error
 
 
 def _definitions(made: Parts) -> Mapping[ActionName, Definition]:
