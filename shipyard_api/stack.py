@@ -97,6 +97,7 @@ class StackOptions:
     with_parent: bool
     provisioner: str
     site: Path
+    kubernetes: bool
 
 
 @click.group()
@@ -133,6 +134,7 @@ def main() -> None:
     show_default=True,
     help="How many times faster than real hardware.",
 )
+@click.option("--kubernetes", is_flag=True, help="Simulate a Kubernetes, too, which deployed machines join.")
 @click.option(
     "--ready-file",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -147,6 +149,7 @@ def up(
     site: Path,
     scenario: str,
     speed: float,
+    kubernetes: bool,
     ready_file: Path | None,
     with_parent: bool,
 ) -> None:
@@ -154,14 +157,14 @@ def up(
     if temporary and data_dir:
         raise click.UsageError("--temporary and --data-dir exclude each other: a temporary stack keeps no data")
     directory = None if temporary else data_dir or _default_directory()
-    options = StackOptions(port, directory, scenario, speed, ready_file, with_parent, provisioner, site)
-    given = {} if temporary else given_settings(os.environ, provisioner)
+    options = StackOptions(port, directory, scenario, speed, ready_file, with_parent, provisioner, site, kubernetes)
+    given = {} if temporary else given_settings(os.environ, provisioner, kubernetes=kubernetes)
     signal.signal(signal.SIGTERM, _interrupt)
     with contextlib.suppress(KeyboardInterrupt):
         _run(options, given)
 
 
-def given_settings(environ: Mapping[str, str], provisioner: str) -> dict[str, str]:
+def given_settings(environ: Mapping[str, str], provisioner: str, *, kubernetes: bool = False) -> dict[str, str]:
     """Return the caller's settings as variables: those of the environment, and of the file in SHIPYARD_CONFIG.
 
     Raises UsageError for those that the stack sets itself, and SettingsError.
@@ -181,6 +184,8 @@ def given_settings(environ: Mapping[str, str], provisioner: str) -> dict[str, st
         f"SHIPYARD_{system}_URL": "a simulator is used",
         **{f"SHIPYARD_{system}_{name}": "a simulator is used" for name in ("API_KEY", "AUTH", "USER", "PASSWORD")},
     }
+    if kubernetes:
+        own |= {f"SHIPYARD_KUBERNETES_{name}": "leave out --kubernetes" for name in ("URL", "KUBECONFIG")}
     refused = [f"{name}: {own[name]}" for name in sorted(given.keys() & own.keys())]
     if given.get("SHIPYARD_IDENTITY_KIND", "token") != "token":
         refused.append("SHIPYARD_IDENTITY_KIND: callers have the token that it prints")
@@ -210,17 +215,22 @@ def _run(options: StackOptions, given: Mapping[str, str]) -> None:
             # Start all at once: each takes a second or two, and none needs another one to start.
             simulator = _start_simulator(stack, options, peer)
             settings = {f"SHIPYARD_{provisioner.upper()}_URL": f"{simulator}{peer.base}", **peer.settings}
+            simulators = {provisioner: simulator}
+            if options.kubernetes:
+                simulators["kubernetes"] = settings["SHIPYARD_KUBERNETES_URL"] = _start_kubernetes(stack, options)
             if not given.keys() & {"SHIPYARD_SECRETS_KEYS", "SHIPYARD_SECRETS_KEYS_FILE"}:
                 settings["SHIPYARD_SECRETS_KEYS_FILE"] = str(_secret_key(directory))
             address = _start_service(stack, options, listener, url, settings, given)
             wait_until_it_answers(stack, provisioner, f"{simulator}{peer.ready}")
+            if options.kubernetes:
+                wait_until_it_answers(stack, "kubernetes", f"{simulators['kubernetes']}/readyz")
             wait_until_it_answers(stack, "api", f"{address}/health")
             ready = {
                 "url": address,
                 "token": token,
                 "database_url": url,
                 "pid": os.getpid(),
-                "simulators": {provisioner: simulator},
+                "simulators": simulators,
             }
             _announce(options, ready)
             while not (options.with_parent and os.getppid() != parent):
@@ -301,15 +311,30 @@ def _tokens(url: str, kept: Path | None) -> tuple[str, str]:
 
 
 def _start_simulator(stack: Stack, options: StackOptions, peer: SimulatedPeer) -> str:
+    return _add_simulator(stack, options, options.provisioner, peer.options, peer.environment)
+
+
+def _start_kubernetes(stack: Stack, options: StackOptions) -> str:
+    follow = str(_event_log(stack, options.provisioner))
+    return _add_simulator(stack, options, "kubernetes", ("--site", str(options.site), "--follow", follow), {})
+
+
+def _add_simulator(
+    stack: Stack, options: StackOptions, name: str, own: Sequence[str], environment: Mapping[str, str]
+) -> str:
     # A fixed port: after a restart, the simulator must have the address that the service knows.
-    port, name = _free_port(), options.provisioner
+    port = _free_port()
     command = [
         *(sys.executable, "-m", f"shipyard_simulators.{name}", "--port", str(port)),
         *("--scenario", options.scenario, "--time-scale", f"{1 / options.speed:g}"),
-        *("--log-file", str(stack.directory / f"{name}.jsonl"), *peer.options),
+        *("--log-file", str(_event_log(stack, name)), *own),
     ]
-    stack.add(name, command, peer.environment)
+    stack.add(name, command, environment)
     return f"http://127.0.0.1:{port}"
+
+
+def _event_log(stack: Stack, name: str) -> Path:
+    return stack.directory / f"{name}.jsonl"
 
 
 def _secret_key(directory: Path) -> Path:

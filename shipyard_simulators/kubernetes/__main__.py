@@ -22,6 +22,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--node", action="append", default=[], metavar="NAME", help="a node that is expected to join; may be repeated"
     )
+    parser.add_argument(
+        "--follow", type=Path, metavar="LOG", help="event log of a simulated provisioner; only what it deploys joins"
+    )
     parser.add_argument("--version", choices=tuple(VERSIONS), default="1.31", help="of Kubernetes (default: 1.31)")
 
 
@@ -50,7 +53,8 @@ def _start(options: argparse.Namespace, scenario: Scenario) -> KubernetesSimulat
         time_scale=options.time_scale,
         port=options.port,
         log_file=options.log_file,
-        nodes=_nodes(options),
+        nodes=_nodes(options) if options.follow is None else options.node,
+        follow=options.follow,
         token=options.token,
         version=options.version,
     )

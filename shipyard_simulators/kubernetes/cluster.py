@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from shipyard_simulators.clock import Clock
 from shipyard_simulators.events import EventLog
+from shipyard_simulators.kubernetes.deployments import Deployments
 from shipyard_simulators.kubernetes.errors import already_exists, not_found
 from shipyard_simulators.kubernetes.kinds import Kind, kinds
 from shipyard_simulators.kubernetes.node import LOST, READY, Object, registered, report, stamp
@@ -42,11 +43,20 @@ class ExpectedMachine:
 class SimulatedCluster:
     """The whole state under one lock: every read and every change goes through ``look``.
 
-    ``policy``: the version of the API group of budgets and evictions.
+    ``policy``: the version of the API group of budgets and evictions. ``deployments``: machines to expect.
     """
 
-    def __init__(self, scenario: Scenario, clock: Clock, log: EventLog, *, policy: str = "v1") -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        clock: Clock,
+        log: EventLog,
+        *,
+        policy: str = "v1",
+        deployments: Deployments | None = None,
+    ) -> None:
         self.scenario, self.clock, self._log = scenario, clock, log
+        self._deployments = deployments
         self.policy = policy
         self.kinds = kinds(policy)
         self._lock = threading.RLock()
@@ -184,6 +194,8 @@ class SimulatedCluster:
         self.machines.pop(name, None)
 
     def _settle(self) -> None:
+        if self._deployments is not None:
+            self.expect(self._deployments.new())
         now = self.clock.now()
         for machine in sorted(self.machines.values(), key=lambda each: each.due):
             while machine.due <= now:

@@ -9,6 +9,7 @@ from shipyard_simulators.clock import Clock
 from shipyard_simulators.events import EventLog
 from shipyard_simulators.kubernetes.app import create_app
 from shipyard_simulators.kubernetes.cluster import SimulatedCluster
+from shipyard_simulators.kubernetes.deployments import Deployments
 from shipyard_simulators.kubernetes.manifests import add_manifests
 from shipyard_simulators.kubernetes.versions import VERSIONS
 from shipyard_simulators.scenario import Scenario
@@ -21,6 +22,7 @@ class KubernetesSimulator(Simulated):
     ``time_scale``: real seconds per nominal second; ``clock`` replaces it. ``nodes``: machines that are expected to
     join, from the start.
     ``token``: the token that clients must send (None: any client is accepted). ``version``: one of ``VERSIONS``.
+    ``follow``: the event log of a simulated provisioner; the machines that it deploys join.
     """
 
     def __init__(
@@ -34,11 +36,13 @@ class KubernetesSimulator(Simulated):
         token: str | None = None,
         version: str = "1.31",
         clock: Clock | None = None,
+        follow: Path | None = None,
     ) -> None:
         clock = clock or Clock(time_scale)
         log = EventLog(log_file)
         policy = "v1beta1" if version == "1.20" else "v1"
-        self._cluster = SimulatedCluster(scenario or Scenario(), clock, log, policy=policy)
+        deployments = Deployments(follow) if follow else None
+        self._cluster = SimulatedCluster(scenario or Scenario(), clock, log, policy=policy, deployments=deployments)
         self.expect(*nodes)
         app = create_app(self._cluster, clock, log, token=token, kubernetes=VERSIONS[version])
         super().__init__(app, port, log)

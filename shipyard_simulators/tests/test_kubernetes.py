@@ -550,3 +550,25 @@ def test_the_program_names_a_design_that_cannot_be_read(tmp_path: Path) -> None:
         code, lines = refusal("kubernetes", "--site", str(tmp_path / site))
         assert code == 2
         assert f"--site: {tmp_path / site} cannot be read" in "".join(lines)
+
+
+def test_machines_join_when_the_log_of_a_provisioner_says_that_they_are_deployed(tmp_path: Path) -> None:
+    log = tmp_path / "ironic.jsonl"
+    events: list[dict[str, Any]] = [
+        {"event": "node_deployed", "node": "N1"},
+        {"event": "machine", "kind": "status", "to": "Deployed", "machine": "n2"},
+        {"event": "node_state", "before": "wait call-back", "state": "active", "node": "n3"},
+        {"event": "node_state", "before": "adopting", "state": "active", "node": "n4"},
+        {"event": "machine", "kind": "power", "to": "on", "machine": "n5"},
+    ]
+    with running(parse_scenario(AT_ONCE), follow=log) as simulator:
+
+        def names() -> list[str]:
+            return [node["metadata"]["name"] for node in Cluster(simulator).get("/nodes")["items"]]
+
+        assert names() == []
+        whole = "".join(json.dumps(event) + "\n" for event in events)
+        log.write_text(whole[:-5])
+        assert names() == ["n1", "n2", "n3"]
+        log.write_text(whole + json.dumps({"event": "node_deployed", "node": "n6"}) + "\n")
+        assert names() == ["n1", "n2", "n3", "n6"]

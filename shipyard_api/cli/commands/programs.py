@@ -42,6 +42,9 @@ def _become(module: str, *words: str) -> NoReturn:
             continue
         values = context.params[name]
         for value in values if isinstance(values, tuple) else (values,):
+            if isinstance(parameter, click.Option) and parameter.is_flag:
+                words += (parameter.opts[0],)
+                continue
             text = f"{value:g}" if isinstance(value, float) else str(value)
             words += (text,) if isinstance(parameter, click.Argument) else (parameter.opts[0], text)
     run(module, words)
@@ -105,6 +108,7 @@ def worker() -> None:
     epilog=examples(
         "shipyard up",
         "shipyard up --port 9000 --provisioner maas",
+        "shipyard up --kubernetes --provisioner ironic",
         "shipyard up --data-dir /srv/shipyard --scenario ntp-prepare-fails --speed 20",
     ),
 )
@@ -144,6 +148,7 @@ def worker() -> None:
 @click.option(
     "--speed", type=SPEEDS, default=100.0, show_default=True, help="How many times faster than real hardware."
 )
+@click.option("--kubernetes", is_flag=True, help="Simulate a Kubernetes, too, which deployed machines join.")
 @click.option("--ready-file", type=click.Path(dir_okay=False), help="Write the URL and a token here when it serves.")
 def up(**_: object) -> None:
     """Start a Postgres, the API, a worker and a simulated provisioner, and stop them all on Ctrl-C.
