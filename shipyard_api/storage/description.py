@@ -16,20 +16,22 @@ from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.state.actions import ActionRecord, CommandRecord, StepRecord
 from shipyard_api.storage.prepared import Prepared
 
-# The last transaction that wrote the action's row. Every change that readers see also writes that row.
+# The last transaction that wrote the action's row. Every change that readers of lists see also writes that row.
 VERSION = "xmin::text"
+# Work items write to the journal and not to that row, of which all of them would wait for each other.
+_VERSION = f"{VERSION} || '.' || coalesce((SELECT max(v.id) FROM journal v WHERE v.action_id = $1), 0)"  # noqa: S608  # constant
 
 VERSION_OF_ACTION = Prepared(
     "version_of_action",
     ("text",),
-    f"SELECT {VERSION} AS version FROM actions WHERE id = $1",  # noqa: S608  # constant
+    f"SELECT {_VERSION} AS version FROM actions WHERE id = $1",  # noqa: S608  # constant
 )
 
 DESCRIBED_ACTION = Prepared(
     "described_action",
     ("text", "text[]"),
     f"""
-    SELECT {VERSION} AS version,
+    SELECT {_VERSION} AS version,
         json_build_array(id, name, parameters, user_name, context_marker, revision, allow_intermediate_commits, state,
             created_at, started_at, ended_at, epoch, waiting_for) AS action,
         (SELECT json_agg(json_build_array(s.id, s.position, s.state, s.started_at, s.ended_at, s.detail)

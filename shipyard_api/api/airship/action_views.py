@@ -9,10 +9,14 @@ from typing import Any
 from shipyard_api.api.airship.notes import shown as shown_notes
 from shipyard_api.api.airship.times import with_offset, without_zone, zulu
 from shipyard_api.domain.actions import BARE_GROUPS, ENDED, RunState, StepState, group_state, lifecycle
+from shipyard_api.domain.facts.entry import JournalEntry
 from shipyard_api.domain.notes import Note
+from shipyard_api.domain.teardown_progress import teardowns
 from shipyard_api.domain.waiting import WaitingFor
 from shipyard_api.ports.state.actions import ActionRecord, CommandRecord, StepRecord
 from shipyard_api.usecases.actions.describe import ActionWithSteps
+
+MOST_WAITS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,22 @@ def waiting_entity(action: ActionRecord) -> dict[str, Any] | None:
         "next_attempt": zulu(waiting.next_attempt),
         "deadline": zulu(waiting.deadline),
     }
+
+
+def teardown_entities(action: ActionRecord, entries: Sequence[JournalEntry]) -> dict[str, Any]:
+    """Return the member that tells what is at work on nodes that are taken down; nothing if nothing is."""
+    found = () if action.state in ENDED else teardowns(entries)
+    shown = [
+        {
+            "node": one.node,
+            "operation": one.operation.value,
+            "since": zulu(one.since),
+            "waits_for": list(one.waits_for[:MOST_WAITS]),
+            "waits": len(one.waits_for),
+        }
+        for one in found
+    ]
+    return {"teardowns": shown} if shown else {}
 
 
 def command_entity(command: CommandRecord) -> dict[str, Any]:

@@ -8,7 +8,14 @@ from typing import Any, ClassVar
 import falcon
 import falcon.asgi
 
-from shipyard_api.api.airship.action_views import command_entity, entity, posted, verdict, waiting_entity
+from shipyard_api.api.airship.action_views import (
+    command_entity,
+    entity,
+    posted,
+    teardown_entities,
+    verdict,
+    waiting_entity,
+)
 from shipyard_api.api.airship.errors import ControlNotFound, InvalidKey, UnknownAction
 from shipyard_api.api.airship.holds import may_override
 from shipyard_api.api.airship.limits import DELETE_RULE
@@ -167,6 +174,7 @@ class Action:
             **entity(ActionWithSteps(action, found.steps), self._notes.of_action(action, found.entries, verbosity)),
             "verdict": verdict(action.state),
             "waiting_for": waiting_entity(action),
+            **teardown_entities(action, found.entries),
             "validations": [validation_entity(one) for one in validations(action.id, found.entries)],
             "command_audit": [command_entity(command) for command in found.commands],
         }

@@ -17,7 +17,7 @@ from shipyard_api.cli.output.shapes import (
     parse_objects,
     required,
 )
-from shipyard_api.cli.output.wording import waiting_rows
+from shipyard_api.cli.output.wording import teardown_texts, waiting_rows
 
 _NOTE_FIELDS = {"sub_type", "subject", "note_timestamp", "note_val", "note_id", "resolved_url_value"}
 
@@ -91,6 +91,7 @@ def action(text: str) -> Printout:
             ("Context Marker:", found.get("context_marker")),
             ("User:", found.get("user")),
             *waiting_rows(found),
+            *((f"Teardown {node}:", text) for node, text in teardown_texts(found).items()),
         ]
     )
     footnotes = _Footnotes("Step")

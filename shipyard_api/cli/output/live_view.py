@@ -21,7 +21,14 @@ from shipyard_api.cli.output.group_table import GroupTable
 from shipyard_api.cli.output.marks import DIM, FAILURE, LIFECYCLE_MARKS, NODE_MARKS, STEP_MARKS, UNKNOWN, marked
 from shipyard_api.cli.output.shapes import JsonObject
 from shipyard_api.cli.output.snapshot import Snapshot
-from shipyard_api.cli.output.wording import NODE_STATUS_WORDS, clock, printable, status_words, waiting_line
+from shipyard_api.cli.output.wording import (
+    NODE_STATUS_WORDS,
+    clock,
+    printable,
+    status_words,
+    teardown_lines,
+    waiting_line,
+)
 
 SVG_WIDTH = 100
 
@@ -47,6 +54,7 @@ _SVG = """\
 </g>
 </svg>
 """  # rich's own template loads a font from the network
+_TEARDOWN_LINES = 6
 _WAITING_LINES = 2  # it changes too often to be worth more
 _LEAST_GROUPS = 3  # lines: the header, a group, and the count of the others
 # Which groups are shown if not all fit; those that failed with another one are below its failure.
@@ -172,9 +180,24 @@ class WatchView:
         return lines
 
     def _waiting(self, console: Console, width: int) -> list[Text]:
-        waiting = waiting_line(self.snapshot.action, self.now)
+        action = self.snapshot.action
+        if found := teardown_lines(action, self.now):
+            return self._teardowns(found, console, width)
+        waiting = waiting_line(action, self.now)
         lines = list(Text(f"Waiting for {waiting}", DIM).wrap(console, width)) if waiting else []
         return lines if self.height is None else _first(lines, _WAITING_LINES, width)
+
+    def _teardowns(self, found: Sequence[str], console: Console, width: int) -> list[Text]:
+        """Return what is at work on each node; where there is little room, the beginning of it."""
+        whole = [line for text in found for line in Text(text).wrap(console, width)]
+        if self.height is None or len(whole) <= _TEARDOWN_LINES:
+            return whole
+        if len(found) == 1:
+            return _first(whole, _TEARDOWN_LINES, width)
+        shown = [Text(text, no_wrap=True, overflow="ellipsis") for text in found[:_TEARDOWN_LINES]]
+        if more := len(found) - len(shown):
+            shown[-1] = Text(f"+ {more + 1} more nodes", DIM)
+        return shown
 
 
 def _fit(failures: Sequence[FailureLine], console: Console, width: int, room: int) -> list[Text]:

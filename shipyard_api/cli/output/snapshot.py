@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from shipyard_api.cli.output.shapes import JsonObject, counts_at, objects_at, required
+from shipyard_api.cli.output.shapes import JsonObject, counts_at, list_at, objects_at, required
 from shipyard_api.cli.output.wording import (
     NODE_STATUS_WORDS,
     clock,
@@ -13,6 +13,7 @@ from shipyard_api.cli.output.wording import (
     printable,
     reason_text,
     status_words,
+    teardown_texts,
     waiting_text,
 )
 
@@ -32,6 +33,8 @@ class Snapshot:
         """Return the snapshot itself. Raises ShapeError if it lacks what the views read."""
         for step in objects_at(self.action, "steps"):
             required(step, "id")
+        for teardown in objects_at(self.action, "teardowns"):
+            list_at(teardown, "waits_for")
         for group in self.groups:
             required(group, "name")
             counts_at(group, "nodes")
@@ -114,6 +117,8 @@ def change_lines(before: Snapshot | None, after: Snapshot, now: datetime) -> lis
     waiting = waiting_text(after.action)
     if waiting and waiting != (waiting_text(before.action) if before else ""):
         lines.append(f"waiting for {waiting}")
+    told = teardown_texts(before.action) if before else {}
+    lines += [f"node {node}: {text}" for node, text in teardown_texts(after.action).items() if told.get(node) != text]
     states = {step.get("id"): step.get("state") for step in before.steps} if before else {}
     lines += [
         f"step {step['id']} is {status_words(step['state'])}"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from shipyard_api.cli.output.shapes import JsonObject
+from shipyard_api.cli.output.shapes import JsonObject, list_at, objects_at
 
 NODE_STATUS_WORDS = {"success": "deployed", "prepared": "prepared", "failure": "failed", "not_started": "not started"}
 
@@ -71,6 +71,29 @@ def waiting_line(action: JsonObject, now: datetime) -> str:
     if waiting.get("last_answer"):
         parts.append(f"last answer: {printable(waiting['last_answer'])}")
     return f"{text} ({', '.join(parts)})" if parts else text
+
+
+def teardown_texts(action: JsonObject) -> dict[str, str]:
+    """Return, by node, which operation of its teardown is at work and what that waits for."""
+    return {printable(one.get("node")): _teardown_text(one) for one in objects_at(action, "teardowns")}
+
+
+def teardown_lines(action: JsonObject, now: datetime) -> list[str]:
+    """Return a line for each node that is taken down: the operation, for how long, and what it waits for."""
+    lines = []
+    for one in objects_at(action, "teardowns"):
+        since = parse_time(one.get("since"))
+        long = f" ({clock(max(now - since, timedelta()))})" if since else ""
+        lines.append(f"{printable(one.get('node'))}: {_teardown_text(one, long)}")
+    return lines
+
+
+def _teardown_text(one: JsonObject, long: str = "") -> str:
+    waits = [printable(reason) for reason in list_at(one, "waits_for")]
+    count = one.get("waits")
+    more = f" and {count - len(waits)} more" if isinstance(count, int) and count > len(waits) else ""
+    text = f"{printable(one.get('operation'))}{long}"
+    return f"{text} waits for {'; '.join(waits)}{more}" if waits else text
 
 
 def parse_time(text: object) -> datetime | None:

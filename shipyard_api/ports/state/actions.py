@@ -194,7 +194,10 @@ class Actions(Protocol):
         descending: bool = False,
         limit: int | None = None,
     ) -> Sequence[tuple[ActionId, str]]:
-        """Return the versions of the actions that ``matching`` returns for the same arguments."""
+        """Return the versions of the actions that ``matching`` returns for the same arguments.
+
+        They change with the action and its steps, but not with every entry of work items, as ``version`` does.
+        """
 
     def created_at(self, name: ActionName, moment: datetime) -> ActionRecord | None:
         """Return the action of that name that was created at exactly that moment."""

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from shipyard_api.domain import teardown_progress
 from shipyard_api.domain.actions import BARE_GROUPS, ActionId, ActionName, StepId
 from shipyard_api.domain.errors import ActionNotFound, StepNotFound
 from shipyard_api.domain.facts.entry import JournalEntry
@@ -67,8 +68,8 @@ class DescribeAction:
         return found
 
     def one(self, action: str, verbosity: int) -> DescribedAction:
-        """Return an action with the journal entries that its validations and its notes up to a verbosity need."""
-        wanted = {FindingReported.kind, *kinds(verbosity)}
+        """Return an action with the journal entries that its validations, teardowns and notes need."""
+        wanted = {FindingReported.kind, *teardown_progress.KINDS, *kinds(verbosity)}
         found = self.store.read(lambda tx: tx.actions.described(ActionId(action), wanted))
         if found is None:
             raise ActionNotFound(action)

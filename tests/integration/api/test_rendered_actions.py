@@ -197,7 +197,7 @@ FACTS: dict[type[Fact], tuple[Fact, tuple[Fact, ...], bool]] = {
     FindingReported: (FINDING, (), True),
     Noted: (Noted("Word", "text"), (), True),
     AttemptFailed: (AttemptFailed(1, "no answer", 5.0), (), False),
-    TeardownChanged: (TeardownChanged(N1, order.Operation.DRAIN, order.Outcome.RUNNING), (), False),
+    TeardownChanged: (TeardownChanged(N1, order.Operation.DRAIN, order.Outcome.RUNNING), (), True),
     TeardownWaits: (TeardownWaits(N1, order.Operation.DRAIN, ("a/b: budget a/x",)), (), True),
     PodsEvicted: (PodsEvicted(N1, ("a/b",), forced=True), (), True),
     LabelsCleared: (LabelsCleared(N1, ("openstack",)), (), False),
@@ -379,7 +379,7 @@ def test_a_server_that_was_set_back_is_another_one(watched: Watched, shared_url:
         connection.info[SERVER] = "restored"
 
     assert version() != first
-    assert store.read(lambda tx: tx.actions.versions())[0][1] == version()
+    assert str(version()).startswith(store.read(lambda tx: tx.actions.versions())[0][1])
     store.dispose()
 
 

@@ -243,3 +243,24 @@ def test_a_large_site_is_drawn_quickly_enough_to_watch():
     began = time.process_time()
     drawn(view, 100)
     assert time.process_time() - began < 2  # measured: 0.06 s; a square would take minutes
+
+
+def teardown(node: str, *waits: str) -> dict[str, Any]:
+    return {"node": node, "operation": "drain", "since": NOW.isoformat(), "waits_for": list(waits), "waits": len(waits)}
+
+
+def test_what_a_teardown_waits_for_is_told_instead_of_its_work_items():
+    reason = "default/db-0: budget default/db allows no disruption at all: this will not end by itself"
+    waiting = {"who": "work items", "what": "the items of destroy_nodes"}
+    action = samples.action(steps=samples.steps(*STATES), waiting_for=waiting, teardowns=[teardown("n1", reason)])
+    assert drawn(watch_view(action, [], [], NOW), 80)[-2:] == [
+        "n1: drain (0:00) waits for default/db-0: budget default/db allows no disruption",
+        "at all: this will not end by itself",
+    ]
+    many = [teardown(f"n{number}", reason) for number in range(9)]
+    text = drawn(watch_view(samples.action(teardowns=many), [], [], NOW, height=24), 60)
+    assert len(text) <= 24
+    assert text[-6:-4] == [
+        f"n{number}: drain (0:00) waits for default/db-0: budget default/db …" for number in range(2)
+    ]
+    assert text[-1] == "+ 4 more nodes"

@@ -24,6 +24,16 @@ def test_changes_of_a_working_group_are_told_and_of_a_waiting_one_are_not():
     assert change_lines(before, after, NOW) == ["   7:16  group a is preparing, 2 nodes: 1 prepared, 1 not started"]
 
 
+def test_what_a_teardown_waits_for_is_told_when_it_changes():
+    drains = {"node": "n1", "operation": "drain", "since": None, "waits_for": [], "waits": 0}
+    waits = drains | {"waits_for": ["default/db: budget default/db allows no disruption at all"], "waits": 3}
+    before = Snapshot(samples.action() | {"teardowns": [drains]})
+    after = Snapshot(samples.action() | {"teardowns": [waits]})
+    assert change_lines(before, after, NOW) == [
+        "   7:16  node n1: drain waits for default/db: budget default/db allows no disruption at all and 2 more"
+    ]
+
+
 def test_a_shared_node_changes_the_count_of_a_waiting_group_silently():
     before = Snapshot(samples.action(), [samples.group("b", counts={"not_started": 1})])
     after = Snapshot(samples.action(), [samples.group("b", counts={"success": 1})])

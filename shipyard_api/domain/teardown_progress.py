@@ -1,0 +1,37 @@
+"""What goes on with nodes that are taken down, from the journal of their action."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from shipyard_api.domain.facts.entry import JournalEntry
+from shipyard_api.domain.facts.teardown import TeardownChanged, TeardownWaits
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.teardown.order import Operation, Outcome
+
+KINDS = frozenset({TeardownChanged.kind, TeardownWaits.kind})
+
+
+@dataclass(frozen=True, slots=True)
+class TeardownAtWork:
+    """The operation of a node, since when it has been at work, and what it waits for (a sentence each)."""
+
+    node: NodeName
+    operation: Operation
+    since: datetime
+    waits_for: tuple[str, ...] = ()
+
+
+def teardowns(journal: Iterable[JournalEntry]) -> Sequence[TeardownAtWork]:
+    """Return the operations that have begun and not ended, in the order in which they began."""
+    found: dict[NodeName, TeardownAtWork] = {}
+    for entry in journal:
+        match entry.fact:
+            case TeardownChanged(node, operation, Outcome.RUNNING):
+                found.pop(node, None)
+                found[node] = TeardownAtWork(node, operation, entry.at)
+            case TeardownChanged(node, operation) if node in found and found[node].operation is operation:
+                del found[node]
+            case TeardownWaits(node, operation, reasons) if node in found and found[node].operation is operation:
+                found[node] = replace(found[node], waits_for=reasons)
+    return list(found.values())
