@@ -8,7 +8,8 @@ from shipyard_api.api.http.limits import Application, Receive, Scope, Send
 class Mount:
     """ASGI application. ``prefixes``: the beginning of a path, such as ``/ironic``, to the application behind it.
 
-    Paths keep their prefix. ``otherwise`` serves every other path, and the lifespan of the server.
+    Paths keep their prefix. The prefix ``/`` is the root alone. ``otherwise`` serves every other path, and the lifespan
+    of the server.
     """
 
     def __init__(self, otherwise: Application, prefixes: Mapping[str, Application] | None = None) -> None:
@@ -20,7 +21,7 @@ class Mount:
         """Pass the request on."""
         path = scope.get("path", "")
         for prefix, application in self._prefixes:
-            if path == prefix or path.startswith(f"{prefix}/"):
+            if path == prefix or (prefix != "/" and path.startswith(f"{prefix}/")):
                 await application(scope, receive, send)
                 return
         await self._otherwise(scope, receive, send)

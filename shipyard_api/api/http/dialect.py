@@ -32,12 +32,14 @@ class Guards:
 class Dialect:
     """``routes``: addresses to resources. ``install_errors`` makes every failure an answer in the dialect's form.
 
-    ``middleware`` runs after the request has its id and before its caller is authenticated.
+    ``middleware`` runs after the request has its id and before its caller is authenticated. ``ignores_trailing_slash``:
+    an address is the same with a slash at its end.
     """
 
     routes: Mapping[str, Guarded]
     install_errors: Callable[[App], None]
     middleware: Sequence[Any] = ()
+    ignores_trailing_slash: bool = False
 
 
 def create_app(dialect: Dialect, guards: Guards) -> App:
@@ -55,6 +57,7 @@ def create_app(dialect: Dialect, guards: Guards) -> App:
     app: App = falcon.asgi.App(middleware=middleware)
     app.req_options.auto_parse_qs_csv = False
     app.req_options.keep_blank_qs_values = False
+    app.req_options.strip_url_path_trailing_slash = dialect.ignores_trailing_slash
     app.resp_options.secure_cookies_by_default = True
     dialect.install_errors(app)
     for address, resource in dialect.routes.items():

@@ -23,9 +23,24 @@ def holds(req: falcon.Request, resp: falcon.Response, *version: object) -> bool:
     If so, the response is a 304 and the resource has nothing to render. ``version``: parts whose texts change whenever
     the body or the headers of the answer to this address and query do.
     """
-    tag = _tag(repr((_RELEASE, *version)).encode())
+    tag = tag_of(*version)
     resp.set_header("ETag", tag)
     return _compare(req, resp, tag)
+
+
+def tag_of(*version: object) -> str:
+    """Return the tag of a version, as ``holds`` sets it."""
+    return _tag(repr((_RELEASE, *version)).encode())
+
+
+def is_for(req: falcon.Request, tag: str) -> bool:
+    """Return whether ``If-Match`` lets a request change what has this tag; without the header it may.
+
+    RFC 9110, 13.1.1, compares strongly, so weak tags would never match. Ours change with every change of the resource,
+    which is all that a writer needs.
+    """
+    written = req.get_header("If-Match")
+    return written is None or _names(written, tag)
 
 
 class EntityTags:
@@ -56,12 +71,16 @@ def _compare(req: falcon.Request, resp: falcon.Response, tag: str) -> bool:
     held = req.get_header("If-None-Match")
     if held is None:
         return False
-    # Weak comparison ignores the prefix. No tag of ours has a comma.
-    bare = tag.removeprefix("W/")
-    if held.strip() != "*" and bare not in [one.strip().removeprefix("W/") for one in held.split(",")]:
+    if not _names(held, tag):
         return False
     resp.status = falcon.HTTP_304
     return True
+
+
+def _names(written: str, tag: str) -> bool:
+    """Return whether a header names the tag. Weak comparison ignores the prefix. No tag of ours has a comma."""
+    bare = tag.removeprefix("W/")
+    return written.strip() == "*" or bare in [one.strip().removeprefix("W/") for one in written.split(",")]
 
 
 def _tag(value: bytes) -> str:

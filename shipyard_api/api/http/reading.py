@@ -54,6 +54,14 @@ async def read_json_body(req: falcon.asgi.Request, limit: int) -> bytes:
 
 def parse_json(path: str, body: bytes) -> dict[str, Any]:
     """Return the JSON object of a body; raises NotJson, which says where it is wrong, and NotAnObject."""
+    value = parse_value(path, body)
+    if not isinstance(value, dict):
+        raise NotAnObject
+    return value
+
+
+def parse_value(path: str, body: bytes) -> Any:
+    """Return the JSON value of a body; raises NotJson."""
     try:
         value = json.loads(
             body.decode("utf-8"),
@@ -66,8 +74,6 @@ def parse_json(path: str, body: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         detail = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise NotJson(path, detail) from error
-    if not isinstance(value, dict):
-        raise NotAnObject
     return value
 
 

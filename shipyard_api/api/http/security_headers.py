@@ -13,8 +13,8 @@ _ALWAYS = (
 )
 # An answer of the API is data, whatever a browser makes of it.
 _POLICY = ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-# Everything below this address shows a site, and some of it its passwords.
-_PRIVATE = "/api/"
+# Everything below these addresses shows a site, and some of it its passwords.
+_PRIVATE = ("/api/", "/v1/")
 
 
 class SecurityHeaders:
