@@ -64,6 +64,7 @@ from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, Validator
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.read import ReadConfigdocs
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.deploy_templates.manage import ManageTemplates
 from shipyard_api.usecases.holds.manage import NodeHolds
 from shipyard_api.usecases.journal.logs import ReadLogs
 from shipyard_api.usecases.journal.notes import ReadNotes
@@ -246,6 +247,7 @@ def api(settings: Settings) -> "Mount":
     from shipyard_api.api.airship.app import Collaborators, dialect
     from shipyard_api.api.http.dialect import Guards, create_app
     from shipyard_api.api.http.waiting import EndedActions
+    from shipyard_api.api.ironic import app as ironic
     from shipyard_api.api.mount import Mount
 
     made = parts(settings)
@@ -317,7 +319,8 @@ def api(settings: Settings) -> "Mount":
             json_bytes=settings.api.json_bytes,
         )
     )
-    return Mount(create_app(airship, guards))
+    templates = create_app(ironic.dialect(ManageTemplates(store), settings.api.json_bytes), guards)
+    return Mount(create_app(airship, guards), dict.fromkeys(ironic.PREFIXES, templates))
 
 
 def worker(settings: Settings) -> "TurnWorker":

@@ -1,7 +1,7 @@
 """The policy rules of the API and their default checks.
 
-Names come from the contract (shipyard-rest, chapter 4); some are our own. Checks are in the language of oslo.policy;
-the defaults only use roles and other rules, joined by ``or``.
+Names come from the contracts (shipyard-rest, chapter 4; Ironic deploy templates, 12); some are our own.
+Checks are in the language of oslo.policy; the defaults only use roles and other rules, joined by ``or``.
 """
 
 import re
@@ -13,6 +13,9 @@ ANYONE = "anyone"
 
 PREFIX = "workflow_orchestrator:"
 """Prefix of every rule that guards a route or a parameter."""
+
+TEMPLATE_PREFIX = "baremetal:deploy_template:"
+"""Prefix of the rules of deploy templates, which have Ironic's names."""
 
 SUGGESTED_ROLES = ("admin", "admin_ucp", "admin_ucp_viewer", "viewer", "peer")
 """The roles in the default checks."""
@@ -84,6 +87,14 @@ GUARDS = tuple(
         ("action_redeploy_server", _WRITE, "Create the action redeploy_server."),
         ("action_relabel_nodes", _WRITE, "Create the action relabel_nodes."),
         ("action_test_site", _WRITE, "Create the action test_site."),
+    )
+) + tuple(
+    Rule(TEMPLATE_PREFIX + name, check, description)
+    for name, check, description in (
+        ("get", _READ, "See deploy templates."),
+        ("create", _WRITE, "Create a deploy template."),
+        ("update", _WRITE, "Change a deploy template."),
+        ("delete", _WRITE, "Delete a deploy template."),
     )
 )
 """Rules that guard routes and parameters."""

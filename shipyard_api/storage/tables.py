@@ -12,6 +12,8 @@ from shipyard_api.domain.facts.phases import PhaseStarted
 
 ONE_SITE_ACTION = "actions_one_site_action_at_a_time"
 ONE_FOR_EACH_KEY = "actions_one_for_each_key"
+ONE_TEMPLATE_FOR_EACH_NAME = "deploy_templates_name_unique"
+ONE_TEMPLATE_FOR_EACH_ID = "deploy_templates_uuid_unique"
 
 metadata = sa.MetaData(
     naming_convention={
@@ -308,6 +310,35 @@ holds = sa.Table(
     sa.CheckConstraint("(released_by IS NULL) = (released_at IS NULL)", name="released_by_someone"),
 )
 sa.Index("holds_active_index", holds.c.node, postgresql_where=sa.text("released_at IS NULL"))
+
+# Deploy templates: which deploy steps a trait asks for (seed 003).
+deploy_templates = sa.Table(
+    "deploy_templates",
+    metadata,
+    sa.Column("id", sa.BigInteger, sa.Identity(always=True), primary_key=True),
+    sa.Column("uuid", sa.String(36), nullable=False),
+    # The name of the trait.
+    sa.Column("name", sa.String(255), nullable=False),
+    sa.Column("extra", sa.JSON, nullable=False),
+    sa.Column("version", sa.BigInteger, nullable=False, server_default="1"),
+    sa.Column("created_at", _MOMENT, nullable=False),
+    sa.Column("updated_at", _MOMENT),
+    sa.UniqueConstraint("uuid", name=ONE_TEMPLATE_FOR_EACH_ID),
+    sa.UniqueConstraint("name", name=ONE_TEMPLATE_FOR_EACH_NAME),
+)
+
+deploy_template_steps = sa.Table(
+    "deploy_template_steps",
+    metadata,
+    sa.Column("template_id", sa.BigInteger, sa.ForeignKey("deploy_templates.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("interface", sa.String(16), nullable=False),
+    sa.Column("step", sa.String(255), nullable=False),
+    sa.Column("args", sa.JSON, nullable=False),
+    sa.Column("priority", sa.Integer, nullable=False),
+    sa.UniqueConstraint("template_id", "interface", "step"),
+    sa.CheckConstraint("priority >= 0", name="priority_not_negative"),
+)
 
 command_audit = sa.Table(
     "command_audit",

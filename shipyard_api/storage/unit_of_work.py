@@ -12,6 +12,7 @@ from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import schema
 from shipyard_api.storage.actions import SERVER, SqlActions
 from shipyard_api.storage.addresses import SERVER_KEEPALIVES, parameters
+from shipyard_api.storage.deploy_templates import SqlDeployTemplates
 from shipyard_api.storage.holds import SqlHolds
 from shipyard_api.storage.items import SqlItems
 from shipyard_api.storage.journal_entries import SqlJournal
@@ -38,6 +39,7 @@ class SqlTransaction:
     nodes: SqlNodes
     holds: SqlHolds
     write_limits: SqlWriteLimits
+    deploy_templates: SqlDeployTemplates
 
 
 class SqlStore:
@@ -97,6 +99,7 @@ class SqlStore:
             SqlNodes(connection),
             SqlHolds(connection),
             SqlWriteLimits(connection),
+            SqlDeployTemplates(connection),
         )
 
 

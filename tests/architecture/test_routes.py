@@ -1,7 +1,7 @@
 """Routes, policy and the OpenAPI document say the same."""
 
 from configparser import ConfigParser
-from typing import Any
+from typing import Any, cast
 
 import falcon
 import pytest
@@ -14,6 +14,7 @@ from shipyard_api.api.airship import app as app_module
 from shipyard_api.api.airship.holds import FORCE_RULE
 from shipyard_api.api.airship.limits import DELETE_RULE
 from shipyard_api.api.http.authentication import Guarded
+from shipyard_api.api.ironic import app as ironic
 from shipyard_api.api.mount import Mount
 from shipyard_api.domain.actions import LISTED, ActionName, RunState, StepState
 from shipyard_api.domain.documents import BufferMode, Version
@@ -79,6 +80,10 @@ def test_every_method_has_a_rule_that_exists_and_no_rule_is_left_over(routes: di
 
     used |= {f"workflow_orchestrator:action_{name.value}" for name in LISTED}  # what POST /actions asks as well
     used |= {FORCE_RULE, DELETE_RULE}
+    for path, resource in ironic.routes(cast(Any, None), 1).items():
+        assert isinstance(resource, Guarded), path
+        assert set(resource.policy) == _methods(resource), path
+        used |= set(resource.policy.values())
     assert used - {None} == {rule.name for rule in GUARDS}
 
 

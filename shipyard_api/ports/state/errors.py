@@ -26,3 +26,11 @@ class SiteBusy(Exception):
 
 class RequestKeyTaken(Exception):
     """The caller has already created an action with this key."""
+
+
+class TemplateNameTaken(Exception):
+    """Another deploy template has this name."""
+
+
+class TemplateIdTaken(Exception):
+    """Another deploy template has this id."""

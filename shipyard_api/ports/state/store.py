@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
 from shipyard_api.ports.state.actions import Actions
+from shipyard_api.ports.state.deploy_templates import DeployTemplates
 from shipyard_api.ports.state.holds import Holds
 from shipyard_api.ports.state.items import Items
 from shipyard_api.ports.state.journal import Journal
@@ -55,6 +56,10 @@ class Transaction(Protocol):
     @property
     def write_limits(self) -> WriteLimits:
         """Rate limits for writes."""
+
+    @property
+    def deploy_templates(self) -> DeployTemplates:
+        """Deploy templates."""
 
 
 class Store(Protocol):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from shipyard_api.domain.actions import LISTED
-from shipyard_api.domain.policy import BASIS, GUARDS, PREFIX, RULES, SUGGESTED_ROLES, default_roles
+from shipyard_api.domain.policy import BASIS, GUARDS, PREFIX, RULES, SUGGESTED_ROLES, TEMPLATE_PREFIX, default_roles
 
 ADMINS = {"admin", "admin_ucp"}
 VIEWERS = ADMINS | {"admin_ucp_viewer", "viewer"}
@@ -54,12 +54,15 @@ OURS = {
     "get_drain_plan": VIEWERS,
     "get_etcd_health": VIEWERS,
 }
+# Contract: Ironic deploy templates, 12.
+TEMPLATES = {"get": VIEWERS, "create": ADMINS, "update": ADMINS, "delete": ADMINS}
 # What a provisioner needs besides.
 PEERS = {"get_renderedconfigdocs", "get_renderedconfigdocs_cleartext"}
 
 
 def test_there_are_the_rules_of_the_contract_and_ours() -> None:
-    assert {rule.name for rule in GUARDS} == {PREFIX + name for name in {**CONTRACT, **OURS}}
+    own = {PREFIX + name for name in {**CONTRACT, **OURS}}
+    assert {rule.name for rule in GUARDS} == own | {TEMPLATE_PREFIX + name for name in TEMPLATES}
     assert len(RULES) == len(GUARDS) + len(BASIS)
 
 
@@ -68,6 +71,11 @@ def test_a_rule_is_satisfied_by_the_roles_of_the_contract(name: str) -> None:
     wanted = {**CONTRACT, **OURS}[name]
 
     assert default_roles(PREFIX + name) == wanted | ({"peer"} if name in PEERS else set())
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_observers_read_templates_and_admins_write_them(name: str) -> None:
+    assert default_roles(TEMPLATE_PREFIX + name) == TEMPLATES[name]
 
 
 def test_every_action_has_a_rule_of_its_own() -> None:

@@ -1,0 +1,148 @@
+"""Every failure in the forms of Ironic's errors (contract, 5): an object with one text that is JSON again."""
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import falcon
+
+from shipyard_api.api.http import errors as http
+from shipyard_api.api.http.dialect import App
+from shipyard_api.api.ironic.faults import Fault, NotServed, TooDeep
+from shipyard_api.api.ironic.templates import RULES
+from shipyard_api.domain import errors as domain
+from shipyard_api.domain.deploy_steps import errors as templates
+from shipyard_api.domain.errors import ShipyardError
+from shipyard_api.ports.errors import PeerError
+from shipyard_api.ports.identity import PolicyBroken
+from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """How a class of errors is answered."""
+
+    code: str
+    text: Callable[[Any], str]
+
+
+def _said(text: str) -> Callable[[Any], str]:
+    return lambda _error: text
+
+
+def _invalid(error: templates.InvalidTemplate) -> str:
+    return "Deploy template invalid: " + " ".join(finding.message for finding in error.findings)
+
+
+def _exists(error: templates.TemplateExists) -> str:
+    return f"A deploy template with {'UUID' if error.by_id else 'name'} {error.value} already exists."
+
+
+ROWS: Mapping[type[ShipyardError], Row] = {
+    templates.InvalidTemplate: Row(falcon.HTTP_400, _invalid),
+    templates.TemplateNotFound: Row(falcon.HTTP_404, lambda one: f"Deploy template {one.template} could not be found."),
+    templates.TemplateExists: Row(falcon.HTTP_409, _exists),
+    templates.TemplateChanged: Row(
+        falcon.HTTP_412, lambda one: f"Deploy template {one.template} has changed: get it again, and use its new ETag."
+    ),
+    domain.Forbidden: Row(falcon.HTTP_403, _said("Access was denied to the following resource: ")),
+    domain.TooManyRequests: Row(
+        falcon.HTTP_429, lambda one: f"Too many requests that change something. Wait {one.seconds} s."
+    ),
+    http.BodyTooLarge: Row(
+        falcon.HTTP_413, lambda one: f"The body has {one.length} bytes, and at most {one.limit} are read."
+    ),
+    http.BodyEncoded: Row(
+        falcon.HTTP_415, lambda one: f"The body is encoded with {one.coding[:60]}; send it as it is."
+    ),
+    http.BodyIncomplete: Row(
+        falcon.HTTP_400, lambda one: f"The connection ended after {one.arrived} of {one.length} bytes of the body."
+    ),
+    http.InvalidAddress: Row(falcon.HTTP_400, lambda one: f"The {one.part} of the address is not UTF-8 text."),
+    http.NotJson: Row(falcon.HTTP_400, lambda one: f"The body is not JSON: {one.detail}."),
+}
+"""The errors that this dialect can meet, with their texts; that of an unauthenticated caller has a form of its own."""
+
+_SYSTEMS: Mapping[type[Exception], tuple[str, str]] = {
+    StoreUnavailable: (falcon.HTTP_503, "The database cannot be reached at this moment. Ask again."),
+    UnsuitableDatabase: (falcon.HTTP_503, "The database has a schema of another release."),
+    PeerError: (falcon.HTTP_503, "A system that is needed to know the caller does not answer. Ask again."),
+    PolicyBroken: (falcon.HTTP_500, "The policy cannot be evaluated."),
+}
+_BARE = (http.BodyTooLarge, TooDeep)
+
+
+def install(app: App) -> None:
+    """Let every error of ours, of the framework, and every bug end in one of the forms."""
+    app.add_error_handler(Exception, _bug)
+    app.add_error_handler(falcon.HTTPError, _framework)
+    app.add_error_handler(Fault, _fault)
+    app.add_error_handler(ShipyardError, _ours)
+    app.add_error_handler(domain.Unauthenticated, _unauthenticated)
+    for kind in _SYSTEMS:
+        app.add_error_handler(kind, _system)
+
+
+async def _ours(req: falcon.Request, resp: falcon.Response, error: ShipyardError, _params: Any) -> None:
+    row = ROWS[type(error)]
+    text = row.text(error)
+    if isinstance(error, domain.Forbidden):
+        text += RULES.get(req.method, "")
+    if isinstance(error, domain.TooManyRequests):
+        resp.set_header("Retry-After", str(error.seconds))
+    if isinstance(error, http.BodyEncoded):
+        resp.set_header("Accept-Encoding", "identity")
+    _handled(resp, row.code, text, bare=isinstance(error, _BARE))
+
+
+async def _fault(_req: falcon.Request, resp: falcon.Response, error: Fault, _params: Any) -> None:
+    if isinstance(error, NotServed):
+        _routed(resp, error.code, str(error))
+    else:
+        _handled(resp, error.code, str(error), bare=isinstance(error, _BARE))
+
+
+async def _unauthenticated(req: falcon.Request, resp: falcon.Response, error: Exception, _params: Any) -> None:
+    resp.set_header("WWW-Authenticate", req.context.challenge)
+    text = "The request you have made requires authentication."
+    _answer(resp, falcon.HTTP_401, {"error": {"code": 401, "title": "Unauthorized", "message": text}})
+
+
+async def _framework(_req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, _params: Any) -> None:
+    resp.set_headers(error.headers or {})
+    code = falcon.code_to_http_status(error.status)
+    _routed(resp, code, error.description or error.title or code)
+
+
+async def _system(_req: falcon.Request, resp: falcon.Response, error: Exception, _params: Any) -> None:
+    code, text = next(_SYSTEMS[kind] for kind in type(error).__mro__ if kind in _SYSTEMS)
+    LOG.error("request failed", extra={"trouble": str(error)})
+    _handled(resp, code, text)
+
+
+async def _bug(_req: falcon.Request, resp: falcon.Response, error: Exception, _params: Any) -> None:
+    LOG.exception("unhandled error", exc_info=error)
+    _handled(resp, falcon.HTTP_500, f"Unhandled {type(error).__name__}; the log of the service has more.")
+
+
+def _handled(resp: falcon.Response, code: str, text: str, *, bare: bool = False) -> None:
+    """Answer in the form of errors of resources."""
+    inner = {"faultcode": "Server" if code.startswith("5") else "Client", "faultstring": text}
+    _answer(resp, code, inner if bare else {"error_message": json.dumps({**inner, "debuginfo": None})})
+
+
+def _routed(resp: falcon.Response, code: str, text: str) -> None:
+    """Answer in the form of errors of routing and versions."""
+    number, _, title = code.partition(" ")
+    inner = {"code": int(number), "title": title, "description": text}
+    _answer(resp, code, {"error_message": json.dumps(inner)})
+
+
+def _answer(resp: falcon.Response, code: str, body: dict[str, Any]) -> None:
+    resp.status = code
+    resp.content_type = falcon.MEDIA_JSON
+    resp.media = body

@@ -1,0 +1,86 @@
+"""Microversions: which version of the API a request asks for, and which there are (contract, 3)."""
+
+import re
+from dataclasses import dataclass
+
+import falcon
+
+from shipyard_api.api.ironic.faults import NotServed
+
+HEADER = "X-OpenStack-Ironic-API-Version"
+OLDEST, NEWEST = 1, 55
+"""N of the first and of the last version 1.N. Only templates are served, which came with the last one."""
+
+TEMPLATES = ("/v1/deploy_templates", "/v1/deploy-templates")
+"""Where templates are served: as Ironic does, and as seed 003 has it."""
+
+_COMMON_HEADER = "OpenStack-API-Version"
+_SERVICE = "baremetal"
+_WRITTEN = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})")
+_RANGE = {f"{HEADER[:-7]}Minimum-Version": f"1.{OLDEST}", f"{HEADER[:-7]}Maximum-Version": f"1.{NEWEST}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The version of a request: N of 1.N."""
+
+    minor: int
+
+    @property
+    def has_templates(self) -> bool:
+        """Whether templates exist in this version."""
+        return self.minor >= NEWEST
+
+
+class Microversions:
+    """Middleware: refuses other versions than ours before a request is routed, and names the one in use."""
+
+    async def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Find the version; refuse templates below theirs, whatever the method and the template."""
+        # Below version 1.91 of Ironic the ending means nothing.
+        req.path = req.path.removesuffix(".json")
+        asked = _asked(req, resp)
+        if not asked.has_templates and _is_below(req.path, TEMPLATES):
+            code = falcon.HTTP_404 if req.method == "GET" else falcon.HTTP_405
+            raise NotServed("The API version does not allow deploy templates", code)
+        req.context.api_version = asked
+
+    async def process_response(
+        self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool
+    ) -> None:
+        """Add the version that was used and the range, and the id by which OpenStack's clients name a request."""
+        if asked := getattr(req.context, "api_version", None):
+            resp.set_headers({HEADER: f"1.{asked.minor}", **_RANGE})
+        resp.append_header("Vary", HEADER)
+        if request := getattr(req.context, "request_id", None):
+            resp.set_header("X-Openstack-Request-Id", f"req-{request}")
+
+
+def _asked(req: falcon.Request, resp: falcon.Response) -> Asked:
+    written = (_common(req.get_header(_COMMON_HEADER)) or req.get_header(HEADER) or "").strip()
+    if not written:
+        return Asked(OLDEST)
+    if written.lower() == "latest":
+        return Asked(NEWEST)
+    found = _WRITTEN.fullmatch(written)
+    if found is None:
+        raise NotServed(f"Invalid value for {HEADER} header", falcon.HTTP_406)
+    major, minor = int(found[1]), int(found[2])
+    if major != 1 or not OLDEST <= minor <= NEWEST:
+        resp.set_headers(_RANGE)
+        text = f"Version {major}.{minor} is not supported. Supported are 1.{OLDEST} to 1.{NEWEST}."
+        raise NotServed(text, falcon.HTTP_406)
+    return Asked(minor)
+
+
+def _common(written: str | None) -> str | None:
+    """Return the version of our service in the header that names versions of several."""
+    for one in (written or "").split(","):
+        service, _, version = one.strip().partition(" ")
+        if service.lower() == _SERVICE:
+            return version.strip()
+    return None
+
+
+def _is_below(path: str, roots: tuple[str, ...]) -> bool:
+    return any(path == root or path.startswith(f"{root}/") for root in roots)

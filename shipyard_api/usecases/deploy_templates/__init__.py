@@ -1,0 +1,1 @@
+"""Deploy templates (seed 003)."""
