@@ -69,10 +69,10 @@ from shipyard_api.usecases.holds.manage import NodeHolds
 from shipyard_api.usecases.journal.logs import ReadLogs
 from shipyard_api.usecases.journal.notes import ReadNotes
 from shipyard_api.usecases.journal.validations import ReadValidations
+from shipyard_api.usecases.node_operations.etcd_health import EtcdHealth
+from shipyard_api.usecases.node_operations.operate import OperateNodes
 from shipyard_api.usecases.nodes.drain_plan import PlanDrain
-from shipyard_api.usecases.nodes.etcd_health import EtcdHealth
 from shipyard_api.usecases.nodes.list import ListNodes
-from shipyard_api.usecases.nodes.operate import OperateNodes
 from shipyard_api.usecases.nodes.statuses import SiteStatuses
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
 from shipyard_api.usecases.tokens.manage import ApiTokens, TokenFault
@@ -298,6 +298,7 @@ def api(settings: Settings) -> "Mount":
                 designs=designs,
                 rendered=rendered,
                 definitions=definitions,
+                plan_drain=plan_drain,
             ),
             describe_action=DescribeAction(store),
             find_left_alone=FindLeftAlone(store, {name.value: one for name, one in definitions.items()}),

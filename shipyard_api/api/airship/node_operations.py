@@ -22,8 +22,8 @@ from shipyard_api.domain.node_operations import (
     refused,
 )
 from shipyard_api.domain.teardown.etcd_health import Health, health_details
-from shipyard_api.usecases.nodes.etcd_health import EtcdHealth
-from shipyard_api.usecases.nodes.operate import Call, OperateNodes, OperationRefused
+from shipyard_api.usecases.node_operations.etcd_health import EtcdHealth
+from shipyard_api.usecases.node_operations.operate import Call, OperateNodes, OperationRefused
 
 _PREFIX = "workflow_orchestrator:node_"
 _RETRY_SECONDS = "10"

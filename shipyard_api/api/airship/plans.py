@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import falcon
 import falcon.asgi
 
+from shipyard_api.api.airship.drain_plans import drain_plan_entity
 from shipyard_api.api.airship.errors import InvalidPlan
 from shipyard_api.api.airship.holds import hold_entity, may_override
 from shipyard_api.api.airship.parameters import action_name
@@ -13,14 +14,16 @@ from shipyard_api.api.airship.statuses import details, messages
 from shipyard_api.api.airship.texts import text_of
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body
-from shipyard_api.api.http.threads import answer_in_thread
+from shipyard_api.api.http.threads import answer_in_peer_thread
 from shipyard_api.domain.documents import Version
 from shipyard_api.domain.errors import ShipyardError
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.planning import PlannedGroup
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.usecases.actions.plan import Plan, PlanAction
 from shipyard_api.usecases.actions.request import ActionRequest
+from shipyard_api.usecases.nodes.drain_plan import NodeDrainPlan
 
 
 class Plans:
@@ -36,7 +39,7 @@ class Plans:
     async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response) -> None:
         """Answer with the plan; nothing is stored, and what would be refused is part of it."""
         body = await read_json_body(req, self._limit)
-        await answer_in_thread(resp, partial(self._post, req, resp, body))
+        await answer_in_peer_thread(resp, partial(self._post, req, resp, body))
 
     def _post(self, req: falcon.Request, resp: falcon.Response, sent: bytes) -> None:
         body = parse_checked(req.path, sent, self._schemas, "plan_v1")
@@ -80,8 +83,14 @@ def _entity(plan: Plan) -> dict[str, Any]:
         },
         "kept": list(plan.kept),
         "held": [hold_entity(hold) for hold in plan.held],
+        "drains": [_drain(node, drain) for node, drain in plan.drains.items()],
         "groups": [_group(planned) for planned in plan.groups],
     }
+
+
+def _drain(node: NodeName, drain: NodeDrainPlan | str) -> dict[str, Any]:
+    plan, why = (drain_plan_entity(drain), None) if isinstance(drain, NodeDrainPlan) else (None, drain)
+    return {"node": node, "plan": plan, "why_none": why}
 
 
 def _refused(error: ShipyardError) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 One pool serves a process, so its size bounds how many database connections and peer calls requests can cause at once.
 A caller who sends or reads slowly holds no thread: bodies are received, and answers are sent, by the event loop.
 Work that may take seconds of processor time, by the size of a body or by a design, has a few threads of its own: while
-it waits for its turn, other requests find a thread, and there are few others to share the processor with.
+it waits for its turn, other requests find a thread, and there are few others to share the processor with. So has work
+that waits for Kubernetes or etcd: a peer that hangs holds up nothing else.
 """
 
 import asyncio
@@ -21,6 +22,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 USUAL_THREADS = 8
+_PEER_THREADS = 4
 _LARGE_BODY = 128 * 1024
 
 Responder = Callable[..., None]
@@ -33,15 +35,16 @@ class _Pool:
         self.executor = ThreadPoolExecutor(USUAL_THREADS, thread_name_prefix="request")
         self.bodies = ThreadPoolExecutor(1, thread_name_prefix="large-body")
         self.designs = ThreadPoolExecutor(2, thread_name_prefix="design")
-        self.peers = ThreadPoolExecutor(4, thread_name_prefix="peer")
+        self.peers = ThreadPoolExecutor(_PEER_THREADS, thread_name_prefix="peer")
 
 
 _POOL = _Pool()
 
 
 def use_threads(number: int) -> None:
-    """Set the size of the pool, before the first request."""
+    """Set the size of the pool, before the first request; as many threads at most wait for peers."""
     _POOL.executor = ThreadPoolExecutor(number, thread_name_prefix="request")
+    _POOL.peers = ThreadPoolExecutor(min(number, _PEER_THREADS), thread_name_prefix="peer")
 
 
 async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -87,6 +90,11 @@ def threaded_peer(responder: Responder) -> Callable[..., Coroutine[Any, Any, Non
 async def in_peer_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Return what the work returns, as ``in_thread`` does; such work may wait for a peer."""
     return await _run(_POOL.peers, partial(work, *args, **kwargs))
+
+
+async def answer_in_peer_thread(resp: falcon.Response, work: Callable[[], None]) -> None:
+    """Run the rest of a responder as ``answer_in_thread`` does; it may wait for a peer."""
+    await in_peer_thread(_respond, work, resp)
 
 
 async def answer_in_thread(resp: falcon.Response, work: Callable[[], None]) -> None:

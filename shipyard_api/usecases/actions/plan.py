@@ -4,7 +4,7 @@ Group members come from the design here; the running action gets them from the p
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from shipyard_api.domain.actions import CHECKS, EXCLUSIVE, ActionId, ActionName, DocumentChecks, StepId
 from shipyard_api.domain.documents import Revision, Version
@@ -28,6 +28,7 @@ from shipyard_api.usecases.actions.preconditions import site_is_busy
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import read_versions
+from shipyard_api.usecases.nodes.drain_plan import NodeDrainPlan, PlanDrain
 from shipyard_api.workflow.definition import Definition
 
 
@@ -38,7 +39,8 @@ class Plan:
     A retry has ``retried`` instead of ``version``, and uses the inputs of that action. ``revision`` is None if no
     documents are committed. ``findings`` cover only the part of the design that the action uses. If the design cannot
     be read or the action deploys nothing, ``mode`` is None and there are no groups. ``kept``: nodes that a retry does
-    not touch, in order of name. ``held``: the active holds on nodes that it would touch.
+    not touch, in order of name. ``held``: the active holds on nodes that it would touch. ``drains``: the drain plan of
+    each server to redeploy, or why it has none.
     """
 
     name: ActionName
@@ -52,11 +54,12 @@ class Plan:
     groups: Sequence[PlannedGroup]
     kept: Sequence[NodeName] = ()
     held: Sequence[Hold] = ()
+    drains: Mapping[NodeName, NodeDrainPlan | str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanAction:
-    """The use case; changes nothing, and calls no peer but the document store."""
+    """The use case; changes nothing. Only drain plans ask peers other than the document store."""
 
     store: Store
     check: CheckAction
@@ -64,6 +67,7 @@ class PlanAction:
     designs: DesignStore
     rendered: RenderedDesigns
     definitions: Mapping[ActionName, Definition]
+    plan_drain: PlanDrain
 
     def __call__(self, request: ActionRequest, version: Version) -> Plan:
         """Return the plan of an action on a version: the committed one, or the buffer as if it were committed.
@@ -87,6 +91,7 @@ class PlanAction:
             mode=design.inputs.configuration.mode if design.inputs and strategy else None,
             groups=self._groups(design.inputs, strategy, ()) if design.inputs and strategy else (),
             held=self._holds(checked),
+            drains=self._drains(checked),
         )
 
     def retry(self, action: str, *, force: bool, may_override_holds: bool) -> Plan:
@@ -123,6 +128,11 @@ class PlanAction:
         except Conflict as conflict:
             return checked.refused(conflict)
         return checked
+
+    def _drains(self, checked: CheckedRequest) -> Mapping[NodeName, NodeDrainPlan | str]:
+        if checked.request.name is not ActionName.REDEPLOY_SERVER or checked.parameters is None:
+            return {}
+        return self.plan_drain.each(checked.parameters.targets, checked.revision)
 
     def _holds(self, checked: CheckedRequest) -> Sequence[Hold]:
         with self.store.begin() as tx:

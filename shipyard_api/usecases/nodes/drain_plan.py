@@ -22,6 +22,9 @@ from shipyard_api.ports.etcd import Etcd
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import committed_revision
 
+MOST = 10
+"""As many drains are planned at a time: each asks Kubernetes and every member of etcd."""
+
 
 @dataclass(frozen=True, slots=True)
 class EtcdPlan:
@@ -78,6 +81,21 @@ class PlanDrain:
         drain = plan_drain(look.pods, look.budgets, look.daemon_sets, now=look.server_time, kubelet=kubelet)
         return NodeDrainPlan(node, used, look.node.cordoned, drain, etcd, findings)
 
+    def each(self, nodes: Sequence[NodeName], revision: Revision | None) -> Mapping[NodeName, NodeDrainPlan | str]:
+        """Return the plan of each of the first nodes, or why it has none."""
+        found: dict[NodeName, NodeDrainPlan | str] = {}
+        for node in nodes[:MOST]:
+            try:
+                found[node] = self(node, revision)
+            except NothingDrains:
+                found[node] = "no Kubernetes is configured"
+            except NodeNotInCluster:
+                found[node] = "Kubernetes does not know the node, so nothing would be drained"
+            except PeerError as trouble:
+                found[node] = str(trouble)
+        more = dict.fromkeys(nodes[MOST:], f"only the first {MOST} nodes are planned: ask for this one alone")
+        return {**found, **more}
+
     def _etcd(self, look: NodeLook, revision: Revision | None) -> tuple[Sequence[EtcdPlan], Sequence[Finding]]:
         if revision is None:
             return (), ()
@@ -106,24 +124,9 @@ class PlanDrain:
         return found
 
 
-def why_no_plan(failure: Exception) -> str:
-    """Return why there is no drain plan, for a plan of more than one drain."""
-    match failure:
-        case NothingDrains():
-            return "no Kubernetes is configured"
-        case NodeNotInCluster():
-            return "Kubernetes does not know the node, so nothing would be drained"
-        case _:
-            return str(failure)
-
-
 def _plan(cluster: EtcdCluster, leaving: frozenset[MemberId]) -> EtcdPlan:
     members = tuple(one for one in cluster.members if one.id in leaving)
     if not cluster.members:
         return EtcdPlan(cluster.name, Health.UNREACHABLE, members, None, None)
     now, after = survivable_failures(cluster), survivable_failures(cluster, leaving)
     return EtcdPlan(cluster.name, health(cluster), members, now, after)
-
-
-Plans = Mapping[NodeName, NodeDrainPlan | str]
-"""The drain plan of each node, or why there is none."""

@@ -14,6 +14,7 @@ from shipyard_api.adapters.identity.options import IdentityKind, IdentityOptions
 from shipyard_api.adapters.keystone.options import KeystoneOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.api.mount import Mount
+from shipyard_api.domain.node_operations import NodeOperation
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests import simulated_keystone
@@ -66,6 +67,9 @@ EXPECTED: dict[tuple[str, str], set[str] | None] = {
     ("GET", f"{V1}/holds"): READ,
     ("GET", f"{V1}/holds/{ULID}"): READ,
     ("DELETE", f"{V1}/holds/{ULID}"): WRITE,
+    **{("POST", f"{V1}/nodes/n1/{one.value}"): WRITE for one in NodeOperation},
+    ("GET", f"{V1}/nodes/n1/drain-plan"): READ,
+    ("GET", f"{V1}/etcd-cluster-health-statuses"): READ,
     ("GET", f"{V1}/site_statuses"): READ,
     ("POST", f"{V1}/plans"): READ,
 }

@@ -13,7 +13,7 @@ from shipyard_api.domain.teardown.etcd_health import Health, health
 from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
 from shipyard_api.ports.etcd import Etcd, NotEtcd
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
-from shipyard_api.usecases.nodes.operate import OperationRefused
+from shipyard_api.usecases.node_operations.operate import OperationRefused
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from shipyard_api.domain.errors import WorkUnderWay
 from shipyard_api.domain.facts.teardown import EtcdMemberRemoved, LabelsCleared, PodsEvicted, TeardownChanged
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.node_operations import (
-    FAILURES,
     WITH_DESIGN,
     NodeOperation,
     OperationEnded,
@@ -99,7 +98,7 @@ class OperateNodes:
                 return action
         if not self.rules.drains:
             message = "No Kubernetes is configured ([kubernetes] kubeconfig or url), so nothing can be done there."
-            raise OperationRefused(refused(FAILURES[operation], message))
+            raise OperationRefused(refused(Reason.CONFLICT, message))
         if self.nodes is not None and self.nodes.node(checked.node) is None:
             raise OperationRefused(_unknown(checked.node))
         with self.store.begin() as tx:

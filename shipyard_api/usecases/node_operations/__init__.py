@@ -1,0 +1,1 @@
+"""Operations on one node for callers who wait, and the health of etcd (seed 004)."""
