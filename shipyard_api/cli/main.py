@@ -22,6 +22,7 @@ from shipyard_api.cli.commands import (
     holds,
     limits,
     logs,
+    node_operations,
     nodes,
     plan,
     programs,
@@ -54,7 +55,7 @@ _SECTIONS = {
         "set",
         "control",
     ),
-    "Nodes": ("hold", "release"),
+    "Nodes": ("hold", "release", "drain-plan", "node"),
     "Try it": ("demo", "up"),
     "Run an installation": ("serve", "worker", "db", "token", "config", "simulate", "completion"),
 }
@@ -234,6 +235,7 @@ get.add_command(workflows.get)
 get.add_command(nodes.get_nodes)
 get.add_command(nodes.get_statuses)
 get.add_command(holds.get_holds)
+get.add_command(node_operations.etcd_health)
 for command in (
     describe.action,
     describe.step,
@@ -257,6 +259,8 @@ for command in (
     nodes.report,
     holds.hold,
     holds.release,
+    node_operations.drain_plan,
+    node_operations.node,
     demo.demo,
     help_topics.help_,
     completion.completion,
@@ -271,6 +275,8 @@ for command in (
     shipyard.add_command(command)
 
 
+for command in (node_operations.node, node_operations.drain_plan):
+    add_output_option(command)
 for command in (create, commit, get, describe_, plan.plan, logs.logs, control.retry, control.control, nodes.report):
     add_output_option(command)
 for command in (control.pause, control.unpause, control.stop, holds.hold, holds.release, limits.set_):

@@ -151,6 +151,7 @@ def _each(api: "Api", paths: Sequence[str]) -> answers.Answer:
     nodes = [dict(parse_object(answer.text)) for answer in found]
     for node in nodes:
         node.pop("history", None)
+        node.pop("teardowns", None)
         node.pop("next", None)
     return replace(found[0], text=json.dumps({"nodes": nodes, "next": None}))
 

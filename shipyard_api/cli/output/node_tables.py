@@ -82,6 +82,18 @@ def node(text: str) -> Printout:
         lines = [(to_the_second(at), *cells) for at, cells in sorted(events, key=lambda event: str(event[0]))]
         events_table = table(lines, ("Time", "Event", "Phase", "Group", "Job", "Why"), gap=4)
         parts.append(Printout([f"{title}\n", events_table]))
+    if teardowns := objects_at(found, "teardowns"):
+        lines = [
+            (
+                to_the_second(one.get("at")),
+                one.get("operation"),
+                one.get("outcome"),
+                f"action/{one.get('action_id')}",
+                one.get("message") or "",
+            )
+            for one in teardowns
+        ]
+        parts.append(Printout(["teardowns\n", table(lines, ("Time", "Operation", "Outcome", "Action", "Why"), gap=4)]))
     if found.get("next"):
         parts.append(f"Older actions: shipyard describe node {found.get('name')} --before {found['next']}")
     return sections(*parts)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from shipyard_api.cli.output.drain_tables import drains
 from shipyard_api.cli.output.hold_tables import held
 from shipyard_api.cli.output.printout import Printout, TextTable, fields, sections, table
 from shipyard_api.cli.output.shapes import (
@@ -40,8 +41,9 @@ def plan(text: str) -> Printout:
         ("At Once:", _mode(object_at(found, "mode"))),
         ("Refused:", f"{refused.get('title')}: {refused.get('reason')}" if refused else "no"),
     ]
-    parts: list[TextTable | str] = [fields(about), _groups(as_objects(required(found, "groups"), "groups"))]
+    parts: list[TextTable | str | Printout] = [fields(about), _groups(as_objects(required(found, "groups"), "groups"))]
     parts.append(table([(number, step) for number, step in enumerate(list_at(found, "steps"), 1)], ("Index", "Step")))
+    parts += drains(objects_at(found, "drains"))
     lines = message_lines([*objects_at(refused, "messages"), *objects_at(found, "findings")])
     if lines:
         parts.append("\n".join(lines))

@@ -1,0 +1,196 @@
+"""``shipyard node``: single operations that take a node out of its cluster; and the health of etcd."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from shipyard_api.cli.commands.request import path_segment, show
+from shipyard_api.cli.commands.syntax import examples
+from shipyard_api.cli.errors import ApiError
+from shipyard_api.cli.global_options import GlobalOptions
+from shipyard_api.cli.output import drain_tables
+from shipyard_api.cli.output.answers import Answer
+from shipyard_api.cli.output.status_text import done
+
+if TYPE_CHECKING:
+    from shipyard_api.cli.client import Api, Query
+
+# An answer comes when the operation has ended; the server knows its limits.
+_LONGEST = 7 * 86_400.0
+_SECONDS = click.IntRange(1)
+_GOES_ON = "The operation may go on: the same command waits for it again."
+
+
+@click.group(
+    "node",
+    short_help="Drain a node, or take it out of its cluster step by step.",
+    epilog=examples("shipyard node drain compute11", "shipyard node decommission compute11"),
+)
+def node() -> None:
+    """Run one operation on a node and wait for its end.
+
+    An interrupted command does not stop the operation: the same command waits for it again. `shipyard describe node
+    NAME` shows its action, which `shipyard stop` stops.
+    """
+
+
+@click.command(
+    "decommission",
+    short_help="Take a node out of Kubernetes and etcd.",
+    epilog=examples("shipyard node decommission compute11", "shipyard node decommission compute11 --revision 3"),
+)
+@click.argument("name")
+@click.option(
+    "--revision", type=click.IntRange(1), help="The design that names the etcd clusters. (default: committed)"
+)
+@click.option("--drain-node-timeout", type=_SECONDS, help="Seconds for the drain.")
+@click.option("--drain-node-grace-period", type=_SECONDS, help="Seconds for each pod to end.")
+@click.option("--clear-labels-timeout", type=_SECONDS, help="Seconds for pods to go after their labels.")
+@click.option("--remove-etcd-timeout", type=_SECONDS, help="Seconds for the removal of etcd members.")
+@click.option("--etcd-ready-timeout", type=_SECONDS, help="Seconds for etcd to become healthy.")
+@click.pass_obj
+def decommission(options: GlobalOptions, /, name: str, revision: int | None, **limits: int | None) -> None:
+    """Drain the node NAME, clear its labels, remove its etcd members, wait for etcd, and shut down its kubelet."""
+    _run(options, "decommission", name, limits, with_design=True, revision=revision)
+
+
+@click.command("drain", short_help="Drain a node.", epilog=examples("shipyard node drain compute11 --timeout 7200"))
+@click.argument("name")
+@click.option("--timeout", type=_SECONDS, help="Seconds for the drain.")
+@click.option("--grace-period", type=_SECONDS, help="Seconds for each pod to end; less than the timeout.")
+@click.pass_obj
+def drain(options: GlobalOptions, /, name: str, **limits: int | None) -> None:
+    """Cordon the node NAME and evict its pods, within their budgets. It stays cordoned."""
+    _run(options, "drain", name, limits)
+
+
+@click.command(
+    "clear-labels", short_help="Clear the labels of a node.", epilog=examples("shipyard node clear-labels compute11")
+)
+@click.argument("name")
+@click.option("--timeout", type=_SECONDS, help="Seconds for pods to go after their labels.")
+@click.pass_obj
+def clear_labels(options: GlobalOptions, /, name: str, **limits: int | None) -> None:
+    """Remove the labels of the node NAME that are not Kubernetes' own, and wait for the pods that they held."""
+    _run(options, "clear-labels", name, limits)
+
+
+@click.command(
+    "remove-etcd",
+    short_help="Remove the etcd members of a node.",
+    epilog=examples("shipyard node remove-etcd compute11"),
+)
+@click.argument("name")
+@click.option(
+    "--revision", type=click.IntRange(1), help="The design that names the etcd clusters. (default: committed)"
+)
+@click.option("--timeout", type=_SECONDS, help="Seconds for the removal.")
+@click.pass_obj
+def remove_etcd(options: GlobalOptions, /, name: str, revision: int | None, **limits: int | None) -> None:
+    """Remove the members of the node NAME from the etcd clusters, if the rest keeps its quorum."""
+    _run(options, "remove-etcd", name, limits, with_design=True, revision=revision)
+
+
+@click.command(
+    "shutdown-kubelet",
+    short_help="Shut down the kubelet of a node.",
+    epilog=examples("shipyard node shutdown-kubelet compute11"),
+)
+@click.argument("name")
+@click.pass_obj
+def shutdown_kubelet(options: GlobalOptions, /, name: str) -> None:
+    """Have the kubelet of the node NAME stopped, and wait until it is silent."""
+    _run(options, "shutdown-kubelet", name, {})
+
+
+@click.command(
+    "remove-from-cluster",
+    short_help="Remove a drained node from Kubernetes.",
+    epilog=examples("shipyard node remove-from-cluster compute11"),
+)
+@click.argument("name")
+@click.pass_obj
+def remove_from_cluster(options: GlobalOptions, /, name: str) -> None:
+    """Delete the node NAME from Kubernetes. It must be cordoned, and have neither pods nor labels."""
+    _run(options, "remove-from-cluster", name, {})
+
+
+@click.command(
+    "etcd-health",
+    short_help="Show the health of the etcd clusters.",
+    epilog=examples("shipyard get etcd-health", "shipyard get etcd-health --revision 3"),
+)
+@click.option("--revision", type=click.IntRange(1), help="The design that names the clusters. (default: committed)")
+@click.pass_obj
+def etcd_health(options: GlobalOptions, /, revision: int | None) -> None:
+    """Show the health of every etcd cluster that the design manages."""
+
+    def read(api: "Api") -> Answer:
+        return api.get("etcd-cluster-health-statuses", [("design_ref", _href(revision or _committed(api)))])
+
+    show(options, read, expected=200, cli=drain_tables.etcd_health)
+
+
+@click.command(
+    "drain-plan",
+    short_help="Show what a drain of a node would do.",
+    epilog=examples("shipyard drain-plan compute11", "shipyard drain-plan compute11 -o json"),
+)
+@click.argument("name", metavar="NODE")
+@click.pass_obj
+def drain_plan(options: GlobalOptions, /, name: str) -> None:
+    """Show what a drain of NODE would do now, without changing anything.
+
+    Every pod has the class that a drain gives it. Below are the etcd clusters, with how many members may fail now and
+    without the node, and what forbids a teardown.
+    """
+    path = f"nodes/{path_segment(name.removeprefix('node/'))}/drain-plan"
+    show(options, lambda api: api.get(path), expected=200, cli=drain_tables.drain_plan)
+
+
+def _run(
+    options: GlobalOptions,
+    operation: str,
+    name: str,
+    limits: dict[str, int | None],
+    *,
+    with_design: bool = False,
+    revision: int | None = None,
+) -> None:
+    path = f"nodes/{path_segment(name.removeprefix('node/'))}/{operation}"
+    query: Query = [(limit.replace("_", "-"), str(value)) for limit, value in limits.items() if value is not None]
+
+    def call(api: "Api") -> Answer:
+        body = None
+        if with_design:
+            body = {"rel": "design", "href": _href(revision or _committed(api)), "type": "application/x-yaml"}
+        try:
+            return api.post(path, query, json=body)
+        except ApiError as error:
+            if error.sent:
+                click.echo(_GOES_ON, err=True)
+            raise
+        except KeyboardInterrupt:
+            click.echo(_GOES_ON, err=True)
+            raise
+
+    show(options, call, expected=200, cli=lambda text: done(f"{operation} of {name}", text), timeout=_LONGEST)
+
+
+def _committed(api: "Api") -> int:
+    """Return the committed revision, which every plan names."""
+    from shipyard_api.cli.client import json_content
+
+    plan = json_content(api.post("plans", json={"name": "test_site"}), expected=200)
+    if not plan.get("revision"):
+        raise ApiError("Error: Nothing is committed yet, so no design names etcd clusters: give --revision")
+    return int(plan["revision"])
+
+
+def _href(revision: int) -> str:
+    """Return a reference to a design of the server. It reads its own documents and ignores the host."""
+    return f"deckhand+http://shipyard/api/v1.0/revisions/{revision}/rendered-documents"
+
+
+for command in (decommission, drain, clear_labels, remove_etcd, shutdown_kubelet, remove_from_cluster):
+    node.add_command(command)

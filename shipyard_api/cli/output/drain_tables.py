@@ -1,0 +1,114 @@
+"""Drain plans and the health of etcd as tables. Pure."""
+
+from collections.abc import Sequence
+
+from shipyard_api.cli.output.printout import Printout, TextTable, fields, sections, table
+from shipyard_api.cli.output.shapes import JsonObject, counts_at, list_at, object_at, objects_at, parse_object, required
+from shipyard_api.cli.output.status_text import message_lines
+
+# First what needs attention; what a drain leaves alone stands last.
+_ORDER = (
+    "blocked-forever",
+    "blocked-now",
+    "evictable",
+    "finished",
+    "leaving",
+    "unreachable",
+    "daemon",
+    "mirror",
+)
+_LEFT_ALONE = frozenset({"daemon", "mirror", "unreachable"})
+_LOSSES = {"no-controller": "itself", "local-data": "local data"}
+
+
+def drain_plan(text: str) -> Printout:
+    """Return the plan of one node."""
+    return plan_of(parse_object(text))
+
+
+def plan_of(found: JsonObject) -> Printout:
+    """Return what becomes of each pod, what etcd still survives, and what forbids a teardown."""
+    totals = counts_at(found, "totals")
+    counted = [f"{totals[name]} {name}" for name in _ORDER if totals.get(name)]
+    about = [
+        ("Drain Plan:", f"node/{required(found, 'node')}{', cordoned' if found.get('cordoned') else ''}"),
+        ("Pods:", ", ".join(counted) or "none"),
+        ("Lost:", _lost(objects_at(found, "pods"))),
+    ]
+    parts: list[TextTable | str] = [fields(about), _pods(objects_at(found, "pods"))]
+    if etcd := objects_at(found, "etcd"):
+        parts.append(_etcd(etcd))
+    if lines := message_lines(objects_at(found, "findings")):
+        parts.append("\n".join(lines))
+    return sections(*parts)
+
+
+def drains(found: Sequence[JsonObject]) -> list[Printout]:
+    """Return the drain plan of each server of a plan, or why it has none."""
+    return [
+        plan_of(object_at(one, "plan"))
+        if one.get("plan")
+        else Printout([fields([("Drain Plan:", f"node/{required(one, 'node')}: none, {one.get('why_none')}")])])
+        for one in found
+    ]
+
+
+def etcd_health(text: str) -> Printout:
+    """Return a line for each etcd cluster."""
+    listed = objects_at(object_at(parse_object(text), "details"), "messageList")
+    return Printout(
+        [table([(one.get("name"), one.get("message")) for one in listed], ("Etcd Cluster", "Health"), gap=4)]
+    )
+
+
+def _pods(pods: Sequence[JsonObject]) -> TextTable:
+    rows = [
+        (
+            f"{one.get('namespace')}/{one.get('name')}",
+            one.get("class"),
+            one.get("controller") or "none",
+            _losses(one),
+            one.get("message") or "",
+        )
+        for one in sorted(pods, key=_place)
+    ]
+    return table(rows, ("Pod", "Class", "Controller", "Loses", "Why"), gap=2)
+
+
+def _etcd(clusters: Sequence[JsonObject]) -> TextTable:
+    rows = [
+        (
+            one.get("cluster"),
+            one.get("health"),
+            ", ".join(map(str, list_at(one, "members"))) or "none",
+            _failures(one.get("survivable_failures")),
+            _failures(one.get("survivable_failures_after")),
+        )
+        for one in clusters
+    ]
+    return table(rows, ("Etcd Cluster", "Health", "On the Node", "May Fail Now", "Without It"), gap=2)
+
+
+def _failures(number: object) -> str:
+    if not isinstance(number, int):
+        return "unknown"
+    return str(number) if number >= 0 else "no quorum"
+
+
+def _lost(pods: Sequence[JsonObject]) -> str:
+    losing = [one for one in pods if one.get("class") not in _LEFT_ALONE and list_at(one, "losses")]
+    alone = sum("no-controller" in list_at(one, "losses") for one in losing)
+    data = sum("local-data" in list_at(one, "losses") for one in losing)
+    parts = [f"{alone} pod(s) without a controller"] if alone else []
+    parts += [f"local data of {data} pod(s)"] if data else []
+    return ", ".join(parts) or "nothing"
+
+
+def _losses(pod: JsonObject) -> str:
+    return ", ".join(_LOSSES.get(str(loss), str(loss)) for loss in list_at(pod, "losses"))
+
+
+def _place(pod: JsonObject) -> tuple[int, str, str]:
+    word = str(pod.get("class"))
+    place = _ORDER.index(word) if word in _ORDER else len(_ORDER)
+    return place, str(pod.get("namespace")), str(pod.get("name"))
