@@ -1,0 +1,138 @@
+"""Conditions in both forms of seed 001 (contract: fuel-task-graph, 1.4)."""
+
+import pytest
+
+from shipyard_api.domain.task_graph.conditions import ConditionError, Facts, is_true, parse_condition
+
+FACTS = Facts(
+    models={
+        "settings": {
+            "storage": {"volumes_ceph": {"value": True}, "size": 0, "names": ["x", "y"], "map": {"k": 1}},
+            "text": "hello",
+            "murano-cfapi": {"enabled": False},
+        },
+        "cluster": {"net_provider": "neutron"},
+    },
+    cluster_status="new",
+    run_roles=frozenset({"controller", "ceph-osd"}),
+    cluster_roles=frozenset({"controller", "ceph-osd", "zabbix-server"}),
+    nodes_count=12,
+)
+
+HOLD = [
+    "settings:storage.volumes_ceph.value == true",
+    "settings:murano-cfapi.enabled == false",
+    "cluster:net_provider == 'neutron'",
+    'cluster:net_provider != "nova"',
+    "settings:missing.path == null",
+    "settings:storage.size == false",  # comparison is Python's
+    "1 == '1' or true",
+    "null == false or true",
+    "'x' in settings:storage.names",
+    "'k' in settings:storage.map",
+    "'ell' in settings:text",
+    "false in settings:storage.names == false",
+    "not false",
+    "not 'x' in settings:storage.names == true or true",
+    "true or false and false",
+    "(false or true) and true",
+    "-1 == -1",
+    "1 == 1 == true",
+    "settings:storage.size or 'operand'",
+    "api.cluster_status == 'new' and api.nodes_count() > 10",
+    "api.role_in_deployment('ceph-osd')",
+    'api.role_in_cluster("zabbix-server")',
+    "not api.role_in_deployment('zabbix-server')",
+    "not (api.cluster_status == 'operational')",
+    "(not api.role_in_cluster('x')) == true",
+    "api.nodes_count() >= 12 and 12 <= api.nodes_count()",
+    "api.cluster_status in settings:storage.names or true",
+]
+
+FAIL = [
+    "settings:storage.volumes_ceph.value == false",
+    "1 == '1'",
+    "null == false",
+    "not 'x' in settings:storage.names",  # reads (not 'x') in the list
+    "'x' in settings:missing",
+    "false and true or false",
+    "settings:storage.size and 1",
+    "api.role_in_deployment('zabbix-server')",
+    "api.nodes_count() < 9",
+    "api.cluster_status == 'operational'",
+    "settings:text.deeper.still",
+]
+
+
+@pytest.mark.parametrize("text", HOLD)
+def test_a_condition_holds(text: str) -> None:
+    assert is_true(parse_condition(text), FACTS) is True
+
+
+@pytest.mark.parametrize("text", FAIL)
+def test_a_condition_does_not_hold(text: str) -> None:
+    assert is_true(parse_condition(text), FACTS) is False
+
+
+BAD_CONDITIONS = {
+    "empty": ("", "empty"),
+    "blanks": ("  \n", "empty"),
+    "unknown character": ("true & false", "'&' at character 5"),
+    "semicolon": ("true; import os", "';' at character 4"),
+    "assignment": ("settings:a = 1", "'=' at character 11"),
+    "order without api": ("1 < 2", "api.nodes_count"),
+    "order of a setting": ("settings:a > 3", "api.nodes_count"),
+    "operand missing": ("1 +", "'+' at character 2"),
+    "right side missing": ("settings:a ==", "ends where a value"),
+    "left side missing": ("== 1", "a value is missing"),
+    "operator missing": ("true false", "operator is missing before 'false'"),
+    "open parenthesis": ("(true", "')' is missing before the end"),
+    "closing parenthesis": ("true)", "operator is missing before ')'"),
+    "open string": ("'abc", "has no end"),
+    "word": ("storage == 1", "a value is missing before 'storage'"),
+    "unknown model": ("release:name == 'x'", "'release'"),
+    "empty step": ("settings:a..b", "empty step"),
+    "empty path": ("settings: == 1", "empty step"),
+    "float": ("1.5 == 1", "'1' at character 0"),
+    "long number": ("1" * 30, "too long"),
+    "unknown api": ("api.delete('x')", "api.delete"),
+    "private api": ("api.__class__ == 1", "api.__class__"),
+    "deep api": ("api.cluster.status == 'new'", "'.' at character 11"),
+    "role without quotes": ("api.role_in_cluster(x)", "in quotes"),
+    "role missing": ("api.role_in_cluster()", "in quotes"),
+    "count with an argument": ("api.nodes_count(1)", "')' is missing"),
+    "count without parentheses": ("api.nodes_count > 1", "'(' is missing"),
+    "ambiguous not": ("not api.cluster_status == 'new'", "ambiguous"),
+    "call of a setting": ("settings:a()", "operator is missing"),
+    "index": ("settings:a[0]", "'['"),
+    "call by name": ("__import__('os')", "a value is missing"),
+    "too deep": ("(" * 40 + "true" + ")" * 40, "more than 32 deep"),
+    "too many not": ("not " * 40 + "true", "more than 32 deep"),
+    "too many operators": (" or ".join(["true"] * 200), "more than 128 operators"),
+    "too long": ("true" + " " * 5000, "at most 4096"),
+    "control character": ("true\x00", "'\\x00'"),
+    "letters of another script": ("настройки:a", "is not part of the language"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_CONDITIONS.values(), ids=BAD_CONDITIONS)
+def test_a_condition_outside_of_the_language_is_refused_with_its_place(text: str, message: str) -> None:
+    with pytest.raises(ConditionError) as refused:
+        parse_condition(text)
+
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 in 2",
+        "settings:storage in 'text'",
+        "1 in settings:storage.map",
+        "api.nodes_count() > 'x'",
+        "3 > not api.nodes_count()",
+    ],
+)
+def test_values_that_do_not_fit_their_operator_have_no_result(text: str) -> None:
+    with pytest.raises(ConditionError):
+        is_true(parse_condition(text), FACTS)
