@@ -1,0 +1,26 @@
+"""How many nodes of a group may fail (contract: fuel-task-graph, 4.4)."""
+
+
+class ToleranceError(ValueError):
+    """The value is no fault tolerance; the text says why."""
+
+
+def nodes_that_may_fail(tolerance: int | str | None, nodes: int) -> int | None:
+    """Return how many of a group's ``nodes`` may fail; None if there is no limit.
+
+    ``tolerance``: a number; a percentage, rounded down; a negative number for the nodes that must succeed.
+    Raises ToleranceError.
+    """
+    if tolerance is None:
+        return None
+    text = str(tolerance)
+    number = text.removesuffix("%")
+    digits = number.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 9) or isinstance(tolerance, bool):
+        raise ToleranceError(f"'{text[:40]}' is neither a number nor a percentage; write 3, 20% or -2")
+    if number != text:
+        if number.startswith("-") or int(number) > 100:
+            raise ToleranceError(f"'{text}' is not between 0% and 100%")
+        return nodes * int(number) // 100
+    allowed = int(number)
+    return min(allowed, nodes) if allowed >= 0 else max(0, nodes + allowed)

@@ -1,0 +1,138 @@
+"""The graph over tasks, groups and stages (seed 001; contract: fuel-task-graph, 3.1)."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from shipyard_api.domain.task_graph.patterns import compile_pattern, is_pattern
+from shipyard_api.domain.task_graph.tasks import DEPLOY, STAGES, Kind, Task, TaskId
+
+_ALIASES = {"deployment": DEPLOY, DEPLOY: TaskId("deployment")}
+
+
+@dataclass(frozen=True, slots=True)
+class TaskGraph:
+    """Tasks by id in the order of the document, and what must be done before each.
+
+    ``before``: the direct predecessors of each id, over all edges. ``members``: the groups that a task is in.
+    ``order``: position of each id in one topological order; unrelated ids keep the order of the document.
+    """
+
+    tasks: Mapping[TaskId, Task]
+    before: Mapping[TaskId, frozenset[TaskId]]
+    members: Mapping[TaskId, tuple[TaskId, ...]]
+    order: Mapping[TaskId, int] = field(repr=False)
+
+    @classmethod
+    def of(cls, tasks: Iterable[Task]) -> "TaskGraph":
+        """Build the graph of tasks that passed ``check_tasks``; references to unknown ids are ignored."""
+        by_id = with_stages(tasks)
+        references = References(by_id)
+        before = edges(by_id.values(), references)
+        members = memberships(by_id.values(), references)
+        return cls(
+            by_id,
+            {task: frozenset(found) for task, found in before.items()},
+            {task: tuple(groups) for task, groups in members.items()},
+            _topological(by_id, before),
+        )
+
+    def after(self) -> dict[TaskId, set[TaskId]]:
+        """Return the direct successors of each id."""
+        following: dict[TaskId, set[TaskId]] = {task: set() for task in self.tasks}
+        for task, earlier in self.before.items():
+            for one in earlier:
+                following[one].add(task)
+        return following
+
+
+class References:
+    """Finds what a name in the document refers to: an id, an alias of a stage, or an expression over ids."""
+
+    def __init__(self, tasks: Mapping[TaskId, Task]) -> None:
+        self._tasks = tasks
+        self._found: dict[str, tuple[TaskId, ...]] = {}
+
+    def find(self, name: str) -> tuple[TaskId, ...]:
+        """Return the ids that a name refers to; empty if there are none. Raises PatternError."""
+        if name not in self._found:
+            self._found[name] = self._resolve(name)
+        return self._found[name]
+
+    def _resolve(self, name: str) -> tuple[TaskId, ...]:
+        if is_pattern(name):
+            pattern = compile_pattern(name)
+            return tuple(task for task in self._tasks if pattern.matches(task))
+        known = stage_name(name, self._tasks)
+        return (known,) if known in self._tasks else ()
+
+
+def stage_name(name: str, tasks: Collection[TaskId]) -> TaskId:
+    """Return the id that a name means: ``deploy`` and ``deployment`` are the same stage."""
+    if name not in tasks and _ALIASES.get(name) in tasks:
+        return _ALIASES[name]
+    return TaskId(name)
+
+
+def edges(tasks: Iterable[Task], references: References) -> dict[TaskId, dict[TaskId, str]]:
+    """Return the direct predecessors of each id, with the field that says so. An expression never means its own task.
+
+    A task precedes its groups: a group ends when all its tasks have ended.
+    """
+    entries = tuple(tasks)
+    before: dict[TaskId, dict[TaskId, str]] = {task.id: {} for task in entries}
+    for task in entries:
+        for name in task.requires:
+            for found in references.find(name):
+                if found != task.id or not is_pattern(name):
+                    before[task.id].setdefault(found, "requires")
+        for name in task.required_for if task.stage is None else (*task.required_for, task.stage):
+            for found in references.find(name):
+                if found != task.id or not is_pattern(name):
+                    before[found].setdefault(task.id, "required_for")
+    for member, groups in memberships(entries, references).items():
+        for group in groups:
+            before[group].setdefault(member, "groups")
+    return before
+
+
+def memberships(tasks: Iterable[Task], references: References) -> dict[TaskId, list[TaskId]]:
+    """Return the groups of each task in a group: from its ``groups``, and from the ``tasks`` of the groups."""
+    entries = tuple(tasks)
+    kinds = {task.id: task.kind for task in entries}
+    found: dict[TaskId, list[TaskId]] = {}
+    for task in entries:
+        if task.kind is Kind.STAGE:
+            continue
+        if task.kind is Kind.GROUP:
+            pairs = [(member, task.id) for name in task.tasks for member in references.find(name)]
+        else:
+            pairs = [(task.id, group) for name in task.groups for group in references.find(name)]
+        for member, group in pairs:
+            if kinds[group] is Kind.GROUP and kinds[member] not in (Kind.GROUP, Kind.STAGE):
+                groups = found.setdefault(member, [])
+                if group not in groups:
+                    groups.append(group)
+    return found
+
+
+def with_stages(tasks: Iterable[Task]) -> dict[TaskId, Task]:
+    """Return the tasks by id, with the stages of the seed that they name without declaring them."""
+    by_id = {task.id: task for task in tasks}
+    named = {
+        stage_name(name, by_id)
+        for task in by_id.values()
+        for name in (*task.requires, *task.required_for, *(() if task.stage is None else (task.stage,)))
+    }
+    named |= {DEPLOY} & {_ALIASES.get(name, name) for name in named - by_id.keys()}
+    return {**by_id, **{stage: Task(stage, Kind.STAGE) for stage in STAGES if stage in named - by_id.keys()}}
+
+
+def _topological(tasks: Mapping[TaskId, Task], before: Mapping[TaskId, Collection[TaskId]]) -> dict[TaskId, int]:
+    import networkx as nx
+
+    graph: nx.DiGraph[TaskId] = nx.DiGraph()
+    graph.add_nodes_from(tasks)
+    graph.add_edges_from((earlier, task) for task, found in before.items() for earlier in found)
+    position = {task: number for number, task in enumerate(tasks)}
+    ordered = nx.lexicographical_topological_sort(graph, key=position.__getitem__)
+    return {task: number for number, task in enumerate(ordered)}

@@ -1,0 +1,37 @@
+"""How many nodes of a group may fail (contract: fuel-task-graph, 4.4)."""
+
+import pytest
+
+from shipyard_api.domain.task_graph.fault_tolerance import ToleranceError, nodes_that_may_fail
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "nodes", "expected"),
+    [
+        (None, 10, None),
+        (0, 10, 0),
+        (3, 10, 3),
+        ("3", 10, 3),
+        (30, 10, 10),
+        ("20%", 10, 2),
+        ("2%", 99, 1),
+        ("0%", 10, 0),
+        ("100%", 10, 10),
+        (-1, 10, 9),
+        ("-1", 10, 9),
+        (-20, 10, 0),
+        ("20%", 0, 0),
+    ],
+)
+def test_numbers_percentages_and_nodes_that_must_succeed(
+    tolerance: int | str | None, nodes: int, expected: int | None
+) -> None:
+    assert nodes_that_may_fail(tolerance, nodes) == expected
+
+
+@pytest.mark.parametrize(
+    "tolerance", ["", "x", "%", "-", "-5%", "101%", "1.5", " 3", "3 %", "--1", "٣", "9" * 10, True]
+)
+def test_anything_else_is_refused(tolerance: int | str) -> None:
+    with pytest.raises(ToleranceError):
+        nodes_that_may_fail(tolerance, 10)
