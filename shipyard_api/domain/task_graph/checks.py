@@ -1,0 +1,333 @@
+"""Check a task document beyond its JSON schema (contract: fuel-task-graph, 3.2)."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from shipyard_api.domain.documents.paths import pointer
+from shipyard_api.domain.findings import Finding, error, warning
+from shipyard_api.domain.graphs import find_cycles
+from shipyard_api.domain.task_graph.conditions import ConditionError, parse_condition
+from shipyard_api.domain.task_graph.fault_tolerance import ToleranceError, nodes_that_may_fail
+from shipyard_api.domain.task_graph.graph import References, edges, stage_name, with_stages
+from shipyard_api.domain.task_graph.patterns import PatternError, compile_pattern, is_pattern
+from shipyard_api.domain.task_graph.tasks import (
+    Kind,
+    Task,
+    TaskId,
+    is_computed,
+    names_of,
+    relations_of,
+    role_of,
+    strategy_of,
+)
+
+MOST_REFERENCES = 200_000
+MOST_MATCHING = 20_000_000  # characters of all expressions times characters of all ids
+
+# A suggestion costs a comparison with every id. Only the first few unknown names get one.
+_SUGGESTIONS = 10
+_EXAMPLES = 5
+
+# Fields that mean nothing on some kinds of entries.
+_ONLY_TASKS = (
+    "condition",
+    "groups",
+    "cross-depends",
+    "cross_depends",
+    "cross-depended-by",
+    "cross_depended_by",
+    "stage",
+)
+_ONLY_GROUPS = ("tasks", "fault_tolerance")
+_ID_LISTS = ("requires", "required_for", "tasks")
+_KINDS = {kind.value: kind for kind in Kind}
+_DESTINATIONS = {Kind.UPLOAD_FILE: "path", Kind.RSYNC: "dst", Kind.SYNC: "dst"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A well-formed entry of the document; the schema reports the others."""
+
+    position: int
+    data: Mapping[str, Any]
+    task: Task
+
+    def path(self, *steps: str | int) -> str:
+        return pointer([self.position, *steps])
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """A name in a list of ids: what it may mean, and where it stands."""
+
+    entry: _Entry
+    field: str
+    name: str
+    path: str
+
+
+def check_tasks(data: object, *, complete: bool = True) -> tuple[Finding, ...]:
+    """Return all findings that the JSON schema of a task document cannot express; they never raise.
+
+    ``complete``: whether the document is a whole graph. A part of one may refer to tasks that it does not hold; they
+    are checked after the merge.
+    """
+    entries = _well_formed(data)
+    tasks = with_stages(entry.task for entry in entries)
+    findings = [*_duplicates(entries)]
+    for entry in entries:
+        findings += _fields(entry)
+    references = [found for entry in entries for found in _references(entry)]
+    broken = list(_broken_patterns(entries, references))
+    findings += broken
+    too_large = _too_large(tasks, entries, references)
+    if too_large:
+        return (*findings, too_large)
+    if not broken:
+        found = References(tasks)
+        findings += _unknown(tasks, references, found, complete=complete)
+        findings += _relations(entries, tasks, found)
+        findings += _cycles(entries, tasks, found)
+    return (*findings, *_computed(entries))
+
+
+def _well_formed(data: object) -> list[_Entry]:
+    return [
+        _Entry(position, entry, _task(entry))
+        for position, entry in enumerate(data if isinstance(data, list) else [])
+        if isinstance(entry, Mapping)
+        and isinstance(entry.get("id"), str)
+        and isinstance(entry.get("type"), str)
+        and entry["type"] in _KINDS
+    ]
+
+
+def _task(entry: Mapping[str, Any]) -> Task:
+    """Return what matters for the graph, whatever the rest looks like."""
+    lists = {field: written if isinstance(written := entry.get(field), list) else [] for field in _ID_LISTS}
+    kind = _KINDS[entry["type"]]
+    stage = entry.get("stage")
+    return Task(
+        TaskId(entry["id"]),
+        kind,
+        requires=names_of(lists["requires"]),
+        required_for=names_of(lists["required_for"]),
+        groups=names_of(entry.get("groups")),
+        tasks=names_of(lists["tasks"]),
+        stage=TaskId(stage) if isinstance(stage, str) and kind not in (Kind.GROUP, Kind.STAGE) else None,
+    )
+
+
+def _duplicates(entries: Iterable[_Entry]) -> Iterator[Finding]:
+    first: dict[TaskId, int] = {}
+    for entry in entries:
+        name = stage_name(entry.task.id, first.keys()) if entry.task.kind is Kind.STAGE else entry.task.id
+        if name in first:
+            same = "" if name == entry.task.id else f", the same stage as '{name}'"
+            yield error(
+                "DuplicateTask",
+                f"Two tasks have the id '{entry.task.id}'{same} (entries {first[name]} and {entry.position}); "
+                "ids are unique.",
+                path=entry.path("id"),
+            )
+        else:
+            first[name] = entry.position
+
+
+def _fields(entry: _Entry) -> Iterator[Finding]:
+    data, task = entry.data, entry.task
+    condition = data.get("condition")
+    if isinstance(condition, str):
+        try:
+            parse_condition(condition)
+        except ConditionError as invalid:
+            message = f"The condition of task '{task.id}' cannot be read: {invalid}."
+            yield error("InvalidCondition", message, path=entry.path("condition"))
+    tolerance = data.get("fault_tolerance")
+    if isinstance(tolerance, (int, str)):
+        try:
+            nodes_that_may_fail(tolerance, 0)
+        except ToleranceError as invalid:
+            message = f"The fault tolerance of '{task.id}' cannot be used: {invalid}."
+            yield error("InvalidFaultTolerance", message, path=entry.path("fault_tolerance"))
+    is_task = task.kind not in (Kind.GROUP, Kind.STAGE)
+    for field in _ONLY_GROUPS if is_task else (*_ONLY_TASKS, *(() if task.kind is Kind.GROUP else _ONLY_GROUPS)):
+        if field in data:
+            message = f"'{field}' has no effect on '{task.id}', a {task.kind.value}."
+            yield warning("FieldWithoutEffect", message, path=entry.path(field))
+    if is_task and "tags" not in data and task.groups and role_of(data) is not None:
+        message = (
+            f"Task '{task.id}' has groups and a role. Its groups decide where it runs, and the role has no effect."
+        )
+        yield warning("FieldWithoutEffect", message, path=entry.path("role" if "role" in data else "roles"))
+    yield from _parameters(entry)
+
+
+def _parameters(entry: _Entry) -> Iterator[Finding]:
+    given = entry.data.get("parameters")
+    parameters = given if isinstance(given, Mapping) else {}
+    kind = entry.task.kind
+    if kind is Kind.UPLOAD_FILE:
+        for name in ("path", "data"):
+            if name not in parameters:
+                message = f"Task '{entry.task.id}' has no parameter '{name}': it fails unless the run supplies it."
+                yield warning("MissingParameter", message, path=entry.path("parameters"))
+    destinations: list[tuple[tuple[str | int, ...], object]]
+    destinations = [((_DESTINATIONS[kind],), parameters.get(_DESTINATIONS[kind]))] if kind in _DESTINATIONS else []
+    files = parameters.get("files")
+    if kind is Kind.COPY_FILES and isinstance(files, list):
+        destinations += [
+            (("files", number, "dst"), one.get("dst")) for number, one in enumerate(files) if isinstance(one, Mapping)
+        ]
+    for steps, value in destinations:
+        if isinstance(value, str) and not _is_safe(value):
+            message = f"Task '{entry.task.id}' writes to a path that is not absolute, or that has '..' in it."
+            yield error("UnsafePath", message, path=entry.path("parameters", *steps))
+
+
+def _is_safe(path: str) -> bool:
+    return path.startswith("/") and ".." not in path.split("/") and "\0" not in path
+
+
+def _references(entry: _Entry) -> Iterator[_Reference]:
+    own = {Kind.GROUP: ("tasks",), Kind.STAGE: ()}.get(entry.task.kind, ("groups",))
+    for field in ("requires", "required_for", *own):
+        written = entry.data.get(field)
+        if isinstance(written, str) and field == "groups":
+            yield _Reference(entry, field, written, entry.path(field))
+        elif isinstance(written, list):
+            for position, name in enumerate(written):
+                if isinstance(name, str):
+                    yield _Reference(entry, field, name, entry.path(field, position))
+    if entry.task.stage is not None:
+        yield _Reference(entry, "stage", entry.task.stage, entry.path("stage"))
+
+
+def _broken_patterns(entries: Iterable[_Entry], references: Iterable[_Reference]) -> Iterator[Finding]:
+    written = [(found.name, found.entry, found.path) for found in references]
+    for entry in entries:
+        for field in ("role", "roles", "tags"):
+            written += [(name, entry, entry.path(field)) for name in names_of(entry.data.get(field))]
+        for _, relation, path in _written_relations(entry):
+            names = (relation.get("name"), *names_of(relation.get("role")), *names_of(relation.get("tags")))
+            written += [(name, entry, path) for name in names if isinstance(name, str)]
+    for name, entry, path in written:
+        if is_pattern(name):
+            try:
+                compile_pattern(name)
+            except PatternError as invalid:
+                message = f"Task '{entry.task.id}' has a regular expression that cannot be used: {invalid}."
+                yield error("InvalidPattern", message, path=path)
+
+
+def _too_large(
+    tasks: Mapping[TaskId, Task], entries: Iterable[_Entry], references: Iterable[_Reference]
+) -> Finding | None:
+    """Return a finding if checking the graph would take too long."""
+    relations = [relation for entry in entries for _, relation, _ in _written_relations(entry)]
+    written = [found.name for found in references] + [str(relation.get("name")) for relation in relations]
+    patterns = {name for name in written if is_pattern(name)}
+    matching = sum(map(len, patterns)) * sum(map(len, tasks))
+    # An expression may mean every id.
+    count = sum(len(tasks) if name in patterns else 1 for name in written)
+    if count > MOST_REFERENCES:
+        return error("TaskGraphTooLarge", f"The graph has more than {MOST_REFERENCES:,} references between tasks.")
+    if matching > MOST_MATCHING:
+        return error("TaskGraphTooLarge", "The graph has too many regular expressions for its number of tasks.")
+    return None
+
+
+_MEANT = {"groups": (Kind.GROUP,), "stage": (Kind.STAGE,)}
+
+
+def _unknown(
+    tasks: Mapping[TaskId, Task], references: Iterable[_Reference], found: References, *, complete: bool
+) -> Iterator[Finding]:
+    unknown = 0
+    for one in references:
+        meant = found.find(one.name)
+        task = one.entry.task.id
+        if one.field in ("groups", "stage", "tasks"):
+            kinds = _MEANT.get(one.field, tuple(kind for kind in Kind if kind not in (Kind.GROUP, Kind.STAGE)))
+            fitting = [other for other in meant if tasks[other].kind in kinds]
+            if meant and not fitting:
+                wanted = {"groups": "group", "stage": "stage"}.get(one.field, "task")
+                message = f"Task '{task}' names '{one.name}' in {one.field}, which is not a {wanted}."
+                # Real graphs name tasks among the groups, after a component became a tag.
+                if one.field == "groups":
+                    yield warning("WrongReference", f"{message} It has no effect.", path=one.path)
+                else:
+                    yield error("WrongReference", message, path=one.path)
+                continue
+        if not meant and complete:
+            close = get_close_matches(one.name, tasks, n=1) if unknown < _SUGGESTIONS else []
+            hint = f" Did you mean '{close[0]}'?" if close else ""
+            message = f"Task '{task}' names '{one.name}' in {one.field}, which is not in this graph.{hint}"
+            yield error("UnknownTask", message, path=one.path)
+            unknown += 1
+
+
+def _relations(entries: Iterable[_Entry], tasks: Mapping[TaskId, Task], found: References) -> Iterator[Finding]:
+    for entry in entries:
+        for key, relation, path in _written_relations(entry):
+            name = relation.get("name")
+            if isinstance(name, str) and all(tasks[one].kind is Kind.GROUP for one in found.find(name)):
+                wrong = "a group, not a task" if found.find(name) else "not in this graph"
+                message = f"Task '{entry.task.id}' names '{name}' in {key}, which is {wrong}. It has no effect."
+                yield warning("UnknownCrossTask", message, path=path)
+
+
+def _written_relations(entry: _Entry) -> Iterator[tuple[str, Mapping[str, Any], str]]:
+    for key in ("cross-depends", "cross-depended-by"):
+        relations = relations_of(entry.data, key)
+        written = key if key in entry.data else key.replace("-", "_")
+        for position, relation in enumerate(relations if isinstance(relations, list) else []):
+            if isinstance(relation, Mapping):
+                yield key, relation, entry.path(written, position)
+
+
+def _cycles(entries: Iterable[_Entry], tasks: Mapping[TaskId, Task], found: References) -> Iterator[Finding]:
+    positions = {entry.task.id: entry.position for entry in reversed(list(entries))}
+    before = edges(tasks.values(), found)
+    for cycle in find_cycles(before):
+        # Dependencies point backwards in time; people read them forwards.
+        path = tuple(reversed(cycle))
+        after = next((task for task in path if task in positions), None)
+        step = before[path[1]].get(path[0], "")
+        yield error(
+            "TaskCycle",
+            f"Tasks wait for each other: {' -> '.join(path)}.",
+            path=pointer([positions[after]]) if after is not None else "",
+            diagnostic=f"The first step comes from {step} of these two tasks." if step else "",
+        )
+
+
+def _computed(entries: Iterable[_Entry]) -> Iterator[Finding]:
+    """Return one warning for each kind of value that Fuel computes and Shipyard does not."""
+    found: dict[str, list[str]] = {"condition": [], "strategy": [], "cross-depends": [], "cross-depended-by": []}
+    for entry in entries:
+        strategy = strategy_of(entry.data)
+        values = {
+            "condition": entry.data.get("condition"),
+            "strategy": strategy.get("amount") if isinstance(strategy, Mapping) else None,
+            "cross-depends": relations_of(entry.data, "cross-depends"),
+            "cross-depended-by": relations_of(entry.data, "cross-depended-by"),
+        }
+        for field, value in values.items():
+            if is_computed(value):
+                found[field].append(entry.task.id)
+    effects = {
+        "condition": "counts as true",
+        "strategy": "counts as an amount of 1",
+        "cross-depends": "has no effect",
+        "cross-depended-by": "has no effect",
+    }
+    for field, tasks in found.items():
+        if tasks:
+            more = f" and {len(tasks) - _EXAMPLES} more" if len(tasks) > _EXAMPLES else ""
+            message = (
+                f"yaql_exp in {field} is not evaluated and {effects[field]}: {', '.join(tasks[:_EXAMPLES])}{more}."
+            )
+            yield warning("ComputedValue", message)

@@ -1,0 +1,288 @@
+"""Checking a task document: every fault is named with its task and its place (contract: fuel-task-graph, 3.2)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from shipyard_api.domain.findings import Level, errors
+from shipyard_api.domain.task_graph.checks import check_tasks
+from tests.task_graphs import PUPPET, SEED_GRAPH, group, real_graph, stage, task
+
+SCHEMA_FILE = Path(__file__).parents[4] / "schemas" / "task_graph_v1.yaml"
+
+
+@pytest.fixture(scope="module")
+def schema() -> Draft202012Validator:
+    return Draft202012Validator(yaml.safe_load(SCHEMA_FILE.read_text("utf-8")))
+
+
+def typed(kind: str, **parameters: Any) -> dict[str, Any]:
+    return {"id": "a", "type": kind, "parameters": parameters}
+
+
+def related(**relation: Any) -> dict[str, Any]:
+    return task("a", **{"cross-depends": [relation]})
+
+
+REFUSED_BY_THE_SCHEMA: dict[str, tuple[object, str]] = {
+    "no list": ({}, ""),
+    "no task": ([1], "/0"),
+    "no id": ([{"type": "stage"}], "/0"),
+    "no type": ([{"id": "a"}], "/0"),
+    "empty id": ([stage("")], "/0/id"),
+    "long id": ([stage("x" * 129)], "/0/id"),
+    "reserved id *": ([stage("*")], "/0/id"),
+    "reserved id self": ([stage("self")], "/0/id"),
+    "reserved id master": ([stage("master")], "/0/id"),
+    "id like an expression": ([stage("/a/")], "/0/id"),
+    "terminal escape in an id": ([stage("\x1b[2J")], "/0/id"),
+    "unknown type": ([typed("python", code="1")], "/0/type"),
+    "requires is text": ([task("a", requires="b")], "/0/requires"),
+    "requires holds a number": ([task("a", requires=[1])], "/0/requires/0"),
+    "role is a number": ([task("a", role=3)], "/0/role"),
+    "tags is an object": ([task("a", tags={})], "/0/tags"),
+    "condition is a number": ([task("a", condition=1)], "/0/condition"),
+    "condition is a list": ([task("a", condition=[])], "/0/condition"),
+    "version of two parts": ([task("a", version="2.0")], "/0/version"),
+    "strategy unknown": ([group("a", "two_by_two")], "/0/parameters/strategy/type"),
+    "amount of 0": ([group("a", amount=0)], "/0/parameters/strategy/amount"),
+    "amount is text": (
+        [{**group("a"), "parameters": {"strategy": {"type": "parallel", "amount": "2"}}}],
+        "/0/parameters/strategy/amount",
+    ),
+    "strategy without type": ([task("a", strategy={"amount": 1})], "/0/strategy"),
+    "group without nodes": ([{"id": "a", "type": "group", "parameters": {"strategy": {"type": "parallel"}}}], "/0"),
+    "group without strategy": ([{"id": "a", "type": "group", "role": ["a"], "parameters": {}}], "/0/parameters"),
+    "group without parameters": ([{"id": "a", "type": "group", "role": ["a"]}], "/0"),
+    "stage with parameters": ([typed("stage", cmd="x")], "/0/parameters"),
+    "puppet without manifest": ([typed("puppet", puppet_modules="/m")], "/0/parameters"),
+    "puppet without modules": ([typed("puppet", puppet_manifest="/m")], "/0/parameters"),
+    "shell without command": ([typed("shell", timeout=1)], "/0/parameters"),
+    "shell with an empty command": ([typed("shell", cmd="")], "/0/parameters/cmd"),
+    "shell without parameters": ([{"id": "a", "type": "shell"}], "/0"),
+    "rsync without source": ([typed("rsync", dst="/d")], "/0/parameters"),
+    "sync without destination": ([typed("sync", src="/d")], "/0/parameters"),
+    "copy_files without files": ([typed("copy_files")], "/0/parameters"),
+    "copy_files without destination": ([typed("copy_files", files=[{"src": "/a"}])], "/0/parameters/files/0"),
+    "timeout of 0": ([typed("shell", cmd="x", timeout=0)], "/0/parameters/timeout"),
+    "negative retries": ([typed("shell", cmd="x", retries=-1)], "/0/parameters/retries"),
+    "tolerance is a list": ([group("a", fault_tolerance=[])], "/0/fault_tolerance"),
+    "tolerance is text": ([group("a", fault_tolerance="some")], "/0/fault_tolerance"),
+    "relation without name": ([related(role="x")], "/0/cross-depends/0"),
+    "relation with an unknown policy": ([related(name="x", policy="most")], "/0/cross-depends/0/policy"),
+    "relations are text": ([task("a", **{"cross-depended-by": "x"})], "/0/cross-depended-by"),
+    "too many tasks": ([stage(f"s{number}") for number in range(2001)], ""),
+}
+
+
+@pytest.mark.parametrize(("data", "path"), REFUSED_BY_THE_SCHEMA.values(), ids=REFUSED_BY_THE_SCHEMA)
+def test_the_schema_refuses_a_malformed_document_at_its_place(
+    schema: Draft202012Validator, data: object, path: str
+) -> None:
+    found = {"".join(f"/{step}" for step in fault.absolute_path) for fault in schema.iter_errors(data)}
+
+    assert path in found
+    check_tasks(data)  # the check copes with it
+
+
+REFUSED_BY_THE_CHECK: dict[str, tuple[list[dict[str, Any]], str, str, str]] = {
+    "duplicate id": ([task("a"), task("a")], "DuplicateTask", "/1/id", "entries 0 and 1"),
+    "both names of a stage": (
+        [stage("deploy"), stage("deployment")],
+        "DuplicateTask",
+        "/1/id",
+        "same stage as 'deploy'",
+    ),
+    "unknown in requires": ([task("abc", requires=["abd"])], "UnknownTask", "/0/requires/0", "Did you mean 'abc'?"),
+    "unknown in required_for": (
+        [task("a", required_for=["x"])],
+        "UnknownTask",
+        "/0/required_for/0",
+        "'x' in required_for",
+    ),
+    "unknown group": ([task("a", groups=["x"])], "UnknownTask", "/0/groups/0", "'x' in groups"),
+    "unknown group as text": ([task("a", groups="x")], "UnknownTask", "/0/groups", "'x' in groups"),
+    "unknown in tasks": ([group("g", tasks=["x"])], "UnknownTask", "/0/tasks/0", "'x' in tasks"),
+    "unknown stage": ([task("a", stage="post_deployment/100")], "UnknownTask", "/0/stage", "in stage"),
+    "expression that means nothing": ([task("a", requires=["/x/"])], "UnknownTask", "/0/requires/0", "'/x/'"),
+    "group in tasks": ([group("g", tasks=["h"]), group("h")], "WrongReference", "/0/tasks/0", "not a task"),
+    "group as stage": ([group("g"), task("a", stage="g")], "WrongReference", "/1/stage", "not a stage"),
+    "bad expression in groups": ([task("a", groups=["/(/"])], "InvalidPattern", "/0/groups/0", "'a'"),
+    "bad expression in a role": ([task("a", role=["/a{9999}/"])], "InvalidPattern", "/0/role", "'{'"),
+    "bad expression in tags": ([task("a", tags=["/*/"])], "InvalidPattern", "/0/tags", "repeats nothing"),
+    "bad expression in a relation": ([related(name="/(?i)x/")], "InvalidPattern", "/0/cross-depends/0", "'(?'"),
+    "bad condition": ([task("a", condition="1 <")], "InvalidCondition", "/0/condition", "'a'"),
+    "empty condition": ([task("a", condition="")], "InvalidCondition", "/0/condition", "it is empty"),
+    "tolerance above 100 %": (
+        [group("g", fault_tolerance="200%")],
+        "InvalidFaultTolerance",
+        "/0/fault_tolerance",
+        "'g'",
+    ),
+    "requires itself": ([task("a", requires=["a"])], "TaskCycle", "/0", "a -> a"),
+    "cycle": (
+        [task("a", requires=["b"]), task("b", requires=["c"]), task("c", requires=["a"])],
+        "TaskCycle",
+        "/0",
+        "a -> c -> b -> a",
+    ),
+    "cycle by both directions": (
+        [task("a", requires=["b"], required_for=["b"]), task("b")],
+        "TaskCycle",
+        "/0",
+        "a -> b -> a",
+    ),
+    "cycle through a group": (
+        [group("g", requires=["s"]), stage("s", requires=["a"]), task("a", groups=["h"], requires=["g"]), group("h")],
+        "TaskCycle",
+        "/0",
+        "g -> a -> s -> g",
+    ),
+    "member that waits for its group": (
+        [group("g"), task("a", groups=["g"], requires=["g"])],
+        "TaskCycle",
+        "/0",
+        "g -> a -> g",
+    ),
+    "cycle through the tasks of a group": (
+        [group("g", tasks=["a"]), task("a", requires=["g"])],
+        "TaskCycle",
+        "/0",
+        "g -> a",
+    ),
+    "relative upload": ([typed("upload_file", path="etc/x", data="")], "UnsafePath", "/0/parameters/path", "absolute"),
+    "upload out of a directory": (
+        [typed("upload_file", path="/etc/../root/x", data="")],
+        "UnsafePath",
+        "/0/parameters/path",
+        "'..'",
+    ),
+    "rsync out of a directory": ([typed("rsync", src="/a", dst="/a/..")], "UnsafePath", "/0/parameters/dst", "'..'"),
+    "copy out of a directory": (
+        [typed("copy_files", files=[{"src": "/a", "dst": "/b"}, {"src": "/a", "dst": "../b"}])],
+        "UnsafePath",
+        "/0/parameters/files/1/dst",
+        "absolute",
+    ),
+    "too many references": (
+        [task(f"a{number}", requires=["/.*/"]) for number in range(600)],
+        "TaskGraphTooLarge",
+        "",
+        "references",
+    ),
+    "too many expressions": (
+        [task(f"a{number:0>100}", groups=[f"/{number}{'x' * 200}/"]) for number in range(100)],
+        "TaskGraphTooLarge",
+        "",
+        "expressions",
+    ),
+}
+
+
+@pytest.mark.parametrize(("entries", "name", "path", "words"), REFUSED_BY_THE_CHECK.values(), ids=REFUSED_BY_THE_CHECK)
+def test_the_check_refuses_what_the_schema_cannot_see(
+    entries: list[dict[str, Any]], name: str, path: str, words: str
+) -> None:
+    (finding,) = errors(check_tasks(entries))
+
+    assert (finding.name, finding.path) == (name, path)
+    assert words in finding.message
+
+
+ACCEPTED: dict[str, list[dict[str, Any]]] = {
+    "nothing": [],
+    "the worked example of the seed": SEED_GRAPH,
+    "keys of the user's own": [task("a", test_pre={"cmd": "x"}, **{"cross-depened-by": 1})],
+    "rsync and sync": [typed("rsync", src="/a", dst="/b"), {**typed("sync", src="/a", dst="/b"), "id": "b"}],
+    "the selectors": [task("a", role="*"), task("b", role="master"), task("c", role=["/x/"]), task("d", tags=[])],
+    "roles": [task("a", roles=["x"])],
+    "groups as text": [group("g"), task("a", groups="g")],
+    "an expression over groups": [group("g"), task("a", groups=["/.*/"])],
+    "an expression over tasks": [task("a"), task("b", requires=["/.*/"])],
+    "a stage of the seed that is not declared": [task("a", stage="pre_deployment", required_for=["deployment"])],
+    "the other name of a stage": [stage("deploy"), task("a", required_for=["deployment"])],
+    "a boolean condition": [task("a", condition=False)],
+    "relations in both spellings": [task("a", cross_depends=[{"name": "b", "role": None}]), task("b")],
+    "puppet with the spelling of the seed": [typed("puppet", puppet_manifests="/m", puppet_modules="/n")],
+    "puppet": [typed("puppet", **PUPPET)],
+    "reboot": [typed("reboot", timeout=900)],
+    "skipped without parameters": [{"id": "a", "type": "skipped"}],
+    "a tolerance of each kind": [
+        group("a", fault_tolerance=1),
+        group("b", fault_tolerance="5%"),
+        group("c", fault_tolerance=-1),
+    ],
+}
+
+
+@pytest.mark.parametrize("entries", ACCEPTED.values(), ids=ACCEPTED)
+def test_sound_documents_pass_without_a_finding(schema: Draft202012Validator, entries: list[dict[str, Any]]) -> None:
+    assert [fault.message for fault in schema.iter_errors(entries)] == []
+    assert check_tasks(entries) == ()
+
+
+WARNED: dict[str, tuple[list[dict[str, Any]], str, str]] = {
+    "role beside groups": ([group("g"), task("a", groups=["g"], role="*")], "FieldWithoutEffect", "/1/role"),
+    "condition of a group": ([group("g", condition="true")], "FieldWithoutEffect", "/0/condition"),
+    "tasks of a task": ([task("a", tasks=["a"])], "FieldWithoutEffect", "/0/tasks"),
+    "tolerance of a stage": ([stage("a", fault_tolerance=1)], "FieldWithoutEffect", "/0/fault_tolerance"),
+    "a task among the groups": ([task("a"), task("b", groups=["a"])], "WrongReference", "/1/groups/0"),
+    "upload without data": ([typed("upload_file", path="/x")], "MissingParameter", "/0/parameters"),
+    "unknown relation": ([related(name="x")], "UnknownCrossTask", "/0/cross-depends/0"),
+    "relation to a group": (
+        [group("g"), task("a", cross_depends=[{"name": "g"}])],
+        "UnknownCrossTask",
+        "/1/cross_depends/0",
+    ),
+    "computed condition": ([task("a", condition={"yaql_exp": "$"})], "ComputedValue", ""),
+    "computed amount": ([task("a", strategy={"type": "parallel", "amount": {"yaql_exp": "$"}})], "ComputedValue", ""),
+    "computed relations": ([task("a", **{"cross-depends": {"yaql_exp": "$"}})], "ComputedValue", ""),
+}
+
+
+@pytest.mark.parametrize(("entries", "name", "path"), WARNED.values(), ids=WARNED)
+def test_what_has_no_effect_is_a_warning(entries: list[dict[str, Any]], name: str, path: str) -> None:
+    (finding,) = check_tasks(entries)
+
+    assert (finding.name, finding.path, finding.level) == (name, path, Level.WARNING)
+
+
+def test_all_faults_are_reported_at_once() -> None:
+    found = errors(check_tasks([task("a", condition="?"), task("a", requires=["x", "a"], groups=["y"])]))
+
+    assert [finding.name for finding in found] == [
+        "DuplicateTask",
+        "InvalidCondition",
+        "UnknownTask",
+        "UnknownTask",
+        "TaskCycle",
+    ]
+
+
+def test_a_part_of_a_graph_may_refer_to_tasks_of_the_rest() -> None:
+    part = [task("a", requires=["x"], groups=["y"], stage="z")]
+
+    assert check_tasks(part, complete=False) == ()
+    assert len(check_tasks(part)) == 3
+
+
+@pytest.mark.parametrize("name", ["6.1", "7.0", "8.0", "9.0", "9.2"])
+def test_a_real_graph_has_no_errors(schema: Draft202012Validator, name: str) -> None:
+    entries = real_graph(name)
+
+    assert [fault.message for fault in schema.iter_errors(entries)] == []
+    assert errors(check_tasks(entries)) == ()
+
+
+def test_the_real_graph_that_names_two_missing_groups_is_refused_with_their_names(
+    schema: Draft202012Validator,
+) -> None:
+    entries = real_graph("master")
+
+    assert [fault.message for fault in schema.iter_errors(entries)] == []
+    first, second = errors(check_tasks(entries))
+    assert "'ssl-dns-setup' names 'primary-neutron' in groups" in first.message
+    assert "'ssl-dns-setup' names 'neutron' in groups" in second.message
