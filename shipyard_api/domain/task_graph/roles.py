@@ -1,0 +1,143 @@
+"""From roles and tags to nodes (seed 002; contract: fuel-task-graph, 2)."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.patterns import compile_pattern, is_pattern
+from shipyard_api.domain.task_graph.tasks import Domain, Selector
+
+MASTER = NodeName("master")
+"""The pseudo node of tasks with the role ``master``: where Shipyard itself runs. No node has this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterNode:
+    """A node of a cluster with the roles and tags that are assigned to it.
+
+    ``ready``: it was deployed before. ``leaving``: it is to be removed.
+    """
+
+    name: NodeName
+    roles: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    ready: bool = False
+    leaving: bool = False
+
+    def names(self, domain: Domain) -> tuple[str, ...]:
+        """Return the roles or the tags."""
+        return self.roles if domain is Domain.ROLES else self.tags
+
+
+@dataclass(frozen=True, slots=True)
+class Primaries:
+    """The primary node of each role and tag that has one."""
+
+    roles: Mapping[str, NodeName] = field(default_factory=dict)
+    tags: Mapping[str, NodeName] = field(default_factory=dict)
+
+    def of(self, domain: Domain) -> Mapping[str, NodeName]:
+        """Return the primaries of the roles or of the tags."""
+        return self.roles if domain is Domain.ROLES else self.tags
+
+
+def choose_primaries(
+    nodes: Sequence[ClusterNode], domain: Domain, names: Iterable[str], current: Mapping[str, NodeName]
+) -> dict[str, NodeName]:
+    """Return one primary for each of the names that some node carries.
+
+    ``nodes``: all nodes of the cluster. ``names``: roles or tags with ``has_primary``. ``current``: the primaries so
+    far. A primary stays while it carries the name and is not to be removed. Otherwise the first ready node follows,
+    else the first node; a node that is to be removed is never chosen.
+    """
+    chosen = {}
+    for name in names:
+        carriers = [node for node in nodes if name in node.names(domain) and not node.leaving]
+        if carriers:
+            staying = [node for node in carriers if node.name == current.get(name)]
+            chosen[name] = next(iter(staying or [node for node in carriers if node.ready] or carriers)).name
+    return chosen
+
+
+def effective_names(node: ClusterNode, domain: Domain, primaries: Primaries) -> tuple[str, ...]:
+    """Return the roles or tags under which a node is selected: ``primary-x`` replaces ``x`` on the primary of x."""
+    marks = primaries.of(domain)
+    return tuple(f"primary-{name}" if marks.get(name) == node.name else name for name in node.names(domain))
+
+
+def tags_after_role_change(
+    node: ClusterNode, roles: Sequence[str], tags_of: Mapping[str, Collection[str]], assigned: Collection[str]
+) -> tuple[str, ...]:
+    """Return the tags of a node once it has other roles (seed 002, Nailgun).
+
+    ``tags_of``: the tags of each role. ``assigned``: tags that the user assigned to the node. Tags of new roles are
+    added. Tags that only the removed roles give are removed, unless the user assigned them. A tag that the user
+    removed does not come back while its role stays.
+    """
+    before = {tag for role in node.roles for tag in tags_of.get(role, ())}
+    after = [tag for role in roles for tag in tags_of.get(role, ())]
+    kept = [tag for tag in node.tags if tag not in before or tag in after or tag in assigned]
+    return tuple(dict.fromkeys([*kept, *(tag for tag in after if tag not in before)]))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeClass:
+    """Nodes that every selector of a graph treats alike, in the order given; ``selected``: bits of the selectors."""
+
+    nodes: tuple[NodeName, ...]
+    selected: int
+
+
+class Classes:
+    """The nodes of a run by class, for a fixed set of selectors.
+
+    Costs one look-up per role and tag of a node, and one comparison of each distinct name with each selector. A graph
+    of 200 tasks has some ten classes, however many nodes there are: everything after this is independent of them.
+    """
+
+    def __init__(self, selectors: Iterable[Selector], nodes: Iterable[ClusterNode], primaries: Primaries) -> None:
+        self._bits = {selector: number for number, selector in enumerate(dict.fromkeys(selectors))}
+        self._masks: dict[tuple[Domain, str], int] = {}
+        by_mask: dict[int, list[NodeName]] = {}
+        for node in nodes:
+            mask = 0
+            for domain in Domain:
+                for name in effective_names(node, domain, primaries):
+                    mask |= self._mask(domain, name)
+            by_mask.setdefault(mask, []).append(node.name)
+        master = sum(1 << bit for selector, bit in self._bits.items() if MASTER in selector.names)
+        self.classes = [NodeClass(tuple(names), mask) for mask, names in by_mask.items() if mask]
+        if master:
+            self.classes.append(NodeClass((MASTER,), master))
+
+    def selects(self, selector: Selector, number: int) -> bool:
+        """Return whether a selector takes the nodes of a class."""
+        return bool(self.classes[number].selected >> self._bits[selector] & 1)
+
+    def split(self, number: int, node: NodeName) -> int:
+        """Give a node a class of its own, and return the number of that class."""
+        known = self.classes[number]
+        if len(known.nodes) == 1:
+            return number
+        rest = tuple(other for other in known.nodes if other != node)
+        self.classes[number] = NodeClass(rest, known.selected)
+        self.classes.append(NodeClass((node,), known.selected))
+        return len(self.classes) - 1
+
+    def _mask(self, domain: Domain, name: str) -> int:
+        known = self._masks.get((domain, name))
+        if known is None:
+            known = sum(1 << bit for selector, bit in self._bits.items() if _takes(selector, domain, name))
+            self._masks[domain, name] = known
+        return known
+
+
+def _takes(selector: Selector, domain: Domain, name: str) -> bool:
+    if selector.every:
+        return True
+    if selector.domain is not domain:
+        return False
+    return any(
+        compile_pattern(written).matches(name) if is_pattern(written) else written == name and name != MASTER
+        for written in selector.names
+    )
