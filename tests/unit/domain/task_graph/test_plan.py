@@ -1,0 +1,566 @@
+"""Planning a run: nodes, waves, priorities, per-node order, and tasks across nodes (seeds 001 and 002)."""
+
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.conditions import Facts
+from shipyard_api.domain.task_graph.plan import SkipReason
+from shipyard_api.domain.task_graph.roles import ClusterNode, Primaries, choose_primaries
+from shipyard_api.domain.task_graph.selection import Selection
+from shipyard_api.domain.task_graph.tasks import Domain
+from tests.task_graphs import PUPPET, SEED_GRAPH, graph, group, real_graph, stage, task
+from tests.task_plans import SEED_NODES, attempt, node, nodes_of, planned, waves_of
+
+# --- The examples of seed 001 ---------------------------------------------------------------------------------------
+
+
+def test_the_worked_example_of_the_seed() -> None:
+    made = planned(SEED_GRAPH, SEED_NODES)
+
+    assert waves_of(made) == [["node-1"], ["node-4", "node-2"], ["node-3", "node-5"], ["node-6", "node-7"], ["node-8"]]
+    assert [batch.priority for batch in made.batches] == [100, 200, 300, 400, 500]
+    assert {run.tasks for batch in made.batches for run in batch.runs} == {("setup_network", "setup_services")}
+
+
+def test_the_worked_example_with_a_primary_that_the_cluster_chose() -> None:
+    nodes = [node(one.name, *(role.removeprefix("primary-") for role in one.roles)) for one in SEED_NODES]
+    primaries = Primaries(choose_primaries(nodes, Domain.ROLES, ["controller"], {}))
+
+    assert planned(SEED_GRAPH, nodes, primaries=primaries) == planned(SEED_GRAPH, SEED_NODES)
+
+
+ALTERNATIVE = [
+    {
+        "id": "primary-controller",
+        "type": "puppet",
+        "required_for": ["deploy"],
+        "role": ["primary-controller"],
+        "strategy": {"type": "one_by_one"},
+        "parameters": PUPPET,
+    },
+    {
+        "id": "controller",
+        "type": "puppet",
+        "requires": ["primary-controller"],
+        "required_for": ["deploy"],
+        "strategy": {"type": "parallel", "amount": 2},
+        "parameters": PUPPET,
+    },
+    *(
+        {
+            "id": role,
+            "type": "puppet",
+            "requires": ["controller"],
+            "strategy": {"type": "parallel"},
+            "parameters": PUPPET,
+        }
+        for role in ("compute", "cinder", "ceph-osd")
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("controllers", "chunks"),
+    [
+        pytest.param([2, 3, 4, 5], [["node-2", "node-3"], ["node-4", "node-5"]], id="as the seed deploys them"),
+        pytest.param([4, 2, 3, 5], [["node-4", "node-2"], ["node-3", "node-5"]], id="as the seed lists them"),
+    ],
+)
+def test_the_alternative_model_has_tasks_with_roles_and_strategies_of_their_own(
+    controllers: list[int], chunks: list[list[str]]
+) -> None:
+    nodes = [
+        node("node-1", "primary-controller"),
+        *(node(f"node-{number}", "controller") for number in controllers),
+        node("node-6", "cinder"),
+        node("node-7", "ceph-osd"),
+        node("node-8", "compute"),
+    ]
+
+    made = planned(ALTERNATIVE, nodes)
+
+    assert waves_of(made) == [["node-1"], *chunks, ["node-8", "node-6", "node-7"]]
+
+
+def test_the_maintenance_example_goes_back_and_forth_between_nodes() -> None:
+    entries = [
+        task("put_compute_into_maintenance_mode", role=["primary-controller"]),
+        task("migrate_vms_from_compute", role=["primary-controller"], requires=["put_compute_into_maintenance_mode"]),
+        task(
+            "reinstall_ovs",
+            role=["compute"],
+            requires=["put_compute_into_maintenance_mode", "migrate_vms_from_compute"],
+        ),
+        task("make_compute_available", role=["primary-controller"], requires=["reinstall_ovs"]),
+    ]
+
+    made = planned(entries, [node("c1", "primary-controller"), node("n1", "compute"), node("n2", "compute")])
+
+    assert [(run.tasks[0], run.nodes) for batch in made.batches for run in batch.runs] == [
+        ("put_compute_into_maintenance_mode", ("c1",)),
+        ("migrate_vms_from_compute", ("c1",)),
+        ("reinstall_ovs", ("n1", "n2")),
+        ("make_compute_available", ("c1",)),
+    ]
+
+
+def test_tasks_of_the_stages_of_the_seed_run_before_and_after_the_deployment() -> None:
+    entries = [
+        {
+            "id": "update_hosts",
+            "type": "puppet",
+            "role": "*",
+            "stage": "post_deployment",
+            "requires": ["upload_nodes_info"],
+            "parameters": PUPPET,
+        },
+        task("upload_nodes_info", role="*", stage="post_deployment"),
+        *SEED_GRAPH,
+        {
+            "id": "rsync_puppet",
+            "type": "rsync",
+            "role": "*",
+            "stage": "pre_deployment",
+            "parameters": {"src": "/etc/puppet/{VERSION}", "dst": "/etc/puppet/modules"},
+        },
+        task("prepare", role="*", required_for=["rsync_puppet"]),
+    ]
+
+    made = planned(entries, SEED_NODES)
+
+    for name in ("node-1", "node-4", "node-8"):
+        assert made.order_on(NodeName(name)) == (
+            "prepare",
+            "rsync_puppet",
+            "setup_network",
+            "setup_services",
+            "upload_nodes_info",
+            "update_hosts",
+        )
+    first, second, *_, last = made.batches
+    assert [sorted(nodes_of(batch)) for batch in (first, second, last)] == [sorted(one.name for one in SEED_NODES)] * 3
+
+
+# --- The examples of seed 002 ---------------------------------------------------------------------------------------
+
+TAGGED = [
+    task("mysql", role=["controller"], tags=["mysql"]),
+    task("rabbitmq", role=["controller"], tags=["rabbitmq"]),
+    task("haproxy", role=["controller"], tags=["controller-common"]),
+    task("globals", role=["/.*/"]),
+    task("second", tags=["mysql:2"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("tags", "tasks"),
+    [
+        pytest.param(
+            ["mysql", "rabbitmq", "controller-common"],
+            {"mysql", "rabbitmq", "haproxy", "globals"},
+            id="all tags of the role",
+        ),
+        pytest.param(["rabbitmq"], {"rabbitmq", "globals"}, id="all removed but rabbitmq"),
+        pytest.param(["mysql"], {"mysql", "globals"}, id="haproxy is not on a mysql node"),
+        pytest.param(["cluster:2", "mysql:1"], {"globals"}, id="an extension's first node"),
+        pytest.param(["cluster:1", "mysql:2"], {"second", "globals"}, id="an extension's second node"),
+        pytest.param([], {"globals"}, id="no tags"),
+    ],
+)
+def test_tags_decide_which_tasks_a_node_gets(tags: list[str], tasks: set[str]) -> None:
+    made = planned(TAGGED, [node("node-1", "controller", tags=tags)])
+
+    assert set(made.order_on(NodeName("node-1"))) == tasks
+
+
+def test_a_group_with_tags_adds_its_tasks_to_the_nodes_with_these_tags() -> None:
+    entries = [
+        group("db", tags=["mysql"], tasks=["backup", "own"]),
+        group("controller"),
+        task("backup", groups=["controller"]),
+        task("own", tags=["other"]),
+    ]
+    nodes = [node("a", "controller"), node("b", tags=["mysql"]), node("c", tags=["other"])]
+
+    made = planned(entries, nodes)
+
+    assert {name: set(made.order_on(NodeName(name))) for name in "abc"} == {
+        "a": {"backup"},
+        "b": {"backup", "own"},
+        "c": {"own"},
+    }
+
+
+def test_a_tagged_task_runs_with_its_group_where_the_node_is_in_it_and_by_itself_elsewhere() -> None:
+    entries = [
+        group("controller", "one_by_one"),
+        task("hiera", role=["/.*/"], required_for=["keystone"]),
+        task("keystone", groups=["controller"], tags=["keystone"]),
+        task("done", groups=["controller"], requires=["keystone"]),
+    ]
+    nodes = [node("a", "controller", tags=["keystone"]), node("b", "controller"), node("c", "x", tags=["keystone"])]
+
+    made = planned(entries, nodes)
+
+    assert [made.order_on(NodeName(name)) for name in "abc"] == [
+        ("hiera", "keystone", "done"),
+        ("hiera", "done"),
+        ("hiera", "keystone"),
+    ]
+
+
+# --- Waves and priorities (contract, 3.3) ---------------------------------------------------------------------------
+
+A, B = node("a", "x"), node("b", "x")
+
+
+@pytest.mark.parametrize(
+    ("groups", "nodes", "expected"),
+    [
+        pytest.param([group("x")], [A, B], [["a", "b"]], id="parallel"),
+        pytest.param([group("x", "one_by_one")], [B, A], [["b"], ["a"]], id="one by one, in the order given"),
+        pytest.param([group("x", amount=5)], [A, B], [["a", "b"]], id="more than there are"),
+        pytest.param(
+            [group("x", amount=1), group("y", amount=1)],
+            [A, node("c", "y"), B],
+            [["a"], ["b"], ["c"]],
+            id="groups with an amount are not run at the same time",
+        ),
+        pytest.param(
+            [group("x"), group("y", amount=2), group("z", "one_by_one")],
+            [A, node("c", "y"), node("d", "z"), node("e", "z")],
+            [["d"], ["e"], ["c"], ["a"]],
+            id="one by one, then amounts, then the rest",
+        ),
+        pytest.param(
+            [group("x"), group("y")],
+            [node("a", "x", "y"), node("b", "y")],
+            [["a", "b"], ["a"]],
+            id="a node of two groups is moved to a further priority",
+        ),
+        pytest.param(
+            [group("z", requires=["y"]), group("y", requires=["x"]), group("x")],
+            [node("c", "z"), A],
+            [["a"], ["c"]],
+            id="a group without nodes is done, and still orders the others",
+        ),
+        pytest.param(
+            [group("x", required_for=["s"]), stage("s"), group("y", requires=["s"])],
+            [node("c", "y"), A],
+            [["a"], ["c"]],
+            id="a stage between groups",
+        ),
+        pytest.param(
+            [group("x", required_for=["t"]), task("t", role=["t"], required_for=["y"]), group("y")],
+            [node("c", "y"), node("t", "t"), A],
+            [["a"], ["t"], ["c"]],
+            id="a task between groups",
+        ),
+        pytest.param(
+            [group("x", required_for=["t"]), task("t", role=["t"], required_for=["y"]), group("y")],
+            [node("c", "y"), A],
+            [["a"], ["c"]],
+            id="a task without nodes between groups",
+        ),
+        pytest.param(
+            [group("x", role=["x", "y"], amount=2)],
+            [A, node("c", "y"), B],
+            [["a", "c"], ["b"]],
+            id="chunks over several roles",
+        ),
+        pytest.param([group("x", role="*")], [A, node("c", "y"), node("d")], [["a", "c"]], id="a group of every node"),
+    ],
+)
+def test_groups_are_deployed_in_waves(
+    groups: list[dict[str, Any]], nodes: list[ClusterNode], expected: list[list[str]]
+) -> None:
+    each = [task(f"in-{one['id']}", groups=[one["id"]]) for one in groups if one["type"] == "group"]
+
+    made = planned([*groups, *each], nodes)
+
+    assert waves_of(made) == expected
+    assert [batch.priority for batch in made.batches] == [100 * (number + 1) for number in range(len(expected))]
+
+
+def test_a_task_of_two_groups_of_a_node_runs_once_and_after_what_it_depends_on() -> None:
+    entries = [
+        group("x"),
+        group("y", requires=["x"]),
+        task("hiera", groups=["x", "y"]),
+        task("only-y", groups=["y"], requires=["hiera"]),
+        task("late", groups=["x", "y"], requires=["only-y"]),
+    ]
+
+    made = planned(entries, [node("a", "x", "y")])
+
+    assert [(run.unit, run.tasks) for batch in made.batches for run in batch.runs] == [
+        ("x", ("hiera",)),
+        ("y", ("only-y", "late")),
+    ]
+
+
+def test_groups_that_a_task_orders_on_one_node_are_ordered() -> None:
+    entries = [group("x"), group("y"), task("a", groups=["x"], requires=["b"]), task("b", groups=["y"])]
+
+    assert planned(entries, [node("n", "x", "y")]).order_on(NodeName("n")) == ("b", "a")
+    # On different nodes the edge orders nothing.
+    assert len(planned(entries, [node("n", "x"), node("m", "y")]).batches) == 1
+
+
+def test_groups_that_order_each_other_both_ways_on_one_node_are_refused() -> None:
+    entries = [
+        group("x"),
+        group("y", requires=["x"]),
+        task("a", groups=["x"], requires=["b"]),
+        task("b", groups=["y"]),
+    ]
+
+    made, findings = attempt(entries, [node("n", "x", "y")])
+
+    assert made is None
+    assert [finding.message for finding in findings] == [
+        "With these nodes, tasks wait for each other: group x -> group y -> group x."
+    ]
+
+
+def test_a_task_whose_groups_all_come_too_early_is_refused_with_its_node() -> None:
+    entries = [
+        group("x"),
+        group("y", requires=["x"]),
+        group("z", requires=["y"]),
+        task("first", groups=["y", "z"]),
+        task("second", groups=["x", "z"], requires=["first"]),
+        task("third", groups=["x", "y"], requires=["second"]),
+    ]
+
+    made, (finding,) = attempt(entries, [node("n", "x", "y", "z")])
+
+    assert made is None
+    assert finding.name == "TaskOrderConflict"
+    assert finding.message == "On node n, task 'third' of x, y depends on tasks of a later group."
+
+
+# --- Tasks across nodes (contract, 3.5) -------------------------------------------------------------------------------
+
+THREE = [node("a", "x"), node("b", "x", "y", tags=["t"]), node("c", "y")]
+
+
+def runs(entries: list[dict[str, Any]], nodes: list[ClusterNode], **options: Any) -> list[list[tuple[str, list[str]]]]:
+    """Return (task, nodes) of each batch."""
+    made = planned(entries, nodes, **options)
+    found = []
+    for batch in made.batches:
+        together: dict[str, list[str]] = {}
+        for run in batch.runs:
+            together.setdefault("+".join(run.tasks), []).extend(run.nodes)
+        found.append([(name, sorted(names)) for name, names in sorted(together.items())])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("relation", "expected"),
+    [
+        pytest.param({}, [[("after", ["c"]), ("first", ["a", "b"])], [("after", ["b"])]], id="no relation"),
+        pytest.param({"name": "first"}, [[("first", ["a", "b"])], [("after", ["b", "c"])]], id="every node"),
+        pytest.param({"name": "first", "role": ["y"]}, [[("first", ["a", "b"])], [("after", ["b", "c"])]], id="a role"),
+        pytest.param(
+            {"name": "first", "role": "self"},
+            [[("after", ["c"]), ("first", ["a", "b"])], [("after", ["b"])]],
+            id="the same node",
+        ),
+        pytest.param(
+            {"name": "/f.*/", "tags": ["t"]},
+            [[("first", ["a", "b"])], [("after", ["b", "c"])]],
+            id="a tag and an expression",
+        ),
+        pytest.param(
+            {"name": "first", "role": ["z"]},
+            [[("after", ["c"]), ("first", ["a", "b"])], [("after", ["b"])]],
+            id="a role without nodes",
+        ),
+        pytest.param({"name": "s", "role": None}, [[("first", ["a", "b"])], [("after", ["b", "c"])]], id="a stage"),
+    ],
+)
+def test_a_task_waits_for_a_task_on_other_nodes(
+    relation: dict[str, Any], expected: list[list[tuple[str, list[str]]]]
+) -> None:
+    entries = [
+        task("first", role=["x"], version="2.0.0", required_for=["s"]),
+        stage("s"),
+        task("after", role=["y"], version="2.0.0", **({"cross-depends": [relation]} if relation else {})),
+    ]
+
+    assert runs(entries, THREE) == expected
+
+
+def test_the_reverse_relation_says_the_same() -> None:
+    entries = [
+        task("first", role=["x"], **{"cross-depended-by": [{"name": "after", "role": ["y"]}]}),
+        task("after", role=["y"], version="2.0.0"),
+    ]
+
+    assert runs(entries, THREE) == [[("first", ["a", "b"])], [("after", ["b", "c"])]]
+
+
+def test_one_node_is_enough_where_the_policy_is_any() -> None:
+    nodes = [node("a", "x", "w"), node("b", "x"), node("c", "y")]
+    entries = [
+        task("slow", role=["w"], version="2.0.0", required_for=["first"]),
+        task("first", role=["x"], version="2.0.0"),
+        task("after", role=["y"], **{"cross-depends": [{"name": "first", "policy": "any"}]}),
+    ]
+
+    # The first node of the set in the order given: b is ready one wave before a.
+    assert runs(entries, nodes)[1:] == [[("first", ["a"])], [("after", ["c"])]]
+    assert runs(entries, nodes[::-1])[1:] == [[("after", ["c"]), ("first", ["a"])]]
+
+
+def test_the_others_wait_for_the_primary_of_their_own_task() -> None:
+    entries = [task("t", role=["/(primary-)?x/"], **{"cross-depends": [{"name": "t", "role": ["primary-x"]}]})]
+
+    made = planned(entries, [A, B, node("c", "x")], primaries=Primaries({"x": NodeName("b")}))
+
+    assert waves_of(made) == [["b"], ["a", "c"]]
+
+
+def test_a_task_of_version_2_is_ordered_by_itself_and_not_with_its_group() -> None:
+    entries = [
+        group("x", "one_by_one"),
+        group("y", requires=["x"]),
+        task("t", groups=["x", "y"], version="2.0.0", strategy={"type": "parallel", "amount": 2}),
+    ]
+
+    assert waves_of(planned(entries, [node("a", "x"), node("b", "y"), node("c", "x")])) == [["a", "c"], ["b"]]
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        pytest.param(
+            [
+                task("p", role=["x"], **{"cross-depends": [{"name": "q"}]}),
+                task("q", role=["y"], **{"cross-depends": [{"name": "p"}]}),
+            ],
+            "p on a",
+            id="two tasks of different nodes",
+        ),
+        pytest.param(
+            [task("p", role=["x"], **{"cross-depends": [{"name": "p"}]})],
+            "'p' waits for itself on other nodes",
+            id="a task on all its nodes",
+        ),
+        pytest.param(
+            [
+                group("x"),
+                group("y", requires=["x"]),
+                task("p", groups=["x"], **{"cross-depends": [{"name": "q"}]}, required_for=["r"]),
+                task("r", groups=["x"]),
+                task("q", groups=["y"]),
+            ],
+            "group x -> group y -> p on",
+            id="a later group",
+        ),
+    ],
+)
+def test_tasks_that_wait_for_each_other_across_nodes_are_refused(entries: list[dict[str, Any]], words: str) -> None:
+    made, findings = attempt(entries, THREE)
+
+    assert made is None
+    assert {finding.name for finding in findings} == {"TaskOrderCycle"}
+    assert words in " ".join(finding.message for finding in findings)
+
+
+# --- What does not run ------------------------------------------------------------------------------------------------
+
+
+def test_what_does_not_run_still_orders_the_others() -> None:
+    entries = [
+        task("a", role="*"),
+        task("b", role="*", requires=["a"], condition="settings:b == true"),
+        {"id": "c", "type": "skipped", "role": "*", "requires": ["b"]},
+        task("d", role="*", requires=["c"]),
+        task("e", role=["nobody"], requires=["d"]),
+    ]
+    nodes = [A, B]
+
+    made = planned(entries, nodes)
+    assert made.order_on(NodeName("a")) == ("a", "d")
+    assert made.skipped == {"b": SkipReason.CONDITION, "c": SkipReason.TYPE, "e": SkipReason.NO_NODE}
+    assert [batch.wave for batch in made.batches] == [0, 1]
+
+    settings = Facts({"settings": {"b": True}})
+    made = planned(entries, nodes, facts=settings, selection=Selection(skip=("a",)))
+    assert made.order_on(NodeName("b")) == ("b", "d")
+    assert made.skipped[graph(*entries).tasks["a"].id] is SkipReason.NOT_SELECTED  # type: ignore[index]  # a plain name
+
+
+def test_a_condition_without_a_result_is_refused_with_its_task() -> None:
+    made, (finding,) = attempt([task("a", role="*", condition="1 in 2")], [A])
+
+    assert made is None
+    assert finding.name == "ConditionFailed"
+    assert "'a'" in finding.message
+
+
+def test_an_unknown_selection_is_refused() -> None:
+    made, (finding,) = attempt([task("a")], [A], selection=Selection(end="x"))
+
+    assert made is None
+    assert finding.name == "UnknownTask"
+
+
+def test_tasks_of_the_master_run_beside_shipyard_and_no_node_has_its_name() -> None:
+    entries = [task("a", role="master"), task("b", role=["master", "x"], requires=["a"])]
+
+    assert waves_of(planned(entries, [A])) == [["master"], ["master", "a"]]
+    _, (finding,) = attempt(entries, [node("master", "x")])
+    assert finding.name == "ReservedNodeName"
+
+
+def test_without_a_selector_a_task_runs_on_the_role_of_its_name() -> None:
+    assert waves_of(planned([task("x"), task("y"), task("z", tags=[])], [A])) == [["a"]]
+
+
+# --- Real graphs ------------------------------------------------------------------------------------------------------
+
+HA = ("controller", "mongo")
+DETACHED = ("rabbitmq", "database", "keystone", "neutron")
+
+
+def site(number: int) -> tuple[list[ClusterNode], Primaries]:
+    """Return nodes with the roles of Fuel, each role with a tag of its name, and the controllers with four more."""
+    others = ("compute", "ceph-osd", "cinder", "mongo", "ironic")
+    nodes = []
+    for index in range(number):
+        roles = ("controller",) if index < 3 else (others[index % 5], *(("cinder",) if index % 7 == 0 else ()))
+        tags = (*roles, *(DETACHED if index < 3 else ()))
+        nodes.append(node(f"n{index:03}", *dict.fromkeys(roles), tags=tuple(dict.fromkeys(tags))))
+    return nodes, Primaries(
+        choose_primaries(nodes, Domain.ROLES, HA, {}), choose_primaries(nodes, Domain.TAGS, (*HA, *DETACHED), {})
+    )
+
+
+@pytest.mark.parametrize("name", ["6.1", "7.0", "8.0", "9.0", "9.2"])
+def test_a_real_graph_is_planned_with_every_task_once_on_a_node_and_after_its_requirements(name: str) -> None:
+    entries = real_graph(name)
+    nodes, primaries = site(40)
+    requires: dict[str, set[str]] = {entry["id"]: set(entry.get("requires", [])) for entry in entries}
+    for entry in entries:
+        for later in entry.get("required_for", []):
+            requires[later].add(entry["id"])
+
+    made = planned(entries, nodes, primaries=primaries)
+
+    assert len(made.batches) > 20
+    for batch in made.batches:
+        assert max(Counter(nodes_of(batch)).values()) == 1
+    for one in nodes:
+        order = made.order_on(one.name)
+        assert len(order) == len(set(order)) >= 8
+        for position, later in enumerate(order):
+            assert requires[later].isdisjoint(order[position + 1 :])
+    assert all(before.wave <= after.wave for before, after in pairwise(made.batches))
