@@ -1,5 +1,6 @@
 """Operations on one node, and the health of etcd: the teardown API of seed 004 (contract: promenade, chapter 3)."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -7,6 +8,7 @@ import falcon
 import falcon.asgi
 
 from shipyard_api.api.airship.statuses import error_status
+from shipyard_api.api.http.audit import Audit
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.errors import JsonRequired, NotAnObject, NotJson
 from shipyard_api.api.http.reading import parse_json, read_body, read_json_body
@@ -27,6 +29,8 @@ from shipyard_api.usecases.node_operations.operate import Call, OperateNodes, Op
 
 _PREFIX = "workflow_orchestrator:node_"
 _RETRY_SECONDS = "10"
+_CALLER_LEFT = 499
+"""In the audit log; the word of nginx for it."""
 _CODES = {
     Reason.SUCCESS: falcon.HTTP_200,
     Reason.BAD_REQUEST: falcon.HTTP_400,
@@ -61,6 +65,10 @@ class _NodeOperation:
             resp.set_header("Retry-After", _RETRY_SECONDS)
             message = "Too many callers wait for operations on nodes. Nothing was begun: call again later."
             _answer(req, resp, refused(Reason.TOO_MANY_CALLERS, message))
+        except asyncio.CancelledError:
+            # The server does this some seconds after the connection was lost. No answer, and so no other line.
+            Audit.write(req, _CALLER_LEFT)
+            raise
 
     async def _body(self, req: falcon.asgi.Request) -> bytes | None:
         """Return the body; None without one, which is checked with the rest of the call."""

@@ -36,8 +36,12 @@ class Audit:
         self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool
     ) -> None:
         """Write the line, if the method is one that changes something."""
-        if req.method not in WRITES:
-            return
+        if req.method in WRITES:
+            self.write(req, falcon.http_status_to_code(resp.status))
+
+    @staticmethod
+    def write(req: falcon.Request, status: int) -> None:
+        """Write the line of a request, also of one whose caller has left before its answer."""
         context = req.context
         named: dict[str, str] = dict(getattr(context, "named", {}))
         created = created_action(req)
@@ -54,7 +58,7 @@ class Audit:
                 "method": req.method,
                 "path": _bounded(req.path),
                 "query": shortened_query(req.query_string, _LONGEST),
-                "status": falcon.http_status_to_code(resp.status),
+                "status": status,
                 "action": _bounded(named.get("action_id", created)),
                 "created_action": created,
                 "collection": _bounded(named.get("collection_id")),

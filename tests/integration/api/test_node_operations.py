@@ -16,6 +16,7 @@ from shipyard_api.domain.actions import RunState
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.label_requirements import Operator, Requirement
 from shipyard_api.domain.teardown.pods import Budget
+from shipyard_api.logs import AUDIT
 from shipyard_api.storage.unit_of_work import SqlStore
 from tests.integration.api.cluster_world import MOST, ClusterWorld, Programs, programs, reference
 from tests.integration.api.conftest import new_site, settings
@@ -163,8 +164,11 @@ def test_limits_are_those_of_the_call_then_of_the_site(world: ClusterWorld) -> N
     assert action.parameters == {"node": "n1", "operation": "drain", "timeout": 7200}
 
 
-def test_a_lost_connection_neither_stops_nor_repeats_the_work_and_the_same_call_attaches(world: ClusterWorld) -> None:
+def test_a_lost_connection_neither_stops_nor_repeats_the_work_and_the_same_call_attaches(
+    world: ClusterWorld, caplog: pytest.LogCaptureFixture
+) -> None:
     world.commit()
+    caplog.set_level("INFO", AUDIT)
 
     async def play() -> tuple[str, Result]:
         first = asyncio.create_task(world.ask("n1", "drain"))
@@ -180,6 +184,8 @@ def test_a_lost_connection_neither_stops_nor_repeats_the_work_and_the_same_call_
 
     assert answer.json["reason"] == "Success"
     assert [one.id for one in world.actions()] == [action]
+    lines = [one.__dict__ for one in caplog.records if one.name == AUDIT and one.__dict__["path"].endswith("/drain")]
+    assert [(one["status"], one["created_action"]) for one in lines] == [(499, action), (200, action)]
     assert world.programs.cluster.changes("evict") == ["default/n1-a", "default/n1-b"]
 
 
