@@ -142,6 +142,61 @@ def test_a_plan_respects_every_edge_and_runs_every_task_once_on_each_of_its_node
             assert starts[earlier] < starts[later], (earlier, later)
 
 
+def node_edges(entries: list[dict[str, Any]], roles: dict[str, list[str]]) -> set[tuple[str, str]]:
+    """Return (earlier, later) over tasks on single nodes, for tasks of version 2 without groups and stages."""
+    places = {
+        entry["id"]: [name for name, names in roles.items() if set(names) & set(entry["role"])] for entry in entries
+    }
+    found = set()
+    for entry in entries:
+        for here in places[entry["id"]]:
+            later = f"{entry['id']} on {here}"
+            found |= {(f"{one} on {here}", later) for one in entry["requires"] if here in places[one]}
+            for relation in entry["cross-depends"]:
+                for there in places[relation["name"]]:
+                    wanted = here == there if relation["role"] == "self" else relation["role"] in roles[there]
+                    if wanted and (relation["name"], there) != (entry["id"], here):
+                        found.add((f"{relation['name']} on {there}", later))
+    return found
+
+
+CROSSING = st.lists(
+    st.fixed_dictionaries(
+        {
+            "requires": some(TASKS),
+            "role": some(GROUPS),
+            "cross-depends": st.lists(
+                st.fixed_dictionaries({"name": st.sampled_from(TASKS), "role": st.sampled_from([*GROUPS, "self"])}),
+                max_size=2,
+            ),
+        }
+    ),
+    min_size=len(TASKS),
+    max_size=len(TASKS),
+).map(
+    lambda fields: [
+        # Plain requirements lead forwards, so that only relations across nodes can close a cycle.
+        task(name, version="2.0.0", **{**one, "requires": [earlier for earlier in one["requires"] if earlier < name]})
+        for name, one in zip(TASKS, fields, strict=True)
+    ]
+)
+
+
+@given(CROSSING, SITES)
+def test_a_plan_exists_exactly_when_no_task_on_a_node_waits_for_itself(
+    entries: list[dict[str, Any]], nodes: list[Any]
+) -> None:
+    edges = node_edges(entries, {one.name: list(one.roles) for one in nodes})
+    circular = any(one in reachable(edges, one) for one, _ in edges)
+
+    made, _ = attempt(entries, nodes)
+
+    assert (made is None) == circular
+    if made is not None:
+        starts = {f"{one} on {name}": when for (one, name), when in times(made).items()}
+        assert all(starts[earlier] < starts[later] for earlier, later in edges)
+
+
 @given(documents(forwards=True), SITES)
 def test_waves_are_minimal(entries: list[dict[str, Any]], nodes: list[Any]) -> None:
     """Without groups and relations, a task is in the first wave after all that must be done before it."""

@@ -2,8 +2,10 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.conditions import Facts
 from shipyard_api.domain.task_graph.patterns import compile_pattern, is_pattern
 from shipyard_api.domain.task_graph.tasks import Domain, Selector
 
@@ -78,6 +80,23 @@ def tags_after_role_change(
     after = [tag for role in roles for tag in tags_of.get(role, ())]
     kept = [tag for tag in node.tags if tag not in before or tag in after or tag in assigned]
     return tuple(dict.fromkeys([*kept, *(tag for tag in after if tag not in before)]))
+
+
+def facts_of(
+    cluster: Iterable[ClusterNode],
+    run: Collection[ClusterNode],
+    *,
+    status: str,
+    models: Mapping[str, Mapping[str, Any]],
+) -> Facts:
+    """Return what conditions may ask for: about all nodes of the cluster, and about the nodes of this run."""
+    return Facts(
+        models,
+        status,
+        run_roles=frozenset(role for node in run for role in node.roles),
+        cluster_roles=frozenset(role for node in cluster for role in node.roles),
+        nodes_count=len(run),
+    )
 
 
 @dataclass(frozen=True, slots=True)

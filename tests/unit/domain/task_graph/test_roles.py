@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.conditions import is_true, parse_condition
 from shipyard_api.domain.task_graph.roles import (
     Classes,
     Primaries,
     choose_primaries,
     effective_names,
+    facts_of,
     tags_after_role_change,
 )
 from shipyard_api.domain.task_graph.tasks import Domain, Selector
@@ -103,6 +105,22 @@ def test_roles_and_tags_have_primaries_of_their_own() -> None:
     assert effective_names(cluster[0], Domain.ROLES, made) == ("primary-controller",)
     assert effective_names(cluster[1], Domain.ROLES, made) == ("controller",)
     assert effective_names(cluster[1], Domain.TAGS, made) == ("primary-mysql",)
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ("api.role_in_deployment('ceph-osd')", False),
+        ("api.role_in_cluster('ceph-osd')", True),
+        ("api.role_in_deployment('compute')", True),
+        ("api.nodes_count() == 2", True),
+        ("api.cluster_status == 'new' and cluster:net == 'neutron'", True),
+    ],
+)
+def test_conditions_ask_about_the_cluster_and_about_the_nodes_of_the_run(condition: str, *, holds: bool) -> None:
+    facts = facts_of(NODES, NODES[2:], status="new", models={"cluster": {"net": "neutron"}})
+
+    assert is_true(parse_condition(condition), facts) is holds
 
 
 TAGS_OF: Mapping[str, list[str]] = {"controller": ["mysql", "rabbitmq"], "db": ["mysql"], "compute": ["nova"]}
