@@ -14,6 +14,7 @@ from shipyard_api.api.ironic.faults import Fault, NotServed, TooDeep
 from shipyard_api.api.ironic.templates import RULES
 from shipyard_api.domain import errors as domain
 from shipyard_api.domain.deploy_steps import errors as templates
+from shipyard_api.domain.deploy_steps.templates import DUPLICATE_STEP
 from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.identity import PolicyBroken
@@ -35,7 +36,7 @@ def _said(text: str) -> Callable[[Any], str]:
 
 
 def _invalid(error: templates.InvalidTemplate) -> str:
-    return "Deploy template invalid: " + " ".join(finding.message for finding in error.findings)
+    return " ".join(finding.message for finding in error.findings)
 
 
 def _exists(error: templates.TemplateExists) -> str:
@@ -90,6 +91,10 @@ def install(app: App) -> None:
 async def _ours(req: falcon.Request, resp: falcon.Response, error: ShipyardError, _params: Any) -> None:
     row = ROWS[type(error)]
     text = row.text(error)
+    if isinstance(error, templates.InvalidTemplate):
+        is_duplicate = all(finding.name == DUPLICATE_STEP for finding in error.findings)
+        checked = "patch" if req.method == "PATCH" else "template"
+        text = f"{'Deploy template invalid' if is_duplicate else f'Schema error for {checked}'}: {text}"
     if isinstance(error, domain.Forbidden):
         text += RULES.get(req.method, "")
     if isinstance(error, domain.TooManyRequests):

@@ -59,6 +59,9 @@ class DeployTemplate:
     steps: tuple[DeployStep, ...]
 
 
+DUPLICATE_STEP = "DuplicateStep"
+"""Name of the finding that a template asks for a step twice."""
+
 LONGEST_STEP = 255
 """Characters of a step's name."""
 
@@ -95,7 +98,7 @@ def read_steps(written: object, path: str = "/steps") -> tuple[tuple[DeployStep,
             message = (
                 f"Duplicate deploy steps: steps[{earlier}] and steps[{place}] are both {step.key}; ask for it once."
             )
-            findings.append(error("DuplicateStep", message, path=f"{path}/{place}"))
+            findings.append(error(DUPLICATE_STEP, message, path=f"{path}/{place}"))
     return (() if findings else steps), tuple(findings)
 
 

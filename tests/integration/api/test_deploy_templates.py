@@ -425,8 +425,8 @@ def raw(says: str, body: bytes, code: int = 400, **headers: Any) -> Bad:
     return Bad("POST", "", code, says, {"raw": body, "headers": headers})
 
 
-INVALID = "Deploy template invalid: "
-TWICE = "Duplicate deploy steps"
+INVALID = "Schema error for template: "
+TWICE = "Deploy template invalid: Duplicate deploy steps"
 NO_TRAIT = INVALID + "name "
 STEP_0 = INVALID + "steps[0] "
 REASON = "Couldn't apply patch. Reason: "
@@ -540,7 +540,7 @@ BAD = {
     "without a name": patch("'name' is a required property", {"op": "remove", "path": "/name"}),
     "without steps": patch("'steps' is a required property", {"op": "remove", "path": "/steps"}),
     "without its last step": patch("at least one step", {"op": "remove", "path": "/steps/0"}),
-    "a name that is none": patch(NO_TRAIT, {"op": "add", "path": "/name", "value": "x"}),
+    "a name that is none": patch("Schema error for patch: name ", {"op": "add", "path": "/name", "value": "x"}),
     "a step by its key": patch("unknown key foo", {"op": "add", "path": "/steps/0/foo", "value": 1}),
     "the same step again": patch(TWICE, {"op": "add", "path": "/steps/-", "value": STEP}),
     "extra of a text": patch("extra is not an object", {"op": "add", "path": "/extra", "value": "x"}),
