@@ -68,15 +68,13 @@ class ManageTemplates:
 
     def one(self, identity: str) -> StoredTemplate:
         """Return a template; raises TemplateNotFound."""
-        with self.store.begin() as tx:
-            return _found(identity, tx.deploy_templates.get(TraitName(identity)))
+        return _found(identity, self.store.read(lambda tx: tx.deploy_templates.get(TraitName(identity))))
 
     def page(self, page: Page) -> Sequence[StoredTemplate]:
         """Return a page of all templates; raises TemplateNotFound for the one that it should follow."""
-        with self.store.begin() as tx:
-            if page.after is not None:
-                _found(page.after, tx.deploy_templates.get(page.after))
-            return tx.deploy_templates.page(page)
+        if page.after is not None:
+            self.one(page.after)
+        return self.store.read(lambda tx: tx.deploy_templates.page(page))
 
 
 def _checked(written: WrittenTemplate) -> DeployTemplate:

@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 from falcon.testing import Result
 
+from shipyard_api.api.ironic import templates
 from shipyard_api.api.ironic.templates import RULES
 from shipyard_api.api.mount import Mount
 from shipyard_api.storage.unit_of_work import SqlStore
@@ -208,7 +209,7 @@ def test_fields_and_details_of_a_list(admin: Ironic) -> None:
     assert admin.ask("GET", "/CUSTOM_A?fields=name").json == {"name": "CUSTOM_A", **links}
 
 
-def test_pages_and_order(admin: Ironic) -> None:
+def test_pages_and_order(admin: Ironic, monkeypatch: pytest.MonkeyPatch) -> None:
     made = {name: admin.make(f"CUSTOM_{name}") for name in "CAB"}
 
     assert names(admin.ask("GET")) == ["C", "A", "B"]
@@ -225,6 +226,10 @@ def test_pages_and_order(admin: Ironic) -> None:
     full = admin.ask("GET", "?limit=3&fields=uuid,name").json["next"]
     assert "&fields=uuid,name&limit=3" in full
     assert names(admin.ask("GET", full.removeprefix(BASE))) == []
+    monkeypatch.setattr(templates, "MOST", 2)
+    for query in ("", "?limit=3"):
+        largest = admin.ask("GET", query)
+        assert (names(largest), "limit=2" in largest.json["next"]) == (["C", "A"], True)
 
 
 # --- Patches ----------------------------------------------------------------------------------------------------------
@@ -573,7 +578,7 @@ def test_the_table_of_bad_input_is_long_enough() -> None:
 def test_bad_input_is_refused_and_changes_nothing(
     stocked: tuple[Ironic, str, dict[str, int], list[Any]], engine: sa.Engine, bad: Bad
 ) -> None:
-    caller, uuid, before, templates = stocked
+    caller, uuid, before, kept = stocked
     options = dict(bad.options)
     if "body" in options:
         options["body"] = json.loads(json.dumps(options["body"]).replace("{uuid}", uuid))
@@ -592,4 +597,4 @@ def test_bad_input_is_refused_and_changes_nothing(
     if bad.code == 405:
         assert "GET" in answer.headers["Allow"]
     assert counts(engine) == before
-    assert caller.ask("GET", "?detail=1").json["deploy_templates"] == templates
+    assert caller.ask("GET", "?detail=1").json["deploy_templates"] == kept
