@@ -5,16 +5,22 @@ Runs where the environment names an Ironic with the demo interfaces (``tests/rea
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from shipyard_simulators.etcd import simulator as etcd
+from shipyard_simulators.kubernetes import simulator as kubernetes
+from shipyard_simulators.kubernetes.manifests import ordinary
 from tests import real_ironic
 from tests.conftest import ROOT
+from tests.factories import document, group_entry, layering_policy, node_document, strategy_document
 from tests.real_ironic import call, remove
 from tests.stand import Stand
 
@@ -92,6 +98,56 @@ def deploy(stand: Stand, documents: list[dict[str, Any]], *, seconds: float) -> 
     action = stand.deploy_site()
     ended = stand.wait(action, seconds)
     return ended["verdict"], {one["name"]: (one["status"], one["reason"]) for one in stand.listing(action, "groups")}
+
+
+def test_a_server_is_redeployed(tmp_path: Path, database_url: str, ironic: Ironic) -> None:
+    """Real Ironic, simulated Kubernetes and etcd: the server is drained, leaves, is torn down, deployed, and joins."""
+    names = [f"{ironic.prefix}n{number}" for number in (1, 2, 3)]
+    node, prepared = names[0], ("active", "available")
+    ironic.enrol(names, {})
+    with ExitStack() as running:
+        members = running.enter_context(etcd.running(names=names))
+        cluster = running.enter_context(kubernetes.running(nodes=names, time_scale=SCALE))
+        url = {"SHIPYARD_KUBERNETES_URL": cluster.url, "SHIPYARD_IRONIC_CONNECT_TIMEOUT_SECONDS": "0.2"}
+        stand = running.enter_context(Stand(tmp_path, database_url, scale=SCALE, settings=real_ironic.settings() | url))
+        stand.start("worker")
+        clusters = {"clusters": [{"name": "kubernetes", "endpoints": list(members.endpoints)}]}
+        documents = [
+            layering_policy(),
+            *map(node_document, names),
+            strategy_document(group_entry("all", selectors=[{"node_names": names}])),
+            document("shipyard/DeploymentConfiguration/v1", "deployment-configuration", {"armada": {"manifest": "m"}}),
+            document("promenade/EtcdClusters/v1", "etcd-clusters", clusters),
+        ]
+        verdict, _ = deploy(stand, documents, seconds=120)
+        assert verdict == "success"
+        cluster.add(*ordinary(len(names)))
+
+        body = {"name": "redeploy_server", "parameters": {"target_nodes": node}}
+        answer = stand.request("POST", "/actions", json=body)
+        assert answer.status_code == 201, answer.text
+        action, seen = str(answer.json()["id"]), ["active"]
+        deadline = time.monotonic() + 180
+        while stand.action(action)["verdict"] is None:
+            assert time.monotonic() < deadline, stand.action(action)
+            state = ironic.states()[node]
+            if state != seen[-1] and state in prepared:
+                seen.append(state)
+            if seen == ["active", "available", "active"]:
+                cluster.join(node)
+            time.sleep(0.1)
+        assert stand.action(action)["verdict"] == "success", stand.action(action)
+
+    changed = ("node_changed", "kubelet_stopped", "node_removed", "node_joined", "pod_ended")
+    told = [one["event"] for one in cluster.events() if one.get("node") == node and one["event"] in changed]
+    assert told[0] == "node_joined"
+    order = [one for one in dict.fromkeys(told[1:]) if one != "pod_ended"]
+    assert order == ["node_changed", "kubelet_stopped", "node_removed", "node_joined"]
+    assert [told.count(one) for one in ("kubelet_stopped", "node_removed", "node_joined")] == [1, 1, 2]
+    evicted = [one["path"] for one in cluster.events() if str(one.get("path")).endswith("/eviction")]
+    assert len(evicted) == len(set(evicted)) >= 1
+    assert [one["status"] for one in members.events() if one["path"].endswith("/member/remove")] == [200]
+    assert ironic.states() == dict.fromkeys(names, "active")
 
 
 def test_first_example_everything_succeeds(stand: Stand, ironic: Ironic) -> None:
