@@ -300,14 +300,15 @@ class IronicPeer(Peer):
     def provisioner(self, inventory: Callable[[int], Inventory], url: str = "") -> Provisioner:
         client = IronicClient(url or self.url, read_timeout=self.patience, read_pause=0.0)
         self._cleanup.callback(client.close)
-        return IronicProvisioner(client, inventory, threads=1, sleep=self.clock.advance)
+        info = {"image_source": "http://images.example.org/os.qcow2"}
+        return IronicProvisioner(client, inventory, instance_info=info, threads=1, sleep=self.clock.advance)
 
     def stumble(self) -> None:
         self.simulator.restart()
 
     def begun(self) -> list[Begun]:
         # One verb for each phase: a preparation also needs another one (manage), which may have to be said again.
-        phases = {"provide": "prepare", "active": "deploy"}
+        phases = {"provide": "prepare", "active": "deploy", "rebuild": "deploy"}
         return [
             Begun(phases[event["verb"]], event["node"], time_of(event))
             for event in self.events()

@@ -1,7 +1,8 @@
 """redeploy_server: take servers down safely and install them again (seed 004; contract: shipyard-actions, 5.4).
 
 One batch of targets after another, by default one server: its teardown, its destruction, its deployment, until it has
-joined. A batch begins only when the one before it has succeeded, so that a fault hurts no further server.
+joined. With ``rebuild`` nothing is destroyed: a server leaves the cluster, and the provisioner installs its system disk
+again. A batch begins only when the one before it has succeeded, so that a fault hurts no further server.
 """
 
 from collections.abc import Sequence
@@ -23,15 +24,15 @@ def definition(parts: SiteParts, teardown: TeardownParts) -> Definition:
 
     def steps(inputs: Json) -> tuple[AnyStep, ...]:
         found: list[AnyStep] = [*parts.validation()]
+        rebuild = bool(inputs.get("rebuild"))
         for number, nodes in enumerate(batches(inputs)):
-            found += [
-                teardown.check(_numbered(CHECK_TEARDOWN, number), nodes, inputs),
-                teardown.nodes(_numbered(DESTROY_NODES, number), nodes, inputs),
-            ]
+            found.append(teardown.check(_numbered(CHECK_TEARDOWN, number), nodes, inputs))
+            if teardown.drains or not rebuild:
+                found.append(teardown.nodes(_numbered(DESTROY_NODES, number), nodes, inputs))
             if number == 0:
                 found += [parts.verify_site(), parts.prepare_site()]
             step, group = _numbered(PREPARE_AND_DEPLOY_NODES, number), _numbered(TARGET_GROUP, number)
-            found.append(parts.prepare_and_deploy_nodes(step, nodes, group))
+            found.append(parts.prepare_and_deploy_nodes(step, nodes, group, rebuild=rebuild))
         return tuple(found)
 
     return Definition(ActionName.REDEPLOY_SERVER, steps)

@@ -96,7 +96,12 @@ class SiteParts:
         )
 
     def prepare_and_deploy_nodes(
-        self, step: StepId = PREPARE_AND_DEPLOY_NODES, targets: tuple[NodeName, ...] = (), group: str = TARGET_GROUP
+        self,
+        step: StepId = PREPARE_AND_DEPLOY_NODES,
+        targets: tuple[NodeName, ...] = (),
+        group: str = TARGET_GROUP,
+        *,
+        rebuild: bool = False,
     ) -> BaremetalNodes:
         """Return the step that prepares and deploys the nodes, group by group; or only ``targets``, as one group."""
         systems = self.checks.systems
@@ -109,6 +114,7 @@ class SiteParts:
             self.retry.pause,
             targets=targets,
             group=GroupName(group),
+            rebuild=rebuild,
         )
 
     def mark_revision(self) -> MarkRevision:

@@ -1,7 +1,7 @@
 """The steps and operations that take nodes out of their cluster, from the configured systems (product, section 6)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from shipyard_api.actions.site_checks import SiteChecks
@@ -40,6 +40,11 @@ _LEAVE = PhaseOfTeardown("leave", tuple(one for one in DECOMMISSION if one is no
 _DESTROY = PhaseOfTeardown("destroy", (Operation.DESTROY_NODE, Operation.REMOVE_FROM_CLUSTER))
 _WHOLE = PhaseOfTeardown("teardown", TEARDOWN)
 _DESTROY_ONLY = PhaseOfTeardown("destroy", (Operation.DESTROY_NODE,))
+
+
+def _kept(phase: PhaseOfTeardown) -> PhaseOfTeardown:
+    """Return the phase without the destruction of the host."""
+    return replace(phase, operations=tuple(one for one in phase.operations if one is not Operation.DESTROY_NODE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +102,8 @@ class TeardownParts:
             phases: tuple[PhaseOfTeardown, ...] = (_DESTROY_ONLY,)
         else:
             phases = (_WHOLE,) if len(nodes) == 1 else (_DRAIN, _LEAVE, _DESTROY)
+            if inputs.get("rebuild"):
+                phases = tuple(map(_kept, phases))
         return self.step(step, nodes, phases, inputs)
 
     def step(

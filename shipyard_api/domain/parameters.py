@@ -22,6 +22,7 @@ SERVER_NAME = "server-name"
 PRESERVE_LOCAL_STORAGE = "preserve-local-storage"
 TARGET_REVISION = "target-revision"
 RELEASE = "release"
+MODE = "mode"
 MAX_PARALLEL_NODES = "max_parallel_nodes"
 _PARALLEL = 1_000
 
@@ -37,6 +38,7 @@ KNOWN: Mapping[ActionName, frozenset[str]] = {
             TARGET_NODES,
             SERVER_NAME,
             PRESERVE_LOCAL_STORAGE,
+            MODE,
             TARGET_REVISION,
             MAX_PARALLEL_NODES,
             *limits.PARAMETERS,
@@ -56,6 +58,13 @@ class TargetRevision(Enum):
     LAST_SITE_ACTION = "last-site-action"
 
 
+class RedeployMode(Enum):
+    """How a server is redeployed: erased and deployed, or only its system disk installed again (product, section 6)."""
+
+    REPLACE = "replace"
+    REBUILD = "rebuild"
+
+
 @dataclass(frozen=True, slots=True)
 class Parameters:
     """The parsed parameters of one action; parameters unknown to the action keep their defaults.
@@ -71,6 +80,7 @@ class Parameters:
     targets: tuple[NodeName, ...] = ()
     preserves_local_storage: bool = False
     target_revision: TargetRevision = TargetRevision.SUCCESSFUL_SITE_ACTION
+    mode: RedeployMode = RedeployMode.REPLACE
     release: str | None = None
     max_parallel_nodes: int = 1
     limits: Mapping[str, Any] = field(default_factory=dict)
@@ -91,6 +101,7 @@ def parse_parameters(name: ActionName, written: Mapping[str, Any]) -> tuple[Para
         targets=_targets(given) if TARGET_NODES in known else (),
         preserves_local_storage=_strict(given, PRESERVE_LOCAL_STORAGE),
         target_revision=_target_revision(given),
+        mode=_mode(given),
         release=_release(given),
         max_parallel_nodes=_parallel(given),
         limits=_limits(given),
@@ -142,6 +153,14 @@ def _target_revision(given: Mapping[str, Any]) -> TargetRevision:
             return revision
     words = ", ".join(revision.value for revision in TargetRevision)
     raise _refused(TARGET_REVISION, f"{_shown(given[TARGET_REVISION])} is none of {words}")
+
+
+def _mode(given: Mapping[str, Any]) -> RedeployMode:
+    written = given.get(MODE, RedeployMode.REPLACE.value)
+    for mode in RedeployMode:
+        if mode.value == written:
+            return mode
+    raise _refused(MODE, f"{_shown(written)} is none of {', '.join(mode.value for mode in RedeployMode)}")
 
 
 def _parallel(given: Mapping[str, Any]) -> int:

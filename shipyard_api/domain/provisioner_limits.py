@@ -21,6 +21,7 @@ class ProvisionerLimits:
     pattern that a name must match as a whole; ``names_are`` is the same in words, after "node names". ``ignores_case``:
     names that differ only in case are one machine. ``preserves_storage``: a destroy can keep all disks but the
     operating system's. ``relabels``: it sets the labels of Kubernetes nodes itself.
+    ``no_rebuild``: why it cannot install deployed machines again, as the end of a sentence; empty: it can.
     """
 
     system: str = "the provisioner"
@@ -30,6 +31,7 @@ class ProvisionerLimits:
     ignores_case: bool = False
     preserves_storage: bool = True
     relabels: bool = False
+    no_rebuild: str = "it has no such operation"
 
     def too_long(self, name: str) -> bool:
         """Return whether the name has more characters than the provisioner stores."""

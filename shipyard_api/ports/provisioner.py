@@ -25,7 +25,10 @@ Marker = NewType("Marker", str)
 
 
 class Operation(Enum):
-    """The operations of a provisioner; the values are Drydock's names for them."""
+    """The operations of a provisioner; the values are Drydock's names for them, but for ``rebuild_nodes``.
+
+    A rebuild installs the system disk of deployed nodes again, and leaves everything else as it is.
+    """
 
     VERIFY_SITE = "verify_site"
     PREPARE_SITE = "prepare_site"
@@ -33,6 +36,7 @@ class Operation(Enum):
     DEPLOY_NODES = "deploy_nodes"
     DESTROY_NODES = "destroy_nodes"
     RELABEL_NODES = "relabel_nodes"
+    REBUILD_NODES = "rebuild_nodes"
 
 
 class Wipe(Enum):

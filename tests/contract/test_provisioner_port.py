@@ -265,6 +265,17 @@ def test_disks_are_kept_or_the_work_is_refused(site: Site) -> None:
         assert site.jobs(Operation.DESTROY_NODES) == []
 
 
+def test_deployed_nodes_are_rebuilt_or_the_work_is_refused(site: Site) -> None:
+    assert site.run(site.work(Operation.PREPARE_NODES, "n1")).ok
+    assert site.run(site.work(Operation.DEPLOY_NODES, "n1")).ok
+    work = site.work(Operation.REBUILD_NODES, "n1")
+    if not site.provisioner.capabilities.limits.no_rebuild:
+        assert site.run(work).succeeded == names("n1")
+    else:
+        with pytest.raises(Refused):
+            site.provisioner.submit(marker(), work)
+
+
 # Stopping
 
 

@@ -206,3 +206,19 @@ def test_a_crash_at_any_point_is_taken_up_by_another_process(site: Site) -> None
     job = other.find(marker, work, intended_at=_now())
     assert job is not None
     assert site.watch(other, job, work).succeeded == set(site.names[:3])
+
+
+def test_a_deployed_node_is_rebuilt_once_and_not_cleaned(site: Site) -> None:
+    name = site.names[0]
+    port = site.with_options(instance_info={"image_source": "http://images.example.org/os.qcow2"})
+    assert site.run(PREPARE, name, port=port).ok
+    assert site.run(DEPLOY, name, port=port).ok
+    # Cleaning would fail, and with it the rebuild.
+    site.plot(name, demo_fail=["deploy.erase_devices_metadata"])
+    before = site.node(name)
+
+    assert site.run(Operation.REBUILD_NODES, name, port=port).ok
+
+    after = site.node(name)
+    assert (after["provision_state"], after["instance_uuid"]) == ("active", before["instance_uuid"])
+    assert after["provision_updated_at"] > before["provision_updated_at"]

@@ -77,6 +77,25 @@ def test_local_storage_is_preserved_or_the_action_is_refused_before_anything(wor
 
 
 @each_peer
+def test_a_server_is_rebuilt_or_the_action_is_refused_before_anything(world: RedeployWorld) -> None:
+    erased, events = world.peer.erased(), world.peer.events()
+    wish = {"target_nodes": "n1", "mode": "rebuild"}
+    if world.peer.name != "ironic":
+        with pytest.raises(InvalidParameters):
+            world.create(REDEPLOY, **wish)
+        assert (world.peer.events(), world.story()) == (events, [])
+        return
+    world.create(REDEPLOY, **wish)
+    world.run(world.worker())
+
+    assert world.state() is RunState.SUCCESS, world.told()
+    assert world.story() == [one for one in story("ironic") if one != "destroy n1"]
+    assert world.peer.erased() == erased
+    verbs = [one["verb"] for one in world.peer.events()[len(events) :] if one["event"] == "verb"]
+    assert verbs == ["rebuild"]
+
+
+@each_peer
 def test_labels_of_the_design_are_set_by_drydock_or_in_kubernetes(world: RedeployWorld) -> None:
     world.create(ActionName.RELABEL_NODES, target_nodes="n1,n2")
     events = len(world.peer.events())
@@ -96,11 +115,13 @@ def test_labels_of_the_design_are_set_by_drydock_or_in_kubernetes(world: Redeplo
 
 @pytest.mark.crash
 @pytest.mark.parametrize("seed", range(2))
-@each_peer
-def test_a_worker_killed_again_and_again_does_nothing_twice(world: RedeployWorld, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("world", "mode"), [*((peer, "replace") for peer in PEERS), ("ironic", "rebuild")], indirect=["world"]
+)
+def test_a_worker_killed_again_and_again_does_nothing_twice(world: RedeployWorld, mode: str, seed: int) -> None:
     """A sample of what ``test_every_teardown`` does at each point, here with real adapters."""
     lives = random.Random(seed)
-    world.create(REDEPLOY, target_nodes="n1")
+    world.create(REDEPLOY, target_nodes="n1", mode=mode)
     for _ in range(100):
         try:
             world.run(world.worker(points=world.ticks(lives.randint(5, 60), die)))
@@ -108,7 +129,8 @@ def test_a_worker_killed_again_and_again_does_nothing_twice(world: RedeployWorld
         except KilledError:
             world.clock.advance(SETTLE + 1)
     assert world.state() is RunState.SUCCESS, world.told()
-    assert world.story() == story(world.peer.name)
+    expected = story(world.peer.name)
+    assert world.story() == [one for one in expected if mode == "replace" or one != "destroy n1"]
 
 
 def die() -> None:

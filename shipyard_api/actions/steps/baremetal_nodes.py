@@ -15,6 +15,7 @@ from shipyard_api.actions.steps.job_watch import Job, Submitted
 from shipyard_api.actions.steps.joining import Joining
 from shipyard_api.actions.steps.rollout_messages import (
     OPERATIONS,
+    REBUILD,
     Answers,
     Members,
     PollJobs,
@@ -39,7 +40,7 @@ from shipyard_api.domain.targets import TARGET_GROUP
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.ports.cluster import Cluster, NodeReadiness
 from shipyard_api.ports.errors import PeerError, Refused
-from shipyard_api.ports.provisioner import JobId, JobState, Marker, Provisioner, Reports, Work
+from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Provisioner, Reports, Work
 from shipyard_api.ports.state.store import Store
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, Json, Look, Step, Trouble
 
@@ -60,7 +61,7 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
     """The step. Selecting the members is retried for ``give_up_after`` seconds, every ``pause`` seconds.
 
     ``cluster`` is None where no cluster is configured. ``targets``: the only nodes, deployed as the group ``group``;
-    empty: what the inputs of the action say.
+    empty: what the inputs of the action say. ``rebuild``: nodes are installed again that are deployed.
     """
 
     id: StepId
@@ -72,6 +73,7 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
     always: bool = False
     targets: tuple[NodeName, ...] = ()
     group: GroupName = TARGET_GROUP
+    rebuild: bool = False
     version: ClassVar[int] = VERSION
 
     def begin(self, inputs: Json) -> RolloutState:
@@ -99,7 +101,7 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         move = state.rollout.next_move()
         if move is not None:
             limit = timedelta(seconds=state.limits(move.phase).timeout)
-            return Act(SubmitMove(move, self._design(state)), give_up_at=now + limit)
+            return Act(SubmitMove(move, self._design(state), self.rebuild), give_up_at=now + limit)
         if state.rollout.running:
             return Look(self._poll(state, state.rollout, now))
         if state.rollout.verdict() is Verdict.FAILED:
@@ -177,6 +179,10 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
             return ()
         return self._left_all(state, state.rollout, why)
 
+    @property
+    def _operations(self) -> Mapping[Phase, Operation]:
+        return REBUILD if self.rebuild else OPERATIONS
+
     def _design(self, state: RolloutState) -> str:
         return self.provisioner.design_reference(state.inputs.revision)
 
@@ -216,7 +222,7 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         for move in rollout.running:
             watch = state.watches[move]
             if watch.joining is None:
-                jobs[watch.job.id] = Work(OPERATIONS[move.phase], design, rollout.unsettled(move))
+                jobs[watch.job.id] = Work(self._operations[move.phase], design, rollout.unsettled(move))
             elif joining.first_poll(watch.joining, state.inputs.configuration) <= now:
                 nodes.extend(sorted(watch.joining.nodes))
         return PollJobs(jobs, tuple(nodes))
@@ -380,7 +386,7 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
     ) -> WorkLeftBehind:
         """Return the straggler of a move; it holds the nodes that its job is not done with."""
         held = tuple(node for node in nodes if node not in done) or nodes
-        return WorkLeftBehind(OPERATIONS[move.phase].value, job, self._design(state), held, why)
+        return WorkLeftBehind(self._operations[move.phase].value, job, self._design(state), held, why)
 
 
 def _failed(facts: tuple[Fact, ...]) -> tuple[NodeName, ...]:

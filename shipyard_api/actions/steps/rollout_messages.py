@@ -14,6 +14,7 @@ from shipyard_api.ports.provisioner import JobId, JobReport, Operation, Reports,
 from shipyard_api.workflow.step import Json, Trouble
 
 OPERATIONS = {Phase.PREPARE: Operation.PREPARE_NODES, Phase.DEPLOY: Operation.DEPLOY_NODES}
+REBUILD = {**OPERATIONS, Phase.DEPLOY: Operation.REBUILD_NODES}
 MOST_TOLD = 3  # different answers in the summary of one poll
 
 
@@ -37,19 +38,23 @@ class SubmitMove:
     """Submit the nodes of a move.
 
     The design's address is part of the intent: a setting that changes meanwhile must not hide the job from ``find``.
+    ``rebuild``: a deployment installs nodes again that are deployed.
     """
 
     move: Move
     design: str
+    rebuild: bool = False
 
     @property
     def work(self) -> Work:
         """The move as the provisioner gets it."""
-        return Work(OPERATIONS[self.move.phase], self.design, self.move.nodes)
+        operations = REBUILD if self.rebuild else OPERATIONS
+        return Work(operations[self.move.phase], self.design, self.move.nodes)
 
     def to_json(self) -> Json:
         """Return the stored form."""
-        return {
+        flags = {"rebuild": True} if self.rebuild else {}
+        return flags | {
             "group": self.move.group,
             "phase": self.move.phase.value,
             "nodes": list(self.move.nodes),
@@ -61,7 +66,8 @@ class SubmitMove:
     def from_json(cls, stored: Json) -> "SubmitMove":
         """Return the effect from its stored form."""
         nodes = tuple(NodeName(node) for node in stored["nodes"])
-        return cls(Move(GroupName(stored["group"]), Phase(stored["phase"]), nodes, stored["batch"]), stored["design"])
+        move = Move(GroupName(stored["group"]), Phase(stored["phase"]), nodes, stored["batch"])
+        return cls(move, stored["design"], bool(stored.get("rebuild")))
 
 
 @dataclass(frozen=True, slots=True)

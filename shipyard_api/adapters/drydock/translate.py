@@ -102,6 +102,8 @@ def task_body(marker: Marker, work: Work) -> dict[str, Any]:
     body: dict[str, Any] = {"action": work.operation.value, "design_ref": work.design, "node_filter": None}
     if work.wipe is not Wipe.ALL:
         raise refuse("Drydock erases all disks of a machine and cannot keep any")
+    if work.operation is Operation.REBUILD_NODES:
+        raise refuse(f"Drydock cannot rebuild machines: {LIMITS.no_rebuild}")
     if work.operation not in NODE_OPERATIONS:
         if work.nodes is not None:
             raise refuse("the operation is about the whole site and takes no nodes")

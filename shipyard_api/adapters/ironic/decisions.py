@@ -18,6 +18,7 @@ class Verb(Enum):
     PROVIDE = "provide"
     DEPLOY = "active"
     UNDEPLOY = "deleted"
+    REBUILD = "rebuild"
     ABORT = "abort"
     END_MAINTENANCE = "end maintenance"
     POWER_OFF = "power off"
@@ -78,6 +79,7 @@ class Job:
     left_out: Mapping[NodeName, tuple[str, ...]] = field(default_factory=dict)
 
 
+_PROTECTED = frozenset({Verb.UNDEPLOY, Verb.REBUILD})
 _CLEAN_FAILURE = "clean failure"
 _UNDONE = frozenset({"available", "manageable", "enroll", "inspect failed"})
 _SETTLES_FOR_PREPARE = frozenset({"verifying", "inspecting", "inspect wait", "cleaning", "clean wait", "deleting"})
@@ -101,7 +103,7 @@ def decide(node: Node | None, name: NodeName, job: Job) -> Decision:
             return Done()
         return Failed(f"{name} is not enrolled in Ironic, or not visible to Shipyard's user")
     decision = _TABLES[job.operation](node, job)
-    if isinstance(decision, Do) and decision.verb is Verb.UNDEPLOY and node.protected:
+    if isinstance(decision, Do) and decision.verb in _PROTECTED and node.protected:
         return Failed(f"{name} is protected in Ironic")
     if isinstance(decision, Do) and job.stopped:
         return Failed(f"{name} was left {node.state} because the work was stopped")
@@ -172,6 +174,20 @@ def _deploy(node: Node, job: Job) -> Decision:
     return Failed(_wrong_state(node))
 
 
+def _rebuild(node: Node, job: Job) -> Decision:
+    """Once only: the mark tells a node that is still active from one that is active again."""
+    if why := _excluded(node, job):
+        return Failed(why)
+    if not node.ours:
+        return Failed(f"{node.name} is {node.state}, and not deployed by Shipyard: there is nothing to rebuild")
+    if node.state in {"active", "deploy failed", "error"} and not _tried(node, job, Verb.REBUILD):
+        why = _in_maintenance(node)
+        return Failed(why) if why else Do(Verb.REBUILD)
+    if node.state in {"active", *_DEPLOYING}:
+        return _deployed(node, job)
+    return Failed(error_of(node) if node.state in {"deploy failed", "error"} else _wrong_state(node))
+
+
 def _deployed(node: Node, job: Job) -> Decision:
     """Return the decision on a deployment, which waits for its end: only then can the mark record a dropped step, and
     without that record the next report would call it a success.
@@ -217,6 +233,7 @@ _TABLES = {
     Operation.PREPARE_NODES: _prepare,
     Operation.DEPLOY_NODES: _deploy,
     Operation.DESTROY_NODES: _destroy,
+    Operation.REBUILD_NODES: _rebuild,
 }
 
 

@@ -23,9 +23,9 @@ class Payload:
     steps: Sequence[JsonObject] = ()
     configdrive: Mapping[str, Any] | str | None = None
 
-    def request(self) -> dict[str, Any]:
-        """Return the request that starts the deployment."""
-        body: dict[str, Any] = {"target": Verb.DEPLOY.value}
+    def request(self, verb: Verb) -> dict[str, Any]:
+        """Return the request that starts the deployment, or the rebuild."""
+        body: dict[str, Any] = {"target": verb.value}
         if self.steps:
             body["deploy_steps"] = [dict(step) for step in self.steps]
         if self.configdrive is not None:
@@ -65,7 +65,7 @@ def patch_before(node: Node, job: Job, verb: Verb | None, payload: Payload) -> t
         changes.append(_set(f"/{_CLEAN}", value=False))
     if mark == node.mark and (verb is not Verb.DEPLOY or node.ours):
         return mark, []
-    if verb is Verb.DEPLOY:
+    if verb in (Verb.DEPLOY, Verb.REBUILD):
         if not node.ours:
             mark = replace(mark, claim=job.marker)
             changes.append(_set("/instance_uuid", value=claim(job.marker, node.name)))

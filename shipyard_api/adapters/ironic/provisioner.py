@@ -51,6 +51,9 @@ class _NodeDecision:
     decision: Decision
 
 
+_INSTALLS = frozenset({Operation.DEPLOY_NODES, Operation.REBUILD_NODES})
+
+
 class IronicProvisioner:
     """Ironic as the provisioner of a site.
 
@@ -68,7 +71,6 @@ class IronicProvisioner:
     """
 
     name = SYSTEM
-    capabilities = Capabilities(aborts=True, marks=True, deploy_steps=True, limits=translate.LIMITS)
 
     def __init__(
         self,
@@ -89,6 +91,10 @@ class IronicProvisioner:
         self._client = client
         self._inventory = inventory
         self._instance_info = dict(instance_info or {})
+        # Ironic 39 answers a rebuild without an image with 500.
+        why = "" if "image_source" in self._instance_info else translate.LIMITS.no_rebuild
+        limits = replace(translate.LIMITS, no_rebuild=why)
+        self.capabilities = Capabilities(aborts=True, marks=True, deploy_steps=True, limits=limits)
         self._traits = traits
         self._steps = steps
         self._configdrive = configdrive
@@ -138,6 +144,8 @@ class IronicProvisioner:
         if work.operation in site.OPERATIONS:
             return site.job_of(marker, work.operation)
         names = _names(work, marker)
+        if work.operation is Operation.REBUILD_NODES and (why := self.capabilities.limits.no_rebuild):
+            raise Refused(SYSTEM, work.operation.value, f"Ironic cannot rebuild nodes: {why}", marker=marker)
         job = self._job(marker, work)
         decisions = _decisions(job, names, self._listed([work.operation]))
         answers = self._each(lambda one: self._start_or_mark(one, job), decisions, span=self._span)
@@ -227,7 +235,7 @@ class IronicProvisioner:
         return Job(marker, work.operation, work.wipe, self._policy, marker in self._stopped, left_out)
 
     def _listed(self, operations: Iterable[Operation]) -> dict[NodeName, Node]:
-        internal = (translate.INTERNAL,) if Operation.DEPLOY_NODES in operations else ()
+        internal = (translate.INTERNAL,) if not _INSTALLS.isdisjoint(operations) else ()
         return translate.by_name(self._client.nodes((*translate.FIELDS, *internal)))
 
     def _start_or_mark(self, one: _NodeDecision, job: Job) -> Outcome:
@@ -253,7 +261,7 @@ class IronicProvisioner:
             self._left_out.setdefault(job.marker, {})[name] = left_out
 
     def _payload(self, job: Job, name: NodeName) -> Payload:
-        if job.operation is not Operation.DEPLOY_NODES:
+        if job.operation not in _INSTALLS:
             return Payload()
         traits = {"traits": list(traits)} if (traits := self._traits(name)) else {}
         return Payload({**self._instance_info, **traits}, tuple(self._steps(name)), self._configdrive(name))
@@ -270,7 +278,7 @@ class IronicProvisioner:
         notes = list(errors[:MOST_ERRORS])
         if ended and job.operation is Operation.DESTROY_NODES:
             notes.append(_erased(job, [one.node for one in decisions if one.node and one.name in succeeded]))
-        if ended and job.operation is Operation.DEPLOY_NODES:
+        if ended and job.operation in _INSTALLS:
             looked_at = self._left_out.get(job.marker, {})
             unsure = sorted(name for name in succeeded if name not in looked_at and self._payload(job, name).steps)
             notes.extend([f"unknown whether Ironic ran all deploy steps on {', '.join(unsure)}"] if unsure else [])

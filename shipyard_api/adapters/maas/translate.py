@@ -29,6 +29,7 @@ LIMITS = ProvisionerLimits(
     names=re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"),
     names_are="of letters, digits and inner hyphens",
     ignores_case=True,
+    no_rebuild="it deploys only released machines; with preserve-local-storage=true they are released unerased",
 )
 _REVISION = "revision:"
 _SECRETS = re.compile(
@@ -100,6 +101,8 @@ def check_work(work: Work, marker: Marker) -> None:
         if work.nodes is not None:
             raise refuse("the operation is about the whole site and takes no nodes")
         return
+    if work.operation is Operation.REBUILD_NODES:
+        raise refuse(f"MAAS cannot rebuild machines: {LIMITS.no_rebuild}")
     if work.operation is Operation.RELABEL_NODES:
         raise refuse("MAAS knows no labels of Kubernetes nodes")
     if not work.nodes:

@@ -18,6 +18,7 @@ from shipyard_api.storage.projections.line import Line
 _REACHED: Mapping[str, tuple[Phase, NodeStatus]] = {
     Operation.PREPARE_NODES.value: (Phase.PREPARE, NodeStatus.PREPARED),
     Operation.DEPLOY_NODES.value: (Phase.DEPLOY, NodeStatus.SUCCESS),
+    Operation.REBUILD_NODES.value: (Phase.DEPLOY, NodeStatus.SUCCESS),
 }
 
 

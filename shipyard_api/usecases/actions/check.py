@@ -24,11 +24,14 @@ from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import (
     ALLOW_INTERMEDIATE_COMMITS,
+    MODE,
     PRESERVE_LOCAL_STORAGE,
     Parameters,
+    RedeployMode,
     TargetRevision,
     parse_parameters,
 )
+from shipyard_api.domain.provisioner_limits import ProvisionerLimits
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.domain.teardown.limits import TeardownLimits
@@ -236,6 +239,8 @@ class CheckAction:
         limits = self.rules.limits
         if parameters.preserves_local_storage and not limits.preserves_storage:
             return checked.refused(InvalidParameters([_cannot_preserve(limits.system)]))
+        if parameters.mode is RedeployMode.REBUILD and limits.no_rebuild:
+            return checked.refused(InvalidParameters([_cannot_rebuild(limits)]))
         teardown, faults = inputs.configuration.teardown.with_parameters(parameters.limits)
         if faults:
             return checked.refused(InvalidParameters(faults))
@@ -276,6 +281,11 @@ def _allows_intermediate_commits(request: ActionRequest, parameters: Parameters)
 def _cannot_preserve(system: str) -> Finding:
     message = f"{system} erases all disks of a machine and cannot preserve local storage."
     return error("StorageNotPreserved", message, path=f"/parameters/{PRESERVE_LOCAL_STORAGE}")
+
+
+def _cannot_rebuild(limits: ProvisionerLimits) -> Finding:
+    message = f"{limits.system} cannot rebuild servers: {limits.no_rebuild}."
+    return error("NoRebuild", message, path=f"/parameters/{MODE}")
 
 
 def _revision_of(target: TargetRevision, heads: Heads) -> Revision | None:

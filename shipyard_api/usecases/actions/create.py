@@ -14,7 +14,7 @@ from shipyard_api.domain.errors import Conflict, KeyReused
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.findings import Finding
-from shipyard_api.domain.parameters import Parameters, parse_parameters
+from shipyard_api.domain.parameters import Parameters, RedeployMode, parse_parameters
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.provisioner import Wipe
 from shipyard_api.ports.state.actions import FURTHER, ActionRecord, NewAction
@@ -123,7 +123,8 @@ class CreateAction:
 def _teardown(parameters: Parameters, limits: TeardownLimits) -> dict[str, Any]:
     """Return the inputs of a teardown."""
     wipe = Wipe.OS_DISK_ONLY if parameters.preserves_local_storage else Wipe.ALL
-    return {
+    rebuild = {"rebuild": True} if parameters.mode is RedeployMode.REBUILD else {}
+    return rebuild | {
         "limits": limits.to_json(),
         "wipe": wipe.value,
         "force": parameters.force,

@@ -107,6 +107,15 @@ def test_a_server_is_deployed_from_the_last_good_revision_unless_another_is_name
         parse_parameters(REDEPLOY, {"target_nodes": "n1", "target-revision": "buffer"})
 
 
+def test_a_server_is_replaced_unless_it_is_to_be_rebuilt() -> None:
+    modes = [
+        parse_parameters(REDEPLOY, {"target_nodes": "n1", **mode})[0].mode.value for mode in ({}, {"mode": "rebuild"})
+    ]
+    assert modes == ["replace", "rebuild"]
+    with pytest.raises(InvalidParameters):
+        parse_parameters(REDEPLOY, {"target_nodes": "n1", "mode": "Rebuild"})
+
+
 def test_the_tests_of_a_site_may_be_those_of_one_release() -> None:
     assert meaning(TEST, release="mariadb").release == "mariadb"
     assert meaning(TEST, release="").release is None

@@ -16,9 +16,11 @@ from shipyard_api.actions import steps
 from shipyard_api.actions.steps.baremetal_nodes import BaremetalNodes
 from shipyard_api.actions.steps.checks import Check
 from shipyard_api.actions.steps.mark_revision import MarkRevision
+from shipyard_api.actions.steps.relabel_nodes import RelabelNodes
 from shipyard_api.actions.steps.site_work import SiteWork
 from shipyard_api.actions.steps.teardown.node_teardown import NodeTeardown
 from shipyard_api.actions.steps.teardown.teardown_nodes import TeardownNodes
+from shipyard_api.domain.actions import StepId
 from shipyard_api.workflow.step import Act, AnyUnit, Done, Failed, Gather, ItemKind, Look, Step, Unit
 from tests.unit.actions.steps import rollouts, test_checks, test_mark_revision, test_site_work
 from tests.unit.actions.steps.instants import at
@@ -29,6 +31,7 @@ STEPS: dict[str, AnyUnit] = {
     BaremetalNodes.__name__: rollouts.STEP,
     Check.__name__: test_checks.check(),
     MarkRevision.__name__: test_mark_revision.STEP,
+    RelabelNodes.__name__: RelabelNodes(StepId("relabel_nodes"), None),
     SiteWork.__name__: test_site_work.STEP,
     NodeTeardown.__name__: test_node_teardown.Item().kind,
     TeardownNodes.__name__: test_teardown_nodes.STEP,
@@ -46,6 +49,7 @@ NEXT: dict[str, type] = {
     "MarkRevision.tagging": Act,
     "NodeTeardown.drain": Act,
     "NodeTeardown.removing-a-member": Act,
+    "RelabelNodes.at-work": Act,
     "TeardownNodes.begun": Gather,
     "TeardownNodes.at-work": Gather,
 }

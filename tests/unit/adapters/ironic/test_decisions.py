@@ -294,3 +294,38 @@ def test_what_waits_is_interrupted(state: str, version: int, expected: Verb | No
     assert interruption(node(state, mark=Mark(MINE, "")), job(PREPARE), version) is expected
     assert interruption(node(state, mark=Mark(LATER, "")), job(PREPARE), version) is None
     assert interruption(node(state), job(PREPARE), version) is None
+
+
+REBUILD = Operation.REBUILD_NODES
+
+
+@pytest.mark.parametrize(
+    ("state", "verbs", "expected"),
+    [
+        ("active", (), Verb.REBUILD),
+        ("deploy failed", (), Verb.REBUILD),
+        ("error", (), Verb.REBUILD),
+        ("deploying", (Verb.REBUILD,), Waiting),
+        ("wait call-back", (Verb.REBUILD,), Waiting),
+        ("active", (Verb.REBUILD,), Done),
+        ("deploy failed", (Verb.REBUILD,), Failed),
+        ("error", (Verb.REBUILD,), Failed),
+        ("available", (), Failed),
+        ("cleaning", (), Failed),
+    ],
+)
+def test_a_node_of_ours_is_rebuilt_once(state: str, verbs: tuple[Verb, ...], expected: object) -> None:
+    mark = tried(REBUILD, *verbs, claimed=EARLIER) if verbs else None
+    assert kind(decide(owned(state, EARLIER, mark), N1, job(REBUILD))) == expected
+
+
+def test_a_rebuild_that_was_noted_and_never_sent_is_sent() -> None:
+    mark = Mark(MINE, REBUILD.value, {Verb.REBUILD.value: SINCE}, claim=EARLIER)
+    assert decide(owned("active", EARLIER, mark), N1, job(REBUILD)) == Do(Verb.REBUILD)
+
+
+@pytest.mark.parametrize(
+    "one", [node("active"), owned("active", EARLIER, protected=True), owned("active", EARLIER, maintenance=True)]
+)
+def test_what_may_not_be_rebuilt_is_left_alone(one: Node) -> None:
+    assert isinstance(decide(one, N1, job(REBUILD)), Failed)

@@ -221,9 +221,10 @@ def test_a_stop_is_written_once_and_on_nodes_of_the_job_alone() -> None:
 
 
 def test_a_deployment_is_asked_for_with_what_it_takes_along() -> None:
-    assert Payload().request() == {"target": "active"}
+    assert Payload().request(Verb.DEPLOY) == {"target": "active"}
+    assert Payload().request(Verb.REBUILD) == {"target": "rebuild"}
     step = {"interface": "bios", "step": "x", "args": {}, "priority": 5}
-    assert Payload({}, [step], {"meta_data": {}}).request() == {
+    assert Payload({}, [step], {"meta_data": {}}).request(Verb.DEPLOY) == {
         "target": "active",
         "deploy_steps": [step],
         "configdrive": {"meta_data": {}},

@@ -78,7 +78,13 @@ def test_cloud_init_is_sent_as_maas_wants_it_and_never_shown() -> None:
     assert "password" not in repr(options)
 
 
-@pytest.mark.parametrize("operation", Operation)
+@pytest.mark.parametrize("operation", [Operation.RELABEL_NODES, Operation.REBUILD_NODES])
+def test_work_that_maas_cannot_do_is_refused(operation: Operation) -> None:
+    with pytest.raises(Refused, match=r"MAAS (knows no labels|cannot rebuild)"):
+        translate.check_work(work(operation, "n1"), Marker("m1"))
+
+
+@pytest.mark.parametrize("operation", set(Operation) - {Operation.RELABEL_NODES, Operation.REBUILD_NODES})
 def test_work_names_nodes_where_they_belong_and_nowhere_else(operation: Operation) -> None:
     of_site = operation in (Operation.VERIFY_SITE, Operation.PREPARE_SITE)
     translate.check_work(work(operation, *(() if of_site else ("n1",))), Marker("m1"))
