@@ -85,10 +85,17 @@ def documents_failed(*names: str, count: int) -> dict[str, Any]:
 # shipyard-actions 7, overridden by product 5: two site actions at once are a 409 that names the one that runs.
 BUSY = error(409, SOME, Pattern(".*deploy_site.*$action.*|.*$action.*deploy_site.*"))
 # product 6: redeploy_server works from the last successful site action unless it is told otherwise.
-COMMITTED: dict[str, dict[str, Any]] = {"redeploy_server": {"target-revision": "committed"}, "relabel_nodes": {}}
+COMMITTED = {"target-revision": "committed"}
 NO_TARGET_REVISION = error(400, SOME, Pattern(".*target-revision.*"))
-# Until the teardown is there, everything is checked and then the action is refused with a reason.
-NOT_YET = error(409, SOME, SOME)
+# No Kubernetes is configured: everything is checked and then the teardown is refused with a reason.
+NOTHING_DRAINS = error(409, SOME, SOME)
+
+TARGETS: dict[str, Any] = {
+    "a text": "n1,n2",
+    "blanks": "n1, n2",
+    "a list": ["n1", "n2"],
+    "a comma too many": "n1,",
+}
 
 _NO_JSON: dict[str, bytes | str] = {
     "YAML": "name: deploy_site",
@@ -273,14 +280,21 @@ CASES = [
         for name in TARGETED
     ),
     *(
-        refused(f"{name}: {what}", body(name, target_nodes=nodes, **COMMITTED[name]), "committed", answer=NOT_YET)
-        for name in TARGETED
-        for what, nodes in {
-            "a text": "n1,n2",
-            "blanks": "n1, n2",
-            "a list": ["n1", "n2"],
-            "a comma too many": "n1,",
-        }.items()
+        refused(
+            f"redeploy_server: {what}",
+            body("redeploy_server", target_nodes=nodes, **COMMITTED),
+            "committed",
+            answer=NOTHING_DRAINS,
+        )
+        for what, nodes in TARGETS.items()
+    ),
+    *(
+        created(
+            f"relabel_nodes: {what}",
+            body("relabel_nodes", target_nodes=nodes),
+            shows={"name": "relabel_nodes", "dag_id": "relabel_nodes", "parameters": {"target_nodes": nodes}},
+        )
+        for what, nodes in TARGETS.items()
     ),
     refused(
         "redeploy_server, and no site action has succeeded",
@@ -288,12 +302,12 @@ CASES = [
         "acted_between",
         answer=NO_TARGET_REVISION,
     ),
-    refused("redeploy_server, and one has", body("redeploy_server", target_nodes="n1"), "acted", answer=NOT_YET),
+    refused("redeploy_server, and one has", body("redeploy_server", target_nodes="n1"), "acted", answer=NOTHING_DRAINS),
     refused(
         "redeploy_server, of the last site action",
         body("redeploy_server", target_nodes="n1", **{"target-revision": "last-site-action"}),
         "acted_between",
-        answer=NOT_YET,
+        answer=NOTHING_DRAINS,
     ),
     refused(
         "redeploy_server, of the last site action, and there was none",
@@ -328,14 +342,17 @@ CASES = [
         shows={"parameters": {"allow-intermediate-commits": "true"}},
     ),
     created("after two commits, test_site", body("test_site"), "intermediate"),
-    *(
-        refused(
-            f"{name} after two commits is not checked for that",
-            body(name, target_nodes="n1,n2", **COMMITTED[name]),
-            "intermediate",
-            answer=NOT_YET,
-        )
-        for name in TARGETED
+    refused(
+        "redeploy_server after two commits is not checked for that",
+        body("redeploy_server", target_nodes="n1,n2", **COMMITTED),
+        "intermediate",
+        answer=NOTHING_DRAINS,
+    ),
+    created(
+        "relabel_nodes after two commits is not checked for that",
+        body("relabel_nodes", target_nodes="n1,n2"),
+        "intermediate",
+        shows={"name": "relabel_nodes", "dag_id": "relabel_nodes", "parameters": {"target_nodes": "n1,n2"}},
     ),
     created("an action on the commit before, though it failed, is enough", body("deploy_site"), "acted_between"),
     # --- documents --------------------------------------------------------------------------------------------------
@@ -405,10 +422,10 @@ CASES = [
     *(
         create(
             f"{name} while another action runs",
-            body(name, target_nodes="n1,n2", **COMMITTED[name]),
+            body(name, target_nodes="n1,n2", **COMMITTED),
             "running",
             code=409,
-            answer=NOT_YET,
+            answer=NOTHING_DRAINS,
         )
         for name in TARGETED
     ),
