@@ -1,6 +1,6 @@
 """Check a task document beyond its JSON schema (contract: fuel-task-graph, 3.2)."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -10,7 +10,7 @@ from shipyard_api.domain.findings import Finding, error, warning
 from shipyard_api.domain.graphs import find_cycles
 from shipyard_api.domain.task_graph.conditions import ConditionError, parse_condition
 from shipyard_api.domain.task_graph.fault_tolerance import ToleranceError, nodes_that_may_fail
-from shipyard_api.domain.task_graph.graph import References, edges, stage_name, with_stages
+from shipyard_api.domain.task_graph.graph import References, cycle_text, edges, stage_name, with_stages
 from shipyard_api.domain.task_graph.patterns import PatternError, compile_pattern, is_pattern
 from shipyard_api.domain.task_graph.tasks import (
     Kind,
@@ -68,6 +68,15 @@ class _Reference:
     path: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Name:
+    """A name that may be an expression, and where it stands."""
+
+    name: str
+    entry: _Entry
+    path: str
+
+
 def check_tasks(data: object, *, complete: bool = True) -> tuple[Finding, ...]:
     """Return all findings that the JSON schema of a task document cannot express; they never raise.
 
@@ -80,11 +89,12 @@ def check_tasks(data: object, *, complete: bool = True) -> tuple[Finding, ...]:
     for entry in entries:
         findings += _fields(entry)
     references = [found for entry in entries for found in _references(entry)]
-    broken = list(_broken_patterns(entries, references))
-    findings += broken
-    too_large = _too_large(tasks, entries, references)
+    written = list(_names(entries, references))
+    too_large = _too_large(tasks, written, references)
     if too_large:
         return (*findings, too_large)
+    broken = list(_broken_patterns(written))
+    findings += broken
     if not broken:
         found = References(tasks)
         findings += _unknown(tasks, references, found, complete=complete)
@@ -205,36 +215,45 @@ def _references(entry: _Entry) -> Iterator[_Reference]:
         yield _Reference(entry, "stage", entry.task.stage, entry.path("stage"))
 
 
-def _broken_patterns(entries: Iterable[_Entry], references: Iterable[_Reference]) -> Iterator[Finding]:
-    written = [(found.name, found.entry, found.path) for found in references]
+def _names(entries: Iterable[_Entry], references: Iterable[_Reference]) -> Iterator[_Name]:
+    """Return every name in the document that may be an expression."""
+    for found in references:
+        yield _Name(found.name, found.entry, found.path)
     for entry in entries:
         for field in ("role", "roles", "tags"):
-            written += [(name, entry, entry.path(field)) for name in names_of(entry.data.get(field))]
+            for name in names_of(entry.data.get(field)):
+                yield _Name(name, entry, entry.path(field))
         for _, relation, path in _written_relations(entry):
-            names = (relation.get("name"), *names_of(relation.get("role")), *names_of(relation.get("tags")))
-            written += [(name, entry, path) for name in names if isinstance(name, str)]
-    for name, entry, path in written:
-        if is_pattern(name):
+            named = relation.get("name")
+            own = (named,) if isinstance(named, str) else ()
+            for name in (*own, *names_of(relation.get("role")), *names_of(relation.get("tags"))):
+                yield _Name(name, entry, path)
+
+
+def _broken_patterns(written: Iterable[_Name]) -> Iterator[Finding]:
+    reasons: dict[str, str] = {}
+    for one in written:
+        if is_pattern(one.name) and one.name not in reasons:
             try:
-                compile_pattern(name)
+                compile_pattern(one.name)
+                reasons[one.name] = ""
             except PatternError as invalid:
-                message = f"Task '{entry.task.id}' has a regular expression that cannot be used: {invalid}."
-                yield error("InvalidPattern", message, path=path)
+                reasons[one.name] = str(invalid)
+        if reasons.get(one.name):
+            message = f"Task '{one.entry.task.id}' has a regular expression that cannot be used: {reasons[one.name]}."
+            yield error("InvalidPattern", message, path=one.path)
 
 
 def _too_large(
-    tasks: Mapping[TaskId, Task], entries: Iterable[_Entry], references: Iterable[_Reference]
+    tasks: Mapping[TaskId, Task], names: Sequence[_Name], references: Iterable[_Reference]
 ) -> Finding | None:
-    """Return a finding if checking the graph would take too long."""
-    relations = [relation for entry in entries for _, relation, _ in _written_relations(entry)]
-    written = [found.name for found in references] + [str(relation.get("name")) for relation in relations]
-    patterns = {name for name in written if is_pattern(name)}
-    matching = sum(map(len, patterns)) * sum(map(len, tasks))
+    """Return a finding if checking or planning the graph would take too long."""
+    patterns = {one.name for one in names if is_pattern(one.name)}
     # An expression may mean every id.
-    count = sum(len(tasks) if name in patterns else 1 for name in written)
+    count = len(names) + sum(len(tasks) for one in references if one.name in patterns)
     if count > MOST_REFERENCES:
-        return error("TaskGraphTooLarge", f"The graph has more than {MOST_REFERENCES:,} references between tasks.")
-    if matching > MOST_MATCHING:
+        return error("TaskGraphTooLarge", f"The graph has more than {MOST_REFERENCES:,} references.")
+    if sum(map(len, patterns)) * sum(map(len, tasks)) > MOST_MATCHING:
         return error("TaskGraphTooLarge", "The graph has too many regular expressions for its number of tasks.")
     return None
 
@@ -298,7 +317,7 @@ def _cycles(entries: Iterable[_Entry], tasks: Mapping[TaskId, Task], found: Refe
         step = before[path[1]].get(path[0], "")
         yield error(
             "TaskCycle",
-            f"Tasks wait for each other: {' -> '.join(path)}.",
+            f"Tasks wait for each other: {cycle_text(path)}.",
             path=pointer([positions[after]]) if after is not None else "",
             diagnostic=f"The first step comes from {step} of these two tasks." if step else "",
         )

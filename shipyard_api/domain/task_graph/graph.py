@@ -1,11 +1,12 @@
 """The graph over tasks, groups and stages (seed 001; contract: fuel-task-graph, 3.1)."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shipyard_api.domain.task_graph.patterns import compile_pattern, is_pattern
 from shipyard_api.domain.task_graph.tasks import DEPLOY, STAGES, Kind, Task, TaskId
 
+_LONGEST_SHOWN = 30
 _ALIASES = {"deployment": DEPLOY, DEPLOY: TaskId("deployment")}
 
 
@@ -113,6 +114,14 @@ def memberships(tasks: Iterable[Task], references: References) -> dict[TaskId, l
                 if group not in groups:
                     groups.append(group)
     return found
+
+
+def cycle_text(path: Sequence[str]) -> str:
+    """Return a cycle for a message; of a long one, its beginning and its end."""
+    if len(path) > _LONGEST_SHOWN:
+        half = _LONGEST_SHOWN // 2
+        path = [*path[:half], f"({len(path) - 2 * half} more)", *path[-half:]]
+    return " -> ".join(path)
 
 
 def with_stages(tasks: Iterable[Task]) -> dict[TaskId, Task]:

@@ -4,18 +4,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from shipyard_api.domain.findings import Finding, error
+from shipyard_api.domain.findings import Finding, error, info
 from shipyard_api.domain.graphs import find_cycles
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.conditions import ConditionError, Facts, is_true
-from shipyard_api.domain.task_graph.graph import TaskGraph
-from shipyard_api.domain.task_graph.ordering import JOIN, Ordering, order_units
+from shipyard_api.domain.task_graph.graph import TaskGraph, cycle_text
+from shipyard_api.domain.task_graph.ordering import JOIN, Ordering, order_units, sorted_units
 from shipyard_api.domain.task_graph.placement import Placement, Unit
 from shipyard_api.domain.task_graph.roles import MASTER, ClusterNode, Primaries
 from shipyard_api.domain.task_graph.selection import EVERYTHING, Selection, check_selection, select
 from shipyard_api.domain.task_graph.tasks import Kind, Order, Strategy, TaskId
 
 PRIORITY_STEP = 100
+MOST_EDGES = 500_000
+_EXAMPLES = 10
 
 
 class SkipReason(Enum):
@@ -75,23 +77,49 @@ class Site:
 
 
 def plan(graph: TaskGraph, site: Site, selection: Selection = EVERYTHING) -> tuple[Plan | None, tuple[Finding, ...]]:
-    """Return the plan of a run, or findings that say why there is none. Takes time linear in tasks, edges and nodes."""
+    """Return the plan of a run, or None and findings that say why there is none.
+
+    With a plan, a finding for information names the nodes on which nothing runs. Takes time linear in nodes, and in
+    edges times classes of nodes.
+    """
     findings = [*check_selection(graph, selection), *_reserved_names(site)]
     holding = _conditions(graph, site.facts, findings)
     if findings:
         return None, tuple(findings)
     placement = Placement(graph, site.nodes, site.primaries)
+    if _edges(placement) > MOST_EDGES:
+        message = (
+            "The nodes differ in too many ways for a graph of this size: use fewer roles and tags, or fewer tasks."
+        )
+        return None, (error("PlanTooLarge", message),)
     ordering = order_units(placement)
-    findings += _cycles(placement, ordering)
-    if findings:
-        return None, tuple(findings)
+    units = sorted_units(ordering.before)
+    if ordering.waiting_for_itself or len(units) < len(ordering.before):
+        return None, tuple(_cycles(placement, ordering))
     selected = select(graph, selection)
     skipped = dict(_skipped(placement, selected, holding))
-    schedule = _Schedule(placement, ordering, skipped)
+    schedule = _Schedule(placement, ordering, units, skipped)
     batches = tuple(schedule.batches())
     if schedule.conflicts:
         return None, tuple(schedule.conflicts)
-    return Plan(batches, skipped), ()
+    return Plan(batches, skipped), tuple(_idle(site, batches))
+
+
+def _edges(placement: Placement) -> int:
+    """Return how many edges between tasks on classes of nodes there may be."""
+    return sum(
+        len(classes) * (1 + len(placement.graph.before[task])) for task, classes in placement.task_classes.items()
+    )
+
+
+def _idle(site: Site, batches: Iterable[Batch]) -> Iterator[Finding]:
+    """Return a finding about the nodes of the run on which nothing runs."""
+    lists = {run.nodes for batch in batches for run in batch.runs}
+    used = {name for names in lists for name in names}
+    idle = [node.name for node in site.nodes if node.name not in used]
+    if idle:
+        shown = ", ".join(idle[:_EXAMPLES]) + (", …" if len(idle) > _EXAMPLES else "")
+        yield info("NodesWithoutTasks", f"No task runs on {len(idle)} node(s) of the run: {shown}.")
 
 
 def _reserved_names(site: Site) -> Iterator[Finding]:
@@ -138,7 +166,7 @@ def _cycles(placement: Placement, ordering: Ordering) -> Iterator[Finding]:
         steps = [_label(placement, unit) for unit in reversed(cycle) if unit[0] != JOIN]
         if steps[0] != steps[-1] or len(steps) == 1:
             steps.append(steps[0])
-        message = f"With these nodes, tasks wait for each other: {' -> '.join(steps)}."
+        message = f"With these nodes, tasks wait for each other: {cycle_text(steps)}."
         yield error("TaskOrderCycle", message)
 
 
@@ -162,7 +190,13 @@ class _Part:
 class _Schedule:
     """Waves of units, and the batches of each wave (contract, 3.3)."""
 
-    def __init__(self, placement: Placement, ordering: Ordering, skipped: Mapping[TaskId, SkipReason]) -> None:
+    def __init__(
+        self,
+        placement: Placement,
+        ordering: Ordering,
+        units: Sequence[Unit],
+        skipped: Mapping[TaskId, SkipReason],
+    ) -> None:
         self.conflicts: list[Finding] = []
         self._placement = placement
         self._graph = placement.graph
@@ -174,7 +208,7 @@ class _Schedule:
                 for number in placement.task_classes[task]:
                     for unit in placement.units(task, number):
                         self._parts.setdefault(unit, {}).setdefault(number, []).append(task)
-        self._waves = self._levels(ordering)
+        self._waves = self._levels(ordering, units)
 
     def batches(self) -> Iterator[Batch]:
         """Return the batches. ``conflicts`` is complete after the last one."""
@@ -188,18 +222,13 @@ class _Schedule:
                 priority += PRIORITY_STEP
                 yield Batch(priority, wave, runs)
 
-    def _levels(self, ordering: Ordering) -> dict[Unit, int]:
+    def _levels(self, ordering: Ordering, units: Sequence[Unit]) -> dict[Unit, int]:
         """Return the wave of each unit: the first one after the waves of all units it waits for.
 
         Units without anything to run are passed through: a group without nodes counts as done.
         """
-        import networkx as nx
-
-        graph: nx.DiGraph[Unit] = nx.DiGraph()
-        graph.add_nodes_from(ordering.before)
-        graph.add_edges_from((one, unit) for unit, earlier in ordering.before.items() for one in earlier)
         waves: dict[Unit, int] = {}
-        for unit in nx.topological_sort(graph):
+        for unit in units:
             waves[unit] = max((waves[one] + (one in self._parts) for one in ordering.before[unit]), default=0)
         return waves
 

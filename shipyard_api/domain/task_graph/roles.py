@@ -110,13 +110,20 @@ class NodeClass:
 class Classes:
     """The nodes of a run by class, for a fixed set of selectors.
 
-    Costs one look-up per role and tag of a node, and one comparison of each distinct name with each selector. A graph
-    of 200 tasks has some ten classes, however many nodes there are: everything after this is independent of them.
+    Costs one look-up per role and tag of a node, and one match of each distinct name with each regular expression. A
+    graph of 200 tasks has some ten classes, however many nodes there are: everything after this is independent of them.
     """
 
     def __init__(self, selectors: Iterable[Selector], nodes: Iterable[ClusterNode], primaries: Primaries) -> None:
         self._bits = {selector: number for number, selector in enumerate(dict.fromkeys(selectors))}
         self._masks: dict[tuple[Domain, str], int] = {}
+        self._every = sum(1 << bit for selector, bit in self._bits.items() if selector.every)
+        self._written: dict[tuple[Domain, str], int] = {}
+        for selector, bit in self._bits.items():
+            for name in selector.names:
+                key = (selector.domain, name)
+                self._written[key] = self._written.get(key, 0) | 1 << bit
+        self._patterns = [(*key, mask) for key, mask in self._written.items() if is_pattern(key[1])]
         by_mask: dict[int, list[NodeName]] = {}
         for node in nodes:
             mask = 0
@@ -124,7 +131,7 @@ class Classes:
                 for name in effective_names(node, domain, primaries):
                     mask |= self._mask(domain, name)
             by_mask.setdefault(mask, []).append(node.name)
-        master = sum(1 << bit for selector, bit in self._bits.items() if MASTER in selector.names)
+        master = self._written.get((Domain.ROLES, MASTER), 0)
         self.classes = [NodeClass(tuple(names), mask) for mask, names in by_mask.items() if mask]
         if master:
             self.classes.append(NodeClass((MASTER,), master))
@@ -144,19 +151,14 @@ class Classes:
         return len(self.classes) - 1
 
     def _mask(self, domain: Domain, name: str) -> int:
+        """Return the bits of the selectors that take a node with this role or tag."""
         known = self._masks.get((domain, name))
         if known is None:
-            known = sum(1 << bit for selector, bit in self._bits.items() if _takes(selector, domain, name))
+            known = self._every
+            if name != MASTER and not is_pattern(name):
+                known |= self._written.get((domain, name), 0)
+            for other, written, mask in self._patterns:
+                if other is domain and compile_pattern(written).matches(name):
+                    known |= mask
             self._masks[domain, name] = known
         return known
-
-
-def _takes(selector: Selector, domain: Domain, name: str) -> bool:
-    if selector.every:
-        return True
-    if selector.domain is not domain:
-        return False
-    return any(
-        compile_pattern(written).matches(name) if is_pattern(written) else written == name and name != MASTER
-        for written in selector.names
-    )

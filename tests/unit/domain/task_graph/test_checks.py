@@ -250,6 +250,14 @@ def test_what_has_no_effect_is_a_warning(entries: list[dict[str, Any]], name: st
     assert (finding.name, finding.path, finding.level) == (name, path, Level.WARNING)
 
 
+def test_a_long_cycle_is_cut_in_its_message() -> None:
+    (finding,) = errors(check_tasks([task(f"t{n}", requires=[f"t{(n + 1) % 200}"]) for n in range(200)]))
+
+    assert "t0 -> t199 -> " in finding.message
+    assert "(171 more)" in finding.message
+    assert len(finding.message) < 400
+
+
 def test_all_faults_are_reported_at_once() -> None:
     found = errors(check_tasks([task("a", condition="?"), task("a", requires=["x", "a"], groups=["y"])]))
 

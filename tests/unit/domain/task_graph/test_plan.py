@@ -506,6 +506,25 @@ def test_a_condition_without_a_result_is_refused_with_its_task() -> None:
     assert "'a'" in finding.message
 
 
+def test_nodes_on_which_nothing_runs_are_named() -> None:
+    made, (finding,) = attempt([task("x")], [A, node("c", "y"), node("d")])
+
+    assert made is not None
+    assert finding.message == "No task runs on 2 node(s) of the run: c, d."
+
+
+def test_a_plan_that_would_take_too_long_is_refused() -> None:
+    entries = [task(f"t{number}", role="*", requires=["/t.*/"] if number == 399 else []) for number in range(400)]
+    entries += [task(f"s{number}", tags=[f"tag{number}"]) for number in range(400)]
+    entries += [task(f"u{number}", role="*", requires=["/t.*/"]) for number in range(20)]
+    nodes = [node(f"n{number}", tags=[f"tag{number}"]) for number in range(400)]
+
+    made, (finding,) = attempt(entries, nodes)
+
+    assert made is None
+    assert finding.name == "PlanTooLarge"
+
+
 def test_an_unknown_selection_is_refused() -> None:
     made, (finding,) = attempt([task("a")], [A], selection=Selection(end="x"))
 
