@@ -195,7 +195,7 @@ def test_two_equal_calls_at_once_are_one_action(world: ClusterWorld) -> None:
     async def play() -> list[Result]:
         calls = [asyncio.create_task(world.ask("n1", "remove-etcd", reference(revision))) for _ in range(4)]
         await asyncio.to_thread(world.run, await world.begun())
-        return await asyncio.gather(*calls)
+        return await asyncio.wait_for(asyncio.gather(*calls), 60)  # a second action would never end
 
     assert [one.json["reason"] for one in asyncio.run(play())] == ["Success"] * 4
     assert len(world.actions()) == 1
