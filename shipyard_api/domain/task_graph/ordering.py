@@ -191,7 +191,7 @@ class _Builder:
     def _edges(self, first: Iterable[Unit], second: Iterable[Unit]) -> None:
         earlier = set(first)
         for unit in second:
-            self.before[unit] |= earlier - {unit}
+            self.before[unit] |= earlier
 
     @staticmethod
     def _reachable(starts: set[Unit], following: Mapping[Unit, set[Unit]]) -> set[Unit]:

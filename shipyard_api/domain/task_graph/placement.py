@@ -54,10 +54,7 @@ class Placement:
         groups = self.graph.members.get(task, ())
         if not self.graph.tasks[task].by_task:
             inside = tuple((group, None) for group in groups if number in self.group_classes[group])
-            if inside:
-                return inside
-            if not groups:
-                return ((task, None),)
+            return inside or ((task, None),)
         return ((task, number),)
 
     def all_units(self, task: TaskId) -> tuple[Unit, ...]:

@@ -118,12 +118,14 @@ class Classes:
         self._bits = {selector: number for number, selector in enumerate(dict.fromkeys(selectors))}
         self._masks: dict[tuple[Domain, str], int] = {}
         self._every = sum(1 << bit for selector, bit in self._bits.items() if selector.every)
-        self._written: dict[tuple[Domain, str], int] = {}
+        written: dict[tuple[Domain, str], int] = {}
         for selector, bit in self._bits.items():
             for name in selector.names:
-                key = (selector.domain, name)
-                self._written[key] = self._written.get(key, 0) | 1 << bit
-        self._patterns = [(*key, mask) for key, mask in self._written.items() if is_pattern(key[1])]
+                written[selector.domain, name] = written.get((selector.domain, name), 0) | 1 << bit
+        self._patterns = [(*key, mask) for key, mask in written.items() if is_pattern(key[1])]
+        # No node has the role of the pseudo node, whatever its roles are called.
+        master = written.pop((Domain.ROLES, MASTER), 0)
+        self._literal = {key: mask for key, mask in written.items() if not is_pattern(key[1])}
         by_mask: dict[int, list[NodeName]] = {}
         for node in nodes:
             mask = 0
@@ -131,7 +133,6 @@ class Classes:
                 for name in effective_names(node, domain, primaries):
                     mask |= self._mask(domain, name)
             by_mask.setdefault(mask, []).append(node.name)
-        master = self._written.get((Domain.ROLES, MASTER), 0)
         self.classes = [NodeClass(tuple(names), mask) for mask, names in by_mask.items() if mask]
         if master:
             self.classes.append(NodeClass((MASTER,), master))
@@ -154,9 +155,7 @@ class Classes:
         """Return the bits of the selectors that take a node with this role or tag."""
         known = self._masks.get((domain, name))
         if known is None:
-            known = self._every
-            if name != MASTER and not is_pattern(name):
-                known |= self._written.get((domain, name), 0)
+            known = self._every | self._literal.get((domain, name), 0)
             for other, written, mask in self._patterns:
                 if other is domain and compile_pattern(written).matches(name):
                     known |= mask

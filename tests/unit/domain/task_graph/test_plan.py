@@ -311,6 +311,18 @@ def test_groups_that_a_task_orders_on_one_node_are_ordered() -> None:
     assert len(planned(entries, [node("n", "x"), node("m", "y")]).batches) == 1
 
 
+def test_groups_are_ordered_by_tasks_that_depend_on_each_other_through_a_shared_one() -> None:
+    entries = [
+        group("x"),
+        group("y"),
+        task("third", groups=["x"], requires=["second"]),
+        task("second", groups=["x", "y"], requires=["first"]),
+        task("first", groups=["y"]),
+    ]
+
+    assert planned(entries, [node("n", "x", "y")]).order_on(NodeName("n")) == ("first", "second", "third")
+
+
 def test_groups_that_order_each_other_both_ways_on_one_node_are_refused() -> None:
     entries = [
         group("x"),

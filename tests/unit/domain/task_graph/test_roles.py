@@ -61,6 +61,14 @@ def test_every_node_is_every_node_with_a_role_or_a_tag() -> None:
     assert selected(Selector(Domain.ROLES, every=True)) == ["n1", "n2", "n3"]
 
 
+def test_a_node_with_the_role_master_is_not_the_pseudo_node_and_a_role_may_look_like_an_expression() -> None:
+    nodes = [node("a", "master"), node("b", "/c/")]
+
+    for name, expected in (("master", [("master",)]), ("/c/", [])):
+        found = Classes([Selector(Domain.ROLES, (name,))], nodes, Primaries())
+        assert [one.nodes for one in found.classes] == expected
+
+
 def test_nodes_that_no_selector_tells_apart_are_one_class() -> None:
     nodes = [node(f"n{number}", "compute", tags=[f"instance:{number}"]) for number in range(100)]
 
