@@ -73,7 +73,7 @@ def parameters() -> Iterator[tuple[str, Case]]:
     query = {"drain-node-timeout": "60", "drain-node-grace-period": "60"}
     yield "grace of a decommission", ("decommission", "n1", query, reference(), BAD, "less than")
     for operation in ALL:
-        case = (operation, "n1", {"timout": "60"}, body_of(operation), BAD, f"{operation} has no parameter 'timout'")
+        case = (operation, "n1", {"limit": "60"}, body_of(operation), BAD, f"{operation} has no parameter 'limit'")
         yield f"{operation} unknown parameter", case
     yield "given twice", ("drain", "n1", {"timeout": ["60", "70"]}, None, BAD, "timeout is given 2 times")
     yield "a parameter of another", ("clear-labels", "n1", {"grace-period": "1"}, None, BAD, "it takes timeout")
