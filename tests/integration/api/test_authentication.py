@@ -48,7 +48,8 @@ def test_a_viewer_changes_nothing(site: Site, method: str, path: str, operation:
 
 @pytest.mark.parametrize(("method", "path", "operation"), [one for one in GUARDED if one[0] == "GET"])
 def test_a_viewer_sees_everything(site: Site, method: str, path: str, operation: dict[str, Any]) -> None:
-    assert site.viewer.ask(method, filled(path)).status_code in (200, 404)
+    # Nothing is in the site, no Kubernetes is configured, and no parameter is given.
+    assert site.viewer.ask(method, filled(path)).status_code in (200, 400, 404, 409)
 
 
 def test_a_refusal_reads_neither_body_nor_parameters(site: Site) -> None:

@@ -66,7 +66,6 @@ def test_any_other_method_is_refused_before_anybody_is_asked_who_they_are(site: 
 @pytest.mark.parametrize(
     "path",
     [
-        "/",
         V1,
         f"{V1}/",
         "/api/v1.1/actions",

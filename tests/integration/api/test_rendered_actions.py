@@ -258,7 +258,7 @@ READS: dict[Callable[..., Any], Callable[[Tx, ActionId], object]] = {
 }
 NOUNS = (SqlTurns, SqlActions, SqlJournal, SqlStragglers)
 # What these write is shown of no action.
-OTHER_NOUNS = {"items", "tokens", "nodes", "holds", "write_limits"}
+OTHER_NOUNS = {"items", "deploy_templates", "tokens", "nodes", "holds", "write_limits"}
 
 
 def test_whatever_can_be_asked_of_the_store_is_in_one_of_the_tables() -> None:

@@ -98,6 +98,7 @@ def test_an_action_is_told_of_a_hold_on_a_node_that_it_works_on(
     claim = claimed(store, action)
     with store.begin() as tx:
         tx.turns.intend(claim, INTENT)
+    with store.begin() as tx:
         before = tx.actions.version(action)
 
     placed = place(store, touched)
