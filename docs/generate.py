@@ -166,7 +166,10 @@ def actions_page() -> str:
         definition = definitions[name]
         lines += ["", definition.missing, ""] if definition.missing else [""]
         lines += ["| step | after a failure |", "|---|---|"]
-        lines += [f"| `{step.id}` | {'runs' if step.always else 'does not run'} |" for step in definition.steps_for({})]
+        steps = definition.steps_for({"targets": ["n1"]})
+        lines += [f"| `{step.id}` | {'runs' if step.always else 'does not run'} |" for step in steps]
+        if name is ActionName.REDEPLOY_SERVER:
+            lines += ["", "Each further batch of targets repeats the steps from `check_teardown` on, numbered from 2."]
     return _page(lines)
 
 

@@ -132,9 +132,8 @@ class TeardownParts:
     def _operations(self) -> Mapping[Operation, Part[Any]]:
         """Return the part of each operation: by Promenade if it does them, else by Kubernetes and etcd themselves."""
         checks, systems, pace = self.checks, self.checks.systems, self.pace
-        design_of = systems.provisioner.design_reference
         parts: dict[Operation, Part[Any]] = {
-            Operation.DESTROY_NODE: Destroy(checks.store, systems.provisioner, systems.nodes, design_of, pace)
+            Operation.DESTROY_NODE: Destroy(checks.store, systems.provisioner, systems.nodes, self._design_of, pace)
         }
         if systems.service is not None:
             for operation in (*DECOMMISSION, Operation.REMOVE_FROM_CLUSTER):
@@ -153,6 +152,9 @@ class TeardownParts:
                 Operation.REMOVE_FROM_CLUSTER: RemoveFromCluster(nodes, pace),
             }
         return parts
+
+    def _design_of(self, revision: int) -> str:
+        return self.checks.systems.provisioner.design_reference(revision)
 
     def _clusters(self, rendering: Rendering) -> tuple[Sequence[EtcdAccess], Sequence[Finding]]:
         documents = tuple(each.document for each in rendering.documents)
