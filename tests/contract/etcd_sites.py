@@ -93,7 +93,15 @@ class RealSite:
         self._recipe("member", name[1:], "stop")
 
     def add(self, name: str, *, learner: bool = False) -> None:
+        # A member that was removed ends by itself, some moments later; until then the recipe refuses to add it again.
+        deadline = time.monotonic() + self.patience
+        while self._is_running(name) and time.monotonic() < deadline:
+            time.sleep(0.2)
         self._recipe("member", name[1:], "add", *(["learner"] if learner else []))
+
+    def _is_running(self, name: str) -> bool:
+        states = {words[0]: words[2] for line in self._recipe("status").splitlines() if (words := line.split())}
+        return states.get(name) == "running"
 
     def _clear(self) -> None:
         """End the cluster and forget its data, but not its certificates."""
