@@ -208,7 +208,7 @@ class TeardownWorld:
             sorted(self.cluster.log),
             self.etcd.log,
             self.etcd.least,
-            sent,
+            sorted(sent, key=str),  # several nodes are destroyed side by side
         )
 
     # Snapshots, for the crash suite.

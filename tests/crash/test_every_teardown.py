@@ -10,6 +10,7 @@ import pytest
 
 from shipyard_api.domain.teardown.label_requirements import Operator, Requirement
 from shipyard_api.domain.teardown.pods import Budget
+from tests.databases import empty
 from tests.fakes.provisioner import Breakage
 from tests.teardown_world import TeardownWorld, pod
 from tests.world import SETTLE, Checkpoints, KilledError
@@ -58,6 +59,7 @@ class Calm(Checkpoints):
     params=[name if not at else pytest.param(name, marks=pytest.mark.crash) for at, name in enumerate(_PLANS)],
 )
 def calm(request: pytest.FixtureRequest, module_database_url: str) -> Iterator[Calm]:
+    empty(module_database_url)
     calm = Calm.of(module_database_url, _PLANS[request.param])
     yield calm
     calm.world.close()
