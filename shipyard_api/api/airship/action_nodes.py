@@ -6,7 +6,7 @@ import falcon
 
 from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http.authentication import Policy
-from shipyard_api.api.http.reading import whole_number, words
+from shipyard_api.api.http.reading import single, whole_number, words
 from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.groups import GroupStatus
 from shipyard_api.domain.nodes import NodeStatus
@@ -55,7 +55,7 @@ class Nodes:
 
 def name_of_node(req: falcon.Request, name: str) -> str:
     """Return a parameter that is the name of a node, or its beginning; empty if it is absent."""
-    written = req.get_param(name) or ""
+    written = single(req, name) or ""
     if "\0" in written or len(written) > 1000:
         raise falcon.HTTPInvalidParam("The value is the name of a node.", name)
     return written

@@ -27,7 +27,7 @@ from shipyard_api.api.airship.times import since, zulu
 from shipyard_api.api.airship.validations import entity as validation_entity
 from shipyard_api.api.http.authentication import Policy, require
 from shipyard_api.api.http.entity_tags import holds
-from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body
+from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body, single
 from shipyard_api.api.http.request_context import note_created
 from shipyard_api.api.http.threads import answer_in_thread, threaded
 from shipyard_api.domain.actions import LIMITED, LISTED, ActionId, ActionName
@@ -119,7 +119,7 @@ class Actions:
 
 
 def _since(req: falcon.Request) -> datetime | timedelta | None:
-    written = req.get_param("since")
+    written = single(req, "since")
     found = since(written) if written else None
     if written and found is None:
         raise falcon.HTTPInvalidParam("The value is a date, a time or a duration of ISO 8601.", "since")

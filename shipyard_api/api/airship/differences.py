@@ -13,7 +13,7 @@ from shipyard_api.api.airship.errors import (
     WrongNumberOfVersions,
 )
 from shipyard_api.api.http.authentication import Policy
-from shipyard_api.api.http.reading import boolean
+from shipyard_api.api.http.reading import boolean, single
 from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.documents import Change, DocumentChange, Version, unified
 from shipyard_api.usecases.configdocs.read import Comparison, ReadConfigdocs
@@ -39,7 +39,7 @@ class ConfigdocsStatus:
             resp.media = _collections(self._read.compare(*_two_versions(req)), documents=False)
             return
         rendered = bool(boolean(req, "rendered", default=False))
-        form = req.get_param("format") or "json"
+        form = single(req, "format") or "json"
         if form not in ("json", "unified"):
             raise InvalidDiffFormat(form)
         found = self._read.compare_documents(*chosen, rendered=rendered)
@@ -94,8 +94,8 @@ def _document_change(one: DocumentChange) -> dict[str, Any]:
 
 def _base_and_diff(req: falcon.Request) -> tuple[Version, Version] | None:
     """Return the versions in the order that the caller chose; None if he did not choose."""
-    given = {name: req.get_param(name) for name in ("base-version", "diff-version")}
-    asked = any(req.get_param(name) for name in ("rendered", "format"))
+    given = {name: single(req, name) for name in ("base-version", "diff-version")}
+    asked = any(single(req, name) for name in ("rendered", "format"))
     if not any(given.values()) and not asked:
         return None
     if req.get_param_as_list("versions") is not None:

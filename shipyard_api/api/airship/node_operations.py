@@ -11,7 +11,7 @@ from shipyard_api.api.airship.statuses import error_status
 from shipyard_api.api.http.audit import Audit
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.errors import JsonRequired, NotAnObject, NotJson
-from shipyard_api.api.http.reading import parse_json, read_body, read_json_body
+from shipyard_api.api.http.reading import parse_json, read_body, read_json_body, single
 from shipyard_api.api.http.request_context import note_created
 from shipyard_api.api.http.threads import in_peer_thread, in_thread, threaded_peer
 from shipyard_api.api.http.waiting import EndedActions, TooManyWaiting
@@ -171,7 +171,7 @@ class EtcdHealthStatuses:
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with the health of each etcd cluster of a design."""
         try:
-            found = self._health(req.get_param("design_ref"))
+            found = self._health(single(req, "design_ref"))
         except OperationRefused as refusal:
             _answer(req, resp, refusal.end)
             return

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import falcon
 
-from shipyard_api.api.http.reading import is_descending, text, whole_number, words
+from shipyard_api.api.http.reading import is_descending, single, text, whole_number, words
 from shipyard_api.domain.actions import LISTED, ActionId, ActionName, RunState, lifecycle
 from shipyard_api.domain.notes import LENGTH
 from shipyard_api.usecases.actions.list import ListQuery
@@ -39,7 +39,7 @@ def wanted_actions(req: falcon.Request, since: datetime | timedelta | None) -> L
 
 def marker(req: falcon.Request) -> ActionId | None:
     """Return the id after which a page of actions begins."""
-    written = req.get_param("marker")
+    written = single(req, "marker")
     if written is None:
         return None
     if not (len(written) == LENGTH and written.isascii() and written.isalnum()):

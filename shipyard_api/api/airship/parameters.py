@@ -3,6 +3,7 @@
 import falcon
 
 from shipyard_api.api.airship.errors import InvalidVerbosity, UnsupportedAction
+from shipyard_api.api.http.reading import single
 from shipyard_api.domain.actions import LISTED, ActionName
 
 USUAL_VERBOSITY = 1
@@ -18,7 +19,7 @@ class Verbosity:
 
 def verbosity(req: falcon.Request) -> int:
     """Return how much the caller asks to see, from 0 to 5."""
-    written = req.get_param("verbosity")
+    written = single(req, "verbosity")
     if written is None:
         return USUAL_VERBOSITY
     if not (len(written) == 1 and written in "012345"):

@@ -9,7 +9,7 @@ import falcon
 from shipyard_api.api.airship.documents import YAML, as_yaml, version_of, wants_clear_text
 from shipyard_api.api.airship.errors import BrokenDesign, RevisionNotNumeric
 from shipyard_api.api.http.authentication import Policy, may
-from shipyard_api.api.http.reading import integer, is_descending
+from shipyard_api.api.http.reading import integer, is_descending, single
 from shipyard_api.api.http.threads import threaded_design
 from shipyard_api.domain.documents import Query, Rendering, Revision
 from shipyard_api.domain.errors import NotRendered
@@ -60,7 +60,7 @@ class RevisionDesign:
         if not (revision.isascii() and revision.isdigit() and len(revision) <= 10):
             raise RevisionNotNumeric
         rule = self.cleartext_rule
-        clear = wants_clear_text(req, rule) if req.get_param("cleartext-secrets") else may(req, rule)
+        clear = wants_clear_text(req, rule) if single(req, "cleartext-secrets") else may(req, rule)
         text = self._texts.of(Revision(int(revision)), _query(req), clear=clear)
         resp.content_type = YAML
         resp.data = text

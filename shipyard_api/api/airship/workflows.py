@@ -11,6 +11,7 @@ from shipyard_api.api.airship.errors import InvalidWorkflowId, WorkflowNotFound
 from shipyard_api.api.airship.paging import link_next, wanted_actions
 from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.reading import single
 from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.actions import LISTED
 from shipyard_api.domain.json_types import JsonObject
@@ -32,7 +33,7 @@ class Workflows:
     @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with the runs in order of creation; a ``since`` that says nothing counts as absent, as upstream."""
-        since = times.since(req.get_param("since") or "") or _RECENT
+        since = times.since(single(req, "since") or "") or _RECENT
         found, more = self._actions(wanted_actions(req, since))
         link_next(req, resp, found[-1].id if found else None, more=more)
         further = self._actions.further([action.id for action in found])

@@ -86,9 +86,17 @@ def parse_checked(path: str, body: bytes, schemas: Schemas, schema: str) -> dict
     return value
 
 
+def single(req: falcon.Request, name: str) -> str | None:
+    """Return a parameter that has one value; an empty one counts as absent."""
+    given = req.get_param_as_list(name) or []
+    if len(given) > 1:
+        raise falcon.HTTPInvalidParam(f"The parameter takes one value, not {len(given)}.", name)
+    return given[0] if given else None
+
+
 def boolean(req: falcon.Request, name: str, default: bool | None) -> bool | None:
     """Return a boolean parameter in any of the spellings that clients send; empty counts as absent."""
-    written = req.get_param(name)
+    written = single(req, name)
     if written is None:
         return default
     if written in ("true", "True", "t", "yes", "y", "1", "on"):
@@ -100,7 +108,7 @@ def boolean(req: falcon.Request, name: str, default: bool | None) -> bool | None
 
 def whole_number(req: falcon.Request, name: str, default: int, *, least: int, most: int) -> int:
     """Return an integer parameter within bounds."""
-    written = req.get_param(name)
+    written = single(req, name)
     if written is None:
         return default
     if not (written.isascii() and written.isdigit() and len(written) <= 10 and least <= int(written) <= most):
@@ -110,7 +118,7 @@ def whole_number(req: falcon.Request, name: str, default: int, *, least: int, mo
 
 def integer(req: falcon.Request, name: str) -> int | None:
     """Return a parameter that is any integer, None if it is absent."""
-    written = req.get_param(name)
+    written = single(req, name)
     if written is None:
         return None
     found = re.fullmatch(r"([+-]?)0*([0-9]+)", written)
@@ -130,7 +138,7 @@ def text(req: falcon.Request, name: str) -> tuple[str, ...]:
 
 def one_of(req: falcon.Request, name: str, kind: type[E], default: E, refuse: Callable[[str], Invalid]) -> E:
     """Return a parameter that is one of the words of an enum, whatever its case."""
-    written = req.get_param(name)
+    written = single(req, name)
     if written is None:
         return default
     try:
@@ -141,7 +149,7 @@ def one_of(req: falcon.Request, name: str, kind: type[E], default: E, refuse: Ca
 
 def is_descending(req: falcon.Request) -> bool:
     """Return whether the parameter ``order`` is desc; asc if it is absent."""
-    order = req.get_param("order") or "asc"
+    order = single(req, "order") or "asc"
     if order not in ("asc", "desc"):
         raise falcon.HTTPInvalidParam("The order is asc or desc.", "order")
     return order == "desc"

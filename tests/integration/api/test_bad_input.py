@@ -368,6 +368,16 @@ PARAMETER_ROWS = [
     get("versions in capitals", "/configdocs", "BUFFER is not", query="versions=committed&versions=BUFFER"),
     get("verbosity", "/actions", "a value from 0 to 5", query="verbosity=high"),
     *(
+        get(f"twice {path} {name}", path, f'"{name}"', "takes one value, not 2", query=f"{name}=1&{name}=1")
+        for path, name in (
+            *(("/actions", name) for name in ("since", "limit", "order", "marker", "verbosity")),
+            *(("/nodes", name) for name in ("name", "marker", "limit")),
+            *(("/configdocs", name) for name in ("base-version", "diff-version", "rendered", "format")),
+            *(("/revisions/1/rendered-documents", name) for name in ("limit", "order", "cleartext-secrets")),
+            ("/etcd-cluster-health-statuses", "design_ref"),
+        )
+    ),
+    *(
         get(f"{what}, limit={limit}", f"/actions/{UNKNOWN}/{what}", "limit", "from 1 to 1000", query=f"limit={limit}")
         for what in ("groups", "nodes")
         for limit in ("0", "-1", "1001", "x", "1.0", "1e2", "%D9%A3", "99999999999999999999", "%00", "+1", "0x1")
