@@ -29,6 +29,7 @@ from shipyard_api.workflow.definition import Definition, fixed
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, Gather, ItemKind, Json, Look, Step, Trouble
 from shipyard_api.workflow.turn import Engine
 from tests.fakes.clock import FakeClock
+from tests.one_action import control, seconds_until_due, state_of
 from tests.world import SETTLE, Checkpoints, Watched, WatchedStore
 
 STEP = StepId("sample.fan_out")
@@ -281,21 +282,11 @@ class ItemWorld:
         return self.state() in ENDED
 
     def state(self) -> RunState:
-        with self.store().begin() as tx:
-            record = tx.actions.get(self.action)
-        assert record is not None
-        return record.state
+        return state_of(self.store(), self.action)
 
     def wait(self) -> float:
         """Seconds until an item or the action is due."""
-        items, actions = tables.work_items.c, tables.actions.c
-        with self.engine.connect() as connection:
-            due = [
-                connection.execute(sa.select(sa.func.min(items.wake_at)).where(items.ended_at.is_(None))).scalar(),
-                connection.execute(sa.select(actions.wake_at).where(actions.id == self.action)).scalar(),
-            ]
-        waits = [(one - self.clock.now()).total_seconds() for one in due if one is not None]
-        return max(min(waits, default=0.0), 0.01)
+        return seconds_until_due(self.engine, self.action, self.clock.now())
 
     def ending(self) -> Any:
         """How everything ended; nothing may have been submitted twice."""
@@ -310,16 +301,9 @@ class ItemWorld:
             steps = [(step.id, step.state, step.detail) for step in tx.actions.steps([self.action])[self.action]]
         return self.state(), steps, rows, sorted(targets)
 
-    def control(self, control: Control) -> bool:
+    def control(self, what: Control) -> bool:
         """Pause, resume or stop the action; return whether it could be."""
-        with self.store().begin() as tx:
-            before = tx.actions.control(self.action, control, "ann")
-            assert before is not None
-            # The database's clock runs, the world's stands still.
-            tx.turns._connection.execute(
-                tables.actions.update().where(tables.actions.c.wake_at.is_not(None)).values(wake_at=self.clock.now())
-            )
-        return before.refusal(control) is None
+        return control(self.store(), self.engine, self.action, what, self.clock.now())
 
     def close(self) -> None:
         self.engine.dispose()

@@ -5,15 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from typing import Any
 from urllib.request import Request, urlopen
-
-import sqlalchemy as sa
 
 from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.site_checks import ActionDesigns, Systems
@@ -22,10 +20,9 @@ from shipyard_api.adapters.etcd.gateway import EtcdGateway
 from shipyard_api.adapters.kubernetes.access import Address
 from shipyard_api.adapters.kubernetes.client import KubernetesClient
 from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
-from shipyard_api.domain.actions import ENDED, ActionName, RunState
+from shipyard_api.domain.actions import ENDED, ActionName, RunState, StepId
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.teardown.etcd_documents import ETCD_CLUSTERS, GENESIS
-from shipyard_api.storage import tables
 from shipyard_api.usecases.actions.check import CheckAction
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.request import ActionRequest
@@ -38,6 +35,7 @@ from shipyard_simulators.kubernetes.simulator import KubernetesSimulator
 from shipyard_simulators.server import in_thread
 from tests.databases import empty
 from tests.factories import document, group_entry
+from tests.one_action import seconds_until_due, state_of, steps_of
 from tests.simulated_peers import PEERS, Event, scenario, time_of
 from tests.simulated_world import SimulatedWorld, Site
 from tests.virtual_time import VirtualClock
@@ -159,26 +157,14 @@ class RedeployWorld(SimulatedWorld):
 
     def pause(self) -> float:
         """Seconds until an item or the action is due."""
-        items, actions = tables.work_items.c, tables.actions.c
-        with self.engine().connect() as connection:
-            due = [
-                connection.execute(sa.select(sa.func.min(items.wake_at)).where(items.ended_at.is_(None))).scalar(),
-                connection.execute(sa.select(actions.wake_at).where(actions.id == self.action)).scalar(),
-            ]
-        waits = [(one - self.clock.now()).total_seconds() for one in due if one is not None]
-        return max(min(waits, default=0.0), 0.01)
+        return seconds_until_due(self.engine(), self.action, self.clock.now())
 
     def state(self) -> RunState:
-        with self.store().begin() as tx:
-            record = tx.actions.get(self.action)
-        assert record is not None
-        return record.state
+        return state_of(self.store(), self.action)
 
-    def steps(self) -> dict[str, tuple[str, str]]:
+    def steps(self) -> Mapping[StepId, tuple[str, str]]:
         """State and detail of each step."""
-        with self.store().begin() as tx:
-            steps = tx.actions.steps([self.action])[self.action]
-        return {step.id: (step.state.value if step.state else "", step.detail) for step in steps}
+        return steps_of(self.store(), self.action)
 
     def story(self) -> list[str]:
         """Return what became of nodes since the action was created, by the logs of all peers, in the order of time."""

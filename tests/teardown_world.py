@@ -5,18 +5,16 @@ from __future__ import annotations
 import copy
 import itertools
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-import sqlalchemy as sa
 
 from shipyard_api.actions import redeploy_server
 from shipyard_api.actions.site_checks import ActionDesigns, SiteChecks, Systems
 from shipyard_api.actions.site_parts import RetryPolicy, SiteParts
 from shipyard_api.actions.teardown_parts import TeardownParts
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.domain.actions import ENDED, ActionId, ActionName, Control, RunState
+from shipyard_api.domain.actions import ENDED, ActionId, ActionName, Control, RunState, StepId
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
 from shipyard_api.domain.documents import Collection, Document, RenderedDocument, Rendering, Revision
 from shipyard_api.domain.nodes import NodeName
@@ -36,6 +34,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.cluster_nodes import FakeClusterNodes
 from tests.fakes.etcd import FakeEtcd
 from tests.fakes.provisioner import FakeProvisioner
+from tests.one_action import control, seconds_until_due, state_of, steps_of
 from tests.world import RULES, SETTLE, Checkpoints, Watched, WatchedStore
 
 ETCD = "kubernetes-etcd"
@@ -158,41 +157,23 @@ class TeardownWorld:
 
     def wait(self) -> float:
         """Seconds until an item or the action is due."""
-        items, actions = tables.work_items.c, tables.actions.c
-        with self.engine.connect() as connection:
-            due = [
-                connection.execute(sa.select(sa.func.min(items.wake_at)).where(items.ended_at.is_(None))).scalar(),
-                connection.execute(sa.select(actions.wake_at).where(actions.id == self.action)).scalar(),
-            ]
-        waits = [(one - self.clock.now()).total_seconds() for one in due if one is not None]
-        return max(min(waits, default=0.0), 0.01)
+        return seconds_until_due(self.engine, self.action, self.clock.now())
 
     def state(self) -> RunState:
-        with self.store().begin() as tx:
-            record = tx.actions.get(self.action)
-        assert record is not None
-        return record.state
+        return state_of(self.store(), self.action)
 
-    def steps(self) -> dict[str, tuple[str, str]]:
+    def steps(self) -> Mapping[StepId, tuple[str, str]]:
         """State and detail of each step."""
-        with self.store().begin() as tx:
-            steps = tx.actions.steps([self.action])[self.action]
-        return {step.id: (step.state.value if step.state else "", step.detail) for step in steps}
+        return steps_of(self.store(), self.action)
 
     def facts(self, kind: str) -> list[Any]:
         """The facts of a kind, in order."""
         with self.store().begin() as tx:
             return [entry.fact for entry in tx.journal.entries(self.action) if entry.kind == kind]
 
-    def control(self, control: Control) -> bool:
+    def control(self, what: Control) -> bool:
         """Pause, resume or stop the action; return whether it could be."""
-        with self.store().begin() as tx:
-            before = tx.actions.control(self.action, control, "ann")
-            assert before is not None
-            tx.turns._connection.execute(
-                tables.actions.update().where(tables.actions.c.wake_at.is_not(None)).values(wake_at=self.clock.now())
-            )
-        return before.refusal(control) is None
+        return control(self.store(), self.engine, self.action, what, self.clock.now())
 
     def ending(self) -> Any:
         """How everything ended. Nothing that must happen once may have happened twice."""

@@ -32,6 +32,7 @@ from shipyard_api.api.http import health
 from shipyard_api.api.http.authentication import Guarded
 from shipyard_api.api.http.dialect import Dialect
 from shipyard_api.api.http.waiting import EndedActions
+from shipyard_api.domain.node_operations import NodeOperation
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
@@ -127,8 +128,10 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
         f"{v1}/nodes/{{node_name}}": site_nodes.SiteNode(own.list_nodes),
         f"{v1}/nodes/{{node_name}}/holds": holds.NewHolds(own.node_holds, own.schemas, own.json_bytes),
         **{
-            f"{v1}/nodes/{{node_name}}/{one.operation.value}": one(own.operate_nodes, own.ended_actions, own.json_bytes)
-            for one in node_operations.NODE_OPERATIONS
+            f"{v1}/nodes/{{node_name}}/{one.value}": node_operations.OneNode(
+                one, own.operate_nodes, own.ended_actions, own.json_bytes
+            )
+            for one in NodeOperation
         },
         f"{v1}/nodes/{{node_name}}/drain-plan": drain_plans.NodeDrain(own.plan_drain),
         f"{v1}/etcd-cluster-health-statuses": node_operations.EtcdHealthStatuses(own.etcd_health),

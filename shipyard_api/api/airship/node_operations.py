@@ -41,21 +41,25 @@ _CODES = {
 }
 
 
-class _NodeOperation:
-    """One operation on one node. The answer comes when it has ended; a caller who leaves does not end it."""
+class OneNode:
+    """``/nodes/{node_name}/OPERATION``, an address for each operation on one node.
 
-    operation: ClassVar[NodeOperation]
+    The answer comes when the operation has ended; a caller who leaves does not end it.
+    """
 
-    def __init__(self, operate: OperateNodes, ends: EndedActions, limit: int) -> None:
+    def __init__(self, operation: NodeOperation, operate: OperateNodes, ends: EndedActions, limit: int) -> None:
+        self.policy: Policy = {"POST": f"{_PREFIX}{operation.value.replace('-', '_')}"}
+        self._operation = operation
         self._operate = operate
         self._ends = ends
         self._limit = limit
 
-    async def _run(self, req: falcon.asgi.Request, resp: falcon.Response, node: str) -> None:
+    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, node_name: str) -> None:
+        """Do it, and answer how it ended."""
         try:
             with self._ends.place():
                 sent = await self._body(req)
-                action = await in_peer_thread(self._begin, req, sent, node)
+                action = await in_peer_thread(self._begin, req, sent, node_name)
                 note_created(req, action)
                 await self._ends.wait_for(action)
                 _answer(req, resp, await in_thread(self._operate.result, action))
@@ -72,7 +76,7 @@ class _NodeOperation:
 
     async def _body(self, req: falcon.asgi.Request) -> bytes | None:
         """Return the body; None without one, which is checked with the rest of the call."""
-        if self.operation not in WITH_DESIGN:
+        if self._operation not in WITH_DESIGN:
             return await read_body(req, self._limit) or None
         try:
             return await read_json_body(req, self._limit)
@@ -83,80 +87,14 @@ class _NodeOperation:
         body: dict[str, Any] | None = None
         if sent is not None:
             try:
-                body = parse_json(req.path, sent) if self.operation in WITH_DESIGN else {}
+                body = parse_json(req.path, sent) if self._operation in WITH_DESIGN else {}
             except NotJson as wrong:
                 message = f"The body must be a design reference in JSON: {wrong.detail}."
                 raise OperationRefused(refused(Reason.BAD_REQUEST, message)) from wrong
             except NotAnObject as wrong:
                 message = "The body must be a design reference: an object with rel, href and type."
                 raise OperationRefused(refused(Reason.BAD_REQUEST, message)) from wrong
-        return self._operate.begin(Call(self.operation, node, _query(req), body), req.context.caller)
-
-
-class Decommission(_NodeOperation):
-    """``/nodes/{node_name}/decommission``."""
-
-    operation = NodeOperation.DECOMMISSION
-    policy: ClassVar[Policy] = {"POST": f"{_PREFIX}decommission"}
-
-    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, node_name: str) -> None:
-        """Drain the node, clear its labels, remove its etcd members, wait for etcd, shut down its kubelet."""
-        await self._run(req, resp, node_name)
-
-
-class Drain(_NodeOperation):
-    """``/nodes/{node_name}/drain``."""
-
-    operation = NodeOperation.DRAIN
-    policy: ClassVar[Policy] = {"POST": f"{_PREFIX}drain"}
-
-    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, node_name: str) -> None:
-        """Cordon the node and evict its pods; answer when they are gone."""
-        await self._run(req, resp, node_name)
-
-
-class ClearLabels(_NodeOperation):
-    """``/nodes/{node_name}/clear-labels``."""
-
-    operation = NodeOperation.CLEAR_LABELS
-    policy: ClassVar[Policy] = {"POST": f"{_PREFIX}clear_labels"}
-
-    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, node_name: str) -> None:
-        """Remove the labels of the node; answer when the pods that they held are gone."""
-        await self._run(req, resp, node_name)
-
-
-class RemoveEtcd(_NodeOperation):
-    """``/nodes/{node_name}/remove-etcd``."""
-
-    operation = NodeOperation.REMOVE_ETCD
-    policy: ClassVar[Policy] = {"POST": f"{_PREFIX}remove_etcd"}
-
-    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, node_name: str) -> None:
-        """Remove the node's members from the etcd clusters of a design."""
-        await self._run(req, resp, node_name)
-
-
-class ShutDownKubelet(_NodeOperation):
-    """``/nodes/{node_name}/shutdown-kubelet``."""
-
-    operation = NodeOperation.SHUT_DOWN_KUBELET
-    policy: ClassVar[Policy] = {"POST": f"{_PREFIX}shutdown_kubelet"}
-
-    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, node_name: str) -> None:
-        """Have the kubelet of the node stopped; answer when it shows no sign of life."""
-        await self._run(req, resp, node_name)
-
-
-class RemoveFromCluster(_NodeOperation):
-    """``/nodes/{node_name}/remove-from-cluster``."""
-
-    operation = NodeOperation.REMOVE_FROM_CLUSTER
-    policy: ClassVar[Policy] = {"POST": f"{_PREFIX}remove_from_cluster"}
-
-    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, node_name: str) -> None:
-        """Delete the drained node from Kubernetes; answer when it stays away."""
-        await self._run(req, resp, node_name)
+        return self._operate.begin(Call(self._operation, node, _query(req), body), req.context.caller)
 
 
 class EtcdHealthStatuses:
@@ -178,18 +116,6 @@ class EtcdHealthStatuses:
         wrong = sum(one is not Health.HEALTHY for one in found.values())
         message = f"{len(found)} etcd cluster(s), {wrong} not healthy"
         resp.media = _success(message, health_details(found))
-
-
-NODE_OPERATIONS: Sequence[
-    type[Decommission | Drain | ClearLabels | RemoveEtcd | ShutDownKubelet | RemoveFromCluster]
-] = (
-    Decommission,
-    Drain,
-    ClearLabels,
-    RemoveEtcd,
-    ShutDownKubelet,
-    RemoveFromCluster,
-)
 
 
 def _query(req: falcon.Request) -> Mapping[str, Sequence[str]]:

@@ -7,7 +7,7 @@ import base64
 import sys
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import falcon
 import falcon.asgi
@@ -31,7 +31,9 @@ _LONGEST = 4096
 class Guarded(Protocol):
     """A resource that says which rule guards which of its methods."""
 
-    policy: ClassVar[Policy]
+    @property
+    def policy(self) -> Policy:
+        """Return the rule of each method."""
 
 
 class Authentication:
