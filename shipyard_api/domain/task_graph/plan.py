@@ -54,10 +54,11 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The batches of a run in order; each task runs once on each of its nodes."""
+    """The batches of a run in order; each task runs once on each of its nodes. ``groups``: the nodes of each group."""
 
     batches: tuple[Batch, ...]
     skipped: Mapping[TaskId, SkipReason] = field(default_factory=dict)
+    groups: Mapping[TaskId, tuple[NodeName, ...]] = field(default_factory=dict)
 
     def order_on(self, node: NodeName) -> tuple[TaskId, ...]:
         """Return the tasks of a node in the order in which they run."""
@@ -102,7 +103,11 @@ def plan(graph: TaskGraph, site: Site, selection: Selection = EVERYTHING) -> tup
     batches = tuple(schedule.batches())
     if schedule.conflicts:
         return None, tuple(schedule.conflicts)
-    return Plan(batches, skipped), tuple(_idle(site, batches))
+    groups = {
+        group: tuple(node for number in classes for node in placement.classes[number])
+        for group, classes in placement.group_classes.items()
+    }
+    return Plan(batches, skipped, groups), tuple(_idle(site, batches))
 
 
 def _edges(placement: Placement) -> int:
