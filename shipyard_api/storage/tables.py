@@ -9,21 +9,13 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult
 from shipyard_api.domain.facts.phases import PhaseStarted
+from shipyard_api.storage import software_tables  # noqa: F401  # of the same schema
+from shipyard_api.storage.table_metadata import metadata
 
 ONE_SITE_ACTION = "actions_one_site_action_at_a_time"
 ONE_FOR_EACH_KEY = "actions_one_for_each_key"
 ONE_TEMPLATE_FOR_EACH_NAME = "deploy_templates_name_unique"
 ONE_TEMPLATE_FOR_EACH_ID = "deploy_templates_uuid_unique"
-
-metadata = sa.MetaData(
-    naming_convention={
-        "ix": "%(table_name)s_%(column_0_N_name)s_index",
-        "uq": "%(table_name)s_%(column_0_N_name)s_unique",
-        "ck": "%(table_name)s_%(constraint_name)s",
-        "fk": "%(table_name)s_%(column_0_N_name)s_fkey",
-        "pk": "%(table_name)s_pkey",
-    }
-)
 
 _MOMENT = sa.DateTime(timezone=True)
 _ACTION = sa.String(26)

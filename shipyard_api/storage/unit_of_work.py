@@ -18,6 +18,7 @@ from shipyard_api.storage.items import SqlItems
 from shipyard_api.storage.journal_entries import SqlJournal
 from shipyard_api.storage.nodes import SqlNodes
 from shipyard_api.storage.outages import outages
+from shipyard_api.storage.software import SqlSoftware
 from shipyard_api.storage.stragglers import SqlStragglers
 from shipyard_api.storage.tokens import SqlTokens
 from shipyard_api.storage.turns import SqlTurns
@@ -40,6 +41,7 @@ class SqlTransaction:
     holds: SqlHolds
     write_limits: SqlWriteLimits
     deploy_templates: SqlDeployTemplates
+    software: SqlSoftware
 
 
 class SqlStore:
@@ -100,6 +102,7 @@ class SqlStore:
             SqlHolds(connection),
             SqlWriteLimits(connection),
             SqlDeployTemplates(connection),
+            SqlSoftware(connection),
         )
 
 

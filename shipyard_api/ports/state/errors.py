@@ -34,3 +34,7 @@ class TemplateNameTaken(Exception):
 
 class TemplateIdTaken(Exception):
     """Another deploy template has this id."""
+
+
+class ReleaseTaken(Exception):
+    """Another release has this name and version."""

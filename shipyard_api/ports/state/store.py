@@ -10,6 +10,7 @@ from shipyard_api.ports.state.holds import Holds
 from shipyard_api.ports.state.items import Items
 from shipyard_api.ports.state.journal import Journal
 from shipyard_api.ports.state.nodes import Nodes
+from shipyard_api.ports.state.software import Software
 from shipyard_api.ports.state.stragglers import Stragglers
 from shipyard_api.ports.state.tokens import Tokens
 from shipyard_api.ports.state.turns import Turns
@@ -60,6 +61,10 @@ class Transaction(Protocol):
     @property
     def deploy_templates(self) -> DeployTemplates:
         """Deploy templates."""
+
+    @property
+    def software(self) -> Software:
+        """Releases, clusters and their nodes."""
 
 
 class Store(Protocol):

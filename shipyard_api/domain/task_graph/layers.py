@@ -1,0 +1,108 @@
+"""Releases and clusters: what each declares, and what holds for a cluster (seeds 001 and 002; contract, 2.3 and 5)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NewType
+
+from shipyard_api.domain.json_types import JsonObject
+
+ReleaseId = NewType("ReleaseId", int)
+ClusterId = NewType("ClusterId", int)
+SITE = ClusterId(1)
+"""The cluster that every installation has: its site."""
+
+
+class OwnerKind(Enum):
+    """What declares roles, tags and tasks; the values are the words in addresses."""
+
+    RELEASE = "releases"
+    CLUSTER = "clusters"
+
+    @property
+    def word(self) -> str:
+        """The singular."""
+        return self.value.removesuffix("s")
+
+    __hash__ = object.__hash__
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A release or a cluster."""
+
+    kind: OwnerKind
+    id: int
+
+    def __str__(self) -> str:
+        return f"{self.kind.word} {self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A role or a tag. ``meta``: its properties as JSON. ``predefined``: declared in the metadata of a release."""
+
+    meta: JsonObject = field(default_factory=dict)
+    predefined: bool = False
+
+    @property
+    def has_primary(self) -> bool:
+        """Whether one of its nodes is the primary."""
+        return self.meta.get("has_primary") is True
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags that a role gives its nodes."""
+        tags = self.meta.get("tags")
+        return tuple(tags) if isinstance(tags, list) else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What one owner declares. ``tasks``: entries of the document as written."""
+
+    tasks: tuple[JsonObject, ...] = ()
+    roles: Mapping[str, Label] = field(default_factory=dict)
+    tags: Mapping[str, Label] = field(default_factory=dict)
+
+    def over(self, below: "Layer") -> "Layer":
+        """Return what holds if this layer lies over another one: by task id, role and tag, the upper one counts."""
+        return Layer(merge_tasks(below.tasks, self.tasks), {**below.roles, **self.roles}, {**below.tags, **self.tags})
+
+    def tags_by_role(self) -> dict[str, tuple[str, ...]]:
+        """Return the tags that each role gives."""
+        return {name: role.tags for name, role in self.roles.items()}
+
+
+def merge_tasks(below: Iterable[JsonObject], above: Iterable[JsonObject]) -> tuple[JsonObject, ...]:
+    """Return the tasks of both. A task of the upper layer replaces the one of its id, in the place of that one."""
+    merged = {str(task["id"]): task for task in below}
+    merged.update((str(task["id"]), task) for task in above)
+    return tuple(merged.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A named, versioned set of tasks, roles and tags."""
+
+    id: ReleaseId
+    name: str = "Shipyard"
+    version: str = "1.0"
+    operating_system: str = "Linux"
+    layer: Layer = Layer()
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A site on a release. ``settings``: what conditions of tasks read as ``settings:``."""
+
+    id: ClusterId
+    release: Release
+    name: str = "site"
+    own: Layer = Layer()
+    settings: JsonObject = field(default_factory=dict)
+
+    @property
+    def layer(self) -> Layer:
+        """What holds for the cluster: its own declarations over those of its release."""
+        return self.own.over(self.release.layer)

@@ -1,0 +1,250 @@
+"""Releases, clusters and their nodes."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import ARRAY, insert
+from sqlalchemy.exc import IntegrityError
+
+from shipyard_api.domain.actions import ENDED, ActionName, RunState
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.task_graph.layers import SITE, Cluster, ClusterId, Label, Layer, Release, ReleaseId
+from shipyard_api.domain.task_graph.roles import Primaries, choose_primaries
+from shipyard_api.domain.task_graph.tasks import Domain
+from shipyard_api.ports.state.errors import ReleaseTaken
+from shipyard_api.ports.state.software import SoftwareSite, StoredNode
+from shipyard_api.storage import software_tables as t
+from shipyard_api.storage.tables import action_nodes, actions
+
+FIRST = Release(ReleaseId(1))
+"""The release that exists without a row."""
+
+# Arbitrary; it only has to differ from other advisory locks.
+_LOCK = 7_016
+_DEPLOYING = (ActionName.DEPLOY_SITE, ActionName.UPDATE_SITE, ActionName.UPDATE_SOFTWARE)
+
+# Whether the newest action that worked on a node deployed it.
+_READY = (
+    sa.select(action_nodes.c.status == NodeStatus.SUCCESS.value)
+    .where(action_nodes.c.name == t.cluster_nodes.c.name, action_nodes.c.status != NodeStatus.NOT_STARTED.value)
+    .order_by(action_nodes.c.action_id.desc())
+    .limit(1)
+    .scalar_subquery()
+)
+
+
+class SqlSoftware:
+    """Fills ``ports.state.software.Software``."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def releases(self) -> Sequence[Release]:
+        """Return all releases."""
+        rows = self._connection.execute(sa.select(t.releases).order_by(t.releases.c.id))
+        found = {row.id: _release(row) for row in rows}
+        return list(({FIRST.id: FIRST} | found).values())
+
+    def release(self, release: ReleaseId) -> Release | None:
+        """Return a release."""
+        row = self._connection.execute(sa.select(t.releases).where(t.releases.c.id == release)).one_or_none()
+        return _release(row) if row else FIRST if release == FIRST.id else None
+
+    def add_release(self, name: str, version: str, operating_system: str) -> Release:
+        """Store a new release."""
+        self._make_first()
+        values = {"name": name, "version": version, "operating_system": operating_system, **_layer_values(Layer())}
+        query = t.releases.insert().values(**values).returning(t.releases)
+        try:
+            return _release(self._connection.execute(query).one())
+        except IntegrityError as error:
+            raise _taken(error) from error
+
+    def save_release(self, release: Release) -> None:
+        """Store a release."""
+        self._make_first()
+        values = {
+            "name": release.name,
+            "version": release.version,
+            "operating_system": release.operating_system,
+            **_layer_values(release.layer),
+        }
+        try:
+            self._connection.execute(t.releases.update().where(t.releases.c.id == release.id).values(**values))
+        except IntegrityError as error:
+            raise _taken(error) from error
+
+    def clusters(self) -> Sequence[Cluster]:
+        """Return all clusters."""
+        releases = {release.id: release for release in self.releases()}
+        rows = self._connection.execute(sa.select(t.clusters).order_by(t.clusters.c.id))
+        found = {row.id: _cluster(row, releases[row.release_id]) for row in rows}
+        return list(({SITE: Cluster(SITE, releases[FIRST.id])} | found).values())
+
+    def cluster(self, cluster: ClusterId) -> Cluster | None:
+        """Return a cluster."""
+        return next((one for one in self.clusters() if one.id == cluster), None)
+
+    def save_cluster(self, cluster: Cluster) -> None:
+        """Store a cluster."""
+        self._make_first()
+        values = {
+            "release_id": cluster.release.id,
+            "name": cluster.name,
+            "settings": dict(cluster.settings),
+            **_layer_values(cluster.own),
+        }
+        self._connection.execute(t.clusters.update().where(t.clusters.c.id == cluster.id).values(**values))
+
+    def lock(self) -> None:
+        """Take the advisory lock of all writers: they are few, and release 1 may have no row to lock."""
+        self._connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+
+    def nodes(self, cluster: ClusterId) -> Sequence[StoredNode]:
+        """Return every node that the cluster ever had."""
+        own = t.cluster_nodes
+        query = sa.select(own, _READY.label("ready")).where(own.c.cluster_id == cluster).order_by(own.c.id)
+        return [
+            StoredNode(
+                row.id,
+                NodeName(row.name),
+                tuple(row.roles),
+                tuple(row.tags),
+                tuple(row.assigned),
+                ready=bool(row.ready),
+            )
+            for row in self._connection.execute(query)
+        ]
+
+    def add_nodes(self, cluster: ClusterId, names: Iterable[NodeName]) -> None:
+        """Give ids to nodes that have none."""
+        self._make_first()
+        rows = [{"cluster_id": cluster, "name": name, "roles": [], "tags": [], "assigned": []} for name in names]
+        if rows:
+            self._connection.execute(insert(t.cluster_nodes).on_conflict_do_nothing(), rows)
+
+    def save_node(self, node: StoredNode) -> None:
+        """Store the roles and tags of a node, and clear its marks as the primary of others."""
+        own, marks = t.cluster_nodes, t.cluster_primaries.c
+        values = {"roles": list(node.roles), "tags": list(node.tags), "assigned": list(node.assigned)}
+        self._connection.execute(own.update().where(own.c.id == node.id).values(**values))
+        for domain, names in ((Domain.ROLES, node.roles), (Domain.TAGS, node.tags)):
+            lost = marks.name != sa.all_(sa.cast(list(names), ARRAY(sa.Text)))
+            self._connection.execute(
+                t.cluster_primaries.delete().where(marks.node_id == node.id, marks.domain == domain.value, lost)
+            )
+
+    def primaries(self, cluster: ClusterId) -> Primaries:
+        """Return the stored primaries."""
+        marks = t.cluster_primaries.c
+        rows = self._connection.execute(
+            sa.select(marks.domain, marks.name, t.cluster_nodes.c.name.label("node"))
+            .join(t.cluster_nodes, t.cluster_nodes.c.id == marks.node_id)
+            .where(marks.cluster_id == cluster)
+            .order_by(marks.domain, marks.name)
+        )
+        found: dict[str, dict[str, NodeName]] = {domain.value: {} for domain in Domain}
+        for row in rows:
+            found[row.domain][row.name] = NodeName(row.node)
+        return Primaries(found[Domain.ROLES.value], found[Domain.TAGS.value])
+
+    def keep_primaries(self, cluster: ClusterId, primaries: Primaries) -> None:
+        """Store the primaries of a run instead of the earlier ones."""
+        ids = {node.name: node.id for node in self.nodes(cluster)}
+        self._connection.execute(t.cluster_primaries.delete().where(t.cluster_primaries.c.cluster_id == cluster))
+        rows = [
+            {"cluster_id": cluster, "domain": domain.value, "name": name, "node_id": ids[node]}
+            for domain in Domain
+            for name, node in primaries.of(domain).items()
+        ]
+        if rows:
+            self._connection.execute(t.cluster_primaries.insert(), rows)
+
+    def status(self) -> str:
+        """Return how the newest ended action that deploys the site ended."""
+        own = actions.c
+        state = self._connection.execute(
+            sa.select(own.state)
+            .where(own.name.in_([name.value for name in _DEPLOYING]), own.state.in_([one.value for one in ENDED]))
+            .order_by(own.id.desc())
+            .limit(1)
+        ).scalar_one_or_none()
+        return "new" if state is None else "operational" if state == RunState.SUCCESS.value else "error"
+
+    def site(self, cluster: ClusterId, design: Iterable[NodeName]) -> SoftwareSite:
+        """Return what a run depends on."""
+        found = self.cluster(cluster)
+        if found is None:
+            raise LookupError(f"there is no cluster {cluster}")
+        present = dict.fromkeys(design)
+        stored = self.nodes(cluster)
+        known = {node.name for node in stored}
+        nodes = tuple(node.in_cluster for node in stored if node.name in present)
+        nodes += tuple(StoredNode(0, name).in_cluster for name in present if name not in known)
+        current, layer, status = self.primaries(cluster), found.layer, self.status()
+        chosen = Primaries(
+            *(
+                choose_primaries(
+                    nodes, domain, [name for name, one in labels.items() if one.has_primary], current.of(domain)
+                )
+                for domain, labels in ((Domain.ROLES, layer.roles), (Domain.TAGS, layer.tags))
+            )
+        )
+        models: Mapping[str, Mapping[str, Any]] = {
+            "settings": found.settings,
+            "cluster": {
+                "id": found.id,
+                "name": found.name,
+                "status": status,
+                "release_id": found.release.id,
+            },
+        }
+        return SoftwareSite(found, nodes, chosen, status, models)
+
+    def _make_first(self) -> None:
+        """Give release 1 and cluster 1 a row."""
+        first = {
+            "id": FIRST.id,
+            "name": FIRST.name,
+            "version": FIRST.version,
+            "operating_system": FIRST.operating_system,
+            **_layer_values(Layer()),
+        }
+        self._connection.execute(insert(t.releases).values(**first).on_conflict_do_nothing())
+        site = {"id": SITE, "release_id": FIRST.id, "name": Cluster(SITE, FIRST).name, "settings": {}}
+        self._connection.execute(insert(t.clusters).values(**site, **_layer_values(Layer())).on_conflict_do_nothing())
+
+
+def _taken(error: IntegrityError) -> Exception:
+    constraint = error.orig.diag.constraint_name if error.orig else ""  # type: ignore[attr-defined]  # psycopg2's own error
+    return ReleaseTaken() if constraint == t.ONE_RELEASE_FOR_EACH_VERSION else error
+
+
+def _layer_values(layer: Layer) -> dict[str, Any]:
+    return {
+        "tasks": list(layer.tasks),
+        "roles": {name: _label_values(label) for name, label in layer.roles.items()},
+        "tags": {name: _label_values(label) for name, label in layer.tags.items()},
+    }
+
+
+def _label_values(label: Label) -> dict[str, Any]:
+    return {"meta": dict(label.meta), "predefined": label.predefined}
+
+
+def _labels(stored: Mapping[str, JsonObject]) -> dict[str, Label]:
+    return {name: Label(one["meta"], one["predefined"]) for name, one in stored.items()}
+
+
+def _layer(row: sa.Row[Any]) -> Layer:
+    return Layer(tuple(row.tasks), _labels(row.roles), _labels(row.tags))
+
+
+def _release(row: sa.Row[Any]) -> Release:
+    return Release(ReleaseId(row.id), row.name, row.version, row.operating_system, _layer(row))
+
+
+def _cluster(row: sa.Row[Any], release: Release) -> Cluster:
+    return Cluster(ClusterId(row.id), release, row.name, _layer(row), row.settings)

@@ -1,0 +1,22 @@
+"""Layers: what a cluster declares lies over what its release declares."""
+
+from shipyard_api.domain.task_graph.layers import SITE, Cluster, Label, Layer, Release, ReleaseId
+
+
+def test_a_cluster_replaces_whole_tasks_roles_and_tags_of_its_release() -> None:
+    below = Layer(
+        ({"id": "a", "type": "stage", "mine": 1}, {"id": "b", "type": "stage"}),
+        {"controller": Label({"tags": ["mysql"]})},
+        {"mysql": Label(predefined=True)},
+    )
+    own = Layer(
+        ({"id": "c", "type": "stage"}, {"id": "a", "type": "skipped"}),
+        {"controller": Label({"tags": ["rabbitmq"]}), "db": Label()},
+        {"mysql": Label({"has_primary": True})},
+    )
+
+    layer = Cluster(SITE, Release(ReleaseId(1), layer=below), own=own).layer
+
+    assert layer.tasks == ({"id": "a", "type": "skipped"}, {"id": "b", "type": "stage"}, {"id": "c", "type": "stage"})
+    assert layer.tags_by_role() == {"controller": ("rabbitmq",), "db": ()}
+    assert [(name, tag.has_primary, tag.predefined) for name, tag in layer.tags.items()] == [("mysql", True, False)]
