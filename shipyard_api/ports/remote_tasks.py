@@ -15,7 +15,20 @@ from enum import Enum
 from typing import Protocol
 
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.commands import RemoteFile, RemoteTask
 from shipyard_api.ports.provisioner import Marker
+
+__all__ = [
+    "ENDED_REMOTE",
+    "TAIL",
+    "Host",
+    "Output",
+    "RemoteFile",
+    "RemoteResult",
+    "RemoteState",
+    "RemoteTask",
+    "RemoteTasks",
+]
 
 TAIL = 4096
 """The most characters of output that a result carries."""
@@ -28,35 +41,6 @@ class Host:
     name: NodeName
     address: str
     port: int = 22
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteFile:
-    """A file that is written, whole or not at all, before the command runs; ``path`` is absolute."""
-
-    path: str
-    content: bytes
-    mode: int = 0o644
-    directory_mode: int = 0o755
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteTask:
-    """What runs on each node of a call.
-
-    ``command``: for the POSIX shell; None if there is nothing but files to write. ``succeeds_with``: exit codes that
-    mean success. ``retries``: further attempts after a failed one, ``interval`` seconds apart. ``timeout``: seconds for
-    all attempts together; after it the task and all its processes are ended. ``secrets``: texts that no output shows.
-    """
-
-    command: str | None
-    files: tuple[RemoteFile, ...] = ()
-    cwd: str = "/"
-    succeeds_with: frozenset[int] = frozenset({0})
-    timeout: int = 3600
-    retries: int = 0
-    interval: int = 0
-    secrets: tuple[str, ...] = ()
 
 
 class RemoteState(Enum):
@@ -103,13 +87,16 @@ class RemoteResult:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A part of the output of a task on a node, from ``offset``; ``size``: bytes in all, ``kept``: those on the node.
+    """A part of the output of a task on a node; ``size``: bytes in all, ``kept``: those on the node.
 
-    Of a very long output the node keeps the beginning and the end; ``text`` says where something is missing.
+    Of a very long output the node keeps the beginning and the end; ``text`` says where something is missing. While the
+    task runs, such an end is not there yet. ``offset`` and ``next_offset`` count kept bytes; at ``kept`` there is no
+    more for now.
     """
 
     text: str
     offset: int
+    next_offset: int
     size: int
     kept: int
 
@@ -130,5 +117,10 @@ class RemoteTasks(Protocol):
     def stop(self, marker: Marker, task: RemoteTask, hosts: Sequence[Host]) -> Mapping[NodeName, RemoteResult]:
         """End the task with all its processes where it runs; from then on this marker starts nothing there."""
 
-    def output(self, marker: Marker, host: Host, *, offset: int = 0, limit: int = 65536) -> Output | None:
-        """Return a part of the full output, None if the node has none. Raises ports.errors."""
+    def output(
+        self, marker: Marker, host: Host, *, secrets: Sequence[str] = (), offset: int = 0, limit: int = 65536
+    ) -> Output | None:
+        """Return a part of the full output, None if the node has none. ``secrets``: those of the task.
+
+        Raises Unavailable for a node that does not answer, Refused for one that does not let us in.
+        """

@@ -1,0 +1,233 @@
+"""What a task runs on a node: its type and parameters as a command and files (contract: fuel-task-graph, 1.3, 4.3).
+
+Values come from documents that callers write. Whatever enters a command line of ours is quoted; only ``cmd`` of a shell
+task is shell text.
+"""
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shipyard_api.domain.findings import Finding, error
+from shipyard_api.domain.task_graph.tasks import Kind, is_computed
+
+MOST_CONTENT = 1024 * 1024
+"""The most bytes of a file, and of a command."""
+
+LONGEST_PATH = 4096  # bytes; PATH_MAX of Linux
+LONGEST_NAME = 255 - len(".shipyard.XXXXXX")  # bytes; it is first written under a longer name
+LONGEST_TIMEOUT = 7 * 86_400  # seconds
+MOST_RETRIES = 100
+LONGEST_INTERVAL = 3600  # seconds
+
+PUPPET_SUCCESS = frozenset({0, 2})
+"""``puppet apply --detailed-exitcodes``: no changes, changes. 4 and 6 mean failures."""
+
+_KEY = re.compile(r"\{([A-Za-z_][A-Za-z0-9_.]*)\}")
+_MODE = re.compile(r"0?[0-7]{3,4}")
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """A file that is written, whole or not at all, before the command runs; ``path`` is absolute.
+
+    ``directory_mode``: of directories that do not exist yet. Others stay as they are.
+    """
+
+    path: str
+    content: bytes
+    mode: int = 0o644
+    directory_mode: int = 0o755
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTask:
+    """What runs on each node of a call.
+
+    ``command``: for the POSIX shell; None if there is nothing but files to write. ``succeeds_with``: exit codes that
+    mean success. ``retries``: further attempts after a failed one, ``interval`` seconds apart. ``timeout``: seconds for
+    all attempts together; after it the task and all its processes are ended. ``secrets``: texts that no output shows.
+    """
+
+    command: str | None
+    files: tuple[RemoteFile, ...] = ()
+    cwd: str = "/"
+    succeeds_with: frozenset[int] = frozenset({0})
+    timeout: int = 3600
+    retries: int = 0
+    interval: int = 0
+    secrets: tuple[str, ...] = ()
+
+
+class CommandError(ValueError):
+    """A task that cannot run on a node. ``field``: the parameter at fault, empty for the task itself."""
+
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+
+
+def remote_task(
+    entry: Mapping[str, Any], keys: Mapping[str, str] | None = None, *, secrets: tuple[str, ...] = ()
+) -> RemoteTask:
+    """Return what a task of the document runs on a node. Raises CommandError.
+
+    ``keys``: values of ``{NAME}`` in the parameters, such as ``CLUSTER_ID``. Other braces are left as they are.
+    """
+    kind = _kind(entry)
+    parameters = _filled(entry.get("parameters") or {}, keys or {})
+    if not isinstance(parameters, Mapping):
+        raise CommandError("parameters is not an object")
+    read = _Parameters(parameters)
+    if kind is Kind.PUPPET:
+        return _puppet(read, secrets)
+    if kind is Kind.SHELL:
+        return _task(read, _text(read, "cmd", limit=MOST_CONTENT), secrets, timeout=300, retries=2, interval=2)
+    if kind is Kind.UPLOAD_FILE:
+        return _task(read, None, secrets, files=(_file(read),), timeout=60, retries=3, interval=2)
+    return _task(read, _rsync(read), secrets, timeout=300, retries=10, interval=2)
+
+
+def check_command(entry: Mapping[str, Any]) -> tuple[Finding, ...]:
+    """Return a finding if the task cannot run on a node."""
+    try:
+        remote_task(entry)
+    except CommandError as fault:
+        path = f"/parameters/{fault.field}" if fault.field else "/type"
+        return (error("TaskCannotRun", f"Task '{entry.get('id', '')}': {fault}.", path=path),)
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameters:
+    values: Mapping[str, Any]
+
+    def number(self, name: str, default: int, most: int, least: int = 0) -> int:
+        value = self.values.get(name, default)
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise CommandError(f"{name} is {_shown(value)}; write a whole number from {least} to {most}", name)
+        return value
+
+    def text(self, name: str) -> str:
+        value = self.values.get(name)
+        if is_computed(value):
+            raise CommandError(f"{name} is an expression, which Shipyard does not evaluate; write its value", name)
+        if not isinstance(value, str):
+            raise CommandError(f"{name} is {'missing' if value is None else 'not a text'}", name)
+        return value
+
+    def mode(self, name: str, default: int) -> int:
+        value = self.values.get(name)
+        if value is None:
+            return default
+        if not isinstance(value, str) or _MODE.fullmatch(value) is None:
+            raise CommandError(f'{name} is {_shown(value)}; write a text of octal digits, such as "0644"', name)
+        return int(value, 8)
+
+
+def _kind(entry: Mapping[str, Any]) -> Kind:
+    written = entry.get("type")
+    known = {kind.value: kind for kind in (Kind.PUPPET, Kind.SHELL, Kind.UPLOAD_FILE, Kind.RSYNC, Kind.SYNC)}
+    if isinstance(written, str) and written in known:
+        return known[written]
+    raise CommandError(f"Shipyard cannot run tasks of type {_shown(written)}; it runs {', '.join(known)}")
+
+
+def _task(
+    read: _Parameters,
+    command: str | None,
+    secrets: tuple[str, ...],
+    *,
+    timeout: int,
+    retries: int,
+    interval: int,
+    files: tuple[RemoteFile, ...] = (),
+    succeeds_with: frozenset[int] = frozenset({0}),
+) -> RemoteTask:
+    cwd = _path(read, "cwd") if read.values.get("cwd") is not None else "/"
+    return RemoteTask(
+        command,
+        files,
+        cwd,
+        succeeds_with,
+        timeout=read.number("timeout", timeout, LONGEST_TIMEOUT, least=1),
+        retries=read.number("retries", retries, MOST_RETRIES),
+        interval=read.number("interval", interval, LONGEST_INTERVAL),
+        secrets=secrets,
+    )
+
+
+def _puppet(read: _Parameters, secrets: tuple[str, ...]) -> RemoteTask:
+    """Return ``puppet apply``. The seed also writes ``puppet_manifests`` (contract, 1.3)."""
+    name = "puppet_manifests" if "puppet_manifest" not in read.values and "puppet_manifests" in read.values else ""
+    words = ["puppet", "apply", "--detailed-exitcodes", f"--modulepath={_text(read, 'puppet_modules')}"]
+    if read.values.get("debug") is True:
+        words.append("--debug")
+    command = shlex.join([*words, "--", _text(read, name or "puppet_manifest")])
+    return _task(read, command, secrets, timeout=5400, retries=2, interval=2, succeeds_with=PUPPET_SUCCESS)
+
+
+def _rsync(read: _Parameters) -> str:
+    """Return what fetches ``src`` from the node, as Fuel does (contract, 1.3)."""
+    source, target = _text(read, "src"), shlex.quote(_path(read, "dst"))
+    return (
+        "command -v rsync >/dev/null || { echo 'rsync is not installed on this node' >&2; exit 127; }\n"
+        f"mkdir -p -- {target} && rsync -c -r --delete -l -- {shlex.quote(source)} {target}"
+    )
+
+
+def _file(read: _Parameters) -> RemoteFile:
+    path = _path(read, "path")
+    if path.endswith("/"):
+        raise CommandError("path ends with '/'; write the path of a file", "path")
+    if len(path.rpartition("/")[2].encode()) > LONGEST_NAME:
+        raise CommandError(f"path ends with a name of more than {LONGEST_NAME} bytes", "path")
+    content = _encoded(read, "data")
+    if len(content) > MOST_CONTENT:
+        raise CommandError(f"data has {len(content)} bytes; at most {MOST_CONTENT} can be uploaded", "data")
+    return RemoteFile(path, content, read.mode("permissions", 0o644), read.mode("dir_permissions", 0o755))
+
+
+def _text(read: _Parameters, name: str, *, limit: int = LONGEST_PATH) -> str:
+    """Return a text that may stand in a command."""
+    text, size = read.text(name), len(_encoded(read, name))
+    if not text.strip():
+        raise CommandError(f"{name} is empty", name)
+    if "\0" in text:
+        raise CommandError(f"{name} has a NUL character in it", name)
+    if size > limit:
+        raise CommandError(f"{name} has {size} bytes; at most {limit} are possible", name)
+    return text
+
+
+def _encoded(read: _Parameters, name: str) -> bytes:
+    try:
+        return read.text(name).encode()
+    except UnicodeEncodeError:
+        raise CommandError(f"{name} is not valid Unicode", name) from None
+
+
+def _path(read: _Parameters, name: str) -> str:
+    path = _text(read, name)
+    if not path.startswith("/"):
+        raise CommandError(f"{name} is {_shown(path)}; write an absolute path", name)
+    if ".." in path.split("/"):
+        raise CommandError(f"{name} is {_shown(path)}; a path may not have '..' in it", name)
+    if any(ord(character) < 32 or ord(character) == 127 for character in path):
+        raise CommandError(f"{name} has a control character in it", name)
+    return path
+
+
+def _filled(value: Any, keys: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        return _KEY.sub(lambda found: keys.get(found[1], found[0]), value)
+    if isinstance(value, list):
+        return [_filled(item, keys) for item in value]
+    return {name: _filled(item, keys) for name, item in value.items()} if isinstance(value, Mapping) else value
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:100]}…"

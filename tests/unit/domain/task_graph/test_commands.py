@@ -1,0 +1,155 @@
+"""Commands of tasks (contract: fuel-task-graph, 1.3 and 4.3): a table for each type, and one of what is refused."""
+
+import subprocess
+from typing import Any
+
+import pytest
+
+from shipyard_api.domain.task_graph.commands import (
+    MOST_CONTENT,
+    CommandError,
+    RemoteFile,
+    RemoteTask,
+    check_command,
+    remote_task,
+)
+
+PUPPET = {"puppet_manifest": "/etc/m.pp", "puppet_modules": "/etc/modules"}
+RSYNC_MISSING = "command -v rsync >/dev/null || { echo 'rsync is not installed on this node' >&2; exit 127; }\n"
+
+
+def task(kind: str, **parameters: Any) -> dict[str, Any]:
+    return {"id": "t", "type": kind, "parameters": parameters}
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        pytest.param(
+            task("shell", cmd="echo {CLUSTER_ID} ${x} {unknown}", timeout=9, retries=0, interval=1, cwd="/tmp"),
+            RemoteTask("echo 7 ${x} {unknown}", cwd="/tmp", timeout=9, interval=1),
+            id="shell",
+        ),
+        pytest.param(
+            task("shell", cmd="true"), RemoteTask("true", timeout=300, retries=2, interval=2), id="shell-defaults"
+        ),
+        pytest.param(
+            task("puppet", **PUPPET, timeout=60),
+            RemoteTask(
+                "puppet apply --detailed-exitcodes --modulepath=/etc/modules -- /etc/m.pp",
+                succeeds_with=frozenset({0, 2}),
+                timeout=60,
+                retries=2,
+                interval=2,
+            ),
+            id="puppet",
+        ),
+        pytest.param(
+            task("puppet", puppet_manifests="a b.pp", puppet_modules="/m;reboot", debug=True, cwd="/x"),
+            RemoteTask(
+                "puppet apply --detailed-exitcodes '--modulepath=/m;reboot' --debug -- 'a b.pp'",
+                cwd="/x",
+                succeeds_with=frozenset({0, 2}),
+                timeout=5400,
+                retries=2,
+                interval=2,
+            ),
+            id="puppet-quoted",
+        ),
+        pytest.param(
+            task("upload_file", path="/etc/a b", data="ä\n", permissions="0600", dir_permissions="700"),
+            RemoteTask(
+                None, (RemoteFile("/etc/a b", "ä\n".encode(), 0o600, 0o700),), timeout=60, retries=3, interval=2
+            ),
+            id="upload",
+        ),
+        *(
+            pytest.param(
+                task(kind, src="rsync://10.0.0.1:/puppet/{CLUSTER_ID}/", dst="/etc/it's"),
+                RemoteTask(
+                    f"{RSYNC_MISSING}mkdir -p -- '/etc/it'\"'\"'s' && rsync -c -r --delete -l -- "
+                    "rsync://10.0.0.1:/puppet/7/ '/etc/it'\"'\"'s'",
+                    timeout=300,
+                    retries=10,
+                    interval=2,
+                ),
+                id=kind,
+            )
+            for kind in ("rsync", "sync")
+        ),
+    ],
+)
+def test_a_task_becomes_what_its_type_says(entry: dict[str, Any], expected: RemoteTask) -> None:
+    assert remote_task(entry, {"CLUSTER_ID": "7"}) == expected
+    assert check_command(entry) == ()
+
+
+@pytest.mark.parametrize(
+    ("entry", "message", "path"),
+    [
+        pytest.param({"id": "t", "type": "reboot"}, "cannot run tasks of type 'reboot'", "/type", id="reboot"),
+        pytest.param(task("copy_files", files=[]), "cannot run tasks of type 'copy_files'", "/type", id="copy_files"),
+        pytest.param({"id": "t"}, "cannot run tasks of type None", "/type", id="no-type"),
+        pytest.param({"id": "t", "type": {}}, "cannot run tasks of type {}", "/type", id="type-object"),
+        pytest.param({"id": "t", "type": "shell"}, "cmd is missing", "/parameters/cmd", id="no-parameters"),
+        pytest.param(task("shell", cmd=" \n"), "cmd is empty", "/parameters/cmd", id="cmd-empty"),
+        pytest.param(task("shell", cmd="a\0b"), "cmd has a NUL", "/parameters/cmd", id="cmd-nul"),
+        pytest.param(task("shell", cmd=["a"]), "cmd is not a text", "/parameters/cmd", id="cmd-list"),
+        pytest.param(task("shell", cmd="\ud800"), "cmd is not valid Unicode", "/parameters/cmd", id="cmd-surrogate"),
+        pytest.param(task("shell", cmd="x" * (MOST_CONTENT + 1)), "cmd has 1048577 bytes", "/parameters/cmd", id="cmd"),
+        pytest.param(task("shell", cmd={"yaql_exp": "$"}), "is an expression", "/parameters/cmd", id="computed"),
+        pytest.param(task("shell", cmd="a", timeout=0), "timeout is 0", "/parameters/timeout", id="timeout-0"),
+        pytest.param(task("shell", cmd="a", timeout="9"), "timeout is '9'", "/parameters/timeout", id="timeout-text"),
+        pytest.param(task("shell", cmd="a", timeout=10**9), "from 1 to 604800", "/parameters/timeout", id="timeout"),
+        pytest.param(task("shell", cmd="a", retries=-1), "retries is -1", "/parameters/retries", id="retries"),
+        pytest.param(task("shell", cmd="a", retries=True), "retries is True", "/parameters/retries", id="retries-bool"),
+        pytest.param(task("shell", cmd="a", interval=1.5), "interval is 1.5", "/parameters/interval", id="interval"),
+        pytest.param(task("shell", cmd="a", cwd="tmp"), "write an absolute path", "/parameters/cwd", id="cwd"),
+        pytest.param(task("puppet", puppet_manifest="a"), "puppet_modules is missing", None, id="puppet-modules"),
+        pytest.param(task("puppet", puppet_modules="a"), "puppet_manifest is missing", None, id="puppet-manifest"),
+        pytest.param(task("sync", dst="/a"), "src is missing", "/parameters/src", id="sync-src"),
+        pytest.param(task("sync", src="a", dst="a"), "write an absolute path", "/parameters/dst", id="sync-dst"),
+        pytest.param(task("upload_file", data=""), "path is missing", "/parameters/path", id="no-path"),
+        pytest.param(task("upload_file", path="/a"), "data is missing", "/parameters/data", id="no-data"),
+        pytest.param(task("upload_file", path="", data=""), "path is empty", "/parameters/path", id="path-empty"),
+        pytest.param(task("upload_file", path="a", data=""), "absolute", "/parameters/path", id="path-relative"),
+        pytest.param(task("upload_file", path="/a/../b", data=""), "'..'", "/parameters/path", id="path-up"),
+        pytest.param(task("upload_file", path="/..", data=""), "'..'", "/parameters/path", id="path-only-up"),
+        pytest.param(task("upload_file", path="/a\0", data=""), "NUL", "/parameters/path", id="path-nul"),
+        pytest.param(task("upload_file", path="/a\nb", data=""), "control", "/parameters/path", id="path-line"),
+        pytest.param(task("upload_file", path="/a\x1bb", data=""), "control", "/parameters/path", id="path-escape"),
+        pytest.param(task("upload_file", path="/a/", data=""), "ends with '/'", "/parameters/path", id="path-slash"),
+        pytest.param(task("upload_file", path="/" + "a" * 5000, data=""), "5001 bytes", "/parameters/path", id="path"),
+        pytest.param(task("upload_file", path="/" + "a" * 250, data=""), "239 bytes", "/parameters/path", id="name"),
+        pytest.param(
+            task("upload_file", path="/a", data="x" * (MOST_CONTENT + 1)), "at most", "/parameters/data", id="large"
+        ),
+        *(
+            pytest.param(
+                task("upload_file", path="/a", data="", permissions=mode), "octal digits", None, id=f"mode-{mode}"
+            )
+            for mode in (644, "0999", "u+x", "", "10644")
+        ),
+    ],
+)
+def test_what_cannot_run_is_refused_with_its_place(entry: dict[str, Any], message: str, path: str | None) -> None:
+    with pytest.raises(CommandError) as caught:
+        remote_task(entry)
+    assert message in str(caught.value)
+    (finding,) = check_command(entry)
+    assert message in finding.message
+    assert path is None or finding.path == path
+
+
+def test_no_value_leaves_its_quotes() -> None:
+    hostile = "'; echo broken; $(echo broken) `echo broken` \"\n--x"
+    command = remote_task(task("puppet", puppet_manifest=hostile, puppet_modules=hostile)).command
+    done = subprocess.run(
+        ["sh", "-c", f"puppet() {{ printf '%s|' \"$@\"; }}\n{command}"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"apply|--detailed-exitcodes|--modulepath={hostile}|--|{hostile}|"
+
+
+def test_a_key_whose_value_has_braces_is_filled_once() -> None:
+    filled = remote_task(task("shell", cmd="{A} {B} {"), {"A": "{B}", "B": "b"})
+    assert filled.command == "{B} b {"
