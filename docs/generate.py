@@ -24,6 +24,7 @@ from shipyard_api.adapters.oslo_policy import policy
 from shipyard_api.api.airship import error_answers, texts
 from shipyard_api.api.airship.action_views import shown_steps
 from shipyard_api.api.airship.app import Collaborators, routes
+from shipyard_api.api.fuel import app as fuel
 from shipyard_api.api.ironic import app as ironic
 from shipyard_api.cli.main import shipyard
 from shipyard_api.cli.output.live_view import export_svg
@@ -90,16 +91,18 @@ def routes_page() -> str:
     own = Collaborators(
         **dict.fromkeys((one.name for one in fields(Collaborators)), nothing) | {"openapi": description}
     )
+    software = fuel.Collaborators(store=nothing, schemas=nothing, designs=nothing, rendered=nothing)
+    further = {**ironic.routes(nothing, 0), **fuel.routes(software, None, fuel.Sizes(0, 0))}
     lines = [
         "# Routes\n",
         "Every address of the REST API, its rule, and the roles that satisfy the rule by default. A",
         "[policy file](../howto/identity.md#change-roles-and-rules) can change them. Addresses without a rule are",
         "public. `/openapi.json` serves the OpenAPI document with bodies and parameters of `/api/v1.0`;",
-        "[deploy templates](deploy-templates.md) have a page of their own.\n",
+        "[deploy templates](deploy-templates.md) and [task graphs](software.md) have pages of their own.\n",
         "| method | address | rule | roles | what it does |",
         "|---|---|---|---|---|",
     ]
-    for address, resource in {**routes(own), **ironic.routes(nothing, 0)}.items():
+    for address, resource in {**routes(own), **further}.items():
         for method in _METHODS:
             responder = getattr(resource, f"on_{method.lower()}", None)
             if responder is None:

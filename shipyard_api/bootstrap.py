@@ -245,6 +245,7 @@ def policy(settings: Settings) -> Policy:
 def api(settings: Settings) -> "Mount":
     """Return the ASGI application."""
     from shipyard_api.api.airship.app import Collaborators, dialect
+    from shipyard_api.api.fuel import app as fuel
     from shipyard_api.api.http.dialect import Guards, create_app
     from shipyard_api.api.http.waiting import EndedActions
     from shipyard_api.api.ironic import app as ironic
@@ -321,7 +322,12 @@ def api(settings: Settings) -> "Mount":
         )
     )
     templates = create_app(ironic.dialect(ManageTemplates(store), settings.api.json_bytes), guards)
-    return Mount(create_app(airship, guards), dict.fromkeys(ironic.PREFIXES, templates))
+    own = fuel.Collaborators(store=store, schemas=schemas, designs=designs, rendered=rendered)
+    tokens = None if settings.identity.kind is IdentityKind.NONE else guards.identities
+    sizes = fuel.Sizes(settings.api.design_bytes, settings.api.json_bytes)
+    software = create_app(fuel.dialect(own, tokens, sizes), guards)
+    prefixes = dict.fromkeys(ironic.PREFIXES, templates) | dict.fromkeys(fuel.PREFIXES, software)
+    return Mount(create_app(airship, guards), prefixes)
 
 
 def worker(settings: Settings) -> "TurnWorker":

@@ -17,6 +17,9 @@ PREFIX = "workflow_orchestrator:"
 TEMPLATE_PREFIX = "baremetal:deploy_template:"
 """Prefix of the rules of deploy templates, which have Ironic's names."""
 
+SOFTWARE_PREFIX = "software:"
+"""Prefix of the rules of task graphs, roles and tags."""
+
 SUGGESTED_ROLES = ("admin", "admin_ucp", "admin_ucp_viewer", "viewer", "peer")
 """The roles in the default checks."""
 
@@ -44,57 +47,69 @@ BASIS = (
 
 _READ, _WRITE = "rule:read_access", "rule:write_access"
 
-GUARDS = tuple(
-    Rule(PREFIX + name, check, description)
-    for name, check, description in (
-        ("list_actions", _READ, "See all actions."),
-        ("create_action", _WRITE, "Create an action; which one it is has a rule of its own as well."),
-        ("get_action", _READ, "See an action, its groups, nodes and report, and its notes."),
-        ("get_action_step", _READ, "See a step of an action, and its notes."),
-        ("get_action_step_logs", _READ, "Read what happened in a step of an action."),
-        ("get_action_validation", _READ, "See a validation of an action."),
-        ("invoke_action_control", _WRITE, "Pause, unpause, stop or retry an action."),
-        ("create_plan", _READ, "See what an action would do; it changes nothing."),
-        ("get_configdocs_status", _READ, "Compare versions of the documents."),
-        ("create_configdocs", _WRITE, "Load documents."),
-        ("get_configdocs", _READ, "Read the documents of a collection, without secrets."),
-        ("get_configdocs_cleartext", _WRITE, "Read the documents of a collection with secrets in clear text."),
-        ("commit_configdocs", _WRITE, "Put the loaded documents into force."),
-        ("get_renderedconfigdocs", "rule:design_access", "Read the rendered design, without secrets."),
-        ("get_renderedconfigdocs_cleartext", "rule:secrets_access", "Read the rendered design with its secrets."),
-        ("list_workflows", _READ, "See the runs of all actions as workflows."),
-        ("get_workflow", _READ, "See the run of an action as a workflow."),
-        ("get_notedetails", _READ, "Read what a note leads to."),
-        ("get_site_statuses", _READ, "See the machines as the provisioner sees them."),
-        ("list_nodes", _READ, "See the nodes of the site as their latest actions left them."),
-        ("set_action_limits", _WRITE, "Change the limits of an action while it runs."),
-        ("action_delete_blocked", "rule:admin_required", "Let a drain delete pods that a budget keeps."),
-        ("list_holds", _READ, "See the holds on nodes."),
-        ("place_hold", _WRITE, "Hold a node, so that no action touches it."),
-        ("release_hold", _WRITE, "Release a hold."),
-        ("action_force_hold", "rule:admin_required", "Override holds with force when an action is created."),
-        ("node_decommission", _WRITE, "Take a node out of Kubernetes and etcd: all operations but its removal."),
-        ("node_drain", _WRITE, "Drain a node."),
-        ("node_clear_labels", _WRITE, "Clear the labels of a node."),
-        ("node_remove_etcd", _WRITE, "Remove the etcd members of a node."),
-        ("node_shutdown_kubelet", _WRITE, "Shut down the kubelet of a node."),
-        ("node_remove_from_cluster", _WRITE, "Remove a node from Kubernetes."),
-        ("get_drain_plan", _READ, "See what a drain of a node would do."),
-        ("get_etcd_health", _READ, "See the health of the etcd clusters."),
-        ("action_deploy_site", _WRITE, "Create the action deploy_site."),
-        ("action_update_site", _WRITE, "Create the action update_site."),
-        ("action_update_software", _WRITE, "Create the action update_software."),
-        ("action_redeploy_server", _WRITE, "Create the action redeploy_server."),
-        ("action_relabel_nodes", _WRITE, "Create the action relabel_nodes."),
-        ("action_test_site", _WRITE, "Create the action test_site."),
+GUARDS = (
+    tuple(
+        Rule(PREFIX + name, check, description)
+        for name, check, description in (
+            ("list_actions", _READ, "See all actions."),
+            ("create_action", _WRITE, "Create an action; which one it is has a rule of its own as well."),
+            ("get_action", _READ, "See an action, its groups, nodes and report, and its notes."),
+            ("get_action_step", _READ, "See a step of an action, and its notes."),
+            ("get_action_step_logs", _READ, "Read what happened in a step of an action."),
+            ("get_action_validation", _READ, "See a validation of an action."),
+            ("invoke_action_control", _WRITE, "Pause, unpause, stop or retry an action."),
+            ("create_plan", _READ, "See what an action would do; it changes nothing."),
+            ("get_configdocs_status", _READ, "Compare versions of the documents."),
+            ("create_configdocs", _WRITE, "Load documents."),
+            ("get_configdocs", _READ, "Read the documents of a collection, without secrets."),
+            ("get_configdocs_cleartext", _WRITE, "Read the documents of a collection with secrets in clear text."),
+            ("commit_configdocs", _WRITE, "Put the loaded documents into force."),
+            ("get_renderedconfigdocs", "rule:design_access", "Read the rendered design, without secrets."),
+            ("get_renderedconfigdocs_cleartext", "rule:secrets_access", "Read the rendered design with its secrets."),
+            ("list_workflows", _READ, "See the runs of all actions as workflows."),
+            ("get_workflow", _READ, "See the run of an action as a workflow."),
+            ("get_notedetails", _READ, "Read what a note leads to."),
+            ("get_site_statuses", _READ, "See the machines as the provisioner sees them."),
+            ("list_nodes", _READ, "See the nodes of the site as their latest actions left them."),
+            ("set_action_limits", _WRITE, "Change the limits of an action while it runs."),
+            ("action_delete_blocked", "rule:admin_required", "Let a drain delete pods that a budget keeps."),
+            ("list_holds", _READ, "See the holds on nodes."),
+            ("place_hold", _WRITE, "Hold a node, so that no action touches it."),
+            ("release_hold", _WRITE, "Release a hold."),
+            ("action_force_hold", "rule:admin_required", "Override holds with force when an action is created."),
+            ("node_decommission", _WRITE, "Take a node out of Kubernetes and etcd: all operations but its removal."),
+            ("node_drain", _WRITE, "Drain a node."),
+            ("node_clear_labels", _WRITE, "Clear the labels of a node."),
+            ("node_remove_etcd", _WRITE, "Remove the etcd members of a node."),
+            ("node_shutdown_kubelet", _WRITE, "Shut down the kubelet of a node."),
+            ("node_remove_from_cluster", _WRITE, "Remove a node from Kubernetes."),
+            ("get_drain_plan", _READ, "See what a drain of a node would do."),
+            ("get_etcd_health", _READ, "See the health of the etcd clusters."),
+            ("action_deploy_site", _WRITE, "Create the action deploy_site."),
+            ("action_update_site", _WRITE, "Create the action update_site."),
+            ("action_update_software", _WRITE, "Create the action update_software."),
+            ("action_redeploy_server", _WRITE, "Create the action redeploy_server."),
+            ("action_relabel_nodes", _WRITE, "Create the action relabel_nodes."),
+            ("action_test_site", _WRITE, "Create the action test_site."),
+        )
     )
-) + tuple(
-    Rule(TEMPLATE_PREFIX + name, check, description)
-    for name, check, description in (
-        ("get", _READ, "See deploy templates."),
-        ("create", _WRITE, "Create a deploy template."),
-        ("update", _WRITE, "Change a deploy template."),
-        ("delete", _WRITE, "Delete a deploy template."),
+    + tuple(
+        Rule(TEMPLATE_PREFIX + name, check, description)
+        for name, check, description in (
+            ("get", _READ, "See deploy templates."),
+            ("create", _WRITE, "Create a deploy template."),
+            ("update", _WRITE, "Change a deploy template."),
+            ("delete", _WRITE, "Delete a deploy template."),
+        )
+    )
+    + tuple(
+        Rule(SOFTWARE_PREFIX + name, check, description)
+        for name, check, description in (
+            ("get", _READ, "See releases, clusters and nodes, with their tasks, roles, tags and settings."),
+            ("update_graph", _WRITE, "Change releases, clusters, their tasks and settings."),
+            ("update_labels", _WRITE, "Change the roles and tags of releases and clusters."),
+            ("assign", _WRITE, "Assign roles and tags to nodes."),
+        )
     )
 )
 """Rules that guard routes and parameters."""

@@ -25,9 +25,9 @@ FIRST = Release(ReleaseId(1))
 _LOCK = 7_016
 _DEPLOYING = (ActionName.DEPLOY_SITE, ActionName.UPDATE_SITE, ActionName.UPDATE_SOFTWARE)
 
-# Whether the newest action that worked on a node deployed it.
-_READY = (
-    sa.select(action_nodes.c.status == NodeStatus.SUCCESS.value)
+# What the newest action that worked on a node made of it.
+_STATUS = (
+    sa.select(action_nodes.c.status)
     .where(action_nodes.c.name == t.cluster_nodes.c.name, action_nodes.c.status != NodeStatus.NOT_STARTED.value)
     .order_by(action_nodes.c.action_id.desc())
     .limit(1)
@@ -105,7 +105,7 @@ class SqlSoftware:
     def nodes(self, cluster: ClusterId) -> Sequence[StoredNode]:
         """Return every node that the cluster ever had."""
         own = t.cluster_nodes
-        query = sa.select(own, _READY.label("ready")).where(own.c.cluster_id == cluster).order_by(own.c.id)
+        query = sa.select(own, _STATUS.label("status")).where(own.c.cluster_id == cluster).order_by(own.c.id)
         return [
             StoredNode(
                 row.id,
@@ -113,7 +113,7 @@ class SqlSoftware:
                 tuple(row.roles),
                 tuple(row.tags),
                 tuple(row.assigned),
-                ready=bool(row.ready),
+                status=NodeStatus(row.status) if row.status else None,
             )
             for row in self._connection.execute(query)
         ]

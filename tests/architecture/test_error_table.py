@@ -8,9 +8,10 @@ import shipyard_api.api.airship.app
 import shipyard_api.bootstrap  # noqa: F401  # together they import every module that can define an error
 from shipyard_api.api.airship.error_answers import line_of
 from shipyard_api.api.airship.texts import ROWS as AIRSHIP
+from shipyard_api.api.fuel.error_answers import ROWS as FUEL
 from shipyard_api.api.http.errors import JsonRequired, NotAnObject, SchemaViolated
 from shipyard_api.api.ironic.error_answers import ROWS as IRONIC
-from shipyard_api.domain.errors import Forbidden, ShipyardError, TooManyRequests
+from shipyard_api.domain.errors import Forbidden, InvalidDesign, ShipyardError, TooManyRequests, Unauthenticated
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.state.errors import StoreUnavailable
 
@@ -30,23 +31,27 @@ SYSTEM_FAILURES = sorted({*family(PeerError), *family(StoreUnavailable)}, key=st
 
 @pytest.mark.parametrize("kind", OURS, ids=lambda kind: kind.__qualname__)
 def test_every_error_has_a_row(kind: type[ShipyardError]) -> None:
-    rows = [table[kind] for table in (AIRSHIP, IRONIC) if kind in table]
+    rows = [table[kind] for table in (AIRSHIP, IRONIC, FUEL) if kind in table]
 
     assert rows
     assert all(400 <= int(row.code[:3]) < 600 for row in rows)
 
 
 def test_no_row_is_left_over() -> None:
-    assert {*AIRSHIP, *IRONIC} == set(OURS)
+    assert {*AIRSHIP, *IRONIC, *FUEL} == set(OURS)
     assert all(row.error_type for row in AIRSHIP.values())
 
 
-def test_both_dialects_know_what_any_request_can_meet() -> None:
+def test_every_dialect_knows_what_any_request_can_meet() -> None:
     needs_an_object = {JsonRequired, NotAnObject, SchemaViolated}
     common = {kind for kind in OURS if kind.__module__ == "shipyard_api.api.http.errors"} - needs_an_object
-    templates = {kind for kind in OURS if kind not in AIRSHIP}
+    own = {
+        name: {kind for kind in OURS if kind.__module__ == f"shipyard_api.domain.{name}.errors"}
+        for name in ("deploy_steps", "task_graph")
+    }
 
-    assert set(IRONIC) == common | templates | {Forbidden, TooManyRequests}
+    assert set(IRONIC) == common | own["deploy_steps"] | {Forbidden, TooManyRequests}
+    assert set(FUEL) == common | own["task_graph"] | {Unauthenticated, Forbidden, TooManyRequests, InvalidDesign}
     assert common <= set(AIRSHIP)
 
 
@@ -61,4 +66,10 @@ def test_every_failure_of_a_system_has_a_row(kind: type[Exception]) -> None:
 def test_the_walk_finds_errors_of_every_layer() -> None:
     modules = {kind.__module__.removeprefix("shipyard_api.") for kind in OURS}
 
-    assert modules == {"domain.errors", "domain.deploy_steps.errors", "api.http.errors", "api.airship.errors"}
+    assert modules == {
+        "domain.errors",
+        "domain.deploy_steps.errors",
+        "domain.task_graph.errors",
+        "api.http.errors",
+        "api.airship.errors",
+    }

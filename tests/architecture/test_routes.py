@@ -13,6 +13,7 @@ from shipyard_api.adapters.drydock.options import DrydockOptions
 from shipyard_api.api.airship import app as app_module
 from shipyard_api.api.airship.holds import FORCE_RULE
 from shipyard_api.api.airship.limits import DELETE_RULE
+from shipyard_api.api.fuel import app as fuel
 from shipyard_api.api.http.authentication import Guarded
 from shipyard_api.api.ironic import app as ironic
 from shipyard_api.api.mount import Mount
@@ -80,7 +81,10 @@ def test_every_method_has_a_rule_that_exists_and_no_rule_is_left_over(routes: di
 
     used |= {f"workflow_orchestrator:action_{name.value}" for name in LISTED}  # what POST /actions asks as well
     used |= {FORCE_RULE, DELETE_RULE}
-    for path, resource in ironic.routes(cast(Any, None), 1).items():
+    nothing = cast(Any, None)
+    software = fuel.Collaborators(store=nothing, schemas=nothing, designs=nothing, rendered=nothing)
+    further = {**ironic.routes(nothing, 1), **fuel.routes(software, None, fuel.Sizes(1, 1))}
+    for path, resource in further.items():
         assert isinstance(resource, Guarded), path
         assert set(resource.policy) == _methods(resource), path
         used |= set(resource.policy.values())

@@ -17,7 +17,7 @@ import yaml
 from oslo_config import cfg
 from oslo_policy import policy
 
-from shipyard_api.domain.policy import ANYONE, BASIS, GUARDS, PREFIX, RULES, TEMPLATE_PREFIX, Rule
+from shipyard_api.domain.policy import ANYONE, BASIS, GUARDS, PREFIX, RULES, SOFTWARE_PREFIX, TEMPLATE_PREFIX, Rule
 from shipyard_api.ports.identity import Identity, PolicyBroken
 
 from .options import USUAL_FILE
@@ -181,7 +181,7 @@ def _read(file: Path) -> Mapping[str, Any]:
 
 def _faults(texts: Mapping[str, Any]) -> Iterable[str]:
     for name, text in texts.items():
-        if name.startswith((PREFIX, TEMPLATE_PREFIX)) and name not in RULES:
+        if name.startswith((PREFIX, TEMPLATE_PREFIX, SOFTWARE_PREFIX)) and name not in RULES:
             yield f"there is no rule {name}"
         elif not isinstance(text, str):
             # oslo.policy lets everyone pass a rule without a check.

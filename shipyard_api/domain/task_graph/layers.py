@@ -1,11 +1,12 @@
 """Releases and clusters: what each declares, and what holds for a cluster (seeds 001 and 002; contract, 2.3 and 5)."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NewType
 
 from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.task_graph.tasks import Domain
 
 ReleaseId = NewType("ReleaseId", int)
 ClusterId = NewType("ClusterId", int)
@@ -65,6 +66,19 @@ class Layer:
     roles: Mapping[str, Label] = field(default_factory=dict)
     tags: Mapping[str, Label] = field(default_factory=dict)
 
+    def labels(self, domain: Domain) -> Mapping[str, Label]:
+        """Return the roles or the tags."""
+        return self.roles if domain is Domain.ROLES else self.tags
+
+    def with_labels(self, domain: Domain, labels: Mapping[str, Label]) -> "Layer":
+        """Return the layer with other roles or tags."""
+        return replace(self, roles=labels) if domain is Domain.ROLES else replace(self, tags=labels)
+
+    def knows(self, domain: Domain, name: str) -> bool:
+        """Return whether a node can have the role or tag. ``mysql:2`` is an instance of the tag ``mysql``."""
+        labels = self.labels(domain)
+        return name in labels or (domain is Domain.TAGS and name.partition(":")[0] in labels)
+
     def over(self, below: "Layer") -> "Layer":
         """Return what holds if this layer lies over another one: by task id, role and tag, the upper one counts."""
         return Layer(merge_tasks(below.tasks, self.tasks), {**below.roles, **self.roles}, {**below.tags, **self.tags})
@@ -91,6 +105,11 @@ class Release:
     operating_system: str = "Linux"
     layer: Layer = Layer()
 
+    @property
+    def owner(self) -> Owner:
+        """The release as an owner."""
+        return Owner(OwnerKind.RELEASE, self.id)
+
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
@@ -106,3 +125,16 @@ class Cluster:
     def layer(self) -> Layer:
         """What holds for the cluster: its own declarations over those of its release."""
         return self.own.over(self.release.layer)
+
+    @property
+    def owner(self) -> Owner:
+        """The cluster as an owner."""
+        return Owner(OwnerKind.CLUSTER, self.id)
+
+    def with_layer(self, owner: Owner, layer: Layer) -> "Cluster":
+        """Return the cluster with what a release or cluster would declare; itself if the owner is another one."""
+        if owner == self.owner:
+            return replace(self, own=layer)
+        if owner == self.release.owner:
+            return replace(self, release=replace(self.release, layer=layer))
+        return self

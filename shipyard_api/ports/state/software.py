@@ -5,26 +5,29 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.task_graph.layers import Cluster, ClusterId, Release, ReleaseId
 from shipyard_api.domain.task_graph.roles import ClusterNode, Primaries
 
 
 @dataclass(frozen=True, slots=True)
 class StoredNode:
-    """A node of a cluster. ``id``: a number that it keeps. ``assigned``: tags that a user gave it, not a role."""
+    """A node of a cluster. ``id``: a number that it keeps. ``assigned``: tags that a user gave it, not a role.
+
+    ``status``: in the newest action that worked on it; None if none did.
+    """
 
     id: int
     name: NodeName
     roles: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     assigned: tuple[str, ...] = ()
-    ready: bool = False
+    status: NodeStatus | None = None
 
     @property
     def in_cluster(self) -> ClusterNode:
         """The node as plans see it."""
-        return ClusterNode(self.name, self.roles, self.tags, ready=self.ready)
+        return ClusterNode(self.name, self.roles, self.tags, ready=self.status is NodeStatus.SUCCESS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,16 @@ import re
 import pytest
 
 from shipyard_api.domain.actions import LISTED
-from shipyard_api.domain.policy import BASIS, GUARDS, PREFIX, RULES, SUGGESTED_ROLES, TEMPLATE_PREFIX, default_roles
+from shipyard_api.domain.policy import (
+    BASIS,
+    GUARDS,
+    PREFIX,
+    RULES,
+    SOFTWARE_PREFIX,
+    SUGGESTED_ROLES,
+    TEMPLATE_PREFIX,
+    default_roles,
+)
 
 ADMINS = {"admin", "admin_ucp"}
 VIEWERS = ADMINS | {"admin_ucp_viewer", "viewer"}
@@ -56,13 +65,17 @@ OURS = {
 }
 # Contract: Ironic deploy templates, 12.
 TEMPLATES = {"get": VIEWERS, "create": ADMINS, "update": ADMINS, "delete": ADMINS}
+SOFTWARE = {"get": VIEWERS, "update_graph": ADMINS, "update_labels": ADMINS, "assign": ADMINS}
+DIALECTS = {TEMPLATE_PREFIX + name: roles for name, roles in TEMPLATES.items()} | {
+    SOFTWARE_PREFIX + name: roles for name, roles in SOFTWARE.items()
+}
 # What a provisioner needs besides.
 PEERS = {"get_renderedconfigdocs", "get_renderedconfigdocs_cleartext"}
 
 
 def test_there_are_the_rules_of_the_contract_and_ours() -> None:
     own = {PREFIX + name for name in {**CONTRACT, **OURS}}
-    assert {rule.name for rule in GUARDS} == own | {TEMPLATE_PREFIX + name for name in TEMPLATES}
+    assert {rule.name for rule in GUARDS} == own | set(DIALECTS)
     assert len(RULES) == len(GUARDS) + len(BASIS)
 
 
@@ -73,9 +86,9 @@ def test_a_rule_is_satisfied_by_the_roles_of_the_contract(name: str) -> None:
     assert default_roles(PREFIX + name) == wanted | ({"peer"} if name in PEERS else set())
 
 
-@pytest.mark.parametrize("name", TEMPLATES)
-def test_observers_read_templates_and_admins_write_them(name: str) -> None:
-    assert default_roles(TEMPLATE_PREFIX + name) == TEMPLATES[name]
+@pytest.mark.parametrize("name", DIALECTS)
+def test_observers_read_what_other_dialects_serve_and_admins_write_it(name: str) -> None:
+    assert default_roles(name) == DIALECTS[name]
 
 
 def test_every_action_has_a_rule_of_its_own() -> None:

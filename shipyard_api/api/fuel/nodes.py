@@ -1,0 +1,171 @@
+"""Nodes of the site, and their roles and tags (seed 002, REST API; contract: fuel-task-graph, 5.4 and 12)."""
+
+from typing import Any, ClassVar
+
+import falcon
+import falcon.asgi
+
+from shipyard_api.api.fuel import reading
+from shipyard_api.api.fuel.faults import Fault
+from shipyard_api.api.fuel.graphs import READ
+from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.reading import single
+from shipyard_api.api.http.threads import answer_in_thread, threaded_design
+from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.domain.policy import SOFTWARE_PREFIX
+from shipyard_api.domain.task_graph.layers import SITE, OwnerKind
+from shipyard_api.ports.state.software import StoredNode
+from shipyard_api.usecases.software.nodes import SoftwareNodes
+
+ASSIGN = f"{SOFTWARE_PREFIX}assign"
+_STATUSES = {
+    NodeStatus.NOT_STARTED: "discover",
+    NodeStatus.PREPARED: "provisioned",
+    NodeStatus.SUCCESS: "ready",
+    NodeStatus.FAILURE: "error",
+}
+
+
+class Nodes:
+    """The nodes of the committed design."""
+
+    policy: ClassVar[Policy] = {"GET": READ}
+
+    def __init__(self, nodes: SoftwareNodes) -> None:
+        self._nodes = nodes
+
+    @threaded_design
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer with all nodes in the order of their ids; `cluster_id` limits them to a cluster."""
+        if (single(req, "cluster_id") or str(SITE)) != str(SITE):
+            resp.media = []
+            return
+        resp.media = [_node(one) for one in self._nodes.all()]
+
+
+class OneNode:
+    """One node, by its id or its name."""
+
+    policy: ClassVar[Policy] = {"GET": READ}
+
+    def __init__(self, nodes: SoftwareNodes) -> None:
+        self._nodes = nodes
+
+    @threaded_design
+    def on_get(self, req: falcon.Request, resp: falcon.Response, node: str) -> None:
+        """Answer with the node, its roles and its tags."""
+        resp.media = _node(self._nodes.one(node))
+
+
+class NodeTags:
+    """The tags of a node."""
+
+    policy: ClassVar[Policy] = {"POST": ASSIGN, "DELETE": ASSIGN}
+
+    def __init__(self, nodes: SoftwareNodes, limit: int) -> None:
+        """``limit``: the largest body, in bytes."""
+        self._nodes = nodes
+        self._limit = limit
+
+    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, node: str) -> None:
+        """Assign tags to the node: a list of names."""
+        sent = await reading.body(req, self._limit)
+
+        def assign() -> None:
+            resp.media = _node(self._nodes.assign_tags(node, reading.names(reading.value(req, sent), "Tags")))
+
+        await answer_in_thread(resp, assign)
+
+    async def on_delete(self, req: falcon.asgi.Request, resp: falcon.Response, node: str) -> None:
+        """Take tags from the node: a list of names, or the parameter `tags` with names and commas."""
+        named = reading.separated(req, "tags")
+        sent = await reading.body(req, self._limit) if named is None else b""
+
+        def unassign() -> None:
+            tags = named if named is not None else reading.names(reading.value(req, sent), "Tags")
+            self._nodes.unassign_tags(node, tags)
+            resp.status = falcon.HTTP_204
+
+        await answer_in_thread(resp, unassign)
+
+
+class Assignment:
+    """The roles of nodes. ``assigns`` False: they lose all roles and tags."""
+
+    policy: ClassVar[Policy] = {"POST": ASSIGN}
+
+    def __init__(self, nodes: SoftwareNodes, limit: int, *, assigns: bool) -> None:
+        """``limit``: the largest body, in bytes."""
+        self._nodes = nodes
+        self._limit = limit
+        self._assigns = assigns
+
+    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, owner_id: str) -> None:
+        """Give each node exactly the roles that the body names, or take all roles and tags from the nodes."""
+        cluster = reading.owner(OwnerKind.CLUSTER, owner_id)
+        sent = await reading.body(req, self._limit)
+
+        def assign() -> None:
+            wanted = _assignment(reading.value(req, sent), with_roles=self._assigns)
+            if self._assigns:
+                self._nodes.assign_roles(cluster.id, wanted)
+            else:
+                self._nodes.unassign(cluster.id, list(wanted))
+            resp.media = {}
+
+        await answer_in_thread(resp, assign)
+
+
+class TagCheck:
+    """The tag check before a deployment (seed 002; contract: fuel-task-graph, 6)."""
+
+    policy: ClassVar[Policy] = {"GET": READ}
+
+    def __init__(self, nodes: SoftwareNodes) -> None:
+        self._nodes = nodes
+
+    @threaded_design
+    def on_get(self, req: falcon.Request, resp: falcon.Response, owner_id: str) -> None:
+        """Answer with the predefined tags that no node has, as warnings and information; it never blocks."""
+        found = self._nodes.check_tags(reading.owner(OwnerKind.CLUSTER, owner_id).id)
+        resp.media = [{"name": one.name, "level": one.level.value, "message": one.message} for one in found]
+
+
+def _assignment(found: Any, *, with_roles: bool) -> dict[str, list[str]]:
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise Fault("The body is not a list of nodes with an id each.")
+    wanted = {}
+    for one in found:
+        node = one.get("id")
+        if isinstance(node, bool) or not isinstance(node, int | str):
+            raise Fault("The id of a node is its number or its name.")
+        wanted[str(node)] = reading.names(one.get("roles"), "Roles") if with_roles else []
+    return wanted
+
+
+def _node(node: StoredNode) -> dict[str, Any]:
+    status = _STATUSES[node.status or NodeStatus.NOT_STARTED]
+    return {
+        "id": node.id,
+        "name": node.name,
+        "hostname": node.name,
+        "fqdn": node.name,
+        "status": status,
+        "error_type": "deploy" if status == "error" else None,
+        "cluster": SITE,
+        "roles": list(node.roles),
+        "pending_roles": [],
+        "tags": list(node.tags),
+        "pending_addition": False,
+        "pending_deletion": False,
+        "online": None,
+        "progress": 100 if status == "ready" else 0,
+        "os_platform": None,
+        "platform_name": None,
+        "kernel_params": None,
+        "ip": None,
+        "mac": None,
+        "group_id": None,
+        "labels": {},
+        "meta": {},
+    }

@@ -1,0 +1,185 @@
+"""Releases and clusters (contract: fuel-task-graph, 2.3 and 12)."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, ClassVar
+
+import falcon
+import falcon.asgi
+
+from shipyard_api.api.fuel import reading
+from shipyard_api.api.fuel.graphs import READ, WRITE
+from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.threads import answer_in_thread, threaded
+from shipyard_api.domain.task_graph.layers import Cluster, OwnerKind, Release
+from shipyard_api.usecases.software.graphs import ManageGraphs, WrittenRelease
+
+_RELEASE = {"name": str, "version": str, "operating_system": str, "roles_metadata": dict, "tags_metadata": dict}
+_CLUSTER = {"name": str, "release_id": int}
+
+
+class Releases:
+    """All releases."""
+
+    policy: ClassVar[Policy] = {"GET": READ, "POST": WRITE}
+
+    def __init__(self, graphs: ManageGraphs, limit: int) -> None:
+        """``limit``: the largest body, in bytes."""
+        self._graphs = graphs
+        self._limit = limit
+
+    @threaded
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer with all releases."""
+        resp.media = [_release(one) for one in self._graphs.releases()]
+
+    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response) -> None:
+        """Create a release without tasks and answer with it."""
+        sent = await reading.body(req, self._limit)
+        await answer_in_thread(resp, partial(self._create, req, resp, sent))
+
+    def _create(self, req: falcon.Request, resp: falcon.Response, sent: bytes) -> None:
+        made = self._graphs.add_release(_written(req, sent))
+        resp.status = falcon.HTTP_201
+        resp.location = f"{req.prefix}/api/v1/releases/{made.id}/"
+        resp.media = _release(made)
+
+
+class OneRelease:
+    """One release."""
+
+    policy: ClassVar[Policy] = {"GET": READ, "PUT": WRITE}
+
+    def __init__(self, graphs: ManageGraphs, limit: int) -> None:
+        """``limit``: the largest body, in bytes."""
+        self._graphs = graphs
+        self._limit = limit
+
+    @threaded
+    def on_get(self, req: falcon.Request, resp: falcon.Response, owner_id: str) -> None:
+        """Answer with the release, its roles and its predefined tags."""
+        resp.media = _release(self._graphs.release(reading.owner(OwnerKind.RELEASE, owner_id).id))
+
+    async def on_put(self, req: falcon.asgi.Request, resp: falcon.Response, owner_id: str) -> None:
+        """Change the name, the version, or the predefined roles and tags."""
+        release = reading.owner(OwnerKind.RELEASE, owner_id)
+        sent = await reading.body(req, self._limit)
+
+        def change() -> None:
+            resp.media = _release(self._graphs.change_release(release.id, _written(req, sent)))
+
+        await answer_in_thread(resp, change)
+
+
+class Clusters:
+    """All clusters: the site."""
+
+    policy: ClassVar[Policy] = {"GET": READ}
+
+    def __init__(self, graphs: ManageGraphs) -> None:
+        self._graphs = graphs
+
+    @threaded
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer with all clusters."""
+        clusters, status = self._graphs.clusters()
+        resp.media = [_cluster(one, status) for one in clusters]
+
+
+class OneCluster:
+    """One cluster."""
+
+    policy: ClassVar[Policy] = {"GET": READ, "PUT": WRITE}
+
+    def __init__(self, graphs: ManageGraphs, limit: int) -> None:
+        """``limit``: the largest body, in bytes."""
+        self._graphs = graphs
+        self._limit = limit
+
+    @threaded
+    def on_get(self, req: falcon.Request, resp: falcon.Response, owner_id: str) -> None:
+        """Answer with the cluster."""
+        resp.media = _cluster(*self._graphs.cluster(reading.owner(OwnerKind.CLUSTER, owner_id).id))
+
+    async def on_put(self, req: falcon.asgi.Request, resp: falcon.Response, owner_id: str) -> None:
+        """Change the name or the release of the cluster."""
+        cluster = reading.owner(OwnerKind.CLUSTER, owner_id)
+        sent = await reading.body(req, self._limit)
+
+        def change() -> None:
+            wanted = reading.mapping(reading.value(req, sent), _CLUSTER, _CLUSTER_ANSWER)
+            changed = self._graphs.change_cluster(
+                cluster.id, name=wanted["name"] or None, release=wanted["release_id"], settings=None
+            )
+            resp.media = _cluster(*changed)
+
+        await answer_in_thread(resp, change)
+
+
+class Attributes:
+    """The settings of a cluster, which conditions of tasks read as ``settings:``."""
+
+    policy: ClassVar[Policy] = {"GET": READ, "PUT": WRITE}
+
+    def __init__(self, graphs: ManageGraphs, limit: int) -> None:
+        """``limit``: the largest body, in bytes."""
+        self._graphs = graphs
+        self._limit = limit
+
+    @threaded
+    def on_get(self, req: falcon.Request, resp: falcon.Response, owner_id: str) -> None:
+        """Answer with the settings."""
+        found, _ = self._graphs.cluster(reading.owner(OwnerKind.CLUSTER, owner_id).id)
+        resp.media = {"editable": found.settings}
+
+    async def on_put(self, req: falcon.asgi.Request, resp: falcon.Response, owner_id: str) -> None:
+        """Replace the settings."""
+        cluster = reading.owner(OwnerKind.CLUSTER, owner_id)
+        sent = await reading.body(req, self._limit)
+
+        def change() -> None:
+            wanted = reading.mapping(reading.value(req, sent), {"editable": dict}, ("generated",))
+            settings = wanted["editable"] or {}
+            changed, _ = self._graphs.change_cluster(cluster.id, name=None, release=None, settings=settings)
+            resp.media = {"editable": changed.settings}
+
+        await answer_in_thread(resp, change)
+
+
+def _release(release: Release) -> dict[str, Any]:
+    layer = release.layer
+    return {
+        "id": release.id,
+        "name": release.name,
+        "version": release.version,
+        "operating_system": release.operating_system,
+        "state": "available",
+        "is_deployable": True,
+        "roles": list(layer.roles),
+        "roles_metadata": {name: role.meta for name, role in layer.roles.items()},
+        "tags_metadata": {name: tag.meta for name, tag in layer.tags.items() if tag.predefined},
+    }
+
+
+_RELEASE_ANSWER = ("id", "state", "is_deployable", "roles")
+
+
+def _cluster(cluster: Cluster, status: str) -> dict[str, Any]:
+    return {
+        "id": cluster.id,
+        "name": cluster.name,
+        "status": status,
+        "release_id": cluster.release.id,
+        "fuel_version": cluster.release.version,
+        "mode": "ha_compact",
+        "is_customized": bool(cluster.own.tasks),
+        "changes": [],
+    }
+
+
+_CLUSTER_ANSWER = ("id", "status", "fuel_version", "mode", "is_customized", "changes")
+
+
+def _written(req: falcon.Request, sent: bytes) -> WrittenRelease:
+    wanted: Mapping[str, Any] = reading.mapping(reading.value(req, sent), _RELEASE, _RELEASE_ANSWER)
+    return WrittenRelease(**wanted)

@@ -1,0 +1,73 @@
+"""Reading requests: ids in addresses, names in queries and bodies, bodies of a form."""
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import falcon
+import falcon.asgi
+
+from shipyard_api.api.fuel.faults import Fault
+from shipyard_api.api.http.reading import parse_value, read_body, single
+from shipyard_api.domain.task_graph.errors import OwnerNotFound
+from shipyard_api.domain.task_graph.layers import Owner, OwnerKind
+
+_SHOWN = 60
+_LARGEST = 2**31 - 1
+
+
+def owner(kind: OwnerKind, written: str) -> Owner:
+    """Return the release or cluster of an address; raises OwnerNotFound for what is no id."""
+    if not re.fullmatch(r"[0-9]{1,10}", written, re.ASCII) or not 0 < int(written) <= _LARGEST:
+        raise OwnerNotFound(Owner(kind, 0))
+    return Owner(kind, int(written))
+
+
+async def body(req: falcon.asgi.Request, limit: int) -> bytes:
+    """Return a body that is not empty; raises as ``http.reading.read_body``."""
+    sent = await read_body(req, limit)
+    if not sent.strip():
+        raise Fault("Empty request received")
+    return sent
+
+
+def value(req: falcon.Request, sent: bytes) -> Any:
+    """Return the JSON value of a body; raises NotJson."""
+    return parse_value(req.path, sent)
+
+
+def mapping(found: Any, known: Mapping[str, type], ignored: Collection[str] = ()) -> dict[str, Any]:
+    """Return an object with members of these types. ``ignored``: members that answers have and requests may repeat."""
+    if not isinstance(found, dict):
+        raise Fault("The body is not a JSON object.")
+    if unknown := [name[:_SHOWN] for name in found if name not in known and name not in ignored]:
+        raise Fault(f"The body has unknown members: {', '.join(unknown)}. It may have {', '.join(known)}.")
+    for name, kind in known.items():
+        one = found.get(name)
+        if one is not None and (not isinstance(one, kind) or isinstance(one, bool) != (kind is bool)):
+            wanted = {str: "a text", dict: "an object", list: "a list", int: "a whole number", bool: "true or false"}
+            raise Fault(f"'{name}' is not {wanted[kind]}.")
+    return {name: found.get(name) for name in known}
+
+
+def names(found: Any, what: str) -> list[str]:
+    """Return a list of names."""
+    if not isinstance(found, list) or not all(isinstance(one, str) and one for one in found):
+        raise Fault(f"{what} are a list of names.")
+    return list(dict.fromkeys(found))
+
+
+def separated(req: falcon.Request, name: str) -> tuple[str, ...] | None:
+    """Return a parameter with several values, repeated or separated by commas; None if it is absent."""
+    written = req.get_param_as_list(name)
+    if written is None:
+        return None
+    return tuple(one.strip() for part in written for one in part.split(",") if one.strip())
+
+
+def either(req: falcon.Request, first: str, second: str) -> str | None:
+    """Return a parameter with two spellings; None if it is absent."""
+    found = {single(req, first), single(req, second)} - {None}
+    if len(found) > 1:
+        raise Fault(f"'{first}' and '{second}' are the same parameter, and their values differ.")
+    return next(iter(found), None)

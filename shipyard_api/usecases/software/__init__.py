@@ -1,0 +1,1 @@
+"""Use cases on releases, clusters and what their nodes run."""

@@ -1,0 +1,208 @@
+"""Releases, clusters and their task graphs: show, select, check, replace, draw (seed 001, REST API impact)."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from shipyard_api.domain.findings import Finding, errors
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.task_graph.checks import check_tasks
+from shipyard_api.domain.task_graph.dot import Drawing, check_drawing, dot
+from shipyard_api.domain.task_graph.errors import (
+    InvalidDeclaration,
+    InvalidTaskGraph,
+    InvalidTaskQuery,
+    ReleaseExists,
+)
+from shipyard_api.domain.task_graph.graph import TaskGraph
+from shipyard_api.domain.task_graph.layers import Cluster, Label, Layer, Owner, OwnerKind, Release, merge_tasks
+from shipyard_api.domain.task_graph.selection import EVERYTHING, Selection, check_selection, select
+from shipyard_api.domain.task_graph.tasks import SCHEMA, Domain, parse_tasks
+from shipyard_api.ports.schemas import Schemas
+from shipyard_api.ports.state.errors import ReleaseTaken
+from shipyard_api.ports.state.software import Software
+from shipyard_api.ports.state.store import Store
+from shipyard_api.usecases.software.labels import check_label, check_role_tags
+from shipyard_api.usecases.software.owners import affected, cluster_of, own_layer, release_of, save_layer
+
+
+class Part(Enum):
+    """Layers of the graph of a cluster; the values are the words in addresses."""
+
+    ALL = ""
+    OWN = "own"
+    RELEASE = "release"
+    PLUGINS = "plugins"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenRelease:
+    """What a caller writes of a release; None: as it was. Metadata: by name of the role or tag, its properties."""
+
+    name: str | None = None
+    version: str | None = None
+    operating_system: str | None = None
+    roles_metadata: Mapping[str, Any] | None = None
+    tags_metadata: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ManageGraphs:
+    """The use cases."""
+
+    store: Store
+    schemas: Schemas
+
+    def releases(self) -> Sequence[Release]:
+        """Return all releases."""
+        return self.store.read(lambda tx: tx.software.releases())
+
+    def release(self, release: int) -> Release:
+        """Return a release; raises OwnerNotFound."""
+        return self.store.read(lambda tx: release_of(tx.software, release))
+
+    def clusters(self) -> tuple[Sequence[Cluster], str]:
+        """Return all clusters, and the status of the site."""
+        return self.store.read(lambda tx: (tx.software.clusters(), tx.software.status()))
+
+    def cluster(self, cluster: int) -> tuple[Cluster, str]:
+        """Return a cluster and its status; raises OwnerNotFound."""
+        return self.store.read(lambda tx: (cluster_of(tx.software, cluster), tx.software.status()))
+
+    def add_release(self, written: WrittenRelease) -> Release:
+        """Store a new release. Raises InvalidDeclaration and ReleaseExists."""
+        if not written.name or not written.version:
+            raise InvalidDeclaration("A release has a name and a version.")
+        try:
+            with self.store.begin() as tx:
+                tx.software.lock()
+                made = tx.software.add_release(written.name, written.version, written.operating_system or "Linux")
+                changed = _with(made, written)
+                tx.software.save_release(changed)
+                return changed
+        except ReleaseTaken:
+            raise ReleaseExists(written.name, written.version) from None
+
+    def change_release(self, release: int, written: WrittenRelease) -> Release:
+        """Store what a caller writes of a release. Metadata replaces all predefined roles and tags, and no others.
+
+        Raises OwnerNotFound, InvalidDeclaration, ReleaseExists and LabelInUse.
+        """
+        with self.store.begin() as tx:
+            tx.software.lock()
+            found = release_of(tx.software, release)
+            changed = _with(found, written)
+            save_layer(tx.software, changed.owner, changed.layer)
+            try:
+                tx.software.save_release(changed)
+            except ReleaseTaken:
+                raise ReleaseExists(changed.name, changed.version) from None
+            return changed
+
+    def change_cluster(
+        self, cluster: int, *, name: str | None, release: int | None, settings: JsonObject | None
+    ) -> tuple[Cluster, str]:
+        """Store another name, release or settings of a cluster; None: as it was.
+
+        Raises OwnerNotFound, and InvalidTaskGraph if its own tasks do not fit the release.
+        """
+        with self.store.begin() as tx:
+            tx.software.lock()
+            found = cluster_of(tx.software, cluster)
+            changed = replace(
+                found,
+                name=found.name if name is None else name,
+                release=found.release if release is None else release_of(tx.software, release),
+                settings=found.settings if settings is None else settings,
+            )
+            if changed.release != found.release:
+                _check_merged(changed)
+            tx.software.save_cluster(changed)
+            return changed, tx.software.status()
+
+    def tasks(
+        self, owner: Owner, part: Part = Part.ALL, selection: Selection = EVERYTHING, include: Collection[str] = ()
+    ) -> Sequence[JsonObject]:
+        """Return the tasks of a release or the effective tasks of a cluster, or a part of them, as written.
+
+        ``selection``: only what lies between its start and end, groups and stages included. ``include``: ids that are
+        kept in any case. Raises OwnerNotFound and InvalidTaskQuery.
+        """
+        tasks = self.store.read(lambda tx: _tasks(tx.software, owner, part))
+        if selection == EVERYTHING:
+            return tasks
+        graph = TaskGraph.of(parse_tasks(tasks))
+        if found := check_selection(graph, selection):
+            raise InvalidTaskQuery(found)
+        kept = {*select(graph, selection), *include}
+        return [task for task in tasks if task["id"] in kept]
+
+    def replace_tasks(self, owner: Owner, data: object) -> Sequence[JsonObject]:
+        """Store all tasks of a release, or a cluster's own.
+
+        The own tasks of a cluster may refer to tasks of its release; both together make a complete graph. Raises
+        OwnerNotFound, and InvalidTaskGraph with every finding.
+        """
+        self.store.read(lambda tx: own_layer(tx.software, owner))
+        self._check_alone(data, complete=owner.kind is OwnerKind.RELEASE)
+        tasks: tuple[JsonObject, ...] = tuple(data) if isinstance(data, list) else ()
+        with self.store.begin() as tx:
+            tx.software.lock()
+            layer = replace(own_layer(tx.software, owner), tasks=tasks)
+            for cluster in affected(tx.software, owner):
+                if cluster.own.tasks or cluster.owner == owner:
+                    _check_merged(cluster.with_layer(owner, layer))
+            save_layer(tx.software, owner, layer)
+        return tasks
+
+    def dot(self, cluster: int, drawing: Drawing) -> str:
+        """Return the graph of a cluster as DOT. Raises OwnerNotFound and InvalidTaskQuery."""
+        graph = TaskGraph.of(parse_tasks(self.tasks(Owner(OwnerKind.CLUSTER, cluster))))
+        if found := check_drawing(graph, drawing):
+            raise InvalidTaskQuery(found)
+        return dot(graph, drawing)
+
+    def _check_alone(self, data: object, *, complete: bool) -> None:
+        findings: tuple[Finding, ...] = self.schemas.check(SCHEMA, data)
+        findings += errors(check_tasks(data, complete=complete))
+        if findings:
+            raise InvalidTaskGraph(findings)
+
+
+def _tasks(software: Software, owner: Owner, part: Part) -> Sequence[JsonObject]:
+    if owner.kind is OwnerKind.RELEASE:
+        return own_layer(software, owner).tasks
+    cluster = cluster_of(software, owner.id)
+    own, release = cluster.own.tasks, cluster.release.layer.tasks
+    return {Part.ALL: merge_tasks(release, own), Part.OWN: own, Part.RELEASE: release, Part.PLUGINS: ()}[part]
+
+
+def _check_merged(cluster: Cluster) -> None:
+    """Raise InvalidTaskGraph if the tasks of a cluster and its release do not make a complete graph."""
+    if findings := errors(check_tasks(list(cluster.layer.tasks))):
+        where = f"In the graph of {cluster.owner}: "
+        raise InvalidTaskGraph([replace(one, message=where + one.message, path="") for one in findings])
+
+
+def _with(release: Release, written: WrittenRelease) -> Release:
+    roles, tags = dict(release.layer.roles), dict(release.layer.tags)
+    if written.tags_metadata is not None:
+        tags = _declared(Domain.TAGS, tags, written.tags_metadata)
+    if written.roles_metadata is not None:
+        roles = _declared(Domain.ROLES, roles, written.roles_metadata)
+    for name, role in roles.items():
+        check_role_tags(name, role, tags)
+    return replace(
+        release,
+        name=written.name or release.name,
+        version=written.version or release.version,
+        operating_system=written.operating_system or release.operating_system,
+        layer=Layer(release.layer.tasks, roles, tags),
+    )
+
+
+def _declared(domain: Domain, before: Mapping[str, Label], metadata: Mapping[str, Any]) -> dict[str, Label]:
+    """Return the user's labels that the metadata does not name, after those that it declares."""
+    declared = {name: Label(check_label(domain, name, meta), predefined=True) for name, meta in metadata.items()}
+    return declared | {name: one for name, one in before.items() if not one.predefined and name not in declared}

@@ -1,0 +1,138 @@
+"""The nodes of a cluster: list them, and assign roles and tags (seed 002, REST API)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from shipyard_api.domain.errors import InvalidDesign
+from shipyard_api.domain.findings import Finding
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.errors import NodesNotInSite, UnknownLabels
+from shipyard_api.domain.task_graph.layers import SITE, Layer
+from shipyard_api.domain.task_graph.roles import tags_after_role_change
+from shipyard_api.domain.task_graph.tag_check import check_tags
+from shipyard_api.domain.task_graph.tasks import Domain
+from shipyard_api.ports.documents import DesignStore, RenderingFailed
+from shipyard_api.ports.state.software import StoredNode
+from shipyard_api.ports.state.store import Store
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.configdocs.versions import committed_revision
+from shipyard_api.usecases.software.owners import cluster_of
+
+Change = Callable[[StoredNode, Layer], StoredNode]
+
+
+@dataclass(frozen=True, slots=True)
+class SoftwareNodes:
+    """The use cases. Nodes are those of the committed design, in the order of their ids. All raise InvalidDesign.
+
+    A node is named by its id or its name.
+    """
+
+    store: Store
+    designs: DesignStore
+    rendered: RenderedDesigns
+
+    def all(self) -> Sequence[StoredNode]:
+        """Return the nodes of the site; a node that is new in the design gets an id."""
+        names = self._names()
+        found = self.store.read(lambda tx: tx.software.nodes(SITE))
+        if set(names) - {node.name for node in found}:
+            with self.store.begin() as tx:
+                tx.software.lock()
+                known = {node.name for node in tx.software.nodes(SITE)}
+                tx.software.add_nodes(SITE, [name for name in names if name not in known])
+                found = tx.software.nodes(SITE)
+        present = set(names)
+        return [node for node in found if node.name in present]
+
+    def one(self, identity: str) -> StoredNode:
+        """Return a node; raises NodesNotInSite."""
+        return self.named([identity])[0]
+
+    def named(self, identities: Sequence[str]) -> Sequence[StoredNode]:
+        """Return nodes in the order in which they are named; raises NodesNotInSite."""
+        nodes = self.all()
+        by_identity = {str(node.id): node for node in nodes} | {str(node.name): node for node in nodes}
+        if unknown := [one for one in identities if one not in by_identity]:
+            raise NodesNotInSite(unknown)
+        return [by_identity[one] for one in identities]
+
+    def assign_roles(self, cluster: int, roles: Mapping[str, Sequence[str]]) -> Sequence[StoredNode]:
+        """Give each node exactly these roles, with their tags. Raises OwnerNotFound, NodesNotInSite, UnknownLabels.
+
+        Tags of new roles are added; tags that only the removed roles gave are removed, unless a user assigned them.
+        """
+        changes = {node: partial(_with_roles, chosen) for node, chosen in roles.items()}
+        return self._change(cluster, changes)
+
+    def unassign(self, cluster: int, nodes: Sequence[str]) -> Sequence[StoredNode]:
+        """Take all roles and tags from nodes. Raises OwnerNotFound and NodesNotInSite."""
+        return self._change(
+            cluster, dict.fromkeys(nodes, lambda node, _layer: replace(node, roles=(), tags=(), assigned=()))
+        )
+
+    def assign_tags(self, node: str, tags: Sequence[str]) -> StoredNode:
+        """Give a node further tags; repeating it changes nothing. Raises NodesNotInSite and UnknownLabels."""
+
+        def changed(stored: StoredNode, layer: Layer) -> StoredNode:
+            _check(layer, Domain.TAGS, tags)
+            return replace(
+                stored,
+                tags=tuple(dict.fromkeys((*stored.tags, *tags))),
+                assigned=tuple(dict.fromkeys((*stored.assigned, *tags))),
+            )
+
+        return self._change(SITE, {node: changed})[0]
+
+    def unassign_tags(self, node: str, tags: Sequence[str]) -> StoredNode:
+        """Take tags from a node, those of its roles too. Raises NodesNotInSite.
+
+        A tag that the node does not have counts as taken.
+        """
+
+        def changed(stored: StoredNode, _layer: Layer) -> StoredNode:
+            return replace(
+                stored,
+                tags=tuple(tag for tag in stored.tags if tag not in tags),
+                assigned=tuple(tag for tag in stored.assigned if tag not in tags),
+            )
+
+        return self._change(SITE, {node: changed})[0]
+
+    def check_tags(self, cluster: int) -> Sequence[Finding]:
+        """Return the findings of the tag check before a deployment; it never blocks. Raises OwnerNotFound."""
+        nodes = self.all()
+        layer = self.store.read(lambda tx: cluster_of(tx.software, cluster)).layer
+        return check_tags(layer, [node.in_cluster for node in nodes])
+
+    def _change(self, cluster: int, changes: Mapping[str, Change]) -> Sequence[StoredNode]:
+        """Store what becomes of each node, all of them or none."""
+        named = dict(zip([node.id for node in self.named(list(changes))], changes.values(), strict=True))
+        with self.store.begin() as tx:
+            tx.software.lock()
+            layer = cluster_of(tx.software, cluster).layer
+            stored = {node.id: node for node in tx.software.nodes(SITE)}
+            changed = [change(stored[node], layer) for node, change in named.items()]
+            for node in changed:
+                tx.software.save_node(node)
+        return changed
+
+    def _names(self) -> Sequence[NodeName]:
+        revision = committed_revision(self.designs.heads())
+        try:
+            return () if revision is None else tuple(self.rendered.inventory(revision).nodes)
+        except RenderingFailed as failed:
+            raise InvalidDesign(failed.findings) from failed
+
+
+def _with_roles(roles: Sequence[str], node: StoredNode, layer: Layer) -> StoredNode:
+    _check(layer, Domain.ROLES, roles)
+    unique = tuple(dict.fromkeys(roles))
+    tags = tags_after_role_change(node.in_cluster, unique, layer.tags_by_role(), node.assigned)
+    return replace(node, roles=unique, tags=tags)
+
+
+def _check(layer: Layer, domain: Domain, names: Sequence[str]) -> None:
+    if unknown := [name for name in names if not layer.knows(domain, name)]:
+        raise UnknownLabels(domain, unknown)

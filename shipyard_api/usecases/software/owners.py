@@ -1,0 +1,72 @@
+"""Releases and clusters by their ids, and what each declares."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from shipyard_api.domain.task_graph.errors import LabelInUse, OwnerNotFound
+from shipyard_api.domain.task_graph.layers import Cluster, ClusterId, Layer, Owner, OwnerKind, Release, ReleaseId
+from shipyard_api.domain.task_graph.tasks import Domain
+from shipyard_api.ports.state.software import Software
+
+
+def release_of(software: Software, release: int) -> Release:
+    """Return a release; raises OwnerNotFound."""
+    found = software.release(ReleaseId(release))
+    if found is None:
+        raise OwnerNotFound(Owner(OwnerKind.RELEASE, release))
+    return found
+
+
+def cluster_of(software: Software, cluster: int) -> Cluster:
+    """Return a cluster; raises OwnerNotFound."""
+    found = software.cluster(ClusterId(cluster))
+    if found is None:
+        raise OwnerNotFound(Owner(OwnerKind.CLUSTER, cluster))
+    return found
+
+
+def own_layer(software: Software, owner: Owner) -> Layer:
+    """Return what the owner itself declares; raises OwnerNotFound."""
+    if owner.kind is OwnerKind.RELEASE:
+        return release_of(software, owner.id).layer
+    return cluster_of(software, owner.id).own
+
+
+def below(software: Software, owner: Owner) -> Layer:
+    """Return what the owner's declarations lie over: those of its release for a cluster. Raises OwnerNotFound."""
+    if owner.kind is OwnerKind.RELEASE:
+        return Layer()
+    return cluster_of(software, owner.id).release.layer
+
+
+def affected(software: Software, owner: Owner) -> Sequence[Cluster]:
+    """Return the clusters for which the declarations of the owner count."""
+    return [one for one in software.clusters() if owner in (one.owner, one.release.owner)]
+
+
+def save_layer(software: Software, owner: Owner, layer: Layer) -> None:
+    """Store what an existing owner declares, under the lock. Raises LabelInUse."""
+    for cluster in affected(software, owner):
+        _check_in_use(software, cluster, cluster.with_layer(owner, layer).layer)
+    if owner.kind is OwnerKind.RELEASE:
+        software.save_release(replace(release_of(software, owner.id), layer=layer))
+    else:
+        software.save_cluster(replace(cluster_of(software, owner.id), own=layer))
+
+
+def _check_in_use(software: Software, cluster: Cluster, after: Layer) -> None:
+    before = cluster.layer
+    lost = {domain: {name for name in before.labels(domain) if name not in after.labels(domain)} for domain in Domain}
+    if not any(lost.values()):
+        return
+    nodes = software.nodes(cluster.id)
+    for domain in Domain:
+        for name in sorted(lost[domain]):
+            using = [
+                str(node.name)
+                for node in nodes
+                for one in node.in_cluster.names(domain)
+                if one == name or (one.partition(":")[0] == name and not after.knows(domain, one))
+            ]
+            if using:
+                raise LabelInUse(domain, name, using)

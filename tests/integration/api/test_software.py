@@ -1,0 +1,534 @@
+"""Releases, clusters, roles, tags and task graphs over HTTP, as Fuel's clients ask (contract: fuel-task-graph, 5)."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import falcon
+import pytest
+import sqlalchemy as sa
+from falcon.testing import Result
+
+from shipyard_api.api.mount import Mount
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.graph import TaskGraph
+from shipyard_api.domain.task_graph.layers import SITE
+from shipyard_api.domain.task_graph.plan import Site as Plannable
+from shipyard_api.domain.task_graph.plan import plan
+from shipyard_api.domain.task_graph.roles import facts_of
+from shipyard_api.domain.task_graph.tasks import parse_tasks
+from shipyard_api.storage.unit_of_work import SqlStore
+from tests.integration.api.conftest import new_site
+from tests.integration.api.in_process import Client
+from tests.integration.api.wire import Site, small_design
+from tests.integration.storage.rows import counts, empty
+from tests.peer import Peer
+
+V1 = "/api/v1"
+SHELL = {"type": "shell", "parameters": {"cmd": "true"}}
+
+
+def task(name: str, **more: object) -> dict[str, object]:
+    return {"id": name, **SHELL, **more}
+
+
+# Seed 002, Data model impact and its example of tasks.
+TAGS = {
+    name: {"name": name, "has_primary": primary}
+    for name, primary in (("controller-common", True), ("mysql", True), ("rabbitmq", False))
+}
+ROLES = {
+    "controller": {"name": "Controller", "tags": list(TAGS)},
+    "compute": {"name": "Compute", "tags": []},
+}
+GRAPH = [
+    task("mysql", role=["controller"], tags=["mysql", "primary-mysql"], odd={"kept": [1.5, None]}),
+    task("rabbitmq", role=["controller"], tags=["rabbitmq"]),
+    task("haproxy", role=["controller"], tags=["controller-common", "primary-controller-common"]),
+    task("globals", role=["/.*/"]),
+]
+CHAIN = [
+    {"id": "pre", "type": "stage"},
+    task("a", role="*", required_for=["pre"]),
+    task("b", role="*", requires=["pre"]),
+    task("c", role="*", requires=["b"]),
+    task("d", role="*", requires=["a"]),
+]
+
+
+class Fuel:
+    """A caller who speaks as Fuel's clients do."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    def ask(self, method: str, path: str, body: object = ..., raw: str | None = None) -> Result:
+        target, _, query = path.partition("?")
+        text = raw if raw is not None else None if body is ... else json.dumps(body)
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        path = target if target.startswith("/") else f"{V1}/{target}"
+        return self.client.simulate_request(method, path, query_string=query, body=text, headers=headers)
+
+    def get(self, path: str) -> Any:
+        return self._sound("GET", path)
+
+    def put(self, path: str, body: object) -> Any:
+        return self._sound("PUT", path, body)
+
+    def post(self, path: str, body: object) -> Any:
+        return self._sound("POST", path, body)
+
+    def tags_of(self, node: str) -> list[str]:
+        found: list[str] = self.get(f"nodes/{node}")["tags"]
+        return found
+
+    def _sound(self, method: str, path: str, body: object = ...) -> Any:
+        answer = self.ask(method, path, body)
+        assert answer.status_code < 300, answer.text
+        return answer.json
+
+
+class Callers(NamedTuple):
+    admin: Fuel
+    viewer: Fuel
+    nobody: Fuel
+
+
+def fuel_of(site: Site, nodes: Sequence[str]) -> Callers:
+    site.commit(*small_design(nodes))
+    admin, viewer, nobody = (Fuel(one.client) for one in (site.admin, site.viewer, site.nobody))
+    return Callers(admin, viewer, nobody)
+
+
+def prepared(admin: Fuel) -> Fuel:
+    admin.put("releases/1/", {"roles_metadata": ROLES, "tags_metadata": TAGS})
+    return admin
+
+
+@pytest.fixture
+def callers(site: Site) -> Callers:
+    return fuel_of(site, ["n1", "n2", "n3"])
+
+
+@pytest.fixture
+def admin(callers: Callers) -> Fuel:
+    return prepared(callers.admin)
+
+
+def ran(store: SqlStore, nodes: Sequence[str] = ("n1", "n2", "n3")) -> Mapping[str, list[str]]:
+    """What a run would do now, by node."""
+    with store.begin() as tx:
+        found = tx.software.site(SITE, [NodeName(name) for name in nodes])
+    facts = facts_of(found.nodes, found.nodes, status=found.status, models=found.models)
+    planned, findings = plan(TaskGraph.of(parse_tasks(found.tasks)), Plannable(found.nodes, found.primaries, facts))
+    assert planned, findings
+    return {str(node.name): sorted(planned.order_on(node.name)) for node in found.nodes}
+
+
+# --- Releases, clusters and nodes -------------------------------------------------------------------------------------
+
+
+def test_an_installation_begins_with_a_release_and_its_site(callers: Callers) -> None:
+    viewer = callers.viewer
+
+    assert viewer.get("releases/") == [
+        {
+            "id": 1,
+            "name": "Shipyard",
+            "version": "1.0",
+            "operating_system": "Linux",
+            "state": "available",
+            "is_deployable": True,
+            "roles": [],
+            "roles_metadata": {},
+            "tags_metadata": {},
+        }
+    ]
+    (cluster,) = viewer.get("clusters")
+    assert (cluster["id"], cluster["status"], cluster["release_id"]) == (1, "new", 1)
+    assert (viewer.get("clusters/1/"), viewer.get("releases/1")) == (cluster, viewer.get("releases")[0])
+    assert [(one["id"], one["name"], one["cluster"]) for one in viewer.get("nodes/?cluster_id=1")] == [
+        (first, name, 1) for first, name in enumerate(("n1", "n2", "n3"), viewer.get("nodes/n1")["id"])
+    ]
+    assert (viewer.get("nodes/?cluster_id=2"), viewer.get("clusters/1/deployment_tasks/")) == ([], [])
+
+
+def test_ids_roles_and_tags_survive_a_revision_without_the_node(admin: Fuel, site: Site) -> None:
+    admin.post("clusters/1/assignment/", [{"id": "n2", "roles": ["controller"]}])
+    before = admin.get("nodes/n2")
+
+    site.commit(*small_design(["n1", "n4"]))
+    assert [one["name"] for one in admin.get("nodes/")] == ["n1", "n4"]
+    assert admin.ask("GET", f"nodes/{before['id']}").status == falcon.HTTP_404
+    site.commit(*small_design(["n2", "n4"]))
+
+    assert admin.get(f"nodes/{before['id']}/") == before
+    assert [one["name"] for one in admin.get("nodes/")] == ["n2", "n4"]
+
+
+def test_a_release_with_its_metadata_can_be_written_back_as_it_was_read(admin: Fuel) -> None:
+    release = admin.get("releases/1/")
+
+    assert (release["roles"], release["tags_metadata"]) == (["controller", "compute"], TAGS)
+    assert admin.put("releases/1/", release) == release
+    made = admin.post("releases/", {**release, "name": "Ubuntu", "version": "9.2"})
+    assert made == {**release, "id": made["id"], "name": "Ubuntu", "version": "9.2"}
+    assert admin.put("clusters/1/", {"release_id": made["id"]})["release_id"] == made["id"]
+    assert admin.put("clusters/1/attributes/", {"editable": {"a": {"value": 1}}}) == {"editable": {"a": {"value": 1}}}
+    assert admin.get("clusters/1/attributes/") == {"editable": {"a": {"value": 1}}}
+
+
+# --- Task graphs ------------------------------------------------------------------------------------------------------
+
+
+def test_a_graph_is_kept_as_it_was_written_and_a_cluster_lies_over_its_release(admin: Fuel) -> None:
+    assert admin.put("releases/1/deployment_tasks/", GRAPH) == GRAPH
+    own = [task("more", requires=["globals"], role="*"), {"id": "mysql", "type": "skipped", "x": 1}]
+
+    assert admin.put("clusters/1/deployment_tasks", own) == own
+    assert admin.get("clusters/1/deployment_tasks") == [own[1], *GRAPH[1:], own[0]]
+    assert admin.get("clusters/1/deployment_tasks/own/?graph_type=default") == own
+    assert admin.get("clusters/1/deployment_tasks/release") == admin.get("releases/1/deployment_tasks") == GRAPH
+    assert admin.get("clusters/1/deployment_tasks/plugins") == []
+    assert admin.get("clusters/1")["is_customized"]
+    assert admin.put("clusters/1/deployment_tasks", []) == []
+    assert admin.get("clusters/1/deployment_tasks") == GRAPH
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        pytest.param("", "pre a b c d", id="everything"),
+        pytest.param("?end=b", "pre a b", id="end"),
+        pytest.param("?end_task=b", "pre a b", id="end as the seed writes it"),
+        pytest.param("?start=pre", "pre b c", id="start"),
+        pytest.param("?start_task=a&end_task=b", "pre a b", id="both as the seed writes them"),
+        pytest.param("?start=b&start_task=b", "b c", id="both spellings alike"),
+        pytest.param("?end=a&include=d&include=c", "a c d", id="include"),
+        pytest.param("?include=d", "pre a b c d", id="include alone changes nothing"),
+    ],
+)
+def test_a_part_of_a_graph(admin: Fuel, query: str, kept: str) -> None:
+    admin.put("releases/1/deployment_tasks/", CHAIN)
+
+    for owner in ("releases", "clusters"):
+        assert [one["id"] for one in admin.get(f"{owner}/1/deployment_tasks/{query}")] == kept.split()
+
+
+def test_every_finding_of_a_graph_is_answered_at_once(admin: Fuel) -> None:
+    wrong = [
+        task("a", requires=["b"]),
+        task("b", requires=["a"]),
+        task("c", requires=["nowhere"]),
+        {"id": "d", "type": "no"},
+    ]
+
+    answer = admin.ask("PUT", "releases/1/deployment_tasks/", wrong)
+
+    assert answer.status == falcon.HTTP_400
+    assert {one["name"] for one in answer.json["errors"]} == {"SchemaError", "TaskCycle", "UnknownTask"}
+    assert "Tasks wait for each other: a -> b -> a." in answer.json["message"]
+    assert all(one["message"] in answer.json["message"] for one in answer.json["errors"])
+
+
+def test_a_release_cannot_break_the_graph_of_its_cluster(admin: Fuel) -> None:
+    admin.put("releases/1/deployment_tasks/", CHAIN)
+    admin.put("clusters/1/deployment_tasks/", [task("own", requires=["c"], required_for=["d"], role="*")])
+
+    lacks = admin.ask("PUT", "releases/1/deployment_tasks/", CHAIN[:3])
+    cycle = admin.ask("PUT", "releases/1/deployment_tasks/", [*CHAIN[:3], task("c", requires=["d"]), task("d")])
+
+    assert (lacks.status_code, cycle.status_code) == (400, 400)
+    assert "In the graph of cluster 1: Task 'own' names 'c' in requires" in lacks.json["message"]
+    assert "In the graph of cluster 1: Tasks wait for each other: " in cycle.json["message"]
+    assert admin.get("releases/1/deployment_tasks/") == CHAIN
+
+
+def test_a_graph_is_drawn(admin: Fuel) -> None:
+    admin.put("clusters/1/deployment_tasks/", CHAIN)
+
+    answer = admin.ask("GET", "clusters/1/deploy_tasks/graph.gv?tasks=a,b&remove=stage,group")
+
+    assert (answer.status_code, answer.headers["Content-Type"]) == (200, "text/vnd.graphviz")
+    assert answer.text.splitlines()[0] == "strict digraph G {"
+    assert {"c [color=gray95];", "a [color=yellowgreen, style=filled];", "b -> c;"} <= set(answer.text.splitlines())
+    assert "pre" not in answer.text
+
+
+# --- Roles and tags ---------------------------------------------------------------------------------------------------
+
+
+def test_tags_of_a_release_and_of_a_cluster(admin: Fuel) -> None:
+    own = {"name": "swift", "meta": {"has_primary": False, "note": [1]}}
+
+    assert admin.post("clusters/1/tags/", own) == own
+    listed = admin.get("clusters/1/tags/")
+    assert [(one["name"], one["owner"], one["predefined"]) for one in listed] == [
+        *((name, "release", True) for name in TAGS),
+        ("swift", "cluster", False),
+    ]
+    assert [one["name"] for one in admin.get("releases/1/tags/")] == list(TAGS)
+    assert admin.get("clusters/1/tags/swift/") == own
+    assert admin.ask("GET", "clusters/1/tags/mysql").json["message"] == "Tag 'mysql' is not found for the cluster 1"
+    changed = {"name": "swift", "meta": {"has_primary": True}}
+    assert admin.put("clusters/1/tags/swift/", changed) == changed == admin.get("clusters/1/tags/swift")
+    assert admin.ask("DELETE", "clusters/1/tags/swift/").status == falcon.HTTP_204
+    assert admin.ask("GET", "clusters/1/tags/swift/").status == falcon.HTTP_404
+    assert admin.post("clusters/1/tags/", {"name": "mysql", "meta": {"has_primary": False}})["name"] == "mysql"
+
+
+def test_roles_of_a_release_and_of_a_cluster(admin: Fuel) -> None:
+    own = {"name": "db", "meta": {"name": "Database", "tags": ["mysql"]}, "volumes_roles_mapping": []}
+
+    assert admin.post("clusters/1/roles/", own) == own
+    assert admin.get("clusters/1/roles/db/") == own
+    assert [(one["name"], one["owner"]) for one in admin.get("clusters/1/roles/")] == [
+        ("controller", "release"),
+        ("compute", "release"),
+        ("db", "cluster"),
+    ]
+    assert admin.put("clusters/1/roles/db/", {**own, "meta": {"tags": []}})["meta"] == {"tags": []}
+    assert admin.ask("DELETE", "clusters/1/roles/db/").status == falcon.HTTP_204
+
+
+def test_a_deleted_tag_leaves_the_roles_of_its_owner(admin: Fuel) -> None:
+    admin.post("releases/1/tags/", {"name": "own", "meta": {"has_primary": False}})
+    admin.post("releases/1/roles/", {"name": "r", "meta": {"tags": ["own", "mysql"]}})
+
+    admin.ask("DELETE", "releases/1/tags/own")
+
+    assert admin.get("releases/1/roles/r")["meta"]["tags"] == ["mysql"]
+
+
+def test_a_role_gives_its_tags_and_takes_them_with_it_except_those_of_the_user(admin: Fuel) -> None:
+    admin.post("clusters/1/assignment/", [{"id": "n1", "roles": ["controller"]}])
+    assert admin.tags_of("n1") == list(TAGS)
+    admin.post("nodes/n1/tags/", ["mysql", "mysql"])  # now his own as well
+    assert admin.ask("DELETE", "nodes/n1/tags/?tags=rabbitmq,rabbitmq").status == falcon.HTTP_204
+    assert admin.ask("DELETE", "nodes/n1/tags/", ["rabbitmq"]).status == falcon.HTTP_204  # again
+
+    admin.post("clusters/1/assignment/", [{"id": "n1", "roles": ["controller", "compute"]}])
+    assert admin.tags_of("n1") == ["controller-common", "mysql"]
+    admin.post("clusters/1/assignment/", [{"id": "n1", "roles": ["compute"]}])
+    assert admin.tags_of("n1") == ["mysql"]
+    admin.post("clusters/1/unassignment/", [{"id": admin.get("nodes/n1")["id"]}])
+    assert (admin.tags_of("n1"), admin.get("nodes/n1")["roles"]) == ([], [])
+
+
+# --- The examples of seed 002 -----------------------------------------------------------------------------------------
+
+ALL = ["globals", "haproxy", "mysql", "rabbitmq"]
+
+
+@pytest.mark.parametrize(
+    ("taken", "runs"),
+    [
+        pytest.param([], ALL, id="a controller with all its tags"),
+        pytest.param(["mysql", "controller-common"], ["globals", "rabbitmq"], id="only rabbitmq"),
+        pytest.param(["rabbitmq", "controller-common"], ["globals", "mysql"], id="haproxy not on a mysql node"),
+    ],
+)
+def test_tags_decide_what_runs_on_a_controller(admin: Fuel, store: SqlStore, taken: list[str], runs: list[str]) -> None:
+    admin.put("releases/1/deployment_tasks/", GRAPH)
+    admin.post("clusters/1/assignment/", [{"id": "n1", "roles": ["controller"]}])
+
+    admin.ask("DELETE", "nodes/n1/tags/", taken)
+
+    assert ran(store) == {"n1": runs, "n2": [], "n3": []}
+
+
+def test_an_extension_assigns_instances_of_tags(admin: Fuel, store: SqlStore) -> None:
+    own = task("second", tags=["mysql:2"])
+    admin.put("releases/1/deployment_tasks/", [*GRAPH, own])
+    admin.post("releases/1/tags/", {"name": "cluster", "meta": {"has_primary": False}})
+    for node, tags in (("n1", ["cluster:2", "mysql:1"]), ("n2", ["cluster:1", "mysql:2"])):
+        admin.post("clusters/1/assignment/", [{"id": node, "roles": ["controller"]}])
+        admin.ask("DELETE", f"nodes/{node}/tags/", list(TAGS))
+        admin.post(f"nodes/{node}/tags", tags)
+
+    assert [admin.tags_of(node) for node in ("n1", "n2")] == [["cluster:2", "mysql:1"], ["cluster:1", "mysql:2"]]
+    assert ran(store) == {"n1": ["globals"], "n2": ["globals", "second"], "n3": []}
+    assert admin.ask("DELETE", "releases/1/tags/cluster").status == falcon.HTTP_409
+
+
+def test_a_component_moves_to_another_node_after_the_deployment(admin: Fuel, store: SqlStore) -> None:
+    admin.put("releases/1/deployment_tasks/", GRAPH)
+    admin.post("clusters/1/assignment/", [{"id": "n1", "roles": ["controller"]}])
+
+    admin.post("nodes/n2/tags/", ["mysql"])
+    admin.ask("DELETE", "nodes/n1/tags/?tags=mysql")
+
+    assert ran(store)["n1"] == ["globals", "haproxy", "rabbitmq"]
+    assert ran(store)["n2"] == ["mysql"]
+
+
+def test_the_tag_check_names_predefined_tags_without_a_node(admin: Fuel) -> None:
+    admin.post("clusters/1/assignment/", [{"id": "n1", "roles": ["controller"]}])
+    assert admin.get("clusters/1/tag_check/") == []
+
+    admin.ask("DELETE", "nodes/n1/tags/?tags=mysql")
+    (found,) = admin.get("clusters/1/tag_check/")
+    assert (found["level"], "roles in use: mysql." in found["message"]) == ("Warning", True)
+    admin.post("clusters/1/unassignment/", [{"id": "n1"}])
+    (found,) = admin.get("clusters/1/tag_check/")
+    assert found["level"] == "Info"
+
+
+# --- Who may what -----------------------------------------------------------------------------------------------------
+
+
+def test_a_client_gets_its_token_for_the_password(callers: Callers) -> None:
+    token = callers.viewer.client.headers["X-Auth-Token"]
+    assert callers.nobody.get("version/")["auth_required"] is True
+
+    for auth in ({"passwordCredentials": {"username": "x", "password": token}}, {"token": {"id": token}}):
+        access = callers.nobody.post("/keystone/v2.0/tokens", {"auth": {**auth, "tenantName": "admin"}})["access"]
+        assert (access["token"]["id"], access["user"]["name"], access["serviceCatalog"]) == (token, "vic", [])
+
+
+def test_observers_change_nothing_and_others_see_nothing(callers: Callers) -> None:
+    for method, path, body in (
+        ("PUT", GRAPHS, []),
+        ("POST", TAGS_URL, TAG),
+        ("POST", "nodes/n1/tags", ["mysql"]),
+        ("POST", "clusters/1/assignment", []),
+    ):
+        refused = callers.viewer.ask(method, path, body)
+        assert (refused.status_code, refused.json["message"]) == (403, "Access was denied")
+    unknown = callers.nobody.ask("GET", "nodes/")
+    assert (unknown.status_code, "WWW-Authenticate" in unknown.headers) == (401, True)
+
+
+# --- What is refused --------------------------------------------------------------------------------------------------
+
+TAG = {"name": "own", "meta": {"has_primary": False}}
+ROLE = {"name": "own", "meta": {"tags": []}}
+GRAPHS, TAGS_URL, ROLES_URL = "releases/1/deployment_tasks", "clusters/1/tags", "clusters/1/roles"
+
+REFUSED = {
+    "an unknown release": ("GET", "releases/2", ..., 404, "Release not found"),
+    "an unknown cluster": ("GET", "clusters/99999999999999/deployment_tasks", ..., 404, "Cluster not found"),
+    "a cluster that is no number": ("GET", "clusters/one/tags", ..., 404, "Cluster not found"),
+    "an unknown node": ("GET", "nodes/n9", ..., 404, "NodeCollection not found: n9"),
+    "no such address": ("GET", "plugins/", ..., 404, "Not Found"),
+    "another environment": ("POST", "clusters/", {"name": "x", "release_id": 1}, 405, "Method Not Allowed"),
+    "an unknown layer": ("GET", "clusters/1/deployment_tasks/mine", ..., 404, "own, release and plugins"),
+    "another graph": ("GET", "clusters/1/deployment_tasks?graph_type=x", ..., 404, "one graph"),
+    "create tasks": ("POST", GRAPHS, [], 405, "Create not supported for this entity"),
+    "delete tasks": ("DELETE", GRAPHS, ..., 405, "Delete not supported for this entity"),
+    "no body": ("PUT", GRAPHS, ..., 400, "Empty request received"),
+    "no JSON": ("PUT", GRAPHS, "[{", 400, "Invalid json received"),
+    "no list": ("PUT", GRAPHS, {"id": "a"}, 400, "array"),
+    "unknown start": ("GET", f"{GRAPHS}?start=zz", ..., 400, "'zz' is not in the task graph."),
+    "unknown end": ("GET", f"{GRAPHS}?end_task=zz", ..., 400, "'zz' is not in the task graph."),
+    "an end that does not depend": ("GET", f"{GRAPHS}?start=d&end=c", ..., 400, "'c' does not depend on 'd'"),
+    "two starts": ("GET", f"{GRAPHS}?start=a&start_task=b", ..., 400, "the same parameter"),
+    "a path that climbs": (
+        "PUT",
+        GRAPHS,
+        [{"id": "a", "type": "upload_file", "parameters": {"path": "/a/../b", "data": ""}}],
+        400,
+        "not absolute, or that has '..'",
+    ),
+    "a bad condition": ("PUT", GRAPHS, [task("a", condition="1 <")], 400, "cannot be read"),
+    "a reserved id": ("PUT", GRAPHS, [task("master")], 400, "master"),
+    "a huge graph": ("PUT", GRAPHS, [task(f"t{n}") for n in range(2001)], 400, "2000"),
+    "drawn tasks": ("GET", "clusters/1/deploy_tasks/graph.gv?tasks=zz", ..., 400, "Tasks zz are not present"),
+    "drawn parents": ("GET", "clusters/1/deploy_tasks/graph.gv?parents_for=zz", ..., 400, "Task zz is not present"),
+    "drawn types": ("GET", "clusters/1/deploy_tasks/graph.gv?remove=zz", ..., 400, "Task types zz do not exist"),
+    "a release without a version": ("POST", "releases", {"name": "x"}, 400, "a name and a version"),
+    "a release again": ("POST", "releases", {"name": "Shipyard", "version": "1.0"}, 409, "already exists"),
+    "an unknown member": ("PUT", "releases/1", {"nme": "x"}, 400, "nme"),
+    "a member of another type": ("PUT", "releases/1", {"name": 1}, 400, "'name' is not a text."),
+    "roles that are a list": ("PUT", "releases/1", {"roles_metadata": []}, 400, "'roles_metadata' is not an object."),
+    "a role with an unknown tag": (
+        "PUT",
+        "releases/1",
+        {"roles_metadata": {"controller": {"tags": ["zz"]}}},
+        400,
+        "Role controller contains non-existent tag zz",
+    ),
+    "a tag in use, taken from the metadata": (
+        "PUT",
+        "releases/1",
+        {"tags_metadata": {}, "roles_metadata": {"controller": {"tags": []}, "compute": {}}},
+        409,
+        "Tag 'controller-common' is assigned to nodes n1",
+    ),
+    "a role in use, taken from the metadata": (
+        "PUT",
+        "releases/1",
+        {"roles_metadata": {"compute": {}}},
+        409,
+        "Role 'controller' is assigned to nodes n1",
+    ),
+    "a tag twice": ("POST", "releases/1/tags", {**TAG, "name": "mysql"}, 409, "already exists for release 1"),
+    "a tag without a name": ("POST", TAGS_URL, {"meta": {"has_primary": True}}, 400, "1 to 64 letters"),
+    "a tag without properties": ("POST", TAGS_URL, {"name": "own"}, 400, "has no 'meta'"),
+    "a tag without has_primary": ("POST", TAGS_URL, {"name": "own", "meta": {}}, 400, "'has_primary'"),
+    "a tag with a primary of text": ("POST", TAGS_URL, {**TAG, "meta": {"has_primary": "y"}}, 400, "'has_primary'"),
+    "a tag with a space": ("POST", TAGS_URL, {**TAG, "name": "a b"}, 400, "1 to 64 letters"),
+    "a tag of 65 characters": ("POST", TAGS_URL, {**TAG, "name": "a" * 65}, 400, "1 to 64 letters"),
+    "a tag that looks like a primary": ("POST", TAGS_URL, {**TAG, "name": "primary-x"}, 400, "primary node"),
+    "a tag with NUL": ("POST", TAGS_URL, {**TAG, "name": "a\0"}, 400, "NUL"),
+    "a tag renamed": ("PUT", "releases/1/tags/mine", TAG, 400, "another name"),
+    "a predefined tag changed": ("PUT", "releases/1/tags/mysql", {"meta": TAG["meta"]}, 409, "Read-only tag 'mysql'"),
+    "a predefined tag deleted": ("DELETE", "releases/1/tags/mysql", ..., 409, "Read-only tag 'mysql'"),
+    "a tag in use deleted": ("DELETE", "releases/1/tags/mine", ..., 409, "assigned to nodes n1"),
+    "an unknown tag deleted": ("DELETE", "clusters/1/tags/zz", ..., 404, "Tag 'zz' is not found for the cluster 1"),
+    "a role without tags": ("POST", ROLES_URL, {"name": "own", "meta": {}}, 400, "'tags' of the role 'own'"),
+    "a role with tags of numbers": ("POST", ROLES_URL, {**ROLE, "meta": {"tags": [1]}}, 400, "not a list of names"),
+    "a role of unknown tags": ("POST", ROLES_URL, {**ROLE, "meta": {"tags": ["z"]}}, 400, "non-existent tag z"),
+    "a role in use deleted": ("DELETE", "releases/1/roles/controller", ..., 409, "Role 'controller' is assigned"),
+    "an unknown tag assigned": ("POST", "nodes/n1/tags", ["zz"], 400, "Tags zz do not exist in the cluster."),
+    "tags by id": ("POST", "nodes/n1/tags", [1], 400, "Tags are a list of names."),
+    "tags of an unknown node": ("POST", "nodes/n9/tags", ["mysql"], 404, "NodeCollection not found: n9"),
+    "tags of a node are in the node": ("GET", "nodes/n1/tags", ..., 405, "Method Not Allowed"),
+    "an unknown role assigned": ("POST", "clusters/1/assignment", [{"id": 1, "roles": ["zz"]}], 404, "not found: 1"),
+    "a role of another name": ("POST", "clusters/1/assignment", [{"id": "n1", "roles": ["zz"]}], 400, "Roles zz do"),
+    "roles that are a text": ("POST", "clusters/1/assignment", [{"id": "n1", "roles": "zz"}], 400, "a list of names"),
+    "no node named": ("POST", "clusters/1/assignment", [{"roles": []}], 400, "its number or its name"),
+    "an assignment that is no list": ("POST", "clusters/1/unassignment", {"id": 1}, 400, "not a list of nodes"),
+    "nodes of another cluster": ("POST", "clusters/2/assignment", [{"id": "n1", "roles": []}], 404, "Cluster not"),
+    "settings that are a list": ("PUT", "clusters/1/attributes", {"editable": []}, 400, "'editable' is not an object."),
+    "no credentials": ("POST", "/keystone/v2.0/tokens", {"auth": {}}, 401, "Authentication required"),
+    "wrong credentials": (
+        "POST",
+        "/keystone/v2.0/tokens",
+        {"auth": {"passwordCredentials": {"username": "ann", "password": "no"}}},
+        401,
+        "Authentication required",
+    ),
+    "credentials of no form": ("POST", "/keystone/v2.0/tokens", [], 400, "'auth'"),
+}
+
+
+class Stocked(NamedTuple):
+    admin: Fuel
+    counts: dict[str, int]
+    release: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def stocked(app: Mount, store: SqlStore, engine: sa.Engine, drydock: Peer) -> Stocked:
+    """A site that no refused request changes, so one serves the whole table."""
+    empty(engine)
+    admin = prepared(fuel_of(new_site(app, store, engine, drydock), ["n1", "n2"]).admin)
+    admin.put("releases/1/deployment_tasks", CHAIN)
+    admin.post("releases/1/tags", {**TAG, "name": "mine"})
+    admin.get("nodes")
+    admin.post("clusters/1/assignment", [{"id": "n1", "roles": ["controller"]}])
+    admin.post("nodes/n1/tags", ["mine"])
+    return Stocked(admin, counts(engine), admin.get("releases/1"))
+
+
+@pytest.mark.parametrize("row", REFUSED)
+def test_what_is_refused_changes_nothing(row: str, stocked: Stocked, engine: sa.Engine) -> None:
+    method, path, body, code, text = REFUSED[row]
+
+    raw = body if isinstance(body, str) else None
+    answer = stocked.admin.ask(method, path, body, raw)
+
+    assert (answer.status_code, set(answer.json)) == (code, {"message", "errors"}), answer.text
+    assert text in answer.json["message"]
+    assert (counts(engine), stocked.admin.get("releases/1")) == (stocked.counts, stocked.release)
