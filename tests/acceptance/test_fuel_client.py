@@ -1,0 +1,216 @@
+"""Fuel's own clients, unmodified, against a live ``shipyard up``: ``fuel`` and ``fuel2`` (contract, 7 and 12).
+
+Runs where ``FUEL_CLIENT`` names the command ``fuel`` of a python-fuelclient (``.ci/real_fuel_client.py``).
+"""
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+
+from tests.acceptance.programs import left_running, marked, run, up
+from tests.conftest import ROOT
+
+CLIENT = os.environ.get("FUEL_CLIENT", "")
+pytestmark = pytest.mark.skipif(not CLIENT, reason="FUEL_CLIENT names no command of a python-fuelclient")
+
+LONGEST = 120.0
+SHELL = {"type": "shell", "role": "*", "parameters": {"cmd": "true", "timeout": 60}}
+GRAPH = [
+    {"id": "pre_deployment", "type": "stage"},
+    {"id": "hiera", **SHELL, "required_for": ["pre_deployment"], "odd": {"kept": [1, None]}},
+    {"id": "netconfig", **SHELL, "requires": ["pre_deployment"]},
+    {"id": "galera", **SHELL, "requires": ["netconfig"], "tags": ["mysql"]},
+]
+ROLE = {"name": "controller", "meta": {"name": "Controller", "tags": ["mysql"]}, "volumes_roles_mapping": []}
+
+
+@dataclass(frozen=True)
+class Clients:
+    """Both commands of the client, run in one directory."""
+
+    environment: dict[str, str]
+    directory: Path
+
+    def fuel(self, *words: str) -> str:
+        return self._done(CLIENT, *words)
+
+    def fuel2(self, *words: str) -> Any:
+        """The answer of a command that shows or lists something; else its text."""
+        out = self._done(f"{CLIENT}2", *words)
+        return json.loads(out) if "-f" in words and "json" in words else out
+
+    def refused(self, command: str, *words: str) -> str:
+        done = self._run(command, *words)
+        assert done.returncode == 1, done.stdout
+        return done.stdout + done.stderr
+
+    def file(self, name: str, content: object = ...) -> Any:
+        """What is in a file of the directory; ``content``: what is put there."""
+        path = self.directory / name
+        if content is not ...:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(yaml.safe_dump(content), encoding="utf-8")
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+    def _done(self, *command: str) -> str:
+        done = self._run(*command)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def _run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command,
+            env=self.environment,
+            cwd=self.directory,
+            capture_output=True,
+            text=True,
+            timeout=LONGEST,
+            check=False,
+        )
+
+
+@pytest.fixture(scope="module")
+def clients() -> Iterator[Clients]:
+    mark, environment = marked()
+    with tempfile.TemporaryDirectory(prefix="shipyard-test-") as made:
+        directory = Path(made)
+        directory.chmod(0o755)  # the account of Postgres must reach its data
+        child, ready = up(directory, environment)
+        try:
+            own = {**environment, "SHIPYARD_URL": ready["url"], "SHIPYARD_TOKEN": ready["token"]}
+            site = str(ROOT / "docs" / "examples" / "small-site.yaml")
+            for words in (["create", "configdocs", "design", f"--filename={site}"], ["commit", "configdocs"]):
+                done = run(words, own)
+                assert done.returncode == 0, done.stdout + done.stderr
+            address = urlsplit(ready["url"])
+            where = {"SERVER_ADDRESS": str(address.hostname), "SERVER_PORT": str(address.port)}
+            identity = {"OS_USERNAME": "ann", "OS_PASSWORD": ready["token"], "OS_TENANT_NAME": "shipyard"}
+            marks = {name: value for name, value in environment.items() if value == mark}
+            kept = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
+            home = {"HOME": str(directory), "XDG_CONFIG_HOME": str(directory / "config")}
+            made_clients = Clients({**kept, **home, **where, **identity, **marks}, directory)
+            made_clients.fuel("rel")  # the first command writes its settings, and says so
+            yield made_clients
+        finally:
+            child.send_signal(signal.SIGINT)
+            child.wait(LONGEST)
+    assert left_running(mark) == []
+
+
+@pytest.fixture(scope="module")
+def prepared(clients: Clients) -> Clients:
+    """A release with a graph, a tag and a role, all of them written by the clients."""
+    clients.file("release_1/deployment_tasks.yaml", GRAPH)
+    clients.fuel("rel", "--rel", "1", "--deployment-tasks", "--upload", "--dir", ".")
+    clients.file("releases_1/mysql.yaml", {"name": "mysql", "meta": {"has_primary": True}})
+    clients.fuel2("tag", "create", "-r", "1", "-n", "mysql", "-f", "yaml", "-d", ".")
+    clients.file("role.yaml", ROLE)
+    clients.fuel("role", "--rel", "1", "--create", "--file", "role.yaml")
+    return clients
+
+
+def test_releases_and_environments_are_listed(clients: Clients) -> None:
+    (release,) = clients.fuel2("release", "list", "-f", "json")
+    (environment,) = clients.fuel2("env", "list", "-f", "json")
+
+    assert (release["id"], release["name"], release["state"]) == (1, "Shipyard", "available")
+    assert (environment["id"], environment["status"], environment["release_id"]) == (1, "new", 1)
+    assert "Shipyard" in clients.fuel("rel")
+    assert "site" in clients.fuel("env")
+    shown = clients.fuel2("env", "show", "1", "-f", "json")
+    assert shown["name"] == "site"
+
+
+def test_nodes_are_listed_and_shown(clients: Clients) -> None:
+    nodes = clients.fuel2("node", "list", "-f", "json")
+
+    assert [one["id"] for one in nodes] == sorted(one["id"] for one in nodes)
+    assert {one["status"] for one in nodes} == {"discover"}
+    assert clients.fuel2("node", "show", str(nodes[0]["id"]), "-f", "json")["name"] == nodes[0]["name"]
+
+
+def test_a_graph_is_uploaded_and_downloaded(prepared: Clients) -> None:
+    prepared.fuel("rel", "--rel", "1", "--deployment-tasks", "--download", "--dir", ".")
+    prepared.fuel("env", "--env", "1", "--deployment-tasks", "--download", "--dir", ".")
+    assert prepared.file("release_1/deployment_tasks.yaml") == GRAPH
+    assert prepared.file("cluster_1/deployment_tasks.yaml") == GRAPH
+
+    own = [{"id": "more", **SHELL, "requires": ["galera"]}]
+    prepared.file("cluster_1/deployment_tasks.yaml", own)
+    prepared.fuel("env", "--env", "1", "--deployment-tasks", "--upload", "--dir", ".")
+    prepared.fuel("env", "--env", "1", "--deployment-tasks", "--download", "--dir", ".")
+    assert prepared.file("cluster_1/deployment_tasks.yaml") == [*GRAPH, *own]
+    prepared.file("cluster_1/deployment_tasks.yaml", [])
+    prepared.fuel("env", "--env", "1", "--deployment-tasks", "--upload", "--dir", ".")
+
+
+def test_a_tree_of_tasks_is_synchronized(prepared: Clients) -> None:
+    prepared.file("tree/1.0/modules/b/tasks.yaml", GRAPH[2:])
+    prepared.file("tree/1.0/modules/a/my_tasks.yaml", GRAPH[:2])
+    prepared.fuel("rel", "--sync-deployment-tasks", "--dir", "tree")
+    prepared.fuel("rel", "--rel", "1", "--deployment-tasks", "--download", "--dir", ".")
+
+    found = prepared.file("release_1/deployment_tasks.yaml")
+    assert sorted(found, key=lambda one: one["id"]) == sorted(GRAPH, key=lambda one: str(one["id"]))
+    prepared.file("release_1/deployment_tasks.yaml", GRAPH)
+    prepared.fuel("rel", "--rel", "1", "--deployment-tasks", "--upload", "--dir", ".")
+
+
+def test_an_invalid_graph_is_refused_with_what_is_wrong(prepared: Clients) -> None:
+    cycle = [{"id": "a", **SHELL, "requires": ["b"]}, {"id": "b", **SHELL, "requires": ["a", "nowhere"]}]
+    prepared.file("cluster_1/deployment_tasks.yaml", cycle)
+
+    said = prepared.refused(CLIENT, "env", "--env", "1", "--deployment-tasks", "--upload", "--dir", ".")
+
+    assert "Tasks wait for each other: a -> b -> a." in said
+
+
+def test_a_graph_is_drawn(prepared: Clients) -> None:
+    drawn = prepared.fuel("graph", "--env", "1", "--download", "--end", "netconfig", "--remove", "stage")
+    prepared.fuel("graph", "--env", "1", "--download", "--skip", "galera", "--dir", ".")
+    parents = prepared.fuel("graph", "--env", "1", "--download", "--parents-for", "galera")
+
+    assert "strict digraph G {" in drawn
+    assert "galera [color=gray95];" in drawn
+    assert "netconfig [color=yellowgreen, style=filled];" in drawn
+    assert "pre_deployment [" not in drawn
+    assert ("netconfig -> galera;" in parents, "hiera" in parents) == (True, False)
+
+
+def test_tags_are_created_changed_and_deleted(prepared: Clients) -> None:
+    prepared.file("clusters_1/swift.yaml", {"name": "swift", "meta": {"has_primary": False}})
+    prepared.fuel2("tag", "create", "-e", "1", "-n", "swift", "-f", "yaml", "-d", ".")
+    assert {one["name"] for one in prepared.fuel2("tag", "list", "-e", "1", "-f", "json")} == {"mysql", "swift"}
+    prepared.file("clusters_1/swift.yaml", {"name": "swift", "meta": {"has_primary": True}})
+    prepared.fuel2("tag", "update", "-e", "1", "-n", "swift", "-f", "yaml", "-d", ".")
+    prepared.fuel2("tag", "download", "-e", "1", "-n", "swift", "-f", "yaml", "-d", ".")
+    assert prepared.file("clusters_1/swift.yaml")["meta"] == {"has_primary": True}
+    prepared.fuel2("tag", "delete", "-e", "1", "-n", "swift")
+    said = prepared.refused(f"{CLIENT}2", "tag", "delete", "-e", "1", "-n", "swift")
+    assert "Tag 'swift' is not found for the cluster 1" in said
+
+
+def test_roles_are_shown_and_assigned_with_their_tags(prepared: Clients) -> None:
+    assert [one["name"] for one in prepared.fuel2("role", "list", "-e", "1", "-f", "json")] == ["controller"]
+    assert "controller" in prepared.fuel("role", "--rel", "1")
+    prepared.fuel("role", "--rel", "1", "--role", "controller", "--file", "shown.yaml")
+    assert prepared.file("shown.yaml") == ROLE
+
+    node = str(prepared.fuel2("node", "list", "-f", "json")[0]["id"])
+    prepared.fuel2("env", "add", "nodes", "-e", "1", "-n", node, "-r", "controller")
+
+    assert prepared.fuel2("node", "show", node, "-f", "json")["roles"] in (["controller"], "controller")
+    said = prepared.refused(f"{CLIENT}2", "tag", "delete", "-r", "1", "-n", "mysql")
+    assert "Tag 'mysql' is assigned to nodes" in said
+    prepared.fuel2("env", "remove", "nodes", "-e", "1", "-n", node)
+    assert prepared.fuel2("node", "show", node, "-f", "json")["roles"] in ([], "")
