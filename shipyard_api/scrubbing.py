@@ -106,9 +106,9 @@ class Scrubber:
         return text
 
     def _remember(self) -> None:
-        forms = _forms({*self._own, *self._passing})
+        written = forms({*self._own, *self._passing})
         # The longest first: one secret may be the beginning of another.
-        self._forms = tuple(sorted(forms, key=len, reverse=True))
+        self._forms = tuple(sorted(written, key=len, reverse=True))
 
 
 def without_users(text: str) -> str:
@@ -116,7 +116,7 @@ def without_users(text: str) -> str:
     return _USER.sub(f"//{HIDDEN}@", text)
 
 
-def _forms(secrets: Iterable[str]) -> set[str]:
+def forms(secrets: Iterable[str]) -> set[str]:
     """Return the secrets verbatim and as URLs, JSON and Python escape them."""
     plain = {form for secret in secrets for form in (secret, unquote(secret))}
     written = {

@@ -24,6 +24,7 @@ from shipyard_api.adapters.maas.options import MaasOptions
 from shipyard_api.adapters.oslo_policy.options import PolicyOptions
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.adapters.promenade.options import PromenadeOptions
+from shipyard_api.adapters.ssh.options import SshOptions
 from shipyard_api.setting_types import Count, Secret
 
 DEFAULT_FILE = Path("/etc/shipyard/shipyard.conf")
@@ -171,6 +172,7 @@ class Settings:
     secrets: EncryptionOptions = field(default_factory=EncryptionOptions)
     promenade: PromenadeOptions = field(default_factory=PromenadeOptions)
     kubernetes: KubernetesOptions = field(default_factory=KubernetesOptions)
+    ssh: SshOptions = field(default_factory=SshOptions)
     validations: ValidationOptions = field(default_factory=ValidationOptions)
     document_info: DocumentInfoOptions = field(default_factory=DocumentInfoOptions)
     api: ApiOptions = field(default_factory=ApiOptions)

@@ -1,0 +1,338 @@
+"""Connections to nodes: one event loop in one thread for all of them, kept open between calls."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from concurrent import futures
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import asyncssh
+
+from shipyard_api.adapters.ssh import text
+from shipyard_api.adapters.ssh.options import PORT, JumpHost
+from shipyard_api.ports.errors import Refused
+from shipyard_api.ports.remote_tasks import Host
+
+T = TypeVar("T")
+
+SYSTEM = "SSH"
+IDLE = 600.0  # seconds after which a connection is closed
+SESSIONS = 5  # at once on a connection; sshd allows 10
+KEEPALIVE = 15.0  # seconds
+_PIECE = 64 * 1024
+_CLOSING = 2.0  # seconds for connections to say goodbye
+_STDERR = 4096  # bytes
+
+asyncssh.set_log_level("WARNING")
+
+
+class NodeError(Exception):
+    """A node did not answer."""
+
+
+class NodeRefusal(NodeError):
+    """A node answered, and does not let us in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command wrote, and its exit status."""
+
+    status: int
+    stdout: bytes
+    stderr: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How connections are opened; times in seconds. ``known_hosts``, ``key_file``: existing files."""
+
+    user: str
+    key_file: str
+    known_hosts: str
+    key_passphrase: str = ""
+    jump: JumpHost | None = None
+    connect_timeout: float = 10.0
+    connections_at_once: int = 10
+
+
+@dataclass(slots=True)
+class _Link:
+    """The connection to one host. ``used``: when, by the clock of the loop."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    sessions: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(SESSIONS))
+    connection: asyncssh.SSHClientConnection | None = None
+    used: float = 0.0
+    users: int = 0
+
+
+_Key = tuple[str, str, int]
+
+
+class Connections:
+    """Runs commands on many hosts at once. Thread-safe; ``close`` leaves no thread and no connection."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._links: dict[_Key, _Link] = {}
+        self._files = _Files(access)
+
+    def check(self, operation: str) -> None:
+        """Raise Refused if the key or the known hosts cannot be used."""
+        try:
+            self._files.read()
+        except (OSError, ValueError, asyncssh.Error) as error:
+            raise Refused(SYSTEM, operation, str(error), whole_site=True) from error
+
+    def each(
+        self, hosts: Iterable[Host], one: Callable[[Host], Coroutine[Any, Any, T]], *, limit: float
+    ) -> Mapping[Host, T | NodeError]:
+        """Run a coroutine for each host; one that does not end in ``limit`` seconds gives a NodeError."""
+
+        async def bounded(host: Host) -> T | NodeError:
+            try:
+                async with asyncio.timeout(limit):
+                    return await one(host)
+            except TimeoutError:
+                return NodeError(f"no answer in {limit:g} s")
+            except NodeError as error:
+                return error
+
+        async def everything() -> dict[Host, T | NodeError]:
+            asked = tuple(dict.fromkeys(hosts))
+            return dict(zip(asked, await asyncio.gather(*map(bounded, asked)), strict=True))
+
+        return self._submit(everything()).result()
+
+    async def run(self, host: Host, command: str, data: bytes, *, most: int) -> Answer:
+        """Run a command with its input; raises NodeError. ``most``: bytes that the command may write.
+
+        A connection that had been open before may have died meanwhile. Then a new one is opened, once: the command may
+        run twice.
+        """
+        link = self._links.setdefault((host.name, host.address, host.port), _Link())
+        link.users += 1
+        try:
+            async with link.sessions:
+                kept = link.connection is not None and not link.connection.is_closed()
+                try:
+                    return await self._once(host, link, command, data, most)
+                except NodeError as error:
+                    if isinstance(error, NodeRefusal) or not kept:
+                        raise
+                return await self._once(host, link, command, data, most)
+        finally:
+            link.users -= 1
+            loop = asyncio.get_running_loop()
+            link.used = loop.time()
+            loop.call_later(IDLE + 1, self._drop_idle)
+
+    def close(self) -> None:
+        """Close all connections and end the thread. A later call opens them again."""
+        with self._lock:
+            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+        if loop is None or thread is None:
+            return
+        asyncio.run_coroutine_threadsafe(self._close_all(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+
+    # Inside.
+
+    def _submit(self, coroutine: Coroutine[Any, Any, T]) -> "futures.Future[T]":
+        """Hand a coroutine to the loop, which begins with the first one."""
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._opening = asyncio.Semaphore(self._access.connections_at_once)
+                self._thread = threading.Thread(target=_serve, args=(self._loop,), name="ssh", daemon=True)
+                self._thread.start()
+            return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
+    async def _once(self, host: Host, link: _Link, command: str, data: bytes, most: int) -> Answer:
+        connection = await self._connection(host, link)
+        try:
+            return await _talk(connection, command, data, most)
+        except (OSError, asyncssh.Error, NodeError, asyncio.CancelledError) as error:
+            # It is of no use any more, or hangs: a limit ran out.
+            connection.abort()
+            if link.connection is connection:
+                link.connection = None
+            if isinstance(error, OSError | asyncssh.Error):
+                raise NodeError(_why(error)) from error
+            raise
+
+    async def _connection(self, host: Host, link: _Link) -> asyncssh.SSHClientConnection:
+        async with link.lock:
+            if link.connection is None or link.connection.is_closed():
+                link.connection = None
+                jump = await self._jump()
+                async with self._opening:
+                    link.connection = await self._open(host.name, host.address, host.port, self._access.user, jump)
+            return link.connection
+
+    async def _jump(self) -> asyncssh.SSHClientConnection | None:
+        jump = self._access.jump
+        if jump is None:
+            return None
+        link = self._links.setdefault(("jump host", jump.address, jump.port), _Link(users=1))
+        async with link.lock:
+            if link.connection is None or link.connection.is_closed():
+                try:
+                    link.connection = await self._open(jump.address, jump.address, jump.port, jump.user, None)
+                except NodeError as error:
+                    raise type(error)(f"jump host {jump.address}: {error}") from error
+            return link.connection
+
+    async def _open(
+        self, name: str, address: str, port: int, user: str, tunnel: asyncssh.SSHClientConnection | None
+    ) -> asyncssh.SSHClientConnection:
+        try:
+            key, known = self._files.read()
+            async with asyncio.timeout(self._access.connect_timeout):
+                return await asyncssh.connect(
+                    address,
+                    port,
+                    tunnel=tunnel,
+                    config=None,
+                    username=user,
+                    client_keys=[key],
+                    agent_path=None,
+                    preferred_auth="publickey",
+                    known_hosts=lambda *_: known.match(name, address, None if port == PORT else port),
+                    keepalive_interval=KEEPALIVE,
+                    keepalive_count_max=2,
+                    compression_algs=None,
+                )
+        except asyncssh.HostKeyNotVerifiable as error:
+            raise NodeRefusal(f"its host key is not the one in {self._access.known_hosts} ({_why(error)})") from error
+        except (asyncssh.PermissionDenied, asyncssh.KeyExchangeFailed) as error:
+            raise NodeRefusal(f"it does not let {user} in: {_why(error)}") from error
+        except TimeoutError as error:
+            raise NodeError(f"no connection in {self._access.connect_timeout:g} s") from error
+        except (OSError, ValueError, asyncssh.Error) as error:
+            raise NodeError(_why(error)) from error
+
+    def _drop_idle(self) -> None:
+        now = asyncio.get_running_loop().time()
+        for key, link in list(self._links.items()):
+            if not link.users and now - link.used >= IDLE:
+                del self._links[key]
+                if link.connection is not None:
+                    link.connection.close()
+
+    async def _close_all(self) -> None:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        links, self._links = self._links, {}
+        open_ones = [link.connection for link in links.values() if link.connection is not None]
+        for connection in open_ones:
+            connection.close()
+        closing = [asyncio.ensure_future(connection.wait_closed()) for connection in open_ones]
+        if closing:
+            await asyncio.wait(closing, timeout=_CLOSING)
+        for connection in open_ones:
+            connection.abort()
+
+
+def key_fault(access: Access) -> str | None:
+    """Return why the key or the known hosts cannot be used."""
+    try:
+        _Files(access).read()
+    except (OSError, ValueError, asyncssh.Error) as error:
+        return str(error)
+    return None
+
+
+class _Files:
+    """The key and the known hosts, read again when a file has changed."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._lock = threading.Lock()
+        self._read: tuple[object, tuple[asyncssh.SSHKey, asyncssh.SSHKnownHosts]] | None = None
+
+    def read(self) -> tuple[asyncssh.SSHKey, asyncssh.SSHKnownHosts]:
+        paths = [Path(self._access.key_file), Path(self._access.known_hosts)]
+        with self._lock:
+            state = [(stat.st_mtime_ns, stat.st_size, stat.st_ino) for stat in (path.stat() for path in paths)]
+            if self._read is None or self._read[0] != state:
+                self._read = state, (_key(paths[0], self._access.key_passphrase), _known_hosts(paths[1]))
+            return self._read[1]
+
+
+def _key(file: Path, passphrase: str) -> asyncssh.SSHKey:
+    try:
+        return asyncssh.read_private_key(file, passphrase or None)
+    except (ValueError, asyncssh.Error) as error:
+        raise ValueError(f"key_file: {file} is not a private key that can be read: {error}") from error
+
+
+def _known_hosts(file: Path) -> asyncssh.SSHKnownHosts:
+    try:
+        return asyncssh.read_known_hosts(str(file))
+    except (ValueError, asyncssh.Error) as error:
+        raise ValueError(f"known_hosts: {file} cannot be read: {error}") from error
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+    finally:
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
+
+
+async def _talk(connection: asyncssh.SSHClientConnection, command: str, data: bytes, most: int) -> Answer:
+    process = await connection.create_process(command, encoding=None)
+    send = asyncio.ensure_future(_send(process, data))
+    errors = asyncio.ensure_future(_read(process.stderr, _STDERR, cut=True))
+    try:
+        stdout = await _read(process.stdout, most)
+        stderr = await errors
+        await process.wait_closed()
+        if process.returncode is None:
+            raise NodeError("the connection ended before the answer")
+        return Answer(process.returncode, stdout, stderr)
+    finally:
+        process.close()
+        send.cancel()
+        errors.cancel()
+        await asyncio.gather(send, errors, return_exceptions=True)
+
+
+async def _send(process: "asyncssh.SSHClientProcess[bytes]", data: bytes) -> None:
+    try:
+        for at in range(0, len(data), _PIECE):
+            process.stdin.write(data[at : at + _PIECE])
+            await process.stdin.drain()
+        process.stdin.write_eof()
+    except (OSError, asyncssh.Error):
+        pass  # the command has ended without reading it all; its answer says why
+
+
+async def _read(stream: "asyncssh.SSHReader[bytes]", most: int, *, cut: bool = False) -> bytes:
+    """Read to the end. More than ``most`` bytes are an error, or left out if ``cut``."""
+    pieces, size = [], 0
+    while piece := await stream.read(_PIECE):
+        size += len(piece)
+        if size <= most:
+            pieces.append(piece)
+        elif not cut:
+            raise NodeRefusal(f"it answered more than {most} bytes")
+    return b"".join(pieces)
+
+
+def _why(error: BaseException) -> str:
+    said = error.reason if isinstance(error, asyncssh.Error) else str(error)
+    return text.detail(said.encode("utf-8", "replace")) or type(error).__name__

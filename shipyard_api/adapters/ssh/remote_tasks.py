@@ -1,0 +1,113 @@
+"""The port of tasks on running nodes, over SSH."""
+
+from collections.abc import Mapping, Sequence
+
+from shipyard_api.adapters.ssh import payload, text
+from shipyard_api.adapters.ssh.connections import SYSTEM, Access, Connections, NodeError, NodeRefusal
+from shipyard_api.adapters.ssh.report import Report, ReportError, parse, result
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.errors import Refused, Unavailable
+from shipyard_api.ports.provisioner import Marker
+from shipyard_api.ports.remote_tasks import TAIL, Host, Output, RemoteResult, RemoteState, RemoteTask
+
+WINDOW = 4 * TAIL
+"""Bytes of output that a look asks for, beside those that secrets may reach over: a character has up to 4 bytes."""
+
+MOST_WINDOW = 64 * 1024
+PAGE = 60_000
+"""The most bytes of output in one answer of ``output``."""
+
+_ROOM = 128 * 1024  # bytes of an answer beside the output: the report, and what a login prints
+
+
+class SshRemoteTasks:
+    """Runs tasks on nodes over SSH (ports/remote_tasks.py).
+
+    ``limit``: seconds for one node in one call; the others do not wait for it longer than that.
+    """
+
+    def __init__(self, access: Access, *, limit: float = 60.0) -> None:
+        self._connections = Connections(access)
+        self._limit = limit
+
+    def start(self, marker: Marker, task: RemoteTask, hosts: Sequence[Host]) -> Mapping[NodeName, RemoteResult]:
+        """Start the task where it has not been started; see the port."""
+        return self._ask("start", payload.start(marker, task, _window(task)), task, hosts)
+
+    def look(self, marker: Marker, task: RemoteTask, hosts: Sequence[Host]) -> Mapping[NodeName, RemoteResult]:
+        """Return how the task stands; see the port."""
+        return self._ask("look", payload.call("look", marker, _window(task)), task, hosts)
+
+    def stop(self, marker: Marker, task: RemoteTask, hosts: Sequence[Host]) -> Mapping[NodeName, RemoteResult]:
+        """End the task; see the port."""
+        return self._ask("stop", payload.call("stop", marker, _window(task)), task, hosts)
+
+    def output(
+        self, marker: Marker, host: Host, *, secrets: Sequence[str] = (), offset: int = 0, limit: int = PAGE
+    ) -> Output | None:
+        """Return a part of the output, at most ``PAGE`` bytes of it; see the port."""
+        around = text.margin(secrets)
+        size = max(1, min(limit, PAGE))
+        before = min(offset, around)
+        call = payload.call("output", marker, before + size + around, offset - before)
+        self._connections.check("output")
+        asked = self._connections.each([host], lambda one: self._report(one, call, around), limit=self._limit)
+        report = asked[host]
+        if isinstance(report, NodeRefusal):
+            raise Refused(SYSTEM, "output", f"{host.name}: {report}", marker=marker) from report
+        if isinstance(report, NodeError):
+            raise Unavailable(SYSTEM, "output", f"{host.name}: {report}", marker=marker) from report
+        if not report.first:
+            return None
+        return _page(report, secrets, offset=offset, size=size, before=before)
+
+    def close(self) -> None:
+        """Close all connections, and end their thread."""
+        self._connections.close()
+
+    def _ask(
+        self, operation: str, call: tuple[str, bytes], task: RemoteTask, hosts: Sequence[Host]
+    ) -> Mapping[NodeName, RemoteResult]:
+        self._connections.check(operation)
+        asked = self._connections.each(hosts, lambda host: self._result(host, call, task), limit=self._limit)
+        return {host.name: _failed(found) if isinstance(found, NodeError) else found for host, found in asked.items()}
+
+    async def _result(self, host: Host, call: tuple[str, bytes], task: RemoteTask) -> RemoteResult:
+        return result(await self._report(host, call, text.margin(task.secrets)), task)
+
+    async def _report(self, host: Host, call: tuple[str, bytes], around: int) -> Report:
+        command, data = call
+        answer = await self._connections.run(host, command, data, most=_ROOM + MOST_WINDOW + 2 * around)
+        if answer.status:
+            raise NodeRefusal(
+                f"exit status {answer.status}: {text.detail(answer.stderr or answer.stdout) or 'no message'}"
+            )
+        try:
+            return parse(answer.stdout)
+        except ReportError as error:
+            raise NodeRefusal(str(error)) from error
+
+
+def _window(task: RemoteTask) -> int:
+    return min(WINDOW + text.margin(task.secrets), MOST_WINDOW)
+
+
+def _failed(error: NodeError) -> RemoteResult:
+    state = RemoteState.REFUSED if isinstance(error, NodeRefusal) else RemoteState.UNREACHABLE
+    return RemoteResult(state, detail=str(error))
+
+
+def _page(report: Report, secrets: Sequence[str], *, offset: int, size: int, before: int) -> Output:
+    end = max(offset, min(offset + size, report.kept))
+    after = max(0, len(report.body) - before - (end - offset))
+    parts = [(offset, end)]
+    gap = report.total - report.kept
+    if gap > 0 and offset <= report.first < end:
+        parts = [(offset, report.first), (report.first, end)]
+    shown = []
+    for begin, stop in parts:
+        ahead = before + begin - offset
+        behind = after + end - stop
+        open_end = stop == report.kept and not report.ended
+        shown.append(text.readable(report.body, secrets, before=ahead, after=behind, open_end=open_end))
+    return Output(f"\n[{gap} bytes are not kept]\n".join(shown), offset, end, report.total, report.kept)

@@ -1,0 +1,129 @@
+"""Read what ``supervisor.sh`` reports. Pure; whatever a node answers gives a result or a ReportError."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shipyard_api.adapters.ssh import text
+from shipyard_api.ports.remote_tasks import TAIL, RemoteResult, RemoteState, RemoteTask
+
+HEADER = b"shipyard task 1\n"
+MOST_HEADER = 4096  # bytes of our lines, and of what a login prints before
+ENDS = {
+    "timed_out": (RemoteState.TIMED_OUT, "it did not end in {timeout} s, and was ended"),
+    "stopped": (RemoteState.STOPPED, "it was stopped"),
+}
+
+
+class ReportError(ValueError):
+    """An answer that the supervisor does not give."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the supervisor answered.
+
+    ``fields``: words of each line by its name. ``first``, ``last``: bytes kept of the beginning and the end of the
+    output, ``total``: bytes in all. ``body``: the part of the output that was asked for.
+    """
+
+    fields: Mapping[str, Sequence[str]]
+    first: int
+    last: int
+    total: int
+    body: bytes
+
+    @property
+    def kept(self) -> int:
+        """Bytes of output on the node."""
+        return self.first + self.last
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing will follow."""
+        return self.fields["alive"] != ["yes"]
+
+
+def parse(answer: bytes) -> Report:
+    """Parse an answer. Raises ReportError."""
+    at = 0 if answer.startswith(HEADER) else answer.find(b"\n" + HEADER, 0, 65536) + 1
+    head, separator, body = answer[at:].partition(b"\n\n")
+    if not head.startswith(HEADER.rstrip()) or not separator or len(head) > MOST_HEADER:
+        raise ReportError(f"the node does not answer as the supervisor does: {text.detail(answer) or 'nothing'}")
+    lines = [line.split() for line in head.decode("ascii", "replace").splitlines()[1:]]
+    fields = {line[0]: line[1:] for line in lines if line}
+    if missing := [name for name in ("alive", "boot", "now", "run", "attempt", "end", "output") if name not in fields]:
+        raise ReportError(f"the node's report has no {missing[0]}")
+    first, last, total = (_number(word) for word in _three(fields["output"]))
+    return Report(fields, first, last, total, body)
+
+
+def result(report: Report, task: RemoteTask) -> RemoteResult:
+    """Return what a report says about a task."""
+    fields = report.fields
+    tail = _tail(report, task)
+    attempts, began = _attempt(fields["attempt"])
+    if not fields["run"]:
+        return RemoteResult(RemoteState.UNKNOWN)
+    if fields["run"] == ["stopped"]:
+        return RemoteResult(RemoteState.STOPPED, detail="it was stopped before it began")
+    if fields["end"]:
+        return _ended(report, task, tail)
+    if fields["alive"] == ["yes"]:
+        seconds = max(0.0, _clock(fields["now"]) - began) if attempts else 0.0
+        return RemoteResult(RemoteState.RUNNING, None, attempts, seconds, tail, report.total)
+    restarted = fields["run"][1:2] != fields["boot"][:1]
+    why = "the node was restarted" if restarted else "its supervisor on the node was killed"
+    return RemoteResult(RemoteState.LOST, None, attempts, 0.0, tail, report.total, f"{why} while it ran")
+
+
+def _ended(report: Report, task: RemoteTask, tail: str) -> RemoteResult:
+    try:
+        reason, code, attempts, began, end = report.fields["end"]
+        status = None if code == "-" else _number(code)
+        state, why = ENDS.get(reason) or _verdict(reason, status, task)
+        seconds = max(0.0, _clock([end]) - _clock([began]))
+        return RemoteResult(
+            state, status, _number(attempts), seconds, tail, report.total, why.format(timeout=task.timeout)
+        )
+    except ValueError:
+        return RemoteResult(
+            RemoteState.LOST, tail=tail, size=report.total, detail="its record on the node cannot be read"
+        )
+
+
+def _verdict(reason: str, status: int | None, task: RemoteTask) -> tuple[RemoteState, str]:
+    if reason != "exit" or status is None:
+        raise ReportError("there is no such end")
+    if status in task.succeeds_with:
+        return RemoteState.SUCCESS, ""
+    return RemoteState.FAILED, f"exit status {status}"
+
+
+def _tail(report: Report, task: RemoteTask) -> str:
+    cut = report.kept > len(report.body)
+    before = min(text.margin(task.secrets), len(report.body)) if cut else 0
+    return text.readable(report.body, task.secrets, before=before, open_end=not report.ended)[-TAIL:]
+
+
+def _attempt(words: Sequence[str]) -> tuple[int, float]:
+    try:
+        return _number(words[0]), _clock(words[1:])
+    except (ValueError, IndexError):
+        return 0, 0.0
+
+
+def _three(words: Sequence[str]) -> Sequence[str]:
+    if len(words) != 3:
+        raise ReportError("the node's report has no sizes of the output")
+    return words
+
+
+def _number(word: str) -> int:
+    if not (word.isascii() and word.isdigit() and len(word) < 16):
+        raise ReportError("the node's report has something else in the place of a number")
+    return int(word)
+
+
+def _clock(words: Sequence[str]) -> float:
+    whole, _, part = words[0].partition(".") if words else ("", "", "")
+    return _number(whole) + _number(part or "0") / 10.0 ** len(part)

@@ -1,0 +1,49 @@
+"""Builds what runs tasks on nodes from the settings, for ``bootstrap``."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shipyard_api.adapters.ssh.options import jump_host
+from shipyard_api.domain import addressing
+from shipyard_api.domain.documents import Document
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.remote_tasks import Host
+from shipyard_api.settings import Settings, SettingsError
+
+if TYPE_CHECKING:
+    from shipyard_api.adapters.ssh.remote_tasks import SshRemoteTasks
+
+
+def remote_tasks(settings: Settings) -> "SshRemoteTasks | None":
+    """Return what runs tasks on nodes, None if no key is configured. Opens no connection; close it at the end.
+
+    Raises SettingsError for settings that are unusable.
+    """
+    own = settings.ssh
+    if faults := list(own.faults()):
+        raise SettingsError(faults)
+    if not own.key_file:
+        return None
+    # Imported late: asyncssh is large.
+    from shipyard_api.adapters.ssh.connections import Access, key_fault
+    from shipyard_api.adapters.ssh.remote_tasks import SshRemoteTasks
+
+    access = Access(
+        user=own.user,
+        key_file=str(Path(own.key_file).expanduser()),
+        known_hosts=str(Path(own.known_hosts).expanduser()),
+        key_passphrase=str(own.key_passphrase),
+        jump=jump_host(own.jump_host, own.user),
+        connect_timeout=own.connect_timeout_seconds,
+        connections_at_once=own.connections_at_once,
+    )
+    if fault := key_fault(access):
+        raise SettingsError([f"[ssh] {fault}"])
+    return SshRemoteTasks(access, limit=own.read_timeout_seconds)
+
+
+def hosts(settings: Settings, documents: Iterable[Document]) -> tuple[dict[NodeName, Host], dict[NodeName, str]]:
+    """Return where SSH reaches each node of a design, and why it does not reach others."""
+    found, missing = addressing.addresses(documents, settings.ssh.network)
+    return {name: Host(name, address, settings.ssh.port) for name, address in found.items()}, missing
