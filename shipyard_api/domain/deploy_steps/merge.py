@@ -10,11 +10,17 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from shipyard_api.domain.deploy_steps.supported import SupportedStep, SupportedSteps
-from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, Interface, StepKey
+from shipyard_api.domain.deploy_steps.templates import (
+    HIGHEST_PRIORITY,
+    DeployStep,
+    DeployTemplate,
+    Interface,
+    StepKey,
+    TemplateStep,
+)
 from shipyard_api.domain.deploy_steps.traits import NodeTraits, TraitName, in_words
 from shipyard_api.domain.findings import Finding, error, errors, warning
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.domain.nodes import NodeName
 
 RESERVED = frozenset({"power_on", "power_off", "reboot", "wait", "hold"})
 """Step names that mean something when Ironic cleans a node, and that it leaves out of a deployment."""
@@ -51,38 +57,42 @@ class NodeSteps:
 
 
 def plan_node(
-    node: NodeName, traits: NodeTraits, templates: Iterable[DeployTemplate], supported: SupportedSteps
+    node: str, traits: NodeTraits, templates: Iterable[DeployTemplate], supported: SupportedSteps
 ) -> NodeSteps:
     """Return the deploy steps of a node, and every finding about its traits and templates.
 
     Templates of all traits of the node are checked; only those of the requested ones are applied. Neither the order of
-    traits nor that of templates has an effect.
+    traits nor that of templates has an effect. ``node``: its name, or those of several that are alike, for findings.
     """
     by_name: dict[TraitName, list[DeployTemplate]] = defaultdict(list)
     for template in sorted(templates, key=lambda one: one.name):
         if template.name in traits.has:
             by_name[template.name].append(template)
-    findings = [*_trait_faults(node, traits), *_name_faults(node, by_name)]
+    findings = [*trait_faults(node, traits), *_name_faults(node, by_name)]
     enabled = [found[0] for found in by_name.values()]
     known = supported.by_key()
     for template in enabled:
         findings += [
             error(name, f"{node}: template {template.name}: {fault}.")
             for step in template.steps
-            for name, fault in _step_faults(step, known, supported.disallowed)
+            for name, fault in _step_faults(step, known, supported)
         ]
-    asked = [
-        (template.name, step) for template in enabled if template.name in traits.requested for step in template.steps
-    ]
+    asked = requested_steps(traits, enabled)
     findings += _clashes(node, asked, repeats=supported.repeats)
-    planned = _merged(asked, supported)
+    planned = merged(asked, supported)
     if not planned and not errors(findings):
         findings.append(error("NoDeploySteps", f"{node}: the templates disable every deploy step."))
     findings += _late_steps(node, planned)
     return NodeSteps(() if errors(findings) else planned, tuple(findings))
 
 
-def _merged(asked: Sequence[tuple[TraitName, DeployStep]], supported: SupportedSteps) -> tuple[PlannedStep, ...]:
+def requested_steps(traits: NodeTraits, templates: Iterable[DeployTemplate]) -> tuple[TemplateStep, ...]:
+    """Return the steps of the templates of requested traits: by template name, then as written. 0 disables a step."""
+    applied = sorted((one for one in templates if one.name in traits.requested), key=lambda one: one.name)
+    return tuple(TemplateStep(template.name, step) for template in applied for step in template.steps)
+
+
+def merged(asked: Sequence[TemplateStep], supported: SupportedSteps) -> tuple[PlannedStep, ...]:
     """Return the steps that run, in order. A template's step replaces the default one: arguments and priority."""
     replaced = {step.key for _, step in asked}
     default = [
@@ -98,27 +108,29 @@ def _merged(asked: Sequence[tuple[TraitName, DeployStep]], supported: SupportedS
     return tuple(sorted(running, key=lambda step: (-step.priority, _RANK[step.interface])))
 
 
-def _trait_faults(node: NodeName, traits: NodeTraits) -> Iterator[Finding]:
+def trait_faults(node: str, traits: NodeTraits) -> Iterator[Finding]:
+    """Yield an error that names the requested traits which the node does not have."""
     if missing := traits.missing:
         message = f"{node}: the deployment requests traits that the node does not have: {in_words(missing)}."
         yield error("TraitNotOnNode", f"{message} Give them to the node, or do not request them.")
 
 
-def _name_faults(node: NodeName, by_name: Mapping[TraitName, Sequence[DeployTemplate]]) -> Iterator[Finding]:
+def _name_faults(node: str, by_name: Mapping[TraitName, Sequence[DeployTemplate]]) -> Iterator[Finding]:
     for name, found in by_name.items():
         if len(found) > 1:
             yield error("DuplicateDeployTemplate", f"{node}: {len(found)} deploy templates are named {name}; keep one.")
 
 
 def _step_faults(
-    step: DeployStep, known: Mapping[StepKey, SupportedStep], disallowed: frozenset[StepKey]
+    step: DeployStep, known: Mapping[StepKey, SupportedStep], supported: SupportedSteps
 ) -> Iterator[tuple[str, str]]:
     """Yield the name and the text of each fault of one step of a template."""
     found = known.get(step.key)
     if found is None or step.step in RESERVED:
         close = get_close_matches(str(step.key), [str(key) for key in known], n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
-        yield "UnsupportedDeployStep", f"{step.key} is not a deploy step of this node{hint}"
+        hint = supported.hints.get(step.interface) or (f"did you mean {close[0]}?" if close else "")
+        text = f"{step.key} is not a deploy step that {supported.system} runs on this node"
+        yield "UnsupportedDeployStep", f"{text}; {hint}".removesuffix("; ")
         return
     if unexpected := sorted(step.args.keys() - found.arguments.keys()):
         takes = f"it takes {in_words(sorted(found.arguments))}" if found.arguments else "it takes none"
@@ -132,11 +144,17 @@ def _step_faults(
             "CoreStepReordered",
             f"{step.key} is a core step, which can be disabled with priority 0 and not moved to {step.priority}",
         )
-    if step.key in disallowed:
+    elif not found.lowest <= step.priority <= found.highest:
+        allowed = (
+            f"{found.lowest} or more" if found.highest >= HIGHEST_PRIORITY else f"{found.lowest} to {found.highest}"
+        )
+        text = f"{step.key} cannot run with priority {step.priority}: {supported.system} takes {allowed}"
+        yield "DeployStepOutOfOrder", text
+    if step.key in supported.disallowed:
         yield "DisallowedDeployStep", f"{step.key} is among the steps that the provisioner never runs"
 
 
-def _clashes(node: NodeName, asked: Iterable[tuple[TraitName, DeployStep]], *, repeats: bool) -> Iterator[Finding]:
+def _clashes(node: str, asked: Iterable[TemplateStep], *, repeats: bool) -> Iterator[Finding]:
     """Yield a finding for each step that several templates ask for, if that has no meaning."""
     places: dict[StepKey, list[tuple[TraitName, DeployStep]]] = defaultdict(list)
     for name, step in asked:
@@ -151,7 +169,7 @@ def _clashes(node: NodeName, asked: Iterable[tuple[TraitName, DeployStep]], *, r
             yield error("ContradictoryDeploySteps", message)
 
 
-def _late_steps(node: NodeName, planned: Sequence[PlannedStep]) -> Iterator[Finding]:
+def _late_steps(node: str, planned: Sequence[PlannedStep]) -> Iterator[Finding]:
     """Yield a warning for each step that changes disks or firmware after the image is written (contract, 1)."""
     image = next((place for place, step in enumerate(planned) if step.key in _IMAGE), len(planned))
     for step in planned[image:]:

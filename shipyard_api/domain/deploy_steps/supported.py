@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from shipyard_api.domain.deploy_steps.templates import Interface, StepKey
+from shipyard_api.domain.deploy_steps.templates import HIGHEST_PRIORITY, Interface, StepKey
 
 
 @dataclass(frozen=True, slots=True)
 class SupportedStep:
     """A step of the provisioner. ``priority``: of a deployment that no template changes; 0: it runs only if asked for.
 
-    ``arguments``: each name, and whether the step needs it. A ``core`` step can be disabled and not moved.
+    ``arguments``: each name, and whether the step needs it. A ``core`` step can be disabled and not moved. ``lowest``,
+    ``highest``: the priorities with which it can run.
     """
 
     interface: Interface
@@ -18,6 +19,8 @@ class SupportedStep:
     priority: int = 0
     arguments: Mapping[str, bool] = field(default_factory=dict)
     core: bool = False
+    lowest: int = 1
+    highest: int = HIGHEST_PRIORITY
 
     @property
     def key(self) -> StepKey:
@@ -30,12 +33,20 @@ class SupportedSteps:
     """The steps of a node in the provisioner's order.
 
     ``repeats``: whether a step can run more than once (seed 003, Deploy Templates); Ironic's cannot. ``disallowed``:
-    steps that the provisioner never runs, whatever asks for them.
+    steps that the provisioner never runs, whatever asks for them. ``system``: the provisioner's name. ``hints``: why
+    steps of an interface may be missing here.
     """
 
     steps: tuple[SupportedStep, ...]
     repeats: bool = False
     disallowed: frozenset[StepKey] = frozenset()
+    system: str = "the provisioner"
+    hints: Mapping[Interface, str] = field(default_factory=dict)
+
+    @classmethod
+    def none(cls, system: str, why: str) -> "SupportedSteps":
+        """Return what a provisioner supports that runs no steps of templates; ``why``: as part of a sentence."""
+        return cls((), system=system, hints=dict.fromkeys(Interface, why))
 
     def by_key(self) -> Mapping[StepKey, SupportedStep]:
         """Return each step by what identifies it."""

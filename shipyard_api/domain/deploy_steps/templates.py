@@ -51,6 +51,23 @@ class DeployStep:
         return {"interface": self.interface.value, "step": self.step, "args": self.args, "priority": self.priority}
 
 
+class TemplateStep(NamedTuple):
+    """A step that a node's deployment asks for, and the template that it comes from."""
+
+    template: TraitName
+    step: DeployStep
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the stored form."""
+        return {"template": self.template, **self.step.to_json()}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> "TemplateStep":
+        """Return the step from its stored form."""
+        step = DeployStep(Interface(stored["interface"]), stored["step"], stored["args"], stored["priority"])
+        return cls(TraitName(stored["template"]), step)
+
+
 @dataclass(frozen=True, slots=True)
 class DeployTemplate:
     """The steps that a trait asks for, as they are written. No two templates have one name."""

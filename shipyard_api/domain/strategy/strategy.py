@@ -143,7 +143,7 @@ def _group(entry: Mapping[str, Any]) -> DeploymentGroup:
         name=GroupName(entry["name"]),
         critical=entry["critical"],
         depends_on=tuple(dict.fromkeys(GroupName(parent) for parent in entry["depends_on"])),
-        selectors=tuple(_selector(selector) for selector in entry["selectors"]),
+        selectors=tuple(parse_selector(selector) for selector in entry["selectors"]),
         success_criteria=_criteria(entry.get("success_criteria") or {}),
     )
 
@@ -153,7 +153,8 @@ def _criteria(entry: Mapping[str, float]) -> SuccessCriteria:
     return SuccessCriteria(**{criterion: int(threshold) for criterion, threshold in entry.items()})
 
 
-def _selector(entry: Mapping[str, Any]) -> Selector:
+def parse_selector(entry: Mapping[str, Any]) -> Selector:
+    """Return a selector of a document that passed its schema."""
     return Selector(
         node_names=frozenset(NodeName(name) for name in entry.get("node_names") or ()),
         node_tags=frozenset(entry.get("node_tags") or ()),

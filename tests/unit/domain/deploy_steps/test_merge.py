@@ -305,8 +305,11 @@ def test_two_templates_of_one_name_are_an_error() -> None:
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ("raid.apply_it(x=1)90", "raid.apply_it is not a deploy step of this node; did you mean raid.apply?"),
-        ("power.cycle1", "power.cycle is not a deploy step of this node"),
+        (
+            "raid.apply_it(x=1)90",
+            "raid.apply_it is not a deploy step that the provisioner runs on this node; did you mean raid.apply?",
+        ),
+        ("power.cycle1", "power.cycle is not a deploy step that the provisioner runs on this node"),
         ("bios.factory_reset(hard=1,b=2)9", "bios.factory_reset has no argument b, hard; it takes none"),
         ("raid.apply(raid_config=1,x=1)9", "raid.apply has no argument x; it takes delete_existing, raid_config"),
         ("bios.apply9", "bios.apply needs settings"),
@@ -319,6 +322,35 @@ def test_a_fault_names_node_template_and_step(written: str, message: str) -> Non
     (found,) = errors(plan_node(NODE, NodeTraits(traits("CUSTOM_A")), made, supported(REAL)).findings)
 
     assert found.message == f"n1: template CUSTOM_A: {message}."
+
+
+@pytest.mark.parametrize(
+    ("priority", "names"),
+    [(0, []), (100, ["DeployStepOutOfOrder"]), (101, []), (199, []), (200, ["DeployStepOutOfOrder"])],
+)
+def test_a_step_runs_only_where_the_provisioner_can_run_it(priority: int, names: list[str]) -> None:
+    steps = SupportedSteps(
+        (
+            SupportedStep(Interface.DEPLOY, "deploy", 100, core=True),
+            SupportedStep(Interface.RAID, "layout", lowest=101, highest=199),
+        ),
+        system="MAAS",
+    )
+
+    planned = plan_node(NODE, NodeTraits(traits("A")), [template("A", f"raid.layout{priority}")], steps)
+
+    assert [one.name for one in planned.findings] == names
+    assert all("MAAS takes 101 to 199" in one.message for one in planned.findings)
+
+
+def test_a_hint_of_the_provisioner_says_why_a_step_is_missing() -> None:
+    steps = SupportedSteps.none("Drydock", "its API takes none")
+
+    (found,) = errors(plan_node(NODE, NodeTraits(traits("A")), [template("A", R1)], steps).findings)
+
+    assert found.message == (
+        "n1: template A: raid.apply is not a deploy step that Drydock runs on this node; its API takes none."
+    )
 
 
 def test_all_missing_traits_and_all_templates_of_one_step_are_named() -> None:

@@ -1,0 +1,130 @@
+"""The deploy steps of all nodes of a design, planned once for nodes that are alike (product, section 8)."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shipyard_api.domain.deploy_steps.merge import PlannedStep, plan_node, requested_steps, trait_faults
+from shipyard_api.domain.deploy_steps.supported import SupportedSteps
+from shipyard_api.domain.deploy_steps.templates import DeployTemplate, TemplateStep
+from shipyard_api.domain.deploy_steps.traits import NodeTraits, in_words
+from shipyard_api.domain.findings import Finding, errors, warning
+from shipyard_api.domain.nodes import NodeName
+
+MOST_NAMED = 10
+"""Nodes that a finding names."""
+
+RequestedSteps = Mapping[NodeName, tuple[TemplateStep, ...]]
+"""The steps that the templates of each node ask for, those with priority 0 too; others are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedNodes:
+    """Nodes with the same deploy steps, in order of name.
+
+    ``requested``: what their templates ask for. ``steps``: what runs, in order; empty if ``findings`` has an error, or
+    if the provisioner does not know the nodes.
+    """
+
+    nodes: tuple[NodeName, ...]
+    requested: tuple[TemplateStep, ...] = ()
+    steps: tuple[PlannedStep, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def nodes_with_templates(
+    traits: Mapping[NodeName, NodeTraits], templates: Sequence[DeployTemplate]
+) -> frozenset[NodeName]:
+    """Return the nodes for which any template counts: one of a trait that they have."""
+    names = frozenset(one.name for one in templates)
+    return frozenset(node for node, own in traits.items() if not names.isdisjoint(own.has))
+
+
+def plan_nodes(
+    traits: Mapping[NodeName, NodeTraits],
+    templates: Sequence[DeployTemplate],
+    supported: Mapping[NodeName, SupportedSteps],
+) -> tuple[PlannedNodes, ...]:
+    """Return the steps of every node that has templates, and the errors of nodes that request traits they lack.
+
+    ``supported``: of the nodes with templates that the provisioner knows. Nodes are grouped, the first node by name
+    decides the order.
+    """
+    planned = nodes_with_templates(traits, templates)
+    kinds: list[SupportedSteps] = []
+    alike: defaultdict[tuple[NodeTraits, int | None, bool], list[NodeName]] = defaultdict(list)
+    for node in sorted(traits):
+        own = traits[node]
+        if node not in planned and not own.missing:
+            continue
+        alike[own, _kind(kinds, supported.get(node)), node in planned].append(node)
+    return tuple(
+        _plan(tuple(nodes), own, templates if with_templates else (), None if kind is None else kinds[kind])
+        for (own, kind, with_templates), nodes in alike.items()
+    )
+
+
+def _plan(
+    nodes: tuple[NodeName, ...],
+    traits: NodeTraits,
+    templates: Sequence[DeployTemplate],
+    supported: SupportedSteps | None,
+) -> PlannedNodes:
+    named = in_words(nodes[:MOST_NAMED])
+    if len(nodes) > MOST_NAMED:
+        named += f" and {len(nodes) - MOST_NAMED} more"
+    requested = requested_steps(traits, templates)
+    if templates and supported is not None:
+        made = plan_node(named, traits, templates, supported)
+        return PlannedNodes(nodes, () if errors(made.findings) else requested, made.steps, made.findings)
+    faults = list(trait_faults(named, traits))
+    if templates:
+        message = f"{named}: the provisioner does not know the nodes, so nobody can say whether they have these steps."
+        faults.append(warning("DeployStepsNotChecked", message))
+    return PlannedNodes(nodes, () if errors(faults) else requested, (), tuple(faults))
+
+
+def _kind(kinds: list[SupportedSteps], supported: SupportedSteps | None) -> int | None:
+    """Return the number of the kind of a node, None if it is not known."""
+    if supported is None:
+        return None
+    if supported not in kinds:
+        kinds.append(supported)
+    return kinds.index(supported)
+
+
+def requested_of(planned: Sequence[PlannedNodes]) -> RequestedSteps:
+    """Return what the templates ask for, by node."""
+    return {node: one.requested for one in planned for node in one.nodes if one.requested}
+
+
+def requested_to_json(requested: RequestedSteps) -> list[dict[str, Any]]:
+    """Return the stored form: the steps, once for all nodes that share them."""
+    return [
+        {"nodes": list(nodes), "steps": [step.to_json() for step in steps]} for nodes, steps in shared_steps(requested)
+    ]
+
+
+def requested_from_json(stored: Sequence[Mapping[str, Any]]) -> RequestedSteps:
+    """Return the steps from their stored form."""
+    found: dict[NodeName, tuple[TemplateStep, ...]] = {}
+    for one in stored:
+        steps = tuple(map(TemplateStep.from_json, one["steps"]))
+        found.update(dict.fromkeys((NodeName(node) for node in one["nodes"]), steps))
+    return found
+
+
+def only(requested: RequestedSteps, nodes: Collection[NodeName]) -> RequestedSteps:
+    """Return what the templates of some of the nodes ask for."""
+    return {node: requested[node] for node in nodes if node in requested} if requested else {}
+
+
+def shared_steps(requested: RequestedSteps) -> Iterator[tuple[tuple[NodeName, ...], tuple[TemplateStep, ...]]]:
+    """Yield the steps with all nodes that share them."""
+    # Planned nodes share one tuple; arguments of steps have no hash.
+    alike: defaultdict[int, list[NodeName]] = defaultdict(list)
+    for node, steps in requested.items():
+        alike[id(steps)].append(node)
+    for nodes in alike.values():
+        yield tuple(nodes), requested[nodes[0]]

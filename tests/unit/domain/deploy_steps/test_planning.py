@@ -1,0 +1,123 @@
+"""The deploy steps of all nodes of a design (product, section 8; seed 003, Example)."""
+
+import json
+
+from shipyard_api.domain.deploy_steps.planning import (
+    MOST_NAMED,
+    plan_nodes,
+    requested_from_json,
+    requested_of,
+    requested_to_json,
+)
+from shipyard_api.domain.deploy_steps.supported import SupportedStep, SupportedSteps
+from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, Interface
+from shipyard_api.domain.deploy_steps.traits import NodeTraits, TraitName
+from shipyard_api.domain.nodes import NodeName
+
+RAID = SupportedStep(
+    Interface.RAID, "create_configuration", arguments={"logical_disks": True, "delete_configuration": False}
+)
+BIOS = SupportedStep(Interface.BIOS, "apply_configuration", arguments={"settings": True})
+REAL = SupportedSteps(
+    (
+        SupportedStep(Interface.DEPLOY, "boot_instance", 20),
+        SupportedStep(Interface.DEPLOY, "deploy", 100, core=True),
+        SupportedStep(Interface.DEPLOY, "write_image", 80),
+        RAID,
+        BIOS,
+    )
+)
+WITHOUT_RAID = SupportedSteps((*REAL.steps[:3], BIOS), system="Ironic", hints={Interface.RAID: "no RAID here"})
+PREFIX = "CUSTOM_BM_CONFIG"
+# Seed 003, Example; its RAID step has priority 10, which runs after the image is written.
+TEMPLATES = [
+    DeployTemplate(
+        TraitName(f"{PREFIX}_RAID_DISK_{name}"),
+        (DeployStep(Interface.RAID, "create_configuration", {"logical_disks": [{"raid_level": level}]}, 110),),
+    )
+    for name, level in (("MIRROR", "1"), ("STRIPE", "0"))
+] + [
+    DeployTemplate(
+        TraitName(f"{PREFIX}_BIOS_VMX_{state}"),
+        (DeployStep(Interface.BIOS, "apply_configuration", {"settings": [{"name": "VMX", "value": state}]}, 120),),
+    )
+    for state in ("ON", "OFF")
+]
+HAS = frozenset(one.name for one in TEMPLATES) | {TraitName("CUSTOM_OTHER_TRAIT_I_AM_USUALLY_IGNORED")}
+
+
+def flavor(*names: str) -> NodeTraits:
+    return NodeTraits(HAS, frozenset(TraitName(f"{PREFIX}_{name}") for name in names))
+
+
+MIRROR, STRIPE = flavor("BIOS_VMX_ON", "RAID_DISK_MIRROR"), flavor("BIOS_VMX_OFF", "RAID_DISK_STRIPE")
+N = [NodeName(f"n{number:02}") for number in range(20)]
+
+
+def test_the_example_of_the_seed_plans_each_flavor_once() -> None:
+    planned = plan_nodes({N[2]: STRIPE, N[0]: MIRROR, N[1]: MIRROR}, TEMPLATES, dict.fromkeys(N, REAL))
+
+    assert [(one.nodes, [f"{step.step} {step.priority} {step.args}" for step in one.steps][:2]) for one in planned] == [
+        (
+            (N[0], N[1]),
+            [
+                "apply_configuration 120 {'settings': [{'name': 'VMX', 'value': 'ON'}]}",
+                "create_configuration 110 {'logical_disks': [{'raid_level': '1'}]}",
+            ],
+        ),
+        (
+            (N[2],),
+            [
+                "apply_configuration 120 {'settings': [{'name': 'VMX', 'value': 'OFF'}]}",
+                "create_configuration 110 {'logical_disks': [{'raid_level': '0'}]}",
+            ],
+        ),
+    ]
+    assert all([step.step for step in one.steps][2:] == ["deploy", "write_image", "boot_instance"] for one in planned)
+    assert all(one.findings == () for one in planned)
+
+
+def test_what_is_frozen_is_what_was_requested() -> None:
+    planned = plan_nodes({N[0]: MIRROR, N[1]: MIRROR, N[2]: STRIPE, N[3]: flavor()}, TEMPLATES, dict.fromkeys(N, REAL))
+    requested = requested_of(planned)
+
+    stored = json.loads(json.dumps(requested_to_json(requested)))
+
+    assert [one["nodes"] for one in stored] == [["n00", "n01"], ["n02"]]
+    assert requested_from_json(stored) == requested
+    assert requested_to_json(requested_from_json(stored)) == stored
+    assert [step.template for step in requested[N[0]]] == [f"{PREFIX}_BIOS_VMX_ON", f"{PREFIX}_RAID_DISK_MIRROR"]
+
+
+def test_a_step_that_the_provisioner_lacks_names_nodes_template_and_step_and_freezes_nothing() -> None:
+    supported = dict.fromkeys(N[:1], REAL) | dict.fromkeys(N[1:], WITHOUT_RAID)
+
+    planned = plan_nodes(dict.fromkeys(N, flavor("RAID_DISK_MIRROR")), TEMPLATES, supported)
+
+    good, bad = planned
+    named = f"{', '.join(N[1 : 1 + MOST_NAMED])} and {len(N) - 1 - MOST_NAMED} more"
+    step = "raid.create_configuration is not a deploy step that Ironic runs on this node; no RAID here"
+    assert good.findings == ()
+    assert [one.message for one in bad.findings] == [
+        # Also the template that nobody requested: it is enabled on the nodes (seed 003, Deploy Templates).
+        f"{named}: template {PREFIX}_RAID_DISK_MIRROR: {step}.",
+        f"{named}: template {PREFIX}_RAID_DISK_STRIPE: {step}.",
+    ]
+    assert requested_of(planned).keys() == {N[0]}
+
+
+def test_a_node_that_the_provisioner_does_not_know_is_a_warning_and_keeps_its_steps() -> None:
+    (planned,) = plan_nodes({N[0]: MIRROR}, TEMPLATES, {})
+
+    assert [(one.name, one.level.value) for one in planned.findings] == [("DeployStepsNotChecked", "Warning")]
+    assert (len(planned.requested), planned.steps) == (2, ())
+
+
+def test_requested_traits_that_a_node_lacks_are_an_error_with_and_without_templates() -> None:
+    lacking = NodeTraits(frozenset(), frozenset({TraitName("CUSTOM_X")}))
+    traits = {N[0]: lacking, N[1]: NodeTraits(HAS, HAS | lacking.requested), N[2]: NodeTraits(HAS)}
+
+    found = plan_nodes(traits, TEMPLATES[:1], dict.fromkeys(N, REAL))
+
+    assert [[finding.name for finding in one.findings] for one in found] == [["TraitNotOnNode"], ["TraitNotOnNode"], []]
+    assert plan_nodes({N[0]: NodeTraits(HAS, HAS)}, [], {}) == ()
