@@ -14,6 +14,8 @@ from shipyard_api.adapters.drydock.links import DrydockLinks
 from shipyard_api.adapters.drydock.options import DrydockOptions
 from shipyard_api.adapters.drydock.provisioner import DrydockProvisioner
 from shipyard_api.adapters.ironic.client import IronicClient
+from shipyard_api.adapters.ironic.deploy_steps import SETTING as STEPS_SETTING
+from shipyard_api.adapters.ironic.deploy_steps import StepTable, UnreadableSteps, read_table
 from shipyard_api.adapters.ironic.options import IronicAuth, IronicOptions
 from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
 from shipyard_api.adapters.keystone.options import KeystoneOptions
@@ -173,7 +175,14 @@ def _ironic(settings: Settings, inventory: Callable[[int], Inventory]) -> Ironic
     except ValueError as error:
         raise SettingsError([f"[ironic] url: {error}"]) from error
     info = _instance_info("[ironic] instance_info_file", own.instance_info_file)
-    return IronicProvisioner(client, inventory, instance_info=info, inspect=own.inspect, remove=own.remove)
+    return IronicProvisioner(
+        client,
+        inventory,
+        instance_info=info,
+        deploy_steps=_step_table(own.deploy_steps_file),
+        inspect=own.inspect,
+        remove=own.remove,
+    )
 
 
 def _endpoint(tokens: "Tokens", options: KeystoneOptions) -> str:
@@ -182,14 +191,26 @@ def _endpoint(tokens: "Tokens", options: KeystoneOptions) -> str:
 
 
 def _instance_info(setting: str, file: str) -> Mapping[str, Any]:
-    text = _text(setting, file)
-    try:
-        info = json.loads(text) if text else {}
-    except ValueError as error:
-        raise SettingsError([f"{setting}: {file} is not JSON: {error}"]) from error
+    info = _json(setting, file)
     if not isinstance(info, dict):
         raise SettingsError([f"{setting}: {file} must hold a JSON object"])
     return info
+
+
+def _step_table(file: str) -> StepTable:
+    try:
+        return read_table(_json(STEPS_SETTING, file))
+    except UnreadableSteps as error:
+        raise SettingsError([f"{STEPS_SETTING}: {file} {error}"]) from error
+
+
+def _json(setting: str, file: str) -> Any:
+    """Return the JSON value in a file; an empty object without one."""
+    text = _text(setting, file)
+    try:
+        return json.loads(text) if text else {}
+    except ValueError as error:
+        raise SettingsError([f"{setting}: {file} is not JSON: {error}"]) from error
 
 
 def _text(setting: str, file: str) -> str:

@@ -11,6 +11,8 @@ from datetime import datetime
 from enum import Enum
 from typing import NewType, Protocol
 
+from shipyard_api.domain.deploy_steps.supported import SupportedSteps
+from shipyard_api.domain.deploy_steps.templates import DeployStep
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.provisioner_limits import NO_LIMITS, ProvisionerLimits
@@ -51,13 +53,11 @@ class Capabilities:
     """What a provisioner can do beyond the rest of the port, and its limits.
 
     ``aborts``: running work can be stopped. ``marks``: it stores our marker with the work, so ``find`` is certain and
-    ``submit`` may be repeated. ``deploy_steps``: it accepts ordered steps for a node's deployment. ``selects``: it
-    evaluates selectors itself. ``limits``: what it refuses.
+    ``submit`` may be repeated. ``selects``: it evaluates selectors itself. ``limits``: what it refuses.
     """
 
     aborts: bool = False
     marks: bool = False
-    deploy_steps: bool = False
     selects: bool = False
     limits: ProvisionerLimits = NO_LIMITS
 
@@ -67,12 +67,15 @@ class Work:
     """One piece of work: an operation on named nodes (never an empty set), or on the whole site (``nodes`` None).
 
     ``wipe`` applies to a destroy only; a provisioner that does not preserve storage refuses anything but ALL.
+    ``steps``: what templates ask for in the deployment of these nodes, by node: priority 0 disables a default step. The
+    provisioner merges them with its default steps (seed 003), and refuses work with steps that it does not support.
     """
 
     operation: Operation
     design: str
     nodes: tuple[NodeName, ...] | None = None
     wipe: Wipe = Wipe.ALL
+    steps: Mapping[NodeName, Sequence[DeployStep]] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +164,12 @@ class Provisioner(Protocol):
 
     def conditions(self) -> Sequence[NodeCondition]:
         """Return every machine of the provisioner, by name. Changes nothing; may be slow on large sites."""
+
+    def supported_steps(self, nodes: Collection[NodeName]) -> Mapping[NodeName, SupportedSteps]:
+        """Return the deploy steps of each of these nodes that the provisioner knows, those of priority 0 too.
+
+        Nodes that are alike share one value. Changes nothing; may be repeated.
+        """
 
     def submit(self, marker: Marker, work: Work) -> JobId:
         """Start the work and return the job.

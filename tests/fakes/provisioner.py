@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 
+from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.domain.provisioner_limits import ProvisionerLimits
@@ -58,8 +59,8 @@ class FakeProvisioner:
     ``fates``: nodes that do not succeed. ``site_failures``: operations on the whole site that fail, with the message.
     ``early``: nodes that are told as done while their job runs. ``running_reports``: how often a job is reported as
     queued, then running, before it has ended. ``findings``: what ``validate_design`` returns. ``readable``: whether the
-    design can be read. ``empty``: it knows no machine any more. ``failing``: raised by the next calls, first in first
-    out, by name of the method.
+    design can be read. ``supported``: the deploy steps of every node. ``empty``: it knows no machine
+    any more. ``failing``: raised by the next calls, first in first out, by name of the method.
     ``submissions`` is everything accepted, in order; of the jobs in ``mute`` nothing is told. ``finished`` are jobs
     whose end was reported, or the outcome of every node that was asked about.
     """
@@ -73,6 +74,7 @@ class FakeProvisioner:
     empty: bool = False
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     early: frozenset[NodeName] = frozenset()
+    supported: SupportedSteps = SupportedSteps((), system="Fake")  # noqa: RUF009  # immutable
     name: str = "Fake"
     capabilities: Capabilities = Capabilities(selects=True, limits=ProvisionerLimits("Fake", preserves_storage=False))  # noqa: RUF009  # immutable
     submissions: list[Submission] = field(default_factory=list)
@@ -130,6 +132,10 @@ class FakeProvisioner:
     def conditions(self) -> Sequence[NodeCondition]:
         self._call("conditions")
         return [] if self.empty else [NodeCondition(name, "Ready", "off") for name in sorted(self._inventory.nodes)]
+
+    def supported_steps(self, nodes: Collection[NodeName]) -> Mapping[NodeName, SupportedSteps]:
+        self._call("supported_steps")
+        return {node: self.supported for node in nodes if node in self._inventory.nodes}
 
     def submit(self, marker: Marker, work: Work) -> JobId:
         lost_answer = self._call("submit")

@@ -5,7 +5,7 @@ Runs where the environment names one (``tests/real_ironic.py``); it enrols nodes
 
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -14,6 +14,7 @@ from urllib.error import HTTPError
 import pytest
 
 from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
+from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface
 from shipyard_api.domain.findings import errors
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.nodes import Node as Machine
@@ -57,10 +58,15 @@ class Site:
         *names: NodeName,
         wipe: Wipe = Wipe.ALL,
         port: IronicProvisioner | None = None,
+        steps: Mapping[NodeName, Sequence[DeployStep]] | None = None,
     ) -> JobReport:
         """Do the work, asking for everything twice, and return how it ended."""
         port = port or self.provisioner
-        work, marker, intended_at = Work(operation, "revision:1", names or self.names, wipe), _marker(), _now()
+        work, marker, intended_at = (
+            Work(operation, "revision:1", names or self.names, wipe, steps or {}),
+            _marker(),
+            _now(),
+        )
         job = port.submit(marker, work)
         assert port.submit(marker, work) == job
         report = self.watch(port, job, work)
@@ -142,10 +148,9 @@ def test_nodes_are_inspected_where_that_is_wanted(site: Site) -> None:
 
 def test_a_step_that_ironic_drops_fails_its_node(site: Site) -> None:
     dropping, plain = site.names[:2]
-    step = {"interface": "deploy", "step": "hold", "args": {}, "priority": 70}
-    port = site.with_options(steps=lambda name: [step] if name == dropping else [])
-    assert site.run(PREPARE, dropping, plain, port=port).ok
-    report = site.run(DEPLOY, dropping, plain, port=port)
+    step = DeployStep(Interface.DEPLOY, "hold", {}, 70)
+    assert site.run(PREPARE, dropping, plain).ok
+    report = site.run(DEPLOY, dropping, plain, steps={dropping: [step]})
     assert (report.succeeded, report.failed) == ({plain}, {dropping})
     assert "not supported by the node: deploy.hold" in report.reasons[dropping]
 

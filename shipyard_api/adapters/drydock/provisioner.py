@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.selectors import Selector
@@ -135,6 +136,10 @@ class DrydockProvisioner:
             NodeCondition(name, text(one, "status_name"), text(one, "power_state"))
             for name, one in sorted(self._client.nodes().items())
         ]
+
+    def supported_steps(self, nodes: Collection[NodeName]) -> Mapping[NodeName, SupportedSteps]:
+        """Return no step for any node: Drydock's API takes none."""
+        return dict.fromkeys(nodes, translate.NO_STEPS)
 
     def submit(self, marker: Marker, work: Work) -> JobId:
         """Create the task; Drydock logs the marker if it is a UUID of version 4.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
@@ -21,6 +22,8 @@ LONGEST_DESIGN_REFERENCE = 128  # characters; a longer one makes the creation of
 _LONGEST_ANSWER = 2000  # characters of an answer that is shown unparsed
 # A task's results cut longer names, which would hide success.
 LIMITS = ProvisionerLimits(SYSTEM, longest_name=32, preserves_storage=False, relabels=True)
+WHY_NO_STEPS = "its API takes none"
+NO_STEPS = SupportedSteps.none(SYSTEM, WHY_NO_STEPS)
 LARGEST_REVISION = 2**31 - 1
 READABLE_SCHEMES = frozenset({"deckhand+http", "promenade+http", "http", "https", "file"})
 
@@ -104,6 +107,8 @@ def task_body(marker: Marker, work: Work) -> dict[str, Any]:
         raise refuse("Drydock erases all disks of a machine and cannot keep any")
     if work.operation is Operation.REBUILD_NODES:
         raise refuse(f"Drydock cannot rebuild machines: {LIMITS.no_rebuild}")
+    if work.steps:
+        raise refuse(f"Drydock runs no deploy steps: {WHY_NO_STEPS}")
     if work.operation not in NODE_OPERATIONS:
         if work.nodes is not None:
             raise refuse("the operation is about the whole site and takes no nodes")

@@ -1,9 +1,10 @@
 """What to do with one node, decided from its state alone; pure (contract ironic-provisioner, section 14)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from shipyard_api.domain.deploy_steps.templates import DeployStep
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.provisioner import Operation, Wipe
 
@@ -69,7 +70,10 @@ class NodePolicy:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One piece of work on nodes. ``left_out``: the deploy steps that Ironic dropped, by node, where known."""
+    """One piece of work on nodes.
+
+    ``left_out``: the deploy steps that Ironic dropped, by node, where known. ``steps``: those to send, by node.
+    """
 
     marker: str
     operation: Operation
@@ -77,6 +81,7 @@ class Job:
     policy: NodePolicy = NodePolicy()
     stopped: bool = False
     left_out: Mapping[NodeName, tuple[str, ...]] = field(default_factory=dict)
+    steps: Mapping[NodeName, Sequence[DeployStep]] = field(default_factory=dict)
 
 
 _PROTECTED = frozenset({Verb.UNDEPLOY, Verb.REBUILD})

@@ -28,6 +28,7 @@ class IronicOptions:
     ``connect_timeout_seconds``: timeout of a connection; at most half of ``engine.settle_seconds``.
     ``read_timeout_seconds``: timeout of an answer.
     ``instance_info_file``: a JSON file with the ``instance_info`` of every deployment, such as image and checksum.
+    ``deploy_steps_file``: a JSON file with the deploy steps of hardware interfaces that Shipyard does not know.
     ``inspect``: whether preparing a node inspects its hardware first.
     ``remove``: whether a destroyed node is deleted from Ironic.
     """
@@ -40,6 +41,7 @@ class IronicOptions:
     connect_timeout_seconds: float = 2.5
     read_timeout_seconds: float = 60.0
     instance_info_file: str = ""
+    deploy_steps_file: str = ""
     inspect: bool = False
     remove: bool = False
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
+from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.findings import Finding
-from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.strategy.selectors import Selector, select
 from shipyard_api.ports.documents import UnreadableDesign
@@ -29,9 +29,10 @@ from shipyard_api.ports.provisioner import (
 )
 from shipyard_api.request_context import propagated
 
-from . import site, translate
+from . import deploy_steps, site, translate
 from .client import SYSTEM, IronicClient
 from .decisions import Decision, Do, Done, Failed, Job, NodePolicy, Waiting, decide, interruption
+from .deploy_steps import StepTable
 from .patches import Payload
 from .transitions import Outcome, Transitions
 from .translate import Node
@@ -64,10 +65,11 @@ class IronicProvisioner:
     back. A deployment also claims the node by ``instance_uuid``.
 
     ``inventory`` returns the machines of a revision; an error of ``domain.errors`` or a LookupError means that the
-    revision is unreadable. ``instance_info`` (image, checksum …), and per node ``traits``, ``steps`` and
-    ``configdrive``, are the payload of a deployment; Ironic refuses a node that lacks a requested trait. ``threads``:
-    concurrent requests. ``span``: seconds after which one call starts no more nodes and leaves the rest to the next
-    report, which bounds a call on a large site.
+    revision is unreadable. ``instance_info`` (image, checksum …), and per node the steps of the work and
+    ``configdrive``, are the payload of a deployment. Traits are not sent: templates live with Shipyard, and Ironic
+    would apply its own templates of these traits. ``deploy_steps``: the steps of interfaces, beside those that are
+    known. ``threads``: concurrent requests. ``span``: seconds after which one call starts no more nodes and leaves the
+    rest to the next report, which bounds a call on a large site.
     """
 
     name = SYSTEM
@@ -78,9 +80,8 @@ class IronicProvisioner:
         inventory: Callable[[int], Inventory],
         *,
         instance_info: Mapping[str, Any] | None = None,
-        traits: Callable[[NodeName], Sequence[str]] = lambda _: (),
-        steps: Callable[[NodeName], Sequence[JsonObject]] = lambda _: (),
         configdrive: Callable[[NodeName], Mapping[str, Any] | str | None] = lambda _: None,
+        deploy_steps: StepTable | None = None,
         inspect: bool = False,
         undo_failed: bool = True,
         remove: bool = False,
@@ -94,9 +95,8 @@ class IronicProvisioner:
         # Ironic 39 answers a rebuild without an image with 500.
         why = "" if "image_source" in self._instance_info else translate.LIMITS.no_rebuild
         limits = replace(translate.LIMITS, no_rebuild=why)
-        self.capabilities = Capabilities(aborts=True, marks=True, deploy_steps=True, limits=limits)
-        self._traits = traits
-        self._steps = steps
+        self.capabilities = Capabilities(aborts=True, marks=True, limits=limits)
+        self._deploy_steps = deploy_steps or {}
         self._configdrive = configdrive
         self._policy = NodePolicy(inspect, undo_failed, remove)
         self._threads = threads
@@ -133,6 +133,11 @@ class IronicProvisioner:
         listed = self._client.nodes(("uuid", "name", "provision_state", "power_state"))
         conditions = (replace(one, status=self._scrubber(one.status)) for one in map(translate.condition, listed))
         return sorted(conditions, key=lambda condition: condition.name)
+
+    def supported_steps(self, nodes: Collection[NodeName]) -> Mapping[NodeName, SupportedSteps]:
+        """Return the steps of each node by its hardware interfaces: Ironic has no list of a node's deploy steps."""
+        listed = self._client.nodes(("name", *deploy_steps.fields(self._client.version())))
+        return deploy_steps.supported(listed, nodes, self._deploy_steps)
 
     def submit(self, marker: Marker, work: Work) -> JobId:
         """Mark the nodes as the job's, and start each node that needs it.
@@ -232,7 +237,7 @@ class IronicProvisioner:
 
     def _job(self, marker: str, work: Work) -> Job:
         left_out = self._left_out.get(marker, {})
-        return Job(marker, work.operation, work.wipe, self._policy, marker in self._stopped, left_out)
+        return Job(marker, work.operation, work.wipe, self._policy, marker in self._stopped, left_out, work.steps)
 
     def _listed(self, operations: Iterable[Operation]) -> dict[NodeName, Node]:
         internal = (translate.INTERNAL,) if not _INSTALLS.isdisjoint(operations) else ()
@@ -263,8 +268,8 @@ class IronicProvisioner:
     def _payload(self, job: Job, name: NodeName) -> Payload:
         if job.operation not in _INSTALLS:
             return Payload()
-        traits = {"traits": list(traits)} if (traits := self._traits(name)) else {}
-        return Payload({**self._instance_info, **traits}, tuple(self._steps(name)), self._configdrive(name))
+        steps = tuple(step.to_json() for step in job.steps.get(name, ()))
+        return Payload(self._instance_info, steps, self._configdrive(name))
 
     def _job_report(
         self, job: Job, decisions: Sequence[_NodeDecision], decided: Mapping[NodeName, Decision], errors: Sequence[str]

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import Inventory, NodeName
@@ -109,6 +110,10 @@ class MaasProvisioner:
         scrubber = self._client.scrubber
         conditions = (replace(one, status=scrubber(one.status)) for one in map(translate.condition, machines))
         return sorted(conditions, key=lambda one: one.name)
+
+    def supported_steps(self, nodes: Collection[NodeName]) -> Mapping[NodeName, SupportedSteps]:
+        """Return no step for any node."""
+        return dict.fromkeys(nodes, SupportedSteps.none(SYSTEM, "its API takes none"))
 
     def submit(self, marker: Marker, work: Work) -> JobId:
         """Record the job and start it; ``report`` starts the rest.

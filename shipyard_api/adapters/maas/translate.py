@@ -105,6 +105,8 @@ def check_work(work: Work, marker: Marker) -> None:
         raise refuse(f"MAAS cannot rebuild machines: {LIMITS.no_rebuild}")
     if work.operation is Operation.RELABEL_NODES:
         raise refuse("MAAS knows no labels of Kubernetes nodes")
+    if work.steps:
+        raise refuse("MAAS runs no deploy steps")
     if not work.nodes:
         raise refuse("no node is named")
 

@@ -11,6 +11,7 @@ import pytest
 from shipyard_api.adapters.ironic.client import IronicClient
 from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
 from shipyard_api.adapters.ironic.translate import claim
+from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.nodes import Node as Machine
 from shipyard_api.domain.strategy.selectors import Selector
@@ -29,8 +30,9 @@ DONE = Answer(202)
 Start = Callable[..., IronicProvisioner]
 
 
-def work(operation: Operation, *names: str, wipe: Wipe = Wipe.ALL) -> Work:
-    return Work(operation, "revision:3", tuple(map(NodeName, names)) or (N1,), wipe)
+def work(operation: Operation, *names: str, wipe: Wipe = Wipe.ALL, step: DeployStep | None = None) -> Work:
+    nodes = tuple(map(NodeName, names)) or (N1,)
+    return Work(operation, "revision:3", nodes, wipe, {node: [step] for node in nodes} if step else {})
 
 
 PREPARE, DEPLOY, DESTROY = Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES
@@ -196,7 +198,7 @@ def test_no_more_requests_than_threads_are_under_way(start: Start, ironic: Peer)
     most, now, lock = 0, 0, threading.Lock()
     gate = threading.Event()
 
-    def steps(_: NodeName) -> tuple[()]:
+    def configdrive(_: NodeName) -> None:
         nonlocal most, now
         with lock:
             now += 1
@@ -204,13 +206,12 @@ def test_no_more_requests_than_threads_are_under_way(start: Start, ironic: Peer)
         gate.wait(0.005)
         with lock:
             now -= 1
-        return ()
 
     ironic.on("GET /v1/nodes", listed(*(node("available", name) for name in names)))
     for number in range(1, 31):
         ironic.on(f"PATCH /v1/nodes/u{number}", Answer(200, {}))
         ironic.on(f"PUT /v1/nodes/u{number}/states/provision", DONE)
-    start(threads=3, steps=steps).submit(MARKER, work(DEPLOY, *names))
+    start(threads=3, configdrive=configdrive).submit(MARKER, work(DEPLOY, *names))
     assert 1 < most <= 3
 
 
@@ -278,16 +279,16 @@ def test_a_verb_that_ironic_refuses_fails_the_node_for_good(port: IronicProvisio
 
 
 def test_our_arguments_are_in_no_error(start: Start, ironic: Peer) -> None:
-    steps = [{"interface": "bios", "step": "x", "args": {"password": "hunter22"}, "priority": 90}]
-    port = start(steps=lambda _: steps, configdrive=lambda name: {"meta_data": {"name": name}})
+    deploy = work(DEPLOY, step=DeployStep(Interface.BIOS, "x", {"password": "hunter22"}, 90))
+    port = start(configdrive=lambda name: {"meta_data": {"name": name}})
     claimed = {"instance_uuid": claim(MARKER, "n1")}
     failed = node("deploy failed", mark={"claim": MARKER}, last_error="step x: hunter22", **claimed)
     ironic.on("GET /v1/nodes", listed(failed), listed(node("available", mark={})))
-    assert port.report(JOB, work(DEPLOY)).reasons == {N1: "n1 is deploy failed: step x: ******"}
+    assert port.report(JOB, deploy).reasons == {N1: "n1 is deploy failed: step x: ******"}
     ironic.on(PROVISION, no(500, "cannot use hunter22"))
-    assert "cannot use ******" in port.report(JOB, work(DEPLOY)).message
+    assert "cannot use ******" in port.report(JOB, deploy).message
     with pytest.raises(Unavailable, match=r"cannot use \*{6}") as trouble:
-        port.submit(MARKER, work(DEPLOY))
+        port.submit(MARKER, deploy)
     assert "hunter22" not in str(trouble.value)
 
 
@@ -321,41 +322,43 @@ def test_another_operation_with_the_same_marker_is_not_found(port: IronicProvisi
 
 
 def test_steps_that_ironic_drops_fail_the_node_once_that_is_written_down(start: Start, ironic: Peer) -> None:
-    step = {"interface": "deploy", "step": "hold", "args": {}, "priority": 70}
-    internal = {"user_deploy_steps": [step], "deploy_steps": [{"interface": "deploy", "step": "deploy"}]}
-    port = start(steps=lambda _: [step])
+    step = DeployStep(Interface.DEPLOY, "hold", {}, 70)
+    internal = {"user_deploy_steps": [step.to_json()], "deploy_steps": [{"interface": "deploy", "step": "deploy"}]}
+    port = start()
     ironic.on("GET /v1/nodes", listed(node("available")))
     ironic.on("GET /v1/nodes/u1", Answer(200, {"provision_state": "deploying", "driver_internal_info": internal}))
-    port.submit(MARKER, work(DEPLOY))
+    port.submit(MARKER, work(DEPLOY, step=step))
     claimed = {"instance_uuid": claim(MARKER, "n1")}
     ironic.on("GET /v1/nodes", listed(node("active", mark={"claim": MARKER}, **claimed)))
-    assert running(port.report(JOB, work(DEPLOY)))
+    assert running(port.report(JOB, work(DEPLOY, step=step)))
     written = bodies(ironic, PATCH)[-1][0]["value"]
     ironic.on("GET /v1/nodes", listed(node("active", mark=written, **claimed)))
-    report = start(steps=lambda _: [step]).report(JOB, work(DEPLOY))
+    report = start().report(JOB, work(DEPLOY, step=step))
     assert (report.state, report.reasons) == (JobState.ENDED, {N1: "n1: not supported by the node: deploy.hold"})
 
 
-def test_traits_go_with_the_deployment_of_their_node(start: Start, ironic: Peer) -> None:
-    port = start(
-        instance_info={"image_source": "http://i/a"}, traits=lambda name: ["CUSTOM_GPU", "HW_CPU"] if name == N1 else []
-    )
-    ironic.on("GET /v1/nodes", listed(node("available"), node("available", "n2")))
-    port.submit(MARKER, work(DEPLOY, "n1", "n2"))
-    image = {"op": "add", "path": "/instance_info/image_source", "value": "http://i/a"}
-    traits = {"op": "add", "path": "/instance_info/traits", "value": ["CUSTOM_GPU", "HW_CPU"]}
-    about = [change for change in bodies(ironic, PATCH)[0] if change["path"].startswith("/instance_info")]
-    assert about == [image, traits]
-    others = [change for body in bodies(ironic, "PATCH /v1/nodes/u2") for change in body]
-    assert image in others
-    assert traits not in others
+def test_steps_go_with_the_deployment_of_their_node_and_traits_do_not(port: IronicProvisioner, ironic: Peer) -> None:
+    """Also where a report begins the deployment, after a crash."""
+    steps = [
+        DeployStep(Interface.RAID, "apply", {"disks": 2}, 150),
+        DeployStep(Interface.DEPLOY, "boot_instance", {}, 0),
+    ]
+    both = Work(DEPLOY, "revision:3", (N1, N2), steps={N1: steps})
+    ironic.on("GET /v1/nodes", listed(node("available"), node("available", "n2", mark={})))
+    ironic.on("GET /v1/nodes/u1", Answer(200, {"provision_state": "active"}))
+    port.submit(MARKER, both)
+    port.report(JOB, both)
+    sent = [body.get("deploy_steps") for body in bodies(ironic, PROVISION)]
+    assert sent == [[step.to_json() for step in steps]] * 2
+    assert [body.get("deploy_steps") for body in bodies(ironic, "PUT /v1/nodes/u2/states/provision")] == [None, None]
+    assert not any("traits" in change["path"] for body in bodies(ironic, PATCH) for change in body)
 
 
-def test_a_deployment_whose_steps_nobody_saw_says_so(start: Start, ironic: Peer) -> None:
-    port = start(steps=lambda _: [{"interface": "deploy", "step": "hold", "args": {}, "priority": 70}])
+def test_a_deployment_whose_steps_nobody_saw_says_so(port: IronicProvisioner, ironic: Peer) -> None:
+    step = DeployStep(Interface.DEPLOY, "hold", {}, 70)
     claimed = {"instance_uuid": claim(MARKER, "n1")}
     ironic.on("GET /v1/nodes", listed(node("active", mark={"claim": MARKER}, **claimed)))
-    report = port.report(JOB, work(DEPLOY))
+    report = port.report(JOB, work(DEPLOY, step=step))
     assert (report.ok, report.message) == (True, "unknown whether Ironic ran all deploy steps on n1")
 
 

@@ -1,0 +1,124 @@
+"""The deploy steps of a node, by its hardware interfaces (contract ironic-deploy-templates, section 15)."""
+
+from typing import Any
+
+import pytest
+
+from shipyard_api.adapters.ironic import deploy_steps
+from shipyard_api.domain.deploy_steps.supported import SupportedSteps
+from shipyard_api.domain.deploy_steps.templates import Interface
+from shipyard_api.domain.nodes import NodeName
+
+N1 = NodeName("n1")
+AGENT = (
+    "deploy 100!, write_image 80, prepare_instance_boot 60, tear_down_agent 40, switch_to_tenant_network 30, "
+    "boot_instance 20"
+)
+BOOTC = AGENT.replace("write_image", "execute_bootc_install").replace("prepare_instance_boot", "set_boot_to_disk")
+RAID = "raid_config*, create_root_volume, create_nonroot_volumes, delete_existing"
+
+
+def of(further: Any = None, **interfaces: str) -> SupportedSteps:
+    listed = {"name": "n1", **{f"{name}_interface": value for name, value in interfaces.items()}}
+    return deploy_steps.supported([listed, {"name": None}], [N1], deploy_steps.read_table(further or {}))[N1]
+
+
+def shown(steps: SupportedSteps) -> str:
+    ordered = sorted(steps.steps, key=lambda one: -one.priority)
+    return ", ".join(f"{one.step} {one.priority}{'!' if one.core else ''}" for one in ordered)
+
+
+@pytest.mark.parametrize(
+    ("interfaces", "expected"),
+    [
+        ({"deploy": "direct"}, AGENT),
+        ({"deploy": "bootc"}, BOOTC),
+        ({"deploy": "ramdisk"}, "deploy 100!"),
+        ({"deploy": "fake", "bios": "fake", "raid": "fake"}, "deploy 100!"),
+        ({"bios": "redfish"}, "apply_configuration 0, factory_reset 0"),
+        ({"raid": "redfish"}, "apply_configuration 0, delete_configuration 0"),
+        ({"raid": "agent"}, "apply_configuration 0"),
+        ({"management": "redfish"}, "clear_secure_boot_keys 0, reset_secure_boot_keys_to_default 0"),
+        ({"firmware": "redfish"}, "update 0"),
+        ({"vendor": "ipmitool"}, "send_raw 0"),
+        ({"bios": "no-bios", "raid": "no-raid", "power": "ipmitool", "vendor": ""}, ""),
+    ],
+)
+def test_an_interface_has_the_steps_of_its_implementation(interfaces: dict[str, str], expected: str) -> None:
+    steps = of(**interfaces)
+
+    assert (shown(steps), dict(steps.hints)) == (expected, {})
+
+
+def test_arguments_and_what_never_runs() -> None:
+    steps = of(raid="agent", vendor="ipmitool").by_key()
+
+    ((raid,), (raw,)) = (
+        [one for key, one in steps.items() if key.interface is kind] for kind in (Interface.RAID, Interface.VENDOR)
+    )
+    assert ", ".join(f"{name}{'*' * needed}" for name, needed in raid.arguments.items()) == RAID
+    assert of(vendor="ipmitool").disallowed == {raw.key}
+    assert not of(raid="agent").repeats
+
+
+def test_an_unknown_implementation_says_where_to_name_its_steps() -> None:
+    steps = of(bios="idrac-redfish", raid="redfish")
+
+    assert dict(steps.hints) == {
+        Interface.BIOS: "its bios interface is idrac-redfish: name the steps of that in [ironic] deploy_steps_file"
+    }
+
+
+def test_a_file_adds_implementations_and_steps_of_any() -> None:
+    further = {
+        "bios": {"idrac-redfish": [{"step": "apply_configuration", "args": {"settings": True}}]},
+        "deploy": {"*": [{"step": "erase_devices"}], "custom": [{"step": "deploy", "priority": 100, "core": True}]},
+    }
+
+    assert (
+        shown(of(further, bios="idrac-redfish", deploy="custom"))
+        == "deploy 100!, erase_devices 0, apply_configuration 0"
+    )
+    assert shown(of(further, deploy="direct")) == f"{AGENT}, erase_devices 0"
+    assert of(further, bios="idrac-redfish").hints == {}
+
+
+def test_only_listed_nodes_that_were_asked_for_and_alike_ones_share_their_steps() -> None:
+    listed = [{"name": name, "raid_interface": "agent"} for name in ("a", "b", "c")]
+
+    found = deploy_steps.supported(listed, [NodeName("a"), NodeName("b"), NodeName("x")], {})
+
+    assert list(found) == ["a", "b"]
+    assert found[NodeName("a")] is found[NodeName("b")]
+
+
+def test_the_firmware_interface_is_asked_for_where_the_api_has_it() -> None:
+    assert "firmware_interface" not in deploy_steps.fields(85)
+    assert "firmware_interface" in deploy_steps.fields(86)
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ([], "is not an object of interfaces"),
+        ("x", "is not an object of interfaces"),
+        ({"boot": {}}, "has the interface 'boot'; write one of vendor, power"),
+        ({"raid": []}, "raid is not an object of implementations"),
+        ({"raid": {"x": {}}}, "raid.x is not a list of steps"),
+        ({"raid": {"x": ["a"]}}, r"raid.x\[0\] is not an object with the name"),
+        ({"raid": {"x": [{}]}}, r"raid.x\[0\] is not an object with the name"),
+        ({"raid": {"x": [{"step": ""}]}}, "with the name of a step"),
+        ({"raid": {"x": [{"step": 1}]}}, "with the name of a step"),
+        ({"raid": {"x": [{"step": "a", "prio": 1}]}}, "has the unknown key prio"),
+        ({"raid": {"x": [{"step": "a", "priority": -1}]}}, "needs a priority"),
+        ({"raid": {"x": [{"step": "a", "priority": True}]}}, "needs a priority"),
+        ({"raid": {"x": [{"step": "a", "priority": 2**31}]}}, "needs a priority"),
+        ({"raid": {"x": [{"step": "a", "args": ["b"]}]}}, "needs args"),
+        ({"raid": {"x": [{"step": "a", "args": {"b": "yes"}}]}}, "needs args"),
+        ({"raid": {"x": [{"step": "a", "core": 1}]}}, "needs true or false for core"),
+        ({"raid": {"x": [{"step": "a"}, {"step": "a"}]}}, "has a more than once"),
+    ],
+)
+def test_a_bad_file_is_refused_with_the_place(written: Any, text: str) -> None:
+    with pytest.raises(deploy_steps.UnreadableSteps, match=text):
+        deploy_steps.read_table(written)
