@@ -23,11 +23,9 @@ from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
 from shipyard_api.domain.actions import ENDED, ActionName, RunState, StepId
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.domain.teardown.etcd_documents import ETCD_CLUSTERS, GENESIS
-from shipyard_api.usecases.actions.check import CheckAction
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.callers.caller import Caller
-from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.workflow.turn import Engine
 from shipyard_simulators.etcd.simulator import EtcdSimulator
 from shipyard_simulators.kubernetes.manifests import ordinary
@@ -104,8 +102,8 @@ class RedeployWorld(SimulatedWorld):
 
     def create(self, name: ActionName, **parameters: Any) -> None:
         """Create an action; it is the one that ``run`` works on."""
-        designs, definitions = self.designs(), self.definitions(Checkpoints())
-        check = CheckAction(designs, RenderedDesigns(designs), SCHEMAS, self.rules)
+        definitions = self.definitions(Checkpoints())
+        check = self.check()
         identity = str(next(_numbers)) * 26
         create = CreateAction(self.store(), check, definitions, lambda: identity[:26], 1.0)
         request = ActionRequest(name, parameters, None)

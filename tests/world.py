@@ -24,11 +24,15 @@ from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName, Control
+from shipyard_api.domain.deploy_steps.supported import SupportedStep, SupportedSteps
+from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, Interface
+from shipyard_api.domain.deploy_steps.traits import TraitName
 from shipyard_api.domain.documents import BufferMode
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import DesignRules
 from shipyard_api.ports.provisioner import JobId, Marker
+from shipyard_api.ports.state.deploy_templates import TemplateId
 from shipyard_api.ports.state.store import Transaction
 from shipyard_api.storage import tables
 from shipyard_api.storage.designs import SqlDesigns
@@ -38,9 +42,10 @@ from shipyard_api.usecases.actions.check import CheckAction
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.callers.caller import Caller
-from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, CommitMode
+from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, CommitMode, Validator
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
 from shipyard_api.workflow.attempts import ATTEMPTS
 from shipyard_api.workflow.turn import Engine
 from tests.conftest import ROOT
@@ -53,6 +58,20 @@ from tests.fakes.provisioner import FakeProvisioner, Fate
 SETTLE = 10.0
 SCHEMAS = SchemaFiles(ROOT / "schemas")
 RULES = DesignRules(SCHEMAS.check)
+STEPS = SupportedSteps(
+    (
+        SupportedStep(Interface.DEPLOY, "deploy", 100, core=True),
+        SupportedStep(Interface.DEPLOY, "boot", 20),
+        SupportedStep(Interface.RAID, "apply", arguments={"level": True}),
+    ),
+    system="Fake",
+)
+MIRROR = DeployTemplate(
+    TraitName("CUSTOM_MIRROR"),
+    (DeployStep(Interface.RAID, "apply", {"level": "1"}, 110), DeployStep(Interface.DEPLOY, "boot", {}, 0)),
+)
+ODD = DeployTemplate(TraitName("CUSTOM_ODD"), (DeployStep(Interface.BIOS, "apply", {}, 110),))
+TEMPLATES = (MIRROR, ODD)
 _numbers = itertools.count(1)
 
 
@@ -125,7 +144,8 @@ class World:
 
     ``configuration`` (``physical_provisioner``) and ``kubernetes`` are sections of the deployment configuration;
     without ``groups`` they are those of this module. ``promenade``, if given, is asked about revisions. ``early`` nodes
-    are told as done while their jobs run.
+    are told as done while their jobs run. ``traits``: those of nodes, as a document has them; their templates are in
+    ``TEMPLATES``, and the provisioner supports ``STEPS``.
     """
 
     url: str
@@ -136,6 +156,7 @@ class World:
     early: tuple[str, ...] = ()
     parameters: dict[str, Any] = field(default_factory=dict)
     kubernetes: dict[str, Any] = field(default_factory=dict)
+    traits: dict[str, Any] | None = None
     name: ActionName = ActionName.DEPLOY_SITE
     clock: FakeClock = field(default_factory=FakeClock)
     provisioner: FakeProvisioner = field(init=False)
@@ -148,12 +169,17 @@ class World:
         if self.early:
             self.provisioner.early = frozenset(map(NodeName, self.early))
             self.provisioner.running_reports = 2
+        if self.traits:
+            self.provisioner.supported = STEPS
+            with self.store().begin() as tx:
+                for number, template in enumerate(TEMPLATES):
+                    tx.deploy_templates.create(TemplateId(str(uuid.UUID(int=number))), template, {})
         self._commit(_groups() if self.groups is None else self.groups)
-        store, designs = self.store(), self.designs()
+        store = self.store()
         definitions = self.definitions(Checkpoints())
         create = CreateAction(
             store=store,
-            check=CheckAction(designs, RenderedDesigns(designs), SCHEMAS, self.rules),
+            check=self.check(),
             definitions=definitions,
             new_id=lambda: "0" * 26,
             time_scale=1.0,
@@ -164,6 +190,11 @@ class World:
             # The database's clock runs, the world's stands still.
             tx.turns._connection.execute(tables.actions.update().values(wake_at=self.clock.now()))
 
+    def check(self, rules: DesignRules | None = None) -> CheckAction:
+        rendered = RenderedDesigns(self.designs())
+        steps = PlanDeploySteps(self.store(), rendered, self.provisioner, SCHEMAS.check)
+        return CheckAction(rendered._designs, rendered, SCHEMAS, rules or self.rules, steps)
+
     def commit_again(self, *, strategy_of: list[str]) -> None:
         """Commit another design, whose only group holds these nodes."""
         self._commit([group_entry("only", selectors=[{"node_names": strategy_of}])])
@@ -171,10 +202,12 @@ class World:
     def _commit(self, groups: list[dict[str, Any]]) -> None:
         designs, lock = self.designs(), SqlWriterLock(self.engine())
         LoadConfigdocs(designs, lock, DataSchemas())(
-            "design", BufferMode.REPLACE, _design(groups, self.configuration, self.kubernetes)
+            "design", BufferMode.REPLACE, _design(groups, self.configuration, self.kubernetes, self.traits)
         )
-        commit = CommitConfigdocs(designs, RenderedDesigns(designs), lock, self.rules)
-        assert commit(CommitMode.NORMAL).committed
+        validator = Validator("Fake", lambda revision: self.check().plan_steps(revision).findings)
+        commit = CommitConfigdocs(designs, RenderedDesigns(designs), lock, self.rules, [validator])
+        committed = commit(CommitMode.NORMAL)
+        assert committed.committed, committed.findings
 
     @property
     def rules(self) -> DesignRules:
@@ -306,7 +339,10 @@ class World:
                 for one in groups
             ],
             [(one.name, one.status, one.reason, one.group) for one in nodes],
-            [(one.work.operation, one.work.nodes) for one in self.provisioner.submissions],
+            [
+                (one.work.operation, one.work.nodes, *([one.work.steps] if one.work.steps else []))
+                for one in self.provisioner.submissions
+            ],
         )
 
     def outcome(self) -> Any:
@@ -346,7 +382,10 @@ def _groups() -> list[dict[str, Any]]:
 
 
 def _design(
-    groups: list[dict[str, Any]], configured: dict[str, Any], kubernetes: dict[str, Any]
+    groups: list[dict[str, Any]],
+    configured: dict[str, Any],
+    kubernetes: dict[str, Any],
+    traits: dict[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
     nodes = [document("drydock/BaremetalNode/v1", f"n{number}", {}) for number in range(6)]
     configuration = {
@@ -357,6 +396,7 @@ def _design(
     return [
         layering_policy(),
         *nodes,
+        *([document("shipyard/NodeTraits/v1", "pool", traits)] if traits else []),
         document("shipyard/DeploymentStrategy/v1", "deployment-strategy", {"groups": groups}),
         document("shipyard/DeploymentConfiguration/v1", "deployment-configuration", configuration),
     ]

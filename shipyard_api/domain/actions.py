@@ -37,6 +37,9 @@ EXCLUSIVE = frozenset(LISTED) - {ActionName.TEST_SITE}
 """Actions of which only one can run at a time (contract: shipyard-actions, chapter 7)."""
 
 
+DEPLOYING = frozenset({ActionName.DEPLOY_SITE, ActionName.UPDATE_SITE, ActionName.REDEPLOY_SERVER})
+"""Actions that deploy nodes, and with them the deploy steps of these nodes."""
+
 LIMITED = frozenset({ActionName.REDEPLOY_SERVER, ActionName.NODE_OPERATION})
 """Actions with limits that can change while they run (``domain.teardown.limits``)."""
 

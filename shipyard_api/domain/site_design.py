@@ -5,10 +5,11 @@ created and when it validates. Always returns all findings, and inputs only if n
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shipyard_api.domain import deployment_configuration
+from shipyard_api.domain.deploy_steps.planning import RequestedSteps, requested_from_json, requested_to_json
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration, PhaseLimits
 from shipyard_api.domain.documents import BAREMETAL_NODE, Document, Rendering, find, inventory
 from shipyard_api.domain.findings import DocumentRef, Finding, Level, error, errors, info, warning
@@ -30,6 +31,7 @@ class SiteInputs:
 
     ``groups``: the ``data`` of the strategy document as written; None when all nodes are deployed at once.
     ``targets``: the only nodes of a targeted action, in the group ``target_group``; empty for the whole site.
+    ``steps``: what the deploy templates of each node asked for when the action was created.
     """
 
     revision: int
@@ -38,6 +40,7 @@ class SiteInputs:
     groups: Mapping[str, Any] | None
     targets: tuple[NodeName, ...] = ()
     target_group: GroupName = TARGET_GROUP
+    steps: RequestedSteps = field(default_factory=dict)
 
     @property
     def strategy(self) -> strategy.Strategy:
@@ -82,7 +85,8 @@ class SiteInputs:
             "groups": self.groups,
             "targets": list(self.targets),
         }
-        return stored | ({"target_group": self.target_group} if self.target_group != TARGET_GROUP else {})
+        steps = {"deploy_steps": requested_to_json(self.steps)} if self.steps else {}
+        return stored | steps | ({"target_group": self.target_group} if self.target_group != TARGET_GROUP else {})
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "SiteInputs":
@@ -100,7 +104,8 @@ class SiteInputs:
         )
         targets = tuple(NodeName(name) for name in stored["targets"])
         group = GroupName(stored.get("target_group", TARGET_GROUP))
-        return cls(stored["revision"], configuration, stored["strategy_name"], stored["groups"], targets, group)
+        steps = requested_from_json(stored.get("deploy_steps", ()))
+        return cls(stored["revision"], configuration, stored["strategy_name"], stored["groups"], targets, group, steps)
 
 
 def stored_strategy(stored: Mapping[str, Any]) -> strategy.Strategy:

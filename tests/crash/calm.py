@@ -11,6 +11,11 @@ from shipyard_api.domain.nodes import NodeName
 from tests.fakes.cluster import FakeCluster
 from tests.world import Checkpoints, Moment, World
 
+TRAITS = {
+    "selectors": [{"node_names": ["n0", "n2", "n4"]}],
+    "traits": ["CUSTOM_MIRROR"],
+    "requested_traits": ["CUSTOM_MIRROR"],
+}
 NODES = [NodeName(f"n{number}") for number in range(6)]
 
 
@@ -40,6 +45,7 @@ PLANS = {
         World.outcome,
     ),
     "update_site": Plan(lambda: {"name": ActionName.UPDATE_SITE}, World.ending),
+    "deploy steps": Plan(lambda: {"traits": TRAITS}, World.ending),
     "update_software": Plan(lambda: {"name": ActionName.UPDATE_SOFTWARE}, World.ending),
     "test_site": Plan(lambda: {"name": ActionName.TEST_SITE}, World.ending),
 }

@@ -23,12 +23,10 @@ from shipyard_api.ports.provisioner import Capabilities, Operation
 from shipyard_api.ports.state.stragglers import Straggler
 from shipyard_api.storage import tables
 from shipyard_api.storage.unit_of_work import SqlStore, connect
-from shipyard_api.usecases.actions.check import CheckAction
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.callers.caller import Caller
-from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
 from shipyard_api.workflow.attempts import Again
 from shipyard_api.workflow.turn import Engine
@@ -94,11 +92,10 @@ def watch(world: World) -> WatchStragglers:
 
 
 def create(world: World, rules: DesignRules = RULES, **parameters: object) -> ActionId:
-    designs = world.designs()
     definitions = world.definitions(Checkpoints())
     made = CreateAction(
         store=world.store(),
-        check=CheckAction(designs, RenderedDesigns(designs), SCHEMAS, rules),
+        check=world.check(rules),
         definitions=definitions,
         new_id=lambda: "3" * 26,
         time_scale=1.0,

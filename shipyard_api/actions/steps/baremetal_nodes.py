@@ -21,6 +21,8 @@ from shipyard_api.actions.steps.rollout_messages import (
     PollJobs,
     SelectMembers,
     SubmitMove,
+    steps_of,
+    work_steps,
 )
 from shipyard_api.actions.steps.rollout_state import VERSION, RolloutState, Watch
 from shipyard_api.domain.actions import StepId
@@ -101,7 +103,8 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         move = state.rollout.next_move()
         if move is not None:
             limit = timedelta(seconds=state.limits(move.phase).timeout)
-            return Act(SubmitMove(move, self._design(state), self.rebuild), give_up_at=now + limit)
+            steps = steps_of(state.inputs, move.phase, move.nodes)
+            return Act(SubmitMove(move, self._design(state), self.rebuild, steps), give_up_at=now + limit)
         if state.rollout.running:
             return Look(self._poll(state, state.rollout, now))
         if state.rollout.verdict() is Verdict.FAILED:
@@ -222,7 +225,9 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         for move in rollout.running:
             watch = state.watches[move]
             if watch.joining is None:
-                jobs[watch.job.id] = Work(self._operations[move.phase], design, rollout.unsettled(move))
+                unsettled = rollout.unsettled(move)
+                steps = work_steps(steps_of(state.inputs, move.phase, unsettled))
+                jobs[watch.job.id] = Work(self._operations[move.phase], design, unsettled, steps=steps)
             elif joining.first_poll(watch.joining, state.inputs.configuration) <= now:
                 nodes.extend(sorted(watch.joining.nodes))
         return PollJobs(jobs, tuple(nodes))

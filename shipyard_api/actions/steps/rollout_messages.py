@@ -1,9 +1,17 @@
 """What the baremetal nodes step asks of its peers, and what comes back."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from shipyard_api.actions.steps import job_watch, joining
+from shipyard_api.domain.deploy_steps.planning import (
+    RequestedSteps,
+    only,
+    requested_from_json,
+    requested_to_json,
+)
+from shipyard_api.domain.deploy_steps.templates import DeployStep
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.moves import Move
@@ -38,36 +46,54 @@ class SubmitMove:
     """Submit the nodes of a move.
 
     The design's address is part of the intent: a setting that changes meanwhile must not hide the job from ``find``.
-    ``rebuild``: a deployment installs nodes again that are deployed.
+    ``rebuild``: a deployment installs nodes again that are deployed. ``steps``: what templates ask for, of the nodes of
+    a deployment.
     """
 
     move: Move
     design: str
     rebuild: bool = False
+    steps: RequestedSteps = field(default_factory=dict)
 
     @property
     def work(self) -> Work:
         """The move as the provisioner gets it."""
         operations = REBUILD if self.rebuild else OPERATIONS
-        return Work(operations[self.move.phase], self.design, self.move.nodes)
+        return Work(operations[self.move.phase], self.design, self.move.nodes, steps=work_steps(self.steps))
 
     def to_json(self) -> Json:
         """Return the stored form."""
-        flags = {"rebuild": True} if self.rebuild else {}
-        return flags | {
-            "group": self.move.group,
-            "phase": self.move.phase.value,
-            "nodes": list(self.move.nodes),
-            "batch": self.move.batch,
-            "design": self.design,
-        }
+        flags: dict[str, Any] = {"rebuild": True} if self.rebuild else {}
+        steps = {"steps": requested_to_json(self.steps)} if self.steps else {}
+        return (
+            flags
+            | steps
+            | {
+                "group": self.move.group,
+                "phase": self.move.phase.value,
+                "nodes": list(self.move.nodes),
+                "batch": self.move.batch,
+                "design": self.design,
+            }
+        )
 
     @classmethod
     def from_json(cls, stored: Json) -> "SubmitMove":
         """Return the effect from its stored form."""
         nodes = tuple(NodeName(node) for node in stored["nodes"])
         move = Move(GroupName(stored["group"]), Phase(stored["phase"]), nodes, stored["batch"])
-        return cls(move, stored["design"], bool(stored.get("rebuild")))
+        steps = requested_from_json(stored.get("steps", ()))
+        return cls(move, stored["design"], bool(stored.get("rebuild")), steps)
+
+
+def steps_of(inputs: SiteInputs, phase: Phase, nodes: Collection[NodeName]) -> RequestedSteps:
+    """Return what the templates of these nodes ask for in this phase: only deployments have steps."""
+    return only(inputs.steps, nodes) if phase is Phase.DEPLOY else {}
+
+
+def work_steps(requested: RequestedSteps) -> Mapping[NodeName, Sequence[DeployStep]]:
+    """Return the steps as the provisioner gets them."""
+    return {node: tuple(one.step for one in steps) for node, steps in requested.items()}
 
 
 @dataclass(frozen=True, slots=True)

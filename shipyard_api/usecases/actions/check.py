@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from shipyard_api.domain.actions import CHECKS, ActionName, DocumentChecks
+from shipyard_api.domain.actions import CHECKS, DEPLOYING, ActionName, DocumentChecks
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import (
     IntermediateCommits,
@@ -42,6 +42,7 @@ from shipyard_api.usecases.actions.preconditions import refuse_held, refuse_oper
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import COMMITS, SITE_ACTIONS, committed_revision
+from shipyard_api.usecases.deploy_templates.plan import NO_STEPS, PlanDeploySteps, StepPlan
 
 # The check only needs to know whether there are any; the log names this many.
 _COMMITS_READ = 100
@@ -63,7 +64,8 @@ class CheckedRequest:
     are committed, ``parameters`` where they are invalid, and ``design`` where the action needs none.
     ``parameter_findings``: unknown or invalid parameters. ``intermediate_commits``: commits without a site action.
     ``limits``: those of a teardown, for an action on single servers. ``labels``: to set in
-    Kubernetes, by node, where the provisioner does not do it.
+    Kubernetes, by node, where the provisioner does not do it. ``steps``: the deploy steps of the nodes, once
+    ``with_steps`` has planned them.
     """
 
     request: ActionRequest
@@ -75,6 +77,7 @@ class CheckedRequest:
     design: DesignCheck | None = None
     limits: TeardownLimits | None = None
     labels: Mapping[NodeName, Mapping[str, str]] | None = None
+    steps: StepPlan = NO_STEPS
     refusal: ShipyardError | None = None
 
     @property
@@ -109,6 +112,7 @@ class CheckAction:
     rendered: RenderedDesigns
     schemas: Schemas
     rules: DesignRules
+    plan_steps: PlanDeploySteps
 
     def __call__(
         self, request: ActionRequest, heads: Heads | None = None, revision: Revision | None = None
@@ -161,6 +165,22 @@ class CheckAction:
             return DesignCheck(*read(revision, self.rendered.of(revision)))
         except RenderingFailed as failed:
             return DesignCheck(findings=failed.findings)
+
+    def with_steps(self, checked: CheckedRequest) -> CheckedRequest:
+        """Return a request that nothing refuses with the deploy steps of its nodes, or with its refusal.
+
+        Raises ports.errors if the provisioner does not answer; it is asked only if a template is for one of the nodes.
+        """
+        inputs = checked.inputs
+        if checked.refusal or inputs is None or checked.request.name not in DEPLOYING:
+            return checked
+        # Of the whole design: which nodes the groups hold, the provisioner says when the action runs.
+        plan = self.plan_steps(inputs.revision, inputs.targets or None)
+        if errors(plan.findings):
+            # Not even continue-on-fail: the nodes would be deployed without what their templates are for.
+            return replace(checked, steps=plan).refused(InvalidDesign(plan.findings))
+        design = DesignCheck(replace(inputs, steps=plan.requested), checked.design.findings if checked.design else ())
+        return replace(checked, steps=plan, design=design)
 
     def refuse_stragglers(self, tx: Transaction, checked: CheckedRequest) -> None:
         """Raise Conflict if work of an earlier action still holds nodes of this one."""

@@ -49,10 +49,13 @@ class CreateAction:
     time_scale: float
 
     def __call__(self, request: ActionRequest, caller: Caller) -> Created:
-        """Return the action, queued. Raises Invalid, Precondition or Conflict, and then nothing is stored."""
+        """Return the action, queued. Raises Invalid, Precondition or Conflict, and then nothing is stored.
+
+        Raises ports.errors if deploy templates are for its nodes and the provisioner does not answer.
+        """
         if earlier := self._created_earlier(request, caller):
             return earlier
-        checked = self.check(request)
+        checked = self.check.with_steps(self.check(request))
         if checked.refusal:
             raise checked.refusal
         new = self._new(checked, caller)

@@ -4,9 +4,10 @@ Group members come from the design here; the running action gets them from the p
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from shipyard_api.domain.actions import CHECKS, EXCLUSIVE, ActionId, ActionName, DocumentChecks, StepId
+from shipyard_api.domain.deploy_steps.planning import PlannedNodes
 from shipyard_api.domain.documents import Revision, Version
 from shipyard_api.domain.errors import Conflict, NothingToPlan, ShipyardError
 from shipyard_api.domain.findings import Finding, error
@@ -20,6 +21,7 @@ from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.domain.strategy.strategy import Strategy
 from shipyard_api.domain.targets import targeted
 from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed, UnknownRevision
+from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.state.errors import SiteBusy
 from shipyard_api.ports.state.store import Store
 from shipyard_api.usecases.actions.check import CheckAction, CheckedRequest, DesignCheck
@@ -28,6 +30,7 @@ from shipyard_api.usecases.actions.preconditions import site_is_busy
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.configdocs.versions import read_versions
+from shipyard_api.usecases.deploy_templates.plan import NO_STEPS, StepPlan
 from shipyard_api.usecases.nodes.drain_plan import NodeDrainPlan, PlanDrain
 from shipyard_api.workflow.definition import Definition
 
@@ -40,7 +43,7 @@ class Plan:
     documents are committed. ``findings`` cover only the part of the design that the action uses. If the design cannot
     be read or the action deploys nothing, ``mode`` is None and there are no groups. ``kept``: nodes that a retry does
     not touch, in order of name. ``held``: the active holds on nodes that it would touch. ``drains``: the drain plan of
-    each server to redeploy, or why it has none.
+    each server to redeploy, or why it has none. ``deploy_steps``: those of the nodes that have deploy templates.
     """
 
     name: ActionName
@@ -55,11 +58,12 @@ class Plan:
     kept: Sequence[NodeName] = ()
     held: Sequence[Hold] = ()
     drains: Mapping[NodeName, NodeDrainPlan | str] = field(default_factory=dict)
+    deploy_steps: Sequence[PlannedNodes] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanAction:
-    """The use case; changes nothing. Only drain plans ask peers other than the document store."""
+    """The use case; changes nothing. Only drain plans and deploy templates ask peers beside the document store."""
 
     store: Store
     check: CheckAction
@@ -86,12 +90,13 @@ class PlanAction:
             version=version,
             revision=revision,
             refusal=checked.refusal,
-            findings=(*design.findings, *checked.parameter_findings),
+            findings=(*design.findings, *checked.parameter_findings, *checked.steps.findings),
             steps=self._steps(request.name, design.inputs),
             mode=design.inputs.configuration.mode if design.inputs and strategy else None,
             groups=self._groups(design.inputs, strategy, ()) if design.inputs and strategy else (),
             held=self._holds(checked),
             drains=self._drains(checked),
+            deploy_steps=checked.steps.nodes,
         )
 
     def retry(self, action: str, *, force: bool, may_override_holds: bool) -> Plan:
@@ -100,22 +105,28 @@ class PlanAction:
         old = retry.action
         deploys = CHECKS[old.name].documents is DocumentChecks.EVERYTHING
         inputs = SiteInputs.from_json(retry.inputs) if deploys else None
+        steps = self._frozen_steps(inputs) if inputs else NO_STEPS
         return Plan(
             name=old.name,
             retried=old.id,
             revision=old.revision,
             refusal=retry.refusal,
-            findings=self._read(old.name, old.revision).findings if deploys else (),
+            findings=(*(self._read(old.name, old.revision).findings if deploys else ()), *steps.findings),
             steps=self._steps(old.name, inputs),
             mode=inputs.configuration.mode if inputs else None,
             groups=self._groups(inputs, inputs.strategy, retry.kept) if inputs else (),
             kept=retry.kept,
             held=retry.held,
+            deploy_steps=steps.nodes,
         )
 
     def _preview(self, request: ActionRequest, heads: Heads, revision: Revision | None) -> CheckedRequest:
         """Return the checks of the request, and of what blocks it at this moment. ``revision``: None for committed."""
         checked = self.check(request, heads, revision)
+        try:
+            checked = self.check.with_steps(checked)
+        except PeerError as trouble:
+            checked = replace(checked, steps=_unknown_steps(trouble))
         if checked.refusal:
             return checked
         try:
@@ -128,6 +139,12 @@ class PlanAction:
         except Conflict as conflict:
             return checked.refused(conflict)
         return checked
+
+    def _frozen_steps(self, inputs: SiteInputs) -> StepPlan:
+        try:
+            return self.check.plan_steps.frozen(inputs.steps)
+        except PeerError as trouble:
+            return _unknown_steps(trouble)
 
     def _drains(self, checked: CheckedRequest) -> Mapping[NodeName, NodeDrainPlan | str]:
         if checked.request.name is not ActionName.REDEPLOY_SERVER or checked.parameters is None:
@@ -158,6 +175,11 @@ class PlanAction:
     def _steps(self, name: ActionName, inputs: SiteInputs | None) -> Sequence[StepId]:
         definition = self.definitions.get(name)
         return definition.step_ids(inputs.to_json() if inputs else {}) if definition else []
+
+
+def _unknown_steps(trouble: PeerError) -> StepPlan:
+    message = f"{trouble.system} does not say which deploy steps its nodes support: {trouble.detail}"
+    return StepPlan(findings=[error("DeployStepsUnknown", message)])
 
 
 def _strategy(name: ActionName, parameters: Parameters | None, inputs: SiteInputs | None) -> Strategy | None:

@@ -1,0 +1,92 @@
+"""Plan the deploy steps of nodes: traits of the design, our templates, the provisioner's steps (product, section 8)."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from shipyard_api.domain.deploy_steps.documents import read_node_traits
+from shipyard_api.domain.deploy_steps.errors import NodeNotInProvisioner
+from shipyard_api.domain.deploy_steps.merge import merged
+from shipyard_api.domain.deploy_steps.planning import (
+    PlannedNodes,
+    RequestedSteps,
+    nodes_with_templates,
+    plan_nodes,
+    requested_of,
+    shared_steps,
+)
+from shipyard_api.domain.deploy_steps.supported import SupportedSteps
+from shipyard_api.domain.deploy_steps.traits import TraitName
+from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.findings import Finding, errors
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.documents import RenderingFailed
+from shipyard_api.ports.provisioner import Provisioner
+from shipyard_api.ports.state.store import Store
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+
+
+@dataclass(frozen=True, slots=True)
+class StepPlan:
+    """The deploy steps of the nodes that have templates; with an error among the findings, deploy none of them."""
+
+    nodes: Sequence[PlannedNodes] = ()
+    findings: Sequence[Finding] = ()
+
+    @property
+    def requested(self) -> RequestedSteps:
+        """What the templates ask for, by node."""
+        return requested_of(self.nodes)
+
+
+NO_STEPS = StepPlan()
+
+
+@dataclass(frozen=True, slots=True)
+class PlanDeploySteps:
+    """The use case; changes nothing. ``check``: checks a value against a schema that ships with Shipyard.
+
+    The provisioner is asked only for nodes with a trait that has a template.
+    """
+
+    store: Store
+    rendered: RenderedDesigns
+    provisioner: Provisioner
+    check: Callable[[str, object], tuple[Finding, ...]]
+
+    def __call__(self, revision: int, only: Collection[NodeName] | None = None) -> StepPlan:
+        """Return the steps of the nodes of a revision, or only of some of them.
+
+        Raises UnknownRevision, and ports.errors if the provisioner does not answer.
+        """
+        try:
+            rendering = self.rendered.of(Revision(revision))
+        except RenderingFailed as failed:
+            return StepPlan(findings=failed.findings)
+        traits, findings = read_node_traits(rendering, self.check)
+        if only is not None:
+            traits = {node: own for node, own in traits.items() if node in only}
+        names = frozenset[TraitName]().union(*(own.has for own in traits.values()))
+        if not traits or errors(findings):
+            return StepPlan(findings=findings)
+        templates = self.store.read(lambda tx: tx.deploy_templates.of_traits(names))
+        nodes = plan_nodes(traits, templates, self._supported(nodes_with_templates(traits, templates)))
+        return StepPlan(nodes, (*findings, *(finding for one in nodes for finding in one.findings)))
+
+    def frozen(self, requested: RequestedSteps) -> StepPlan:
+        """Return the plan of steps that an action has frozen. Raises ports.errors."""
+        supported = self._supported(requested)
+        planned = []
+        for nodes, steps in shared_steps(requested):
+            known = supported.get(nodes[0])
+            planned.append(PlannedNodes(nodes, steps, merged(steps, known) if known else ()))
+        return StepPlan(planned)
+
+    def supported(self, node: str) -> SupportedSteps:
+        """Return the deploy steps that a node supports. Raises NodeNotInProvisioner, and ports.errors."""
+        found = self.provisioner.supported_steps([NodeName(node)])
+        if not found:
+            raise NodeNotInProvisioner(node, self.provisioner.name)
+        return found[NodeName(node)]
+
+    def _supported(self, nodes: Collection[NodeName]) -> Mapping[NodeName, SupportedSteps]:
+        return self.provisioner.supported_steps(nodes) if nodes else {}

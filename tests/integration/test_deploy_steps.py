@@ -1,0 +1,95 @@
+"""Deploy templates in the plan and in the loop: steps are checked, frozen and sent (product, section 8; seed 003)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+
+from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.deploy_steps.templates import DeployStep
+from shipyard_api.domain.errors import InvalidDesign
+from shipyard_api.domain.findings import errors
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.site_design import SiteInputs
+from shipyard_api.ports.errors import Unavailable
+from shipyard_api.ports.provisioner import Operation
+from shipyard_api.ports.state.deploy_templates import TemplateId
+from shipyard_api.usecases.actions.control import ControlAction
+from shipyard_api.usecases.actions.request import ActionRequest
+from shipyard_api.usecases.callers.caller import Caller
+from tests.crash.calm import TRAITS
+from tests.world import MIRROR, STEPS, Checkpoints, World
+
+Worlds = Callable[..., World]
+ANN = Caller("ann", frozenset({"admin"}), str(uuid.uuid4()))
+MIRROR_ID = TemplateId(str(uuid.UUID(int=0)))
+REQUEST = ActionRequest(ActionName.DEPLOY_SITE, {}, None)
+
+
+def sent(world: World) -> dict[NodeName, Mapping[NodeName, tuple[DeployStep, ...]]]:
+    """The steps that went with the deployment of each node."""
+    found = {}
+    for one in world.provisioner.submissions:
+        assert one.work.operation is Operation.DEPLOY_NODES or not one.work.steps
+        assert one.work.steps.keys() <= set(one.work.nodes or ())
+        if one.work.operation is Operation.DEPLOY_NODES:
+            found |= {node: one.work.steps.get(node, ()) for node in one.work.nodes or ()}
+    return found
+
+
+def test_nodes_get_the_steps_that_their_templates_had_when_the_action_was_created_and_a_retry_too(
+    worlds: Worlds,
+) -> None:
+    world = worlds(traits=TRAITS)
+    with world.store().begin() as tx:
+        tx.deploy_templates.replace(MIRROR_ID, replace(MIRROR, steps=MIRROR.steps[:1]), {})
+
+    world.run(world.worker())
+
+    expected = {node: MIRROR.steps if node in ("n0", "n2", "n4") else () for node in ("n0", "n2", "n3", "n4", "n5")}
+    assert sent(world) == expected
+    with world.store().begin() as tx:
+        tx.deploy_templates.delete(MIRROR_ID)
+    control = ControlAction(world.store(), world.definitions(Checkpoints()), lambda: "1" * 26)
+    requested = SiteInputs.from_json(control.plan_retry(world.action, force=True).inputs).steps
+    (plan,) = world.check().plan_steps.frozen(requested).nodes
+    assert plan.nodes == ("n0", "n2", "n4")
+    assert [str(step.key) for step in plan.steps] == ["raid.apply", "deploy.deploy"]
+
+
+@pytest.mark.parametrize("parameters", [{}, {"continue-on-fail": "true"}], ids=["", "continue-on-fail"])
+def test_a_step_that_the_provisioner_lacks_is_reported_by_the_commit_and_refuses_the_action(
+    worlds: Worlds, parameters: dict[str, str]
+) -> None:
+    world = worlds(traits=TRAITS)
+    check = world.check()
+    world.provisioner.supported = replace(STEPS, steps=STEPS.steps[:2])
+    revision = check(REQUEST).revision or 0
+    message = "n0, n2, n4: template CUSTOM_MIRROR: raid.apply is not a deploy step that Fake runs on this node."
+
+    committed = errors(check.plan_steps(revision).findings)
+    checked = check.with_steps(check(ActionRequest(ActionName.DEPLOY_SITE, parameters, None)))
+
+    assert [one.message for one in committed] == [message]
+    assert isinstance(checked.refusal, InvalidDesign)
+    assert [one.message for one in checked.refusal.findings] == [message]
+
+
+def test_the_provisioner_is_asked_only_if_a_template_is_for_a_node_of_the_action(worlds: Worlds) -> None:
+    world = worlds()
+    world.provisioner.break_next("supported_steps", times=9)
+
+    checked = world.check().with_steps(world.check()(REQUEST))
+
+    assert (checked.refusal, checked.steps.nodes) == (None, ())
+
+
+def test_an_action_is_not_created_while_nobody_says_which_steps_its_nodes_support(worlds: Worlds) -> None:
+    world = worlds(traits=TRAITS)
+    world.provisioner.break_next("supported_steps")
+
+    with pytest.raises(Unavailable):
+        world.check().with_steps(world.check()(REQUEST))
