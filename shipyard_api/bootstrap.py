@@ -65,6 +65,7 @@ from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.read import ReadConfigdocs
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.deploy_templates.manage import ManageTemplates
+from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
 from shipyard_api.usecases.holds.manage import NodeHolds
 from shipyard_api.usecases.journal.logs import ReadLogs
 from shipyard_api.usecases.journal.notes import ReadNotes
@@ -255,7 +256,8 @@ def api(settings: Settings) -> "Mount":
     store, schemas, designs, rendered = made.store, made.schemas, made.designs, made.rendered
     definitions = _definitions(made)
     on_load = version_rule(settings, settings.validations.deployment_version_create)
-    check = CheckAction(designs, rendered, schemas, made.rules)
+    plan_steps = PlanDeploySteps(store, rendered, made.provisioner, schemas.check)
+    check = CheckAction(designs, rendered, schemas, made.rules, plan_steps)
     create = CreateAction(
         store=store,
         check=check,
@@ -287,7 +289,7 @@ def api(settings: Settings) -> "Mount":
             check_schema=store.check_schema,
             clock_skew=clock_skew(made),
             load_configdocs=LoadConfigdocs(designs, made.lock, made.compile_schema, on_load),
-            commit_configdocs=CommitConfigdocs(designs, rendered, made.lock, made.rules, _validators(made)),
+            commit_configdocs=CommitConfigdocs(designs, rendered, made.lock, made.rules, _validators(made, plan_steps)),
             read_configdocs=ReadConfigdocs(designs, rendered),
             create_action=create,
             control_action=control,
@@ -313,6 +315,7 @@ def api(settings: Settings) -> "Mount":
             ended_actions=EndedActions(operate.ended),
             etcd_health=EtcdHealth(rendered, made.rules, etcd, design_template),
             plan_drain=plan_drain,
+            plan_steps=plan_steps,
             node_holds=NodeHolds(store, designs, rendered, made.clock),
             site_statuses=SiteStatuses(made.provisioner),
             schemas=schemas,
@@ -388,7 +391,7 @@ def _cluster_nodes(made: Parts) -> ClusterNodes | None:
     return made.cluster.nodes if made.cluster else None
 
 
-def _validators(made: Parts) -> list[Validator]:
+def _validators(made: Parts, plan_steps: PlanDeploySteps) -> list[Validator]:
     """Return the peers that validate a design before commit. Armada is retired and not among them."""
     provisioner = made.provisioner
 
@@ -397,7 +400,8 @@ def _validators(made: Parts) -> list[Validator]:
 
     promenade = promenades.validation(made.settings)
     others = [Validator("Promenade", promenade)] if promenade else []
-    return [Validator(provisioner.name, validate), *others]
+    steps = Validator(provisioner.name, lambda revision: plan_steps(revision).findings)
+    return [Validator(provisioner.name, validate), steps, *others]
 
 
 def _designs(settings: Settings, engine: sa.Engine, compile_schema: DataSchemas) -> DesignStore:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from shipyard_api.cli.keystone import KeystoneLogin
 
 API = "/api/v1.0"
+TEMPLATES = "/v1"
+"""Where deploy templates are; this dialect takes no parameter that it does not know, and needs a version."""
+_TEMPLATES_VERSION = {"X-OpenStack-Ironic-API-Version": "1.55"}
+
 ANSWER_TIMEOUT = 600.0  # seconds: a commit asks every peer to validate the design
 LEAST_TOTAL_TIMEOUT = 60.0  # seconds for an answer that has begun
 PAGE_SIZE = 1000
@@ -35,20 +39,23 @@ _Result = TypeVar("_Result")
 class Api:
     """One Shipyard server: the one that the options name, else the one in the catalog of a Keystone.
 
-    Its address may end in ``/api/v1.0`` or not. ``timeout``: seconds to wait for an answer to begin.
+    Its address may end in ``/api/v1.0`` or not. ``timeout``: seconds to wait for an answer to begin. ``base``:
+    where its paths begin.
     """
 
-    def __init__(self, options: GlobalOptions, *, timeout: float = ANSWER_TIMEOUT) -> None:
+    def __init__(self, options: GlobalOptions, *, timeout: float = ANSWER_TIMEOUT, base: str = API) -> None:
         self._options = options
+        self._base = base
         login = self._keystone_login()
         options = self._options
         url = options.url or (self._address_in_catalog(login) if login else "")
         headers = {"X-Context-Marker": options.context_marker, "X-Auth-Token": options.token}
+        headers |= _TEMPLATES_VERSION if base == TEMPLATES else {}
         self._root = url.rstrip("/").removesuffix(API)
         self._has_token = bool(options.token or login)
         try:
             self._http = HttpClient(
-                self._root + API,
+                self._root + base,
                 system="Shipyard",
                 headers={name: value for name, value in headers.items() if value},
                 credentials=None
@@ -103,7 +110,7 @@ class Api:
             return self._send("POST", path, query, {"json": json})
         return self._send("POST", path, query, {"body": yaml, "headers": _YAML})
 
-    def patch(self, path: str, json: JsonObject) -> Answer:
+    def patch(self, path: str, json: JsonObject | Sequence[JsonObject]) -> Answer:
         """Return the answer to a change that may be repeated. Raises ApiError without an answer."""
         return self._send("PATCH", path, (), {"json": json})
 
@@ -166,7 +173,8 @@ class Api:
                 return
 
     def _send(self, method: str, path: str, query: Query, request: RequestOptions) -> Answer:
-        request["params"] = [*query, ("verbosity", str(self._options.verbosity))]
+        verbosity = [("verbosity", str(self._options.verbosity))] if self._base == API else []
+        request["params"] = [*query, *verbosity]
         began = time.monotonic()
         try:
             response = self._http.send(method, path, **request)

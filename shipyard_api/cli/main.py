@@ -17,6 +17,7 @@ from shipyard_api.cli.commands import (
     configdocs,
     control,
     demo,
+    deploy_templates,
     describe,
     help_topics,
     holds,
@@ -55,7 +56,7 @@ _SECTIONS = {
         "set",
         "control",
     ),
-    "Nodes": ("hold", "release", "drain-plan", "node"),
+    "Nodes": ("hold", "release", "drain-plan", "node", "deploy-template"),
     "Try it": ("demo", "up"),
     "Run an installation": ("serve", "worker", "db", "token", "config", "simulate", "completion"),
 }
@@ -260,6 +261,7 @@ for command in (
     holds.hold,
     holds.release,
     node_operations.drain_plan,
+    deploy_templates.deploy_template,
     node_operations.node,
     demo.demo,
     help_topics.help_,
@@ -275,7 +277,7 @@ for command in (
     shipyard.add_command(command)
 
 
-for command in (node_operations.node, node_operations.drain_plan):
+for command in (node_operations.node, node_operations.drain_plan, deploy_templates.deploy_template):
     add_output_option(command)
 for command in (create, commit, get, describe_, plan.plan, logs.logs, control.retry, control.control, nodes.report):
     add_output_option(command)

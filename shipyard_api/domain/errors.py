@@ -277,6 +277,14 @@ class NodeNotFound(NotFound):
 
 
 @dataclass(eq=False)
+class NodeNotInProvisioner(NotFound):
+    """The provisioner does not know this node, so nobody knows its deploy steps."""
+
+    node: str
+    system: str
+
+
+@dataclass(eq=False)
 class NodeNotInCluster(NotFound):
     """Kubernetes does not know the node."""
 

@@ -84,6 +84,7 @@ GUARDS = (
             ("node_shutdown_kubelet", _WRITE, "Shut down the kubelet of a node."),
             ("node_remove_from_cluster", _WRITE, "Remove a node from Kubernetes."),
             ("get_drain_plan", _READ, "See what a drain of a node would do."),
+            ("get_deploy_steps", _READ, "See the deploy steps that a node supports."),
             ("get_etcd_health", _READ, "See the health of the etcd clusters."),
             ("action_deploy_site", _WRITE, "Create the action deploy_site."),
             ("action_update_site", _WRITE, "Create the action update_site."),

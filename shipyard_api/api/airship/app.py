@@ -9,6 +9,7 @@ from shipyard_api.api.airship import (
     action_nodes,
     actions,
     configdocs,
+    deploy_steps,
     differences,
     drain_plans,
     error_answers,
@@ -46,6 +47,7 @@ from shipyard_api.usecases.clock_skew import ClockSkew
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.read import ReadConfigdocs
+from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
 from shipyard_api.usecases.holds.manage import NodeHolds
 from shipyard_api.usecases.journal.logs import ReadLogs
 from shipyard_api.usecases.journal.notes import ReadNotes
@@ -86,6 +88,7 @@ class Collaborators:
     ended_actions: EndedActions
     etcd_health: EtcdHealth
     plan_drain: PlanDrain
+    plan_steps: PlanDeploySteps
     site_statuses: SiteStatuses
     schemas: Schemas
     openapi: Path
@@ -134,6 +137,7 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
             for one in NodeOperation
         },
         f"{v1}/nodes/{{node_name}}/drain-plan": drain_plans.NodeDrain(own.plan_drain),
+        f"{v1}/nodes/{{node_name}}/deploy-steps": deploy_steps.NodeSteps(own.plan_steps),
         f"{v1}/etcd-cluster-health-statuses": node_operations.EtcdHealthStatuses(own.etcd_health),
         f"{v1}/holds": holds.Holds(own.node_holds),
         f"{v1}/holds/{{hold_id}}": holds.Hold(own.node_holds),

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import falcon
 import falcon.asgi
 
+from shipyard_api.api.airship.deploy_steps import planned_entity
 from shipyard_api.api.airship.drain_plans import drain_plan_entity
 from shipyard_api.api.airship.errors import InvalidPlan
 from shipyard_api.api.airship.holds import hold_entity, may_override
@@ -84,6 +85,7 @@ def _entity(plan: Plan) -> dict[str, Any]:
         "kept": list(plan.kept),
         "held": [hold_entity(hold) for hold in plan.held],
         "drains": [_drain(node, drain) for node, drain in plan.drains.items()],
+        "deploy_steps": [planned_entity(planned) for planned in plan.deploy_steps],
         "groups": [_group(planned) for planned in plan.groups],
     }
 

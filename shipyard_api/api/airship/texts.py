@@ -283,6 +283,9 @@ _ACTIONS: dict[type[domain.ShipyardError], Row] = {
     domain.NodeNotInCluster: not_found(
         "Node not found", lambda failed: f"Kubernetes does not know the node {failed.node}"
     ),
+    domain.NodeNotInProvisioner: not_found(
+        "Node not found", lambda failed: f"{failed.system} does not know the node {failed.node}"
+    ),
     domain.NoteNotFound: not_found("No note found", lambda failed: f"Note {failed.note} is not found"),
     domain.NoteWithoutDetails: not_found(
         "No further note details are available",

@@ -8,7 +8,7 @@ from shipyard_api.cli.commands.request import path_segment, show
 from shipyard_api.cli.commands.syntax import examples
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
-from shipyard_api.cli.output import drain_tables
+from shipyard_api.cli.output import deploy_step_tables, drain_tables
 from shipyard_api.cli.output.answers import Answer
 from shipyard_api.cli.output.status_text import done
 
@@ -23,11 +23,11 @@ _GOES_ON = "The operation may go on: the same command waits for it again."
 
 @click.group(
     "node",
-    short_help="Drain a node, or take it out of its cluster step by step.",
+    short_help="Operate on one node: drain it, take it out of its cluster; its deploy steps.",
     epilog=examples("shipyard node drain compute11", "shipyard node decommission compute11"),
 )
 def node() -> None:
-    """Run one operation on a node and wait for its end.
+    """Run one operation on a node and wait for its end, or show its deploy steps.
 
     An interrupted command does not stop the operation: the same command waits for it again. `shipyard describe node
     NAME` shows its action, which `shipyard stop` stops.
@@ -132,6 +132,19 @@ def etcd_health(options: GlobalOptions, /, revision: int | None) -> None:
 
 
 @click.command(
+    "deploy-steps",
+    short_help="Show the deploy steps that a node supports.",
+    epilog=examples("shipyard node deploy-steps compute11", "shipyard node deploy-steps compute11 -o json"),
+)
+@click.argument("name", metavar="NODE")
+@click.pass_obj
+def deploy_steps(options: GlobalOptions, /, name: str) -> None:
+    """Show what a deploy template may ask for on NODE: its steps, their arguments and default priorities."""
+    path = f"nodes/{path_segment(name.removeprefix('node/'))}/deploy-steps"
+    show(options, lambda api: api.get(path), expected=200, cli=deploy_step_tables.node_steps)
+
+
+@click.command(
     "drain-plan",
     short_help="Show what a drain of a node would do.",
     epilog=examples("shipyard drain-plan compute11", "shipyard drain-plan compute11 -o json"),
@@ -192,5 +205,5 @@ def _href(revision: int) -> str:
     return f"deckhand+http://shipyard/api/v1.0/revisions/{revision}/rendered-documents"
 
 
-for command in (decommission, drain, clear_labels, remove_etcd, shutdown_kubelet, remove_from_cluster):
+for command in (deploy_steps, decommission, drain, clear_labels, remove_etcd, shutdown_kubelet, remove_from_cluster):
     node.add_command(command)

@@ -26,19 +26,20 @@ def show(
     kind: str = answers.JSON,
     error_notes: Callable[[answers.Answer], Iterable[str]] = lambda answer: (),
     timeout: float | None = None,
+    base: str = "",
 ) -> None:
     """Make one request and print its answer in the chosen output form; exit with 1 unless it succeeded.
 
     ``wide``: what renders the answer for ``-o wide``, in place of ``cli``. ``kind``: the content of a successful
     answer, as for ``answers.rendered``. ``error_notes``: lines to add on stderr to an error. ``timeout``: seconds to
-    wait for the answer, instead of the usual ones.
+    wait for the answer, instead of the usual ones. ``base``: where paths begin, instead of the Shipyard API.
     """
-    from shipyard_api.cli.client import ANSWER_TIMEOUT, Api
+    from shipyard_api.cli.client import ANSWER_TIMEOUT, API, Api
 
     notes: list[str] = []
     output: str | Printout
     try:
-        answer = request(Api(options, timeout=timeout or ANSWER_TIMEOUT))
+        answer = request(Api(options, timeout=timeout or ANSWER_TIMEOUT, base=base or API))
         table = wide if wide and options.form == "wide" else cli
         output, good = answers.rendered(answer, options.form, expected=expected, cli=table, kind=kind)
         if not good:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from shipyard_api.cli.output.deploy_step_tables import planned
 from shipyard_api.cli.output.drain_tables import drains
 from shipyard_api.cli.output.hold_tables import held
 from shipyard_api.cli.output.printout import Printout, TextTable, fields, sections, table
@@ -43,6 +44,7 @@ def plan(text: str) -> Printout:
     ]
     parts: list[TextTable | str | Printout] = [fields(about), _groups(as_objects(required(found, "groups"), "groups"))]
     parts.append(table([(number, step) for number, step in enumerate(list_at(found, "steps"), 1)], ("Index", "Step")))
+    parts += planned(objects_at(found, "deploy_steps"))
     parts += drains(objects_at(found, "drains"))
     lines = message_lines([*objects_at(refused, "messages"), *objects_at(found, "findings")])
     if lines:

@@ -30,14 +30,6 @@ class TemplateExists(Conflict):
 
 
 @dataclass(eq=False)
-class NodeNotInProvisioner(NotFound):
-    """The provisioner does not know this node, so nobody knows its deploy steps."""
-
-    node: str
-    system: str
-
-
-@dataclass(eq=False)
 class TemplateChanged(Precondition):
     """The deploy template is not in the version that the request is for."""
 

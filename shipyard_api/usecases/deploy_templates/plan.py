@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from shipyard_api.domain.deploy_steps.documents import read_node_traits
-from shipyard_api.domain.deploy_steps.errors import NodeNotInProvisioner
 from shipyard_api.domain.deploy_steps.merge import merged
 from shipyard_api.domain.deploy_steps.planning import (
     PlannedNodes,
@@ -17,6 +16,7 @@ from shipyard_api.domain.deploy_steps.planning import (
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.deploy_steps.traits import TraitName
 from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.errors import NodeNotInProvisioner
 from shipyard_api.domain.findings import Finding, errors
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.documents import RenderingFailed

@@ -69,6 +69,7 @@ EXPECTED: dict[tuple[str, str], set[str] | None] = {
     ("DELETE", f"{V1}/holds/{ULID}"): WRITE,
     **{("POST", f"{V1}/nodes/n1/{one.value}"): WRITE for one in NodeOperation},
     ("GET", f"{V1}/nodes/n1/drain-plan"): READ,
+    ("GET", f"{V1}/nodes/n1/deploy-steps"): READ,
     ("GET", f"{V1}/etcd-cluster-health-statuses"): READ,
     ("GET", f"{V1}/site_statuses"): READ,
     ("POST", f"{V1}/plans"): READ,

@@ -61,6 +61,7 @@ OURS = {
     "node_shutdown_kubelet": ADMINS,
     "node_remove_from_cluster": ADMINS,
     "get_drain_plan": VIEWERS,
+    "get_deploy_steps": VIEWERS,
     "get_etcd_health": VIEWERS,
 }
 # Contract: Ironic deploy templates, 12.

@@ -22,7 +22,7 @@ def offered(*words: str, last: str = "") -> list[str]:
 
 
 OFFERED = {
-    "commands": ((), "de", {"demo", "describe"}),
+    "commands": ((), "de", {"demo", "deploy-template", "describe"}),
     "commands of a group": (("get",), "conf", {"configdocs"}),
     "names of actions": (("create", "action"), "u", {"update_site", "update_software"}),
     "output formats": (("--output-format",), "", {"format", "raw", "cli"}),

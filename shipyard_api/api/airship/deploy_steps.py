@@ -1,0 +1,78 @@
+"""The deploy steps of nodes: what a node supports, and what a plan runs. Shipyard v1.0 has no such resource."""
+
+from typing import Any, ClassVar
+
+import falcon
+from oslo_utils.strutils import mask_dict_password
+
+from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.threads import threaded_peer
+from shipyard_api.domain.deploy_steps.planning import PlannedNodes
+from shipyard_api.domain.deploy_steps.supported import SupportedSteps
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
+
+_HIDDEN = "******"
+
+
+class NodeSteps:
+    """``/nodes/{node_name}/deploy-steps``."""
+
+    policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:get_deploy_steps"}
+
+    def __init__(self, plan: PlanDeploySteps) -> None:
+        self._plan = plan
+
+    @threaded_peer
+    def on_get(self, _req: falcon.Request, resp: falcon.Response, node_name: str) -> None:
+        """Answer with every deploy step that the node supports, its arguments and its default priority."""
+        supported = self._plan.supported(node_name)
+        resp.media = {
+            "node": node_name,
+            "provisioner": supported.system,
+            "repeats": supported.repeats,
+            "steps": _supported(supported),
+            "hints": list(dict.fromkeys(supported.hints.values())),
+        }
+
+
+def planned_entity(planned: PlannedNodes) -> dict[str, Any]:
+    """Return the steps of nodes that are alike as JSON, in the order in which they run."""
+    running = {(one.template, one.key) for one in planned.steps}
+    return {
+        "nodes": list(planned.nodes),
+        "steps": [
+            {
+                "interface": one.interface.value,
+                "step": one.step,
+                "args": _shown(one.args),
+                "priority": one.priority,
+                "template": one.template,
+            }
+            for one in planned.steps
+        ],
+        "disabled": [
+            {"interface": step.interface.value, "step": step.step, "template": template}
+            for template, step in planned.requested
+            if (template, step.key) not in running and not step.priority
+        ],
+    }
+
+
+def _supported(supported: SupportedSteps) -> list[dict[str, Any]]:
+    return [
+        {
+            "interface": one.interface.value,
+            "step": one.step,
+            "priority": one.priority,
+            "core": one.core,
+            "allowed": one.key not in supported.disallowed,
+            "args": [{"name": name, "required": needed} for name, needed in one.arguments.items()],
+        }
+        for one in sorted(supported.steps, key=lambda one: (-one.priority, one.interface.value, one.step))
+    ]
+
+
+def _shown(args: JsonObject) -> Any:
+    """Return arguments without what looks like a secret, as the template itself is shown."""
+    return mask_dict_password(args, _HIDDEN)

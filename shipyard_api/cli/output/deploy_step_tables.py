@@ -1,0 +1,82 @@
+"""Deploy steps and deploy templates as tables. Pure."""
+
+import json
+from collections.abc import Sequence
+
+from shipyard_api.cli.output.printout import Printout, TextTable, fields, sections, table
+from shipyard_api.cli.output.shapes import JsonObject, as_object, list_at, objects_at, parse_object, required
+
+_NAMES_SHOWN = 8
+
+
+def node_steps(text: str) -> Printout:
+    """Return the steps that a node supports."""
+    found = parse_object(text)
+    about = [("Node:", required(found, "node")), ("Provisioner:", required(found, "provisioner"))]
+    about += [("Note:", hint) for hint in list_at(found, "hints")]
+    rows = [(required(one, "priority"), _key(one), _arguments(one), _remark(one)) for one in objects_at(found, "steps")]
+    return sections(fields(about), table(rows, ("Priority", "Step", "Arguments (* required)", "Remark"), gap=2))
+
+
+def planned(found: Sequence[JsonObject]) -> list[TextTable | str | Printout]:
+    """Return the deploy steps in a plan: those of nodes that are alike in one table."""
+    parts: list[TextTable | str | Printout] = []
+    for one in found:
+        rows = [
+            (number, _key(step), required(step, "priority"), step.get("template") or "default", _json(step.get("args")))
+            for number, step in enumerate(objects_at(one, "steps"), 1)
+        ]
+        about = [("Deploy Steps:", _nodes(list_at(one, "nodes")))]
+        disabled = [f"{_key(step)} (by {step.get('template')})" for step in objects_at(one, "disabled")]
+        about += [("Disabled:", ", ".join(disabled))] if disabled else []
+        parts += [fields(about), table(rows, ("Index", "Deploy Step", "Priority", "Template", "Arguments"), gap=2)]
+    return parts
+
+
+def templates(text: str) -> Printout:
+    """Return a list of deploy templates."""
+    rows = [_row(one) for one in objects_at(parse_object(text), "deploy_templates")]
+    return Printout([table(rows, ("Template", "Steps", "UUID"), gap=2)])
+
+
+def template(text: str) -> Printout:
+    """Return one deploy template with its steps."""
+    found = parse_object(text)
+    about = [
+        ("Template:", required(found, "name")),
+        ("UUID:", required(found, "uuid")),
+        ("Created:", found.get("created_at")),
+        ("Updated:", found.get("updated_at") or "never"),
+        *((f"Extra {name}:", _json(value)) for name, value in as_object(found.get("extra") or {}, "extra").items()),
+    ]
+    rows = [(required(one, "priority"), _key(one), _json(one.get("args"))) for one in objects_at(found, "steps")]
+    return sections(fields(about), table(rows, ("Priority", "Step", "Arguments"), gap=2))
+
+
+def _row(template: JsonObject) -> tuple[object, ...]:
+    steps = [f"{_key(one)} {required(one, 'priority')}" for one in objects_at(template, "steps")]
+    return required(template, "name"), ", ".join(steps), required(template, "uuid")
+
+
+def _key(step: JsonObject) -> str:
+    return f"{required(step, 'interface')}.{required(step, 'step')}"
+
+
+def _arguments(step: JsonObject) -> str:
+    found = objects_at(step, "args")
+    return ", ".join(f"{one.get('name')}{'*' if one.get('required') else ''}" for one in found) or "none"
+
+
+def _remark(step: JsonObject) -> str:
+    parts = ["core: can only be disabled"] if step.get("core") else []
+    parts += [] if step.get("allowed", True) else ["never runs"]
+    return "; ".join(parts) or ("runs by default" if step.get("priority") else "runs if a template asks for it")
+
+
+def _nodes(nodes: Sequence[object]) -> str:
+    more = f" and {len(nodes) - _NAMES_SHOWN} more" if len(nodes) > _NAMES_SHOWN else ""
+    return ", ".join(map(str, nodes[:_NAMES_SHOWN])) + more
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(", ", ": "), ensure_ascii=False) if value else ""
