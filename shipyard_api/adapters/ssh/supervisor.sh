@@ -110,7 +110,7 @@ start() {
         stage "$@"
         launch
         waited=0
-        until [ -e "$dir/run" ] || [ "$waited" -ge 100 ]; do
+        until [ -e "$dir/run" ] || [ "$waited" -ge 40 ]; do
             sleep 0.05
             waited=$((waited + 1))
         done
@@ -173,7 +173,9 @@ report() {
 
 # --- detached ---
 
+# Ends a process group. Whatever a record says: -1 would be every process of the node.
 end_group() {
+    case $1 in '' | *[!0-9]* | 0 | 1) return ;; esac
     kill -TERM "-$1" 2>/dev/null
     kill -TERM "$1" 2>/dev/null
     waited=0

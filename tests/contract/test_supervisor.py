@@ -1,0 +1,242 @@
+"""The supervisor on a node, run here without SSH: killed at every line, raced, purged, and under several shells."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from shipyard_api.adapters.ssh import payload
+from shipyard_api.adapters.ssh.report import ReportError, parse, result
+from shipyard_api.ports.provisioner import Marker
+from shipyard_api.ports.remote_tasks import ENDED_REMOTE, RemoteFile, RemoteResult, RemoteState, RemoteTask
+
+M = Marker("m")
+SCRIPT = payload.SCRIPT.decode()
+
+# Functions of a start, in the connection and detached.
+CONNECTED, DETACHED = ("home", "stage", "launch", "start"), ("claim", "run", "supervise", "attempt")
+
+
+class Node:
+    """A directory of tasks, and a file that tasks of this test write a line to."""
+
+    def __init__(self, directory: Path, shell: str = "/bin/sh") -> None:
+        self.directory, self.shell = directory, shell
+        directory.mkdir(exist_ok=True)
+        self.tasks = directory / "tasks"
+        self.marks = directory / "marks"
+        self.task = RemoteTask(f"echo mark >>'{self.marks}'", timeout=30)
+
+    @property
+    def state(self) -> Path:
+        return self.tasks / payload.directory_name(M)
+
+    def start(self, task: RemoteTask | None = None, script: str = SCRIPT) -> RemoteResult | None:
+        return self._call(payload.start(M, task or self.task, 1000), task or self.task, script)
+
+    def look(self, task: RemoteTask | None = None) -> RemoteResult:
+        found = self._call(payload.call("look", M, 1000), task or self.task, SCRIPT)
+        assert found is not None
+        return found
+
+    def stop(self) -> RemoteResult:
+        found = self._call(payload.call("stop", M, 1000), self.task, SCRIPT)
+        assert found is not None
+        return found
+
+    def until_ended(self, task: RemoteTask | None = None) -> RemoteResult:
+        deadline = time.monotonic() + 60
+        while (found := self.look(task)).state not in ENDED_REMOTE:
+            assert found.state is RemoteState.RUNNING, found
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        return found
+
+    def runs(self) -> int:
+        return len(self.marks.read_text().splitlines()) if self.marks.exists() else 0
+
+    def _call(self, call: tuple[str, bytes], task: RemoteTask, script: str) -> RemoteResult | None:
+        command, data = call
+        text = script.encode()
+        command = command.replace("/bin/sh", self.shell).replace(
+            f"head -c {len(payload.SCRIPT)}", f"head -c {len(text)}"
+        )
+        done = subprocess.run(
+            ["/bin/sh", "-c", command],
+            input=text + data.removeprefix(payload.SCRIPT),
+            capture_output=True,
+            check=False,
+            env=self._environment(),
+            start_new_session=True,
+        )
+        with suppress(ReportError):
+            return result(parse(done.stdout), task) if done.returncode == 0 else None
+        return None
+
+    def _environment(self) -> Mapping[str, str]:
+        return {
+            "PATH": f"{self.directory / 'bin'}:{os.environ['PATH']}",
+            "SHIPYARD_TASKS": str(self.tasks),
+            "KILLED": str(self.directory / "killed"),
+        }
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left(tmp_path: Path) -> Iterator[None]:
+    """End what killed supervisors left. Our processes are known by their environment, which names this test."""
+    yield
+    mine = f"SHIPYARD_TASKS={tmp_path}/".encode()
+    for environment in Path("/proc").glob("[1-9]*/environ"):
+        with suppress(OSError):
+            if mine in environment.read_bytes():
+                os.kill(int(environment.parent.name), signal.SIGKILL)
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Node:
+    return Node(tmp_path)
+
+
+def killed_once_at_every_line() -> Iterator[tuple[str, str]]:
+    """Yield the name of a function, and the script with a kill before one line of it that happens once."""
+    lines = SCRIPT.splitlines()
+    function = ""
+    for number, line in enumerate(lines):
+        if found := re.fullmatch(r"(\w+)\(\) \{", line):
+            function = found[1]
+        elif line == "}":
+            function = ""
+        elif function in CONNECTED + DETACHED:
+            kill = 'if mkdir "$KILLED" 2>/dev/null; then kill -9 $$; fi'
+            script = "\n".join([*lines[:number], kill, *lines[number:]])
+            if (
+                subprocess.run(["/bin/sh", "-n"], input=script.encode(), capture_output=True, check=False).returncode
+                == 0
+            ):
+                yield f"{function} {number}: {line.strip()}", script
+
+
+def test_a_start_that_is_killed_anywhere_starts_once_or_says_that_it_is_lost(tmp_path: Path) -> None:
+    def play(number: int, place: str, script: str) -> str | None:
+        node = Node(tmp_path / str(number))
+        node.start(script=script)
+        node.start()
+        done = node.until_ended()
+        if not (node.directory / "killed").exists():
+            return None  # a line that a start does not come to
+        if done.state is RemoteState.SUCCESS and node.runs() == 1:
+            return "success"
+        assert place.split()[0] in DETACHED, (place, done)
+        assert done.state in (RemoteState.LOST, RemoteState.FAILED), (place, done)
+        assert node.runs() <= 1, (place, done)
+        assert node.start() == done
+        return "lost"
+
+    with ThreadPoolExecutor(4) as pool:
+        points = list(killed_once_at_every_line())
+        outcomes = list(pool.map(lambda point: play(point[0], *point[1]), enumerate(points)))
+    assert {"success", "lost"} <= set(outcomes)
+    assert len([one for one in outcomes if one]) > 40
+
+
+def test_starts_at_the_same_time_start_once(node: Node) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda _: node.start(), range(8)))
+    assert all(found is not None for found in results)
+    assert node.until_ended().state is RemoteState.SUCCESS
+    assert node.runs() == 1
+
+
+def test_a_stop_and_a_start_at_the_same_time_agree(tmp_path: Path) -> None:
+    for number in range(6):
+        node = Node(tmp_path / str(number))
+        with ThreadPoolExecutor(2) as pool:
+            started, stopped = pool.submit(node.start), pool.submit(node.stop)
+            started.result(), stopped.result()
+        done = node.look()
+        assert done.state in (RemoteState.STOPPED, RemoteState.SUCCESS)
+        before = node.runs()
+        assert before <= 1
+        assert node.start() == done
+        assert node.runs() == before
+
+
+def test_a_task_that_arrives_in_part_is_not_started(node: Node) -> None:
+    task = RemoteTask(None, (RemoteFile("/nowhere", b"x" * 100_000),))
+    command, data = payload.start(M, task, 1000)
+    done = subprocess.run(
+        ["/bin/sh", "-c", command],
+        input=data[:-1],
+        capture_output=True,
+        check=False,
+        env={"PATH": os.environ["PATH"], "SHIPYARD_TASKS": str(node.tasks)},
+    )
+    assert done.returncode == 1
+    assert b"did not arrive whole" in done.stderr
+    assert node.look().state is RemoteState.UNKNOWN
+    assert list(node.state.iterdir()) == []
+
+
+def test_after_a_reboot_a_running_task_is_lost(node: Node) -> None:
+    node.start(RemoteTask("sleep 30", timeout=30))
+    record = node.state / "run"
+    words = record.read_text().split()
+    words[1] = "0" * 36
+    record.write_text(" ".join(words))
+    assert node.look().detail == "the node was restarted while it ran"
+    words[1] = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    record.write_text(" ".join(words))
+    assert node.stop().state is RemoteState.STOPPED
+
+
+@pytest.mark.parametrize("name", ["run", "end", "attempt", "total", "head"])
+@pytest.mark.parametrize("content", [b"", b"garbage \xff\x00$(reboot)\n" * 3, b"9" * 100_000, b"- - - - -"])
+def test_records_of_garbage_are_a_state_or_a_refusal(node: Node, name: str, content: bytes) -> None:
+    node.state.mkdir(parents=True)
+    (node.state / "run").write_text("supervisor x 1 1")
+    (node.state / "end").write_text("exit 0 1 1.00 2.00")
+    (node.state / name).write_bytes(content)
+    found = node._call(payload.call("look", M, 1000), node.task, SCRIPT)
+    assert found is None or found.state in (*ENDED_REMOTE, RemoteState.UNKNOWN)
+
+
+def test_tasks_that_ended_weeks_ago_are_forgotten(node: Node) -> None:
+    node.start()
+    node.until_ended()
+    old, recent = node.tasks / "old-1", node.tasks / "recent-1"
+    for directory in (old, recent):
+        shutil.copytree(node.state, directory)
+    weeks_ago = time.time() - 30 * 86_400
+    os.utime(old, (weeks_ago, weeks_ago))
+    node.start()
+    assert not old.exists()
+    assert recent.exists()
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash", "busybox"])
+def test_the_script_runs_under_the_shell_of_any_node(tmp_path: Path, shell: str) -> None:
+    found = shutil.which(shell)
+    if found is None:
+        pytest.skip(f"there is no {shell}")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "sh").symlink_to(found)
+    node = Node(tmp_path, str(tmp_path / "bin" / "sh"))
+    task = RemoteTask(
+        f"echo mark >>'{node.marks}'; cat '{tmp_path}/file'; yes | head -c 6000000; exit 3",
+        (RemoteFile(f"{tmp_path}/file", b"content"),),
+        timeout=30,
+        retries=1,
+    )
+    node.start(task)
+    done = node.until_ended(task)
+    assert (done.state, done.exit_status, done.attempts) == (RemoteState.FAILED, 3, 2)
+    assert done.size == 2 * 6_000_007 + len("[attempt 1 of 2 ended with exit status 3]\n")
+    assert node.runs() == 2

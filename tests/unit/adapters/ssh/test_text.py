@@ -1,0 +1,58 @@
+"""Text of nodes: printable, valid, without secrets; a table, and what must hold for any bytes."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shipyard_api.adapters.ssh.text import margin, printable, readable
+
+SECRET = "päss/word"
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        pytest.param(b"plain\ttext\n", "plain\ttext\n", id="plain"),
+        pytest.param("ä€😀".encode(), "ä€😀", id="unicode"),
+        pytest.param(b"a\xff\xc3b", "a\ufffd\ufffdb", id="invalid"),
+        pytest.param(b"a\x00b\x07c\x7f\x08", "abc", id="controls"),
+        pytest.param(b"\x1b[1;31mred\x1b[0m \x1b[2J\x1b[H", "red ", id="colours"),
+        pytest.param(b"\x1b]0;title\x07a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "alink", id="titles-and-links"),
+        pytest.param(b"\x1bPq#0\x1b\\a\x1b_x\x1b\\b", "ab", id="device-strings"),
+        pytest.param("\x9b31mred\x9d0;t\x07".encode(), "red", id="eight-bit"),
+        pytest.param(b"\x1b(0a\x1b=b\x1b", "ab", id="short-escapes"),
+        pytest.param(b"10%\r20%\r\ndone\x0b\x0c", "10%\n20%\ndone\n\n", id="lines"),
+        pytest.param("a\u202eb\u2066c\u200bd\ufeff\u2028".encode(), "abcd\n", id="directions"),
+    ],
+)
+def test_text_is_printable(data: bytes, text: str) -> None:
+    assert printable(data) == text
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_leave_a_control_character(data: bytes) -> None:
+    text = printable(data)
+    text.encode()
+    assert not [one for one in text if unicodedata.category(one) == "Cc" and one not in "\n\t"]
+
+
+@given(
+    st.lists(st.sampled_from(["a", " ", "ä", "😀", SECRET, "p%C3%A4ss%2Fword"]), max_size=12).map("".join),
+    st.integers(1, 40),
+)
+def test_pages_show_no_part_of_a_secret_and_all_of_the_rest(text: str, size: int) -> None:
+    data, around, pages = text.encode(), margin([SECRET]), ""
+    for offset in range(0, len(data), size):
+        before, end = min(offset, around), min(offset + size, len(data))
+        part = data[offset - before : end + around]
+        pages += readable(part, [SECRET], before=before, after=len(part) - before - (end - offset))
+    for form in (SECRET, "p%C3%A4ss%2Fword"):
+        text = text.replace(form, "*")
+    # A secret that is cut shows a mark on each page.
+    assert pages.replace("*", "") == text.replace("*", "")
+
+
+def test_a_secret_with_escapes_in_it_is_hidden() -> None:
+    assert readable(b"hun\x1b[0mter2! a", ["hunter2!"]) == "*** a"
