@@ -24,6 +24,8 @@ API = "/api/v1.0"
 TEMPLATES = "/v1"
 """Where deploy templates are; this dialect takes no parameter that it does not know, and needs a version."""
 _TEMPLATES_VERSION = {"X-OpenStack-Ironic-API-Version": "1.55"}
+SOFTWARE = "/api/v1"
+"""Where task graphs, roles and tags are."""
 
 ANSWER_TIMEOUT = 600.0  # seconds: a commit asks every peer to validate the design
 LEAST_TOTAL_TIMEOUT = 60.0  # seconds for an answer that has begun
@@ -104,7 +106,7 @@ class Api:
         """Return the answer to a read, error answers included. Raises ApiError without an answer."""
         return self._send("GET", path, query, {})
 
-    def post(self, path: str, query: Query = (), *, json: JsonObject | None = None, yaml: bytes = b"") -> Answer:
+    def post(self, path: str, query: Query = (), *, json: object = None, yaml: bytes = b"") -> Answer:
         """Return the answer to a write of ``json``, or else of ``yaml``. Raises ApiError without an answer."""
         if json is not None:
             return self._send("POST", path, query, {"json": json})
@@ -114,9 +116,13 @@ class Api:
         """Return the answer to a change that may be repeated. Raises ApiError without an answer."""
         return self._send("PATCH", path, (), {"json": json})
 
-    def delete(self, path: str) -> Answer:
+    def put(self, path: str, json: object) -> Answer:
+        """Return the answer to a replacement that may be repeated. Raises ApiError without an answer."""
+        return self._send("PUT", path, (), {"json": json})
+
+    def delete(self, path: str, query: Query = ()) -> Answer:
         """Return the answer to a removal that may be repeated. Raises ApiError without an answer."""
-        return self._send("DELETE", path, (), {})
+        return self._send("DELETE", path, query, {})
 
     def post_once(self, path: str, query: Query = (), *, json: JsonObject | None = None, template: str = "") -> Answer:
         """Return the answer to a write that must not happen twice; if the answer is lost, send the write once more.

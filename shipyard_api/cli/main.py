@@ -21,12 +21,14 @@ from shipyard_api.cli.commands import (
     describe,
     help_topics,
     holds,
+    labels,
     limits,
     logs,
     node_operations,
     nodes,
     plan,
     programs,
+    tasks,
     wait,
     watch,
     workflows,
@@ -57,6 +59,7 @@ _SECTIONS = {
         "control",
     ),
     "Nodes": ("hold", "release", "drain-plan", "node", "deploy-template"),
+    "Software": ("cluster", "role", "tag"),
     "Try it": ("demo", "up"),
     "Run an installation": ("serve", "worker", "db", "token", "config", "simulate", "completion"),
 }
@@ -226,6 +229,7 @@ def describe_() -> None:
     """
 
 
+holds.release.add_command(tasks.tasks_of("release"))
 create.add_command(configdocs.create)
 create.add_command(actions.create)
 commit.add_command(configdocs.commit)
@@ -263,6 +267,9 @@ for command in (
     node_operations.drain_plan,
     deploy_templates.deploy_template,
     node_operations.node,
+    labels.cluster,
+    labels.role,
+    labels.tag,
     demo.demo,
     help_topics.help_,
     completion.completion,
@@ -280,6 +287,8 @@ for command in (
 for command in (node_operations.node, node_operations.drain_plan, deploy_templates.deploy_template):
     add_output_option(command)
 for command in (create, commit, get, describe_, plan.plan, logs.logs, control.retry, control.control, nodes.report):
+    add_output_option(command)
+for command in (labels.cluster, labels.role, labels.tag):
     add_output_option(command)
 for command in (control.pause, control.unpause, control.stop, holds.hold, holds.release, limits.set_):
     add_output_option(command)

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,7 @@ def test_every_command_prints_what_its_golden_file_says(session: Session) -> Non
     looks(session, action, note)
     holds(session)
     teardowns(session)
+    software(session)
     steers(session, action)
     refusals(session)
 
@@ -271,6 +273,44 @@ def teardowns(session: Session) -> None:
     session.show("drain-plan", "drain-plan ntp01")
     session.show("node-drain", "node drain ntp01")
     session.show("get-etcd-health", "get etcd-health")
+
+
+def software(session: Session) -> None:
+    tree = FOLDER / "software"
+    downloads = session.environment["HOME"]
+    quiet = partial(session.shipyard, "raw")
+
+    def without(*lines: str) -> Callable[[], Mapping[str, str]]:
+        def undo() -> Mapping[str, str]:
+            for line in lines:
+                quiet(line)
+            return {}
+
+        return undo
+
+    session.show("release-tasks-sync", f"release tasks sync --dir={tree} --pattern=*_tasks.yaml")
+    session.show("release-tasks-upload", f"release tasks upload --dir={tree}")
+    session.show("release-tasks-download", f"release tasks download --dir={downloads}")
+    session.show("cluster-tasks-upload-refused", f"cluster tasks upload --dir={tree}")
+    session.show("cluster-tasks-sync", f"cluster tasks sync --dir={tree} --pattern=no_tasks.yml")
+    session.show("cluster-tasks-download", f"cluster tasks download --dir={downloads}")
+    for name in ("release-tasks-download", "cluster-tasks-download"):
+        session.shown[name] = session.shown[name].replace(downloads, "HOME")
+    session.show("tag-create", "tag create mysql --primary", without("tag delete mysql"))
+    session.show("tag-set", "tag set mysql --no-primary")
+    session.show("tag-list", "tag list")
+    session.show("role-create", "role create db --tag mysql", without("role delete db"))
+    session.show("role-set", "role set db --tag mysql --primary")
+    session.show("role-list", "role list")
+    session.show("role-assign", "role assign ntp01 db")
+    session.show("tag-assign", "tag assign ntp01 mysql:2")
+    session.show("cluster-nodes", "cluster nodes")
+    session.show("tag-delete-refused", "tag delete mysql")
+    session.show("tag-check", "tag check")
+    session.show("tag-unassign", "tag unassign ntp01 mysql:2")
+    session.show("role-unassign", "role unassign ntp01")
+    session.show("role-delete", "role delete db", without("role create db --tag mysql"))
+    session.show("tag-delete", "tag delete mysql", without("role delete db", "tag create mysql"))
 
 
 def steers(session: Session, failed: str) -> None:

@@ -58,9 +58,13 @@ def hold_node(options: GlobalOptions, /, name: str, reason: str, kind: str, unti
     show(options, lambda api: api.post(path, json=body), expected=201, cli=hold_tables.placed)
 
 
-@click.group(cls=ReleaseGroup, short_help="Release a hold on a node.", epilog=examples(f"shipyard release hold/{_ID}"))
+@click.group(
+    cls=ReleaseGroup,
+    short_help="Release a hold on a node; manage the tasks of a release.",
+    epilog=examples(f"shipyard release hold/{_ID}", "shipyard release tasks download"),
+)
 def release() -> None:
-    """Release a hold on a node; `shipyard release hold/ID` is the same."""
+    """Release a hold on a node (`shipyard release hold/ID` is the same), or manage the tasks of a software release."""
 
 
 @click.command(

@@ -94,8 +94,17 @@ def source_line(answer: Answer) -> str:
 
 
 def _error_text(answer: Answer) -> str:
+    if refusal := _refusal(answer.text):
+        return refusal
     text = status_text(answer.text, word="Error") or f"Error: Not specified\nReason: status {answer.status}"
     return _with_line(text, source_line(answer))
+
+
+def _refusal(text: str) -> str:
+    """Return the message of an error of the addresses of task graphs, which is no Status; else ""."""
+    body = parse_json(text) if text else None
+    is_one = isinstance(body, dict) and body.keys() == {"message", "errors"}
+    return f"Error: {body['message']}" if is_one and isinstance(body, dict) else ""
 
 
 def _with_line(text: str, line: str) -> str:

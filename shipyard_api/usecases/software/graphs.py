@@ -116,8 +116,8 @@ class ManageGraphs:
                 release=found.release if release is None else release_of(tx.software, release),
                 settings=found.settings if settings is None else settings,
             )
-            if changed.release != found.release:
-                _check_merged(changed)
+            if changed.release != found.release and (wrong := _merged(changed)):
+                raise InvalidTaskGraph(wrong)
             tx.software.save_cluster(changed)
             return changed, tx.software.status()
 
@@ -145,14 +145,19 @@ class ManageGraphs:
         OwnerNotFound, and InvalidTaskGraph with every finding.
         """
         self.store.read(lambda tx: own_layer(tx.software, owner))
-        self._check_alone(data, complete=owner.kind is OwnerKind.RELEASE)
+        if malformed := self.schemas.check(SCHEMA, data):
+            raise InvalidTaskGraph((*malformed, *errors(check_tasks(data, complete=False))))
         tasks: tuple[JsonObject, ...] = tuple(data) if isinstance(data, list) else ()
+        findings = list(errors(check_tasks(data, complete=owner.kind is OwnerKind.RELEASE)))
         with self.store.begin() as tx:
             tx.software.lock()
             layer = replace(own_layer(tx.software, owner), tasks=tasks)
             for cluster in affected(tx.software, owner):
                 if cluster.own.tasks or cluster.owner == owner:
-                    _check_merged(cluster.with_layer(owner, layer))
+                    known = {one.message for one in findings}
+                    findings += _merged(cluster.with_layer(owner, layer), known)
+            if findings:
+                raise InvalidTaskGraph(findings)
             save_layer(tx.software, owner, layer)
         return tasks
 
@@ -163,12 +168,6 @@ class ManageGraphs:
             raise InvalidTaskQuery(found)
         return dot(graph, drawing)
 
-    def _check_alone(self, data: object, *, complete: bool) -> None:
-        findings: tuple[Finding, ...] = self.schemas.check(SCHEMA, data)
-        findings += errors(check_tasks(data, complete=complete))
-        if findings:
-            raise InvalidTaskGraph(findings)
-
 
 def _tasks(software: Software, owner: Owner, part: Part) -> Sequence[JsonObject]:
     if owner.kind is OwnerKind.RELEASE:
@@ -178,11 +177,11 @@ def _tasks(software: Software, owner: Owner, part: Part) -> Sequence[JsonObject]
     return {Part.ALL: merge_tasks(release, own), Part.OWN: own, Part.RELEASE: release, Part.PLUGINS: ()}[part]
 
 
-def _check_merged(cluster: Cluster) -> None:
-    """Raise InvalidTaskGraph if the tasks of a cluster and its release do not make a complete graph."""
-    if findings := errors(check_tasks(list(cluster.layer.tasks))):
-        where = f"In the graph of {cluster.owner}: "
-        raise InvalidTaskGraph([replace(one, message=where + one.message, path="") for one in findings])
+def _merged(cluster: Cluster, known: Collection[str] = ()) -> Sequence[Finding]:
+    """Return what is wrong with the tasks of a cluster and its release together. ``known``: messages to leave out."""
+    where = f"In the graph of {cluster.owner}: "
+    found = [one for one in errors(check_tasks(list(cluster.layer.tasks))) if one.message not in known]
+    return [replace(one, message=where + one.message, path="") for one in found]
 
 
 def _with(release: Release, written: WrittenRelease) -> Release:

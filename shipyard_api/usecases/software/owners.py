@@ -65,8 +65,10 @@ def _check_in_use(software: Software, cluster: Cluster, after: Layer) -> None:
             using = [
                 str(node.name)
                 for node in nodes
-                for one in node.in_cluster.names(domain)
-                if one == name or (one.partition(":")[0] == name and not after.knows(domain, one))
+                if any(
+                    one == name or (one.partition(":")[0] == name and not after.knows(domain, one))
+                    for one in node.in_cluster.names(domain)
+                )
             ]
             if using:
                 raise LabelInUse(domain, name, using)

@@ -89,7 +89,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(reply.data())
 
-    do_POST = do_PATCH = do_DELETE = do_GET  # noqa: N815 - the names are the library's
+    do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815 - the names are the library's
 
     def log_message(self, *_: object) -> None:
         pass

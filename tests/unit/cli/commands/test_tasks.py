@@ -1,0 +1,72 @@
+"""The commands about the tasks of releases and clusters."""
+
+import json
+
+import pytest
+import yaml
+
+from tests.unit.cli.fake_api import Reply
+
+TASKS = [{"id": "b", "type": "stage", "odd": [1, None]}, {"id": "a", "type": "stage"}]
+
+
+def kept(request):
+    return Reply(200, json.loads(request.body))
+
+
+@pytest.mark.parametrize("owner", ["release", "cluster"])
+def test_tasks_are_downloaded_and_uploaded_again(api, run, tmp_path, owner):
+    api.replies |= {
+        f"GET /api/v1/{owner}s/2/deployment_tasks": Reply(200, TASKS),
+        f"PUT /api/v1/{owner}s/2/deployment_tasks": kept,
+    }
+    file = tmp_path / f"{owner}_2" / "deployment_tasks.yaml"
+    words = [f"--{owner}", "2", "--dir", str(tmp_path)]
+
+    down = run(owner, "tasks", "download", *words)
+    up = run(owner, "tasks", "upload", *words)
+
+    assert (down.stdout, up.stdout) == (
+        f"2 tasks of {owner} 2: {file}\n",
+        f"Stored for {owner} 2: 2 tasks\n",
+    )
+    assert yaml.safe_load(file.read_text()) == json.loads(api.requests[1].body) == TASKS
+
+
+def test_a_tree_of_task_files_is_joined(api, run, tmp_path):
+    api.replies["PUT /api/v1/releases/1/deployment_tasks"] = kept
+    for path, tasks in (("b/tasks.yaml", TASKS[1:]), ("a/my_tasks.yaml", TASKS[:1]), ("a/tasks.yaml", None)):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(yaml.safe_dump(tasks) if tasks else "")
+    (tmp_path / "other.yaml").write_text("- x")
+
+    result = run("release", "tasks", "sync", "--dir", str(tmp_path))
+
+    assert result.stdout == "Stored for release 1 from 3 files: 2 tasks\n"
+    assert json.loads(api.requests[0].body) == TASKS
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        pytest.param(None, "cannot be read", id="no file"),
+        pytest.param("a: b", "is not a list of tasks", id="no list"),
+        pytest.param("- [", "is not YAML", id="no YAML"),
+        pytest.param("- {id: a, at: 2026-01-01}", "is not YAML that can be sent", id="a date"),
+    ],
+)
+def test_a_file_that_cannot_be_sent_is_refused_here(api, run, tmp_path, content, says):
+    file = tmp_path / "cluster_1" / "deployment_tasks.yaml"
+    if content is not None:
+        file.parent.mkdir()
+        file.write_text(content)
+
+    result = run("cluster", "tasks", "upload", "--dir", str(tmp_path))
+
+    assert (result.exit_code, says in " ".join(result.output.split())) == (2, True)
+    assert api.requests == []
+
+
+def test_a_tree_without_task_files_is_refused(api, run, tmp_path):
+    assert run("release", "tasks", "sync", "--dir", str(tmp_path)).exit_code == 2
+    assert api.requests == []
