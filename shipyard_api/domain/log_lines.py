@@ -17,6 +17,7 @@ from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, Rollout
 from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesKept
 from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
+from shipyard_api.domain.facts.software import TaskChanged
 from shipyard_api.domain.facts.steps import AttemptFailed, Broke, Intended, StepEnded, StepStarted, Waiting
 from shipyard_api.domain.facts.teardown import (
     EtcdMemberRemoved,
@@ -53,6 +54,15 @@ def _(fact: Intended) -> str:
 @_text.register
 def _(fact: TeardownChanged) -> str:
     return f"{fact.node}: {fact.operation.value} {fact.outcome.value}{f': {fact.message}' if fact.message else ''}"
+
+
+@_text.register
+def _(fact: TaskChanged) -> str:
+    nodes: dict[str, list[str]] = {}
+    for one in fact.results:
+        nodes.setdefault(f"{one.status.value}{f' ({one.detail})' if one.detail else ''}", []).append(one.node)
+    parts = "; ".join(f"{how} on {', '.join(on)}" for how, on in nodes.items())
+    return f"{fact.task}: {parts}, marker {fact.marker}"
 
 
 @_text.register

@@ -19,6 +19,7 @@ from shipyard_api.domain.facts.groups import RolloutEnded
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult, WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseStarted
+from shipyard_api.domain.facts.software import TaskChanged, TaskStatus
 from shipyard_api.domain.facts.teardown import (
     EtcdMemberRemoved,
     LabelsCleared,
@@ -89,6 +90,7 @@ _LEAST: Mapping[type[Fact], int] = {
     EtcdMemberRemoved: 1,
     LabelsCleared: 3,
     TeardownChanged: 2,
+    TaskChanged: 2,  # failures; the rest from 4 on
     PodsEvicted: 1,  # deletions past a budget; evictions matter from 3 on
     PhaseStarted: 2,
     JoinAwaited: 2,
@@ -251,6 +253,14 @@ def _(fact: TeardownChanged, _jobs: _Jobs) -> Iterator[_Draft]:
     text = f"{fact.operation.value} {fact.outcome.value}{f': {fact.message}' if fact.message else ''}"
     wrong = fact.outcome in (Outcome.FAILED, Outcome.REFUSED)
     yield _Draft(2, "Teardown", _message("node", fact.node, text, error=wrong), fact.node)
+
+
+@_drafts.register
+def _(fact: TaskChanged, _jobs: _Jobs) -> Iterator[_Draft]:
+    for number, result in enumerate(fact.results):
+        wrong = result.status is TaskStatus.FAILED
+        text = f"task {fact.task}: {result.status.value}{f': {result.detail}' if result.detail else ''}"
+        yield _Draft(2 if wrong else 4, "Task", _message("node", result.node, text, error=wrong), result.node, number)
 
 
 @_drafts.register

@@ -7,7 +7,16 @@ import sqlalchemy as sa
 from shipyard_api.domain.facts.codec import encode
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.storage import tables as t
-from shipyard_api.storage.projections import groups, holds, node_changes, node_teardowns, nodes, phases, stragglers
+from shipyard_api.storage.projections import (
+    groups,
+    holds,
+    node_changes,
+    node_teardowns,
+    nodes,
+    phases,
+    stragglers,
+    task_results,
+)
 from shipyard_api.storage.projections.line import Line
 
 # Phases refer to groups, so groups come first. Holds count the outcomes of nodes, so nodes come before.
@@ -18,6 +27,7 @@ _PROJECTIONS = (
     node_changes.project,
     stragglers.project,
     node_teardowns.project,
+    task_results.project,
     holds.project,
 )
 

@@ -2,10 +2,10 @@
 
 from shipyard_api.ports.state.errors import UnsuitableDatabase
 
-OLDEST = "0016"
+OLDEST = "0017"
 """The first schema with every table and column that the code uses."""
 
-NEWEST = "0016"
+NEWEST = "0017"
 """The schema that ``db upgrade`` of this release leads to."""
 
 CURRENT = "SELECT version_num FROM alembic_version"

@@ -58,3 +58,23 @@ cluster_primaries = sa.Table(
     sa.Column("name", sa.Text, primary_key=True),
     sa.Column("node_id", sa.Integer, sa.ForeignKey("cluster_nodes.id", ondelete="CASCADE"), nullable=False),
 )
+
+# A task on a node in an action.
+task_results = sa.Table(
+    "task_results",
+    metadata,
+    sa.Column("action_id", sa.String(26), sa.ForeignKey("actions.id"), primary_key=True),
+    sa.Column("node", sa.Text, primary_key=True),
+    sa.Column("task", sa.Text, primary_key=True),
+    sa.Column("status", sa.String(16), nullable=False),
+    # Under which the node knows it.
+    sa.Column("marker", sa.Text, nullable=False),
+    sa.Column("began_at", sa.DateTime(timezone=True), nullable=False),
+    sa.Column("ended_at", sa.DateTime(timezone=True)),
+    sa.Column("exit_status", sa.Integer),
+    sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Column("seconds", sa.Float, nullable=False),
+    sa.Column("detail", sa.Text, nullable=False),
+    sa.Column("tail", sa.Text, nullable=False),
+    sa.Index(None, "node", "action_id"),
+)

@@ -20,6 +20,7 @@ from shipyard_api.storage.nodes import SqlNodes
 from shipyard_api.storage.outages import outages
 from shipyard_api.storage.software import SqlSoftware
 from shipyard_api.storage.stragglers import SqlStragglers
+from shipyard_api.storage.task_results import SqlTaskResults
 from shipyard_api.storage.tokens import SqlTokens
 from shipyard_api.storage.turns import SqlTurns
 from shipyard_api.storage.write_limits import SqlWriteLimits
@@ -42,6 +43,7 @@ class SqlTransaction:
     write_limits: SqlWriteLimits
     deploy_templates: SqlDeployTemplates
     software: SqlSoftware
+    task_results: SqlTaskResults
 
 
 class SqlStore:
@@ -103,6 +105,7 @@ class SqlStore:
             SqlWriteLimits(connection),
             SqlDeployTemplates(connection),
             SqlSoftware(connection),
+            SqlTaskResults(connection),
         )
 
 

@@ -64,6 +64,11 @@ class Place:
     def __str__(self) -> str:
         return f"{self.batch}.{self.run}.{self.chunk}.{self.position}"
 
+    @classmethod
+    def parse(cls, written: str) -> "Place":
+        """Return a place from its text."""
+        return cls(*map(int, written.split(".")))
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -122,6 +127,11 @@ class Execution:
             after = replace(after, open=frozenset(piece.place for piece in pieces))
         return after, tuple(pieces)
 
+    def nodes_at(self, place: Place) -> tuple[NodeName, ...]:
+        """Return the nodes of a place that have not failed."""
+        chunk = self._run(place).nodes[place.chunk * MOST_NODES : (place.chunk + 1) * MOST_NODES]
+        return tuple(node for node in chunk if node not in self.failed)
+
     def _run(self, place: Place) -> Run:
         return self.batches[place.batch][place.run]
 
@@ -143,8 +153,7 @@ class Execution:
     def _piece(self, place: Place) -> Piece | None:
         """Return the piece at a place, None if no node is left for it."""
         run = self._run(place)
-        chunk = run.nodes[place.chunk * MOST_NODES : (place.chunk + 1) * MOST_NODES]
-        nodes = tuple(node for node in chunk if node not in self.failed)
+        nodes = self.nodes_at(place)
         return Piece(place, run.tasks[place.position], nodes) if nodes and run.tasks else None
 
     def _reason_to_stop(

@@ -12,6 +12,7 @@ from shipyard_api.ports.state.journal import Journal
 from shipyard_api.ports.state.nodes import Nodes
 from shipyard_api.ports.state.software import Software
 from shipyard_api.ports.state.stragglers import Stragglers
+from shipyard_api.ports.state.task_results import TaskResults
 from shipyard_api.ports.state.tokens import Tokens
 from shipyard_api.ports.state.turns import Turns
 from shipyard_api.ports.state.write_limits import WriteLimits
@@ -61,6 +62,10 @@ class Transaction(Protocol):
     @property
     def deploy_templates(self) -> DeployTemplates:
         """Deploy templates."""
+
+    @property
+    def task_results(self) -> TaskResults:
+        """Tasks of the software stage, as they went."""
 
     @property
     def software(self) -> Software:

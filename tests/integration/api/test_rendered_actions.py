@@ -28,6 +28,7 @@ from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, Rollout
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult, WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesKept
 from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
+from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
 from shipyard_api.domain.facts.steps import AttemptFailed
 from shipyard_api.domain.facts.teardown import (
     EtcdMemberRemoved,
@@ -40,6 +41,7 @@ from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.domain.teardown import order
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.waiting import WaitingFor
@@ -201,6 +203,7 @@ FACTS: dict[type[Fact], tuple[Fact, tuple[Fact, ...], bool]] = {
     TeardownWaits: (TeardownWaits(N1, order.Operation.DRAIN, ("a/b: budget a/x",)), (), True),
     PodsEvicted: (PodsEvicted(N1, ("a/b",), forced=True), (), True),
     LabelsCleared: (LabelsCleared(N1, ("openstack",)), (), False),
+    TaskChanged: (TaskChanged(TaskId("t"), "m", (NodeResult(N1, TaskStatus.FAILED, detail="exit 1"),)), (), False),
     EtcdMemberRemoved: (EtcdMemberRemoved(N1, "etcd", "17"), (), True),
 }
 CHANGES |= {
@@ -258,7 +261,7 @@ READS: dict[Callable[..., Any], Callable[[Tx, ActionId], object]] = {
 }
 NOUNS = (SqlTurns, SqlActions, SqlJournal, SqlStragglers)
 # What these write is shown of no action.
-OTHER_NOUNS = {"items", "deploy_templates", "tokens", "nodes", "holds", "write_limits"}
+OTHER_NOUNS = {"items", "software", "task_results", "deploy_templates", "tokens", "nodes", "holds", "write_limits"}
 
 
 def test_whatever_can_be_asked_of_the_store_is_in_one_of_the_tables() -> None:

@@ -165,6 +165,21 @@ SAID = {
         {"job": "job-0", "operation": "verify_site", "state": "lost", "succeeded": [], "failed": [], "message": ""},
         [(1, "job-0", "Late Result", "verify_site that was left behind: lost")],
     ),
+    "a task on nodes": (
+        "task_changed",
+        {
+            "task": "netconfig",
+            "marker": "A.0.0.0.0",
+            "results": [
+                {"node": "n1", "status": "failed", "exit_status": 1, "detail": "exit status 1"},
+                {"node": "n2", "status": "running"},
+            ],
+        },
+        [
+            (2, "n1", "Task", "node:n1:task netconfig: failed: exit status 1 (error)"),
+            (4, "n2", "Task", "node:n2:task netconfig: running"),
+        ],
+    ),
     "noted": ("noted", {"kind": "Parameter", "text": "x means nothing"}, [(1, STEP, "Parameter", "x means nothing")]),
     "error": (
         "finding",

@@ -18,6 +18,7 @@ from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, Rollout
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult, WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesKept
 from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
+from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
 from shipyard_api.domain.facts.steps import (
     AttemptFailed,
     Broke,
@@ -39,6 +40,7 @@ from shipyard_api.domain.groups import GroupStatus, Phase, PhaseStatus, Reason, 
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.criteria import Criterion, Shortfall
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.domain.teardown.order import Operation, Outcome
 from tests.factories import group, strategy
 
@@ -47,6 +49,33 @@ N1, N2 = NodeName("n1"), NodeName("n2")
 
 # Rows of version 1 as databases hold them, and the fact of each. They stay as they are when a kind gets a new version.
 SAMPLES: dict[str, tuple[str, dict[str, Any], Fact]] = {
+    "a task on nodes": (
+        "task_changed",
+        {
+            "task": "t",
+            "marker": "A.0.0.0.0",
+            "results": [
+                {
+                    "node": "n1",
+                    "status": "failed",
+                    "exit_status": 0,
+                    "attempts": 3,
+                    "seconds": 1.5,
+                    "detail": "it was stopped",
+                    "tail": "x",
+                },
+                {"node": "n2", "status": "running"},
+            ],
+        },
+        TaskChanged(
+            TaskId("t"),
+            "A.0.0.0.0",
+            (
+                NodeResult(N1, TaskStatus.FAILED, 0, 3, 1.5, "it was stopped", "x"),
+                NodeResult(N2, TaskStatus.RUNNING),
+            ),
+        ),
+    ),
     "a step begins": ("step_started", {}, StepStarted()),
     "an effect is intended": (
         "intended",
