@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 from ulid import ULID
 
-from shipyard_api import clusters, keystone_identities, peer_tokens, promenades, provisioners
+from shipyard_api import clusters, keystone_identities, peer_tokens, promenades, provisioners, remote_nodes
 from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.site_checks import ActionDesigns, Systems
 from shipyard_api.actions.site_parts import RetryPolicy
@@ -383,6 +383,7 @@ def _definitions(made: Parts) -> Mapping[ActionName, Definition]:
         etcd,
         service,
         promenades.design_of(made.settings),
+        remote_nodes.access(made.settings),
     )
     return catalog(made.store, designs, systems, made.rules, retry, engine.time_scale)
 

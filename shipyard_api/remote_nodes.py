@@ -1,18 +1,23 @@
 """Builds what runs tasks on nodes from the settings, for ``bootstrap``."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shipyard_api.actions.site_checks import RemoteAccess
 from shipyard_api.adapters.ssh.options import jump_host
 from shipyard_api.domain import addressing
-from shipyard_api.domain.documents import Document
+from shipyard_api.domain.documents import Document, Rendering
+from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
     from shipyard_api.adapters.ssh.remote_tasks import SshRemoteTasks
+
+
+_UNKNOWN = "the design does not have it"
 
 
 def remote_tasks(settings: Settings) -> "SshRemoteTasks | None":
@@ -47,3 +52,17 @@ def hosts(settings: Settings, documents: Iterable[Document]) -> tuple[dict[NodeN
     """Return where SSH reaches each node of a design, and why it does not reach others."""
     found, missing = addressing.addresses(documents, settings.ssh.network)
     return {name: Host(name, address, settings.ssh.port) for name, address in found.items()}, missing
+
+
+def access(settings: Settings) -> RemoteAccess | None:
+    """Return the way to nodes for actions, None if no key is configured. Raises as ``remote_tasks``."""
+    tasks = remote_tasks(settings)
+    if tasks is None:
+        return None
+
+    def reach(rendering: Rendering, nodes: Sequence[NodeName]) -> tuple[Mapping[NodeName, Host], Sequence[Finding]]:
+        found, missing = hosts(settings, (one.document for one in rendering.documents))
+        lacking = [node for node in nodes if node not in found]
+        return found, [error("NoAddress", f"Node {node}: {missing.get(node, _UNKNOWN)}.") for node in lacking]
+
+    return RemoteAccess(tasks, reach)

@@ -13,6 +13,7 @@ from shipyard_api.actions import (
 )
 from shipyard_api.actions.site_checks import ActionDesigns, SiteChecks, Systems
 from shipyard_api.actions.site_parts import RetryPolicy, SiteParts
+from shipyard_api.actions.software_parts import SoftwareParts
 from shipyard_api.actions.steps.teardown.part import Pace
 from shipyard_api.actions.teardown_parts import TeardownParts
 from shipyard_api.domain.actions import ActionName
@@ -32,8 +33,13 @@ def catalog(
     """Return the definition of every action. ``time_scale``: seconds here for each second of the site."""
     checks = SiteChecks(store, designs, systems, rules)
     parts, teardown = SiteParts(checks, retry), TeardownParts(checks, retry, Pace(time_scale))
+    software = SoftwareParts(checks)
     definitions = [
-        action.definition(parts) for action in (deploy_site, update_site, update_software, relabel_nodes, test_site)
+        action.definition(parts, software) for action in (deploy_site, update_site, update_software, test_site)
     ]
-    definitions += [redeploy_server.definition(parts, teardown), node_operation.definition(teardown)]
+    definitions += [
+        relabel_nodes.definition(parts),
+        redeploy_server.definition(parts, teardown),
+        node_operation.definition(teardown),
+    ]
     return {definition.name: definition for definition in definitions}

@@ -1,10 +1,11 @@
 """What site actions check before they change anything: functions from a revision to findings."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from shipyard_api.domain.documents import Rendering, Revision, scrubbed, scrubber
 from shipyard_api.domain.findings import Finding, error, errors, info
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.cluster_nodes import ClusterNodes
@@ -12,6 +13,7 @@ from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRe
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.etcd import Etcd
 from shipyard_api.ports.provisioner import Provisioner
+from shipyard_api.ports.remote_tasks import Host, RemoteTasks
 from shipyard_api.ports.state.store import Store
 from shipyard_api.ports.teardown_service import TeardownService
 
@@ -30,11 +32,21 @@ class ActionDesigns:
 
 
 @dataclass(frozen=True, slots=True)
+class RemoteAccess:
+    """The way to nodes over SSH. ``hosts`` returns where the design says that they are, and what it lacks."""
+
+    tasks: RemoteTasks
+    hosts: Callable[[Rendering, Sequence[NodeName]], tuple[Mapping[NodeName, Host], Sequence[Finding]]]
+
+
+@dataclass(frozen=True, slots=True)
 class Systems:
     """The peers of an action; ``cluster`` and ``nodes`` are None where no Kubernetes is configured.
 
     ``service``: the Promenade that does teardowns by itself; None where Kubernetes and etcd are worked on directly.
     ``design_of``: the address under which Promenade fetches the design of a revision.
+
+    ``access``: None where no SSH is configured.
 
     ``promenade`` returns Promenade's findings on the design of a revision and may raise ports.errors; None where no
     Promenade is configured.
@@ -47,6 +59,7 @@ class Systems:
     etcd: Etcd | None = None
     service: TeardownService | None = None
     design_of: Callable[[int], str] = str
+    access: RemoteAccess | None = None
 
 
 @dataclass(frozen=True, slots=True)

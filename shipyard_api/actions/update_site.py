@@ -5,18 +5,24 @@ and they count as deployed.
 """
 
 from shipyard_api.actions.site_parts import VERIFY_NODES_EXIST, SiteParts
+from shipyard_api.actions.software_parts import SoftwareParts
 from shipyard_api.domain.actions import ActionName
-from shipyard_api.workflow.definition import Definition, fixed
+from shipyard_api.workflow.definition import Definition
+from shipyard_api.workflow.step import AnyStep, Json
 
 
-def definition(parts: SiteParts) -> Definition:
-    """Return the steps of update_site, in order."""
-    steps = fixed(
-        *parts.validation(),
-        parts.verify_site(),
-        parts.prepare_site(),
-        parts.check(VERIFY_NODES_EXIST, parts.checks.provisioner_knows_nodes, spares=(), asks=parts.provisioner),
-        parts.prepare_and_deploy_nodes(),
-        parts.mark_revision(),
-    )
+def definition(parts: SiteParts, software: SoftwareParts) -> Definition:
+    """Return the steps of update_site."""
+
+    def steps(inputs: Json) -> tuple[AnyStep, ...]:
+        return (
+            *parts.validation(),
+            parts.verify_site(),
+            parts.prepare_site(),
+            parts.check(VERIFY_NODES_EXIST, parts.checks.provisioner_knows_nodes, spares=(), asks=parts.provisioner),
+            parts.prepare_and_deploy_nodes(),
+            *software.steps(inputs),
+            parts.mark_revision(),
+        )
+
     return Definition(ActionName.UPDATE_SITE, steps)

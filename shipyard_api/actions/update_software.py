@@ -1,25 +1,25 @@
-"""update_software: the software of a site, and none of its hardware (contract: shipyard-actions, 5.3).
-
-The software stage is not part of this release; it will run before the tag. Until then the action consists of checks.
-"""
+"""update_software: the software of a site, and none of its hardware (contract: shipyard-actions, 5.3)."""
 
 from shipyard_api.actions.site_parts import CONCURRENCY, CONFIGURATION, VALIDATE_DOCUMENTS, SiteParts
+from shipyard_api.actions.software_parts import SoftwareParts
 from shipyard_api.domain.actions import ActionName
-from shipyard_api.workflow.definition import Definition, fixed
+from shipyard_api.workflow.definition import Definition
+from shipyard_api.workflow.step import AnyStep, Json
 
-MISSING = (
-    "This release checks the design and tags its revision. It installs no software: the software stage, which runs "
-    "the site's task graph, is not part of it."
-)
+MISSING = "Without a task graph no software is installed: the action checks the design and tags its revision."
 
 
-def definition(parts: SiteParts) -> Definition:
-    """Return the steps of update_software, in order."""
+def definition(parts: SiteParts, software: SoftwareParts) -> Definition:
+    """Return the steps of update_software."""
     checks = parts.checks
-    steps = fixed(
-        parts.check(CONCURRENCY, checks.no_other_site_action),
-        parts.check(CONFIGURATION, checks.configuration_exists),
-        parts.check(VALIDATE_DOCUMENTS, checks.configuration_is_sound, spares=()),
-        parts.mark_revision(),
-    )
+
+    def steps(inputs: Json) -> tuple[AnyStep, ...]:
+        return (
+            parts.check(CONCURRENCY, checks.no_other_site_action),
+            parts.check(CONFIGURATION, checks.configuration_exists),
+            parts.check(VALIDATE_DOCUMENTS, checks.configuration_is_sound, spares=()),
+            *software.steps(inputs),
+            parts.mark_revision(),
+        )
+
     return Definition(ActionName.UPDATE_SOFTWARE, steps, MISSING)

@@ -40,6 +40,11 @@ EXCLUSIVE = frozenset(LISTED) - {ActionName.TEST_SITE}
 DEPLOYING = frozenset({ActionName.DEPLOY_SITE, ActionName.UPDATE_SITE, ActionName.REDEPLOY_SERVER})
 """Actions that deploy nodes, and with them the deploy steps of these nodes."""
 
+WITH_SOFTWARE = frozenset(
+    {ActionName.DEPLOY_SITE, ActionName.UPDATE_SITE, ActionName.UPDATE_SOFTWARE, ActionName.TEST_SITE}
+)
+"""Actions that run the task graph of the site, if it has one (product, section 7)."""
+
 LIMITED = frozenset({ActionName.REDEPLOY_SERVER, ActionName.NODE_OPERATION})
 """Actions with limits that can change while they run (``domain.teardown.limits``)."""
 

@@ -24,13 +24,15 @@ TARGET_REVISION = "target-revision"
 RELEASE = "release"
 MODE = "mode"
 MAX_PARALLEL_NODES = "max_parallel_nodes"
+NODES, TASKS, SKIP, START, END = "nodes", "tasks", "skip", "start", "end"
+_SOFTWARE = frozenset({NODES, TASKS, SKIP, START, END})
 _PARALLEL = 1_000
 
 _SITE = frozenset({CONTINUE_ON_FAIL, ALLOW_INTERMEDIATE_COMMITS, FORCE})
 KNOWN: Mapping[ActionName, frozenset[str]] = {
     ActionName.DEPLOY_SITE: _SITE,
     ActionName.UPDATE_SITE: _SITE,
-    ActionName.UPDATE_SOFTWARE: frozenset({CONTINUE_ON_FAIL, ALLOW_INTERMEDIATE_COMMITS}),
+    ActionName.UPDATE_SOFTWARE: frozenset({CONTINUE_ON_FAIL, ALLOW_INTERMEDIATE_COMMITS, *_SOFTWARE}),
     ActionName.REDEPLOY_SERVER: frozenset(
         {
             CONTINUE_ON_FAIL,
@@ -71,7 +73,8 @@ class Parameters:
 
     ``allows_intermediate_commits`` is None when it was not sent. ``targets`` is empty for an action on the whole site.
     ``release``: the only release to test; None for all. ``max_parallel_nodes``: targets that are redeployed at a time.
-    ``limits``: the time limits of a teardown as they were written; None: those of the design.
+    ``limits``: the time limits of a teardown as they were written; None: those of the design. ``software``: what a run
+    of the task graph is limited to, as in the inputs of the action.
     """
 
     continues_on_fail: bool = False
@@ -84,6 +87,7 @@ class Parameters:
     release: str | None = None
     max_parallel_nodes: int = 1
     limits: Mapping[str, Any] = field(default_factory=dict)
+    software: Mapping[str, Any] = field(default_factory=dict)
 
 
 def parse_parameters(name: ActionName, written: Mapping[str, Any]) -> tuple[Parameters, tuple[Finding, ...]]:
@@ -105,6 +109,7 @@ def parse_parameters(name: ActionName, written: Mapping[str, Any]) -> tuple[Para
         release=_release(given),
         max_parallel_nodes=_parallel(given),
         limits=_limits(given),
+        software=_software(name, given),
     )
     return parameters, tuple(warnings)
 
@@ -179,6 +184,21 @@ def _limits(given: Mapping[str, Any]) -> Mapping[str, Any]:
     if own:
         raise InvalidParameters(own)
     return written
+
+
+def _software(name: ActionName, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the limits of a run of the task graph (seed 001, CLI)."""
+    if name is ActionName.TEST_SITE:
+        return {"tests": True}
+    written = {key: given[key] for key in sorted(_SOFTWARE) if key in given}
+    for key, value in written.items():
+        if key in (START, END):
+            if not isinstance(value, str) or not value:
+                raise _refused(key, f"it is the id of a task, not {_shown(value)}")
+        elif not isinstance(value, list) or not value or not all(isinstance(one, str) and one for one in value):
+            what = "nodes" if key == NODES else "tasks"
+            raise _refused(key, f"it is a list of {what}, not {_shown(value)}")
+    return {key: list(dict.fromkeys(value)) if isinstance(value, list) else value for key, value in written.items()}
 
 
 def _release(given: Mapping[str, Any]) -> str | None:

@@ -86,7 +86,7 @@ def test_update_software_checks_tags_and_says_what_it_does_not_do(worlds: Worlds
     assert world.provisioner.calls == []
     assert (state(world), tags(world)) == ("success", {RevisionTag.SITE_ACTION_SUCCESS})
     (note,) = notes(world)
-    assert "installs no software" in note
+    assert "Without a task graph no software is installed" in note
 
 
 def test_test_site_asks_and_changes_nothing_not_even_a_tag(worlds: Worlds) -> None:
@@ -98,7 +98,7 @@ def test_test_site_asks_and_changes_nothing_not_even_a_tag(worlds: Worlds) -> No
     assert {ended for ended, _ in steps.values()} == {"success"}
     assert (state(world), tags(world), world.provisioner.submissions) == ("success", set(), [])
     (note,) = notes(world)
-    assert "tests no software" in note
+    assert "Without a task graph no software is tested" in note
 
 
 def test_a_provisioner_that_is_not_well_fails_the_test_of_a_site(worlds: Worlds) -> None:

@@ -140,7 +140,7 @@ class ControlAction:
             allow_intermediate_commits=old.allow_intermediate_commits,
             inputs=inputs,
             steps=definition.step_ids(inputs),
-            facts=first_notes(definition, parse_parameters(old.name, old.parameters)[1]),
+            facts=first_notes(definition, inputs, parse_parameters(old.name, old.parameters)[1]),
         )
         return action, kept
 

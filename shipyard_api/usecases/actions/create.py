@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shipyard_api.domain.actions import EXCLUSIVE, ActionId, ActionName
+from shipyard_api.domain.actions import EXCLUSIVE, WITH_SOFTWARE, ActionId, ActionName
 from shipyard_api.domain.errors import Conflict, KeyReused
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.parameters import Parameters, RedeployMode, parse_parameters
+from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.provisioner import Wipe
 from shipyard_api.ports.state.actions import FURTHER, ActionRecord, NewAction
@@ -105,6 +106,8 @@ class CreateAction:
             inputs |= _teardown(checked.parameters, checked.limits.scaled(self.time_scale))
         if checked.labels is not None:
             inputs["labels"] = {node: dict(labels) for node, labels in checked.labels.items()}
+        if request.name in WITH_SOFTWARE and self._has_tasks():
+            inputs["software"] = dict(checked.parameters.software) if checked.parameters else {}
         inputs |= {"action": action, "name": request.name.value}
         if request.further:
             inputs[FURTHER] = dict(request.further)
@@ -119,8 +122,16 @@ class CreateAction:
             inputs=inputs,
             steps=definition.step_ids(inputs),
             key=request.key(caller),
-            facts=(*first_notes(definition, checked.parameter_findings), *map(FindingReported, checked.design_errors)),
+            facts=(
+                *first_notes(definition, inputs, checked.parameter_findings),
+                *map(FindingReported, checked.design_errors),
+            ),
         )
+
+    def _has_tasks(self) -> bool:
+        with self.store.begin() as tx:
+            site = tx.software.cluster(SITE)
+        return site is not None and bool(site.layer.tasks)
 
 
 def _teardown(parameters: Parameters, limits: TeardownLimits) -> dict[str, Any]:
@@ -135,7 +146,7 @@ def _teardown(parameters: Parameters, limits: TeardownLimits) -> dict[str, Any]:
     }
 
 
-def first_notes(definition: Definition, warnings: Sequence[Finding]) -> tuple[Noted, ...]:
+def first_notes(definition: Definition, inputs: Mapping[str, Any], warnings: Sequence[Finding]) -> tuple[Noted, ...]:
     """Return the notes that an action has from its creation on."""
-    missing = (Noted("Not in this release", definition.missing),) if definition.missing else ()
+    missing = (Noted("No task graph", definition.missing),) if definition.missing and "software" not in inputs else ()
     return (*missing, *(Noted("Parameter", warning.message) for warning in warnings))

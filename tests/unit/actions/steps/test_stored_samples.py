@@ -13,11 +13,14 @@ from typing import Any
 import pytest
 
 from shipyard_api.actions import steps
+from shipyard_api.actions.software_parts import SOFTWARE
 from shipyard_api.actions.steps.baremetal_nodes import BaremetalNodes
 from shipyard_api.actions.steps.checks import Check
 from shipyard_api.actions.steps.mark_revision import MarkRevision
 from shipyard_api.actions.steps.relabel_nodes import RelabelNodes
 from shipyard_api.actions.steps.site_work import SiteWork
+from shipyard_api.actions.steps.software.software_stage import NoPlan, SoftwareStage
+from shipyard_api.actions.steps.software.task_item import TaskItem
 from shipyard_api.actions.steps.teardown.node_teardown import NodeTeardown
 from shipyard_api.actions.steps.teardown.teardown_nodes import TeardownNodes
 from shipyard_api.domain.actions import StepId
@@ -34,6 +37,8 @@ STEPS: dict[str, AnyUnit] = {
     RelabelNodes.__name__: RelabelNodes(StepId("relabel_nodes"), None),
     SiteWork.__name__: test_site_work.STEP,
     NodeTeardown.__name__: test_node_teardown.Item().kind,
+    SoftwareStage.__name__: SoftwareStage(SOFTWARE, lambda _: NoPlan("no"), TaskItem(None)),
+    TaskItem.__name__: TaskItem(None),
     TeardownNodes.__name__: test_teardown_nodes.STEP,
 }
 # What the step does next in a state of this stage; in any other stage it polls.
@@ -50,6 +55,10 @@ NEXT: dict[str, type] = {
     "NodeTeardown.drain": Act,
     "NodeTeardown.removing-a-member": Act,
     "RelabelNodes.at-work": Act,
+    "SoftwareStage.begun": Act,
+    "SoftwareStage.planned": Gather,
+    "SoftwareStage.at-work": Gather,
+    "TaskItem.begun": Act,
     "TeardownNodes.begun": Gather,
     "TeardownNodes.at-work": Gather,
 }

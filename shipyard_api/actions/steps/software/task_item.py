@@ -1,0 +1,194 @@
+"""The work item of the software stage: one task on up to fifty nodes, started and watched (product, section 7)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from shipyard_api.actions.steps.software.state import TaskOnNodes, TaskState
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.commands import remote_task
+from shipyard_api.ports.errors import Refused
+from shipyard_api.ports.provisioner import Marker
+from shipyard_api.ports.remote_tasks import Host, RemoteResult, RemoteState, RemoteTasks
+from shipyard_api.workflow.step import Act, Done, Failed, Folded, ItemKind, Json, Look, Trouble
+
+SILENCE_SECONDS = 600.0
+"""A node that has not answered for so long has failed."""
+SHORTEST_PAUSE, LONGEST_PAUSE = 2.0, 15.0
+"""Between two looks at a running task: a tenth of the time that it has taken, within these."""
+_TAIL_OF_SUCCESS = 200
+"""Characters of output that are kept of a success; of a failure all are kept that the node reported."""
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class StartTask:
+    """Start the task where it has not begun, and look at it elsewhere: both are one call, and may be repeated."""
+
+    work: TaskOnNodes
+    hosts: tuple[Host, ...]
+
+    def to_json(self) -> Json:
+        """Return the stored form."""
+        return {"work": self.work.to_json(), "nodes": [host.name for host in self.hosts]}
+
+    @classmethod
+    def from_json(cls, stored: Json) -> "StartTask":
+        """Return the effect from its stored form."""
+        work = TaskOnNodes.from_json(stored["work"])
+        return cls(work, tuple(host for host in work.hosts if host.name in stored["nodes"]))
+
+
+@dataclass(frozen=True, slots=True)
+class LookAtTask:
+    """Look at a task that has begun."""
+
+    work: TaskOnNodes
+    hosts: tuple[Host, ...]
+
+
+Results = Mapping[NodeName, RemoteResult]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
+    """Runs one task on its nodes. It succeeds if every node does; the step reads from its state which did not."""
+
+    version: ClassVar[int] = 1
+
+    tasks: RemoteTasks | None
+
+    def begin(self, task: Json) -> TaskState:
+        """Start with nothing begun."""
+        work = TaskOnNodes.from_json(task)
+        return TaskState(work, tuple(host.name for host in work.hosts))
+
+    def load_state(self, stored: Json) -> TaskState:
+        """Return a state from its stored form."""
+        return TaskState.from_json(stored)
+
+    def load_effect(self, stored: Json) -> StartTask:
+        """Return an effect from its stored form."""
+        return StartTask.from_json(stored)
+
+    def decide(self, state: TaskState, now: datetime) -> Act[StartTask] | Look[LookAtTask] | Done | Failed:
+        """Start it everywhere, then look until it has ended everywhere."""
+        if state.waiting:
+            hosts = state.hosts((*state.waiting, *state.running))
+            give_up_at = now + timedelta(seconds=SILENCE_SECONDS)
+            return Act(StartTask(state.work, hosts), give_up_at, repeatable=True)
+        if state.running:
+            return Look(LookAtTask(state.work, state.hosts(state.running)))
+        count = len(state.work.hosts)
+        if not state.failed:
+            return Done(f"{state.work.task} on {count} node(s)")
+        shown = [f"{node}: {why}" for node, why in sorted(state.failed.items())]
+        more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
+        return Failed(f"{state.work.task} failed on {len(shown)} of {count} node(s): {'; '.join(shown[:_SHOWN])}{more}")
+
+    def perform(self, effect: StartTask, marker: Marker) -> Results:
+        """Start it, under the marker of the piece of work: the engine's own would change with every attempt."""
+        return self._tasks("start").start(Marker(effect.work.marker), remote_task(effect.work.document), effect.hosts)
+
+    def ask(self, question: LookAtTask) -> Results:
+        """Look at it."""
+        work = question.work
+        return self._tasks("look").look(Marker(work.marker), remote_task(work.document), question.hosts)
+
+    def touches(self, effect: StartTask) -> tuple[NodeName, ...]:
+        """Return the nodes."""
+        return tuple(host.name for host in effect.hosts)
+
+    def watch(self, state: TaskState, now: datetime) -> Look[LookAtTask] | None:
+        """Look at what is running while the action is paused."""
+        return Look(LookAtTask(state.work, state.hosts(state.running))) if state.running else None
+
+    def leave(self, state: TaskState, why: str) -> tuple[Fact, ...]:
+        """Return the nodes on which the task goes on by itself."""
+        left = tuple(NodeResult(node, TaskStatus.LEFT, detail=why) for node in state.running)
+        return (TaskChanged(state.work.task, state.work.marker, left),) if left else ()
+
+    def fold(
+        self, state: TaskState, asked: LookAtTask | StartTask, report: Results | Trouble, now: datetime
+    ) -> Folded[TaskState]:
+        """Take what each node reported."""
+        if isinstance(report, Trouble):
+            report = _of_trouble(report, asked)
+        before = frozenset(state.running)
+        waiting, running = dict.fromkeys(state.waiting), dict.fromkeys(state.running)
+        failed, silent = dict(state.failed), dict(state.silent)
+        changes: list[NodeResult] = []
+        for node, result in report.items():
+            if node not in waiting and node not in running:
+                continue
+            if result.state is RemoteState.UNREACHABLE:
+                since = silent.setdefault(node, now)
+                if (now - since).total_seconds() < SILENCE_SECONDS:
+                    continue
+            silent.pop(node, None)
+            waiting.pop(node, None)
+            if result.state is RemoteState.RUNNING:
+                running[node] = None
+                if node not in before:
+                    changes.append(NodeResult(node, TaskStatus.RUNNING))
+                continue
+            running.pop(node, None)
+            change = _ended(node, result)
+            changes.append(change)
+            if change.status is TaskStatus.FAILED:
+                failed[node] = change.detail
+        began = state.began or (now if changes else None)
+        state = replace(
+            state, waiting=tuple(waiting), running=tuple(running), failed=failed, silent=silent, began=began
+        )
+        facts = (TaskChanged(state.work.task, state.work.marker, tuple(changes)),) if changes else ()
+        if not waiting and not running:
+            return Folded(state, facts)
+        pause = now + timedelta(seconds=_pause(began, now))
+        return Folded(state, facts, wait_until=pause, watch_at=pause if running else None)
+
+    def _tasks(self, what: str) -> RemoteTasks:
+        if self.tasks is None:
+            raise Refused("SSH", what, "[ssh] is not configured any more")
+        return self.tasks
+
+
+def _pause(began: datetime | None, now: datetime) -> float:
+    taken = (now - began).total_seconds() if began else 0.0
+    return min(max(SHORTEST_PAUSE, taken / 10), LONGEST_PAUSE)
+
+
+def _ended(node: NodeName, result: RemoteResult) -> NodeResult:
+    numbers = (result.exit_status, result.attempts, result.seconds)
+    if result.state is RemoteState.SUCCESS:
+        return NodeResult(node, TaskStatus.SUCCESS, *numbers, tail=result.tail[-_TAIL_OF_SUCCESS:])
+    return NodeResult(node, TaskStatus.FAILED, *numbers, detail=_reason(result), tail=result.tail)
+
+
+def _reason(result: RemoteResult) -> str:
+    if result.detail:
+        return result.detail
+    if result.state is RemoteState.FAILED:
+        return f"exit {result.exit_status}"
+    return _REASONS[result.state]
+
+
+_REASONS = {
+    RemoteState.UNKNOWN: "the node does not know the task any more: it may have been installed again",
+    RemoteState.TIMED_OUT: "it took longer than its timeout",
+    RemoteState.STOPPED: "it was stopped",
+    RemoteState.LOST: "it was ended from outside, by a reboot for example",
+    RemoteState.UNREACHABLE: f"the node has not answered for {SILENCE_SECONDS:.0f} s",
+    RemoteState.REFUSED: "the node did not let Shipyard in",
+}
+
+
+def _of_trouble(trouble: Trouble, asked: LookAtTask | StartTask) -> Results:
+    """Return what trouble means to each node: those that are held and, without names, all are refused; else silent."""
+    if trouble.nodes:
+        return {node: RemoteResult(RemoteState.REFUSED, detail=why) for node, why in trouble.nodes.items()}
+    state = RemoteState.REFUSED if trouble.refused else RemoteState.UNREACHABLE
+    return {host.name: RemoteResult(state, detail=trouble.detail) for host in asked.hosts}

@@ -1,0 +1,94 @@
+"""The software stage, stopped wherever it touches the world: it ends like the calm run, and starts nothing twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from shipyard_api.domain.nodes import NodeName
+from tests.databases import empty
+from tests.fakes.remote_tasks import FakeRemoteTasks
+from tests.software_world import SoftwareWorld
+from tests.task_graphs import group, task
+from tests.world import SETTLE, Checkpoints, KilledError
+
+Worlds = Callable[[], SoftwareWorld]
+
+GRAPH = (
+    group("web", role=["web"], fault_tolerance=1),
+    group("db", role=["db"], requires=["web"]),
+    task("one", groups=["web", "db"]),
+    task("two", groups=["web", "db"], requires=["one"]),
+)
+SITE = {"w1": "web", "w2": "web", "d1": "db"}
+
+
+@pytest.fixture
+def worlds(database_url: str) -> Iterator[Worlds]:
+    made: list[SoftwareWorld] = []
+
+    def make() -> SoftwareWorld:
+        if made:
+            made[-1].close()
+            empty(database_url)
+        tasks = FakeRemoteTasks(polls=1, failing={("run one", NodeName("w2"))})
+        made.append(SoftwareWorld(database_url, GRAPH, SITE, tasks=tasks))
+        return made[-1]
+
+    yield make
+    made[-1].close()
+
+
+@pytest.fixture(params=[4, pytest.param(1, marks=pytest.mark.crash)], ids=["every fourth", "every"])
+def stride(request: pytest.FixtureRequest) -> int:
+    """How many checkpoints a test goes on at a time; the long tests take every one."""
+    step: int = request.param
+    return step
+
+
+def calm(worlds: Worlds) -> tuple[list[str], Any]:
+    world, points = worlds(), Checkpoints()
+    world.run(world.worker(points))
+    return points.names, world.ending()
+
+
+def die() -> None:
+    raise KilledError
+
+
+def test_a_worker_killed_anywhere_starts_nothing_twice(worlds: Worlds, stride: int) -> None:
+    names, ending = calm(worlds)
+    # Before something nothing has been done since the checkpoint before it.
+    for chosen, name in [one for one in enumerate(names) if not one[1].startswith("before ")][::stride]:
+        world = worlds()
+        with pytest.raises(KilledError):
+            world.run(world.worker(Checkpoints(chosen, die)))
+        world.clock.advance(1.0)
+        world.run(world.worker())
+        assert world.ending() == ending, f"killed at {chosen}, {name}"
+
+
+def test_a_worker_that_was_taken_for_dead_starts_nothing_twice(worlds: Worlds, stride: int) -> None:
+    names, ending = calm(worlds)
+    # Before a commit it holds the row; before a call no fence is possible.
+    for chosen, name in [one for one in enumerate(names) if not one[1].startswith("before ")][stride // 2 :: stride]:
+        world = worlds()
+
+        def another_takes_over(world: SoftwareWorld = world) -> None:
+            world.clock.advance(3 * SETTLE)
+            world.deliver(world.worker(), "run-9")
+
+        world.run(world.worker(Checkpoints(chosen, another_takes_over)))
+        assert world.ending() == ending, f"overtaken at {chosen}, {name}"
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_a_call_that_fails_once_changes_nothing(worlds: Worlds, after: bool) -> None:
+    _, ending = calm(worlds)
+    for method in ("start", "look"):
+        world = worlds()
+        world.tasks.break_next(method, after=after)
+        world.run(world.worker())
+        assert world.ending() == ending, f"{method} failed {'after' if after else 'before'} its effect"

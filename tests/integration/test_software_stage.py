@@ -1,0 +1,171 @@
+"""The software stage in process: order, batches, failures, stops, on nodes in memory."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from shipyard_api.actions.software_parts import SOFTWARE
+from shipyard_api.domain.actions import ActionId, Control, RunState
+from shipyard_api.domain.facts.software import TaskStatus
+from shipyard_api.domain.nodes import NodeName
+from tests.fakes.remote_tasks import FakeRemoteTasks
+from tests.software_world import SoftwareWorld
+from tests.task_graphs import SEED_GRAPH, group, task
+
+Worlds = Callable[..., SoftwareWorld]
+
+
+@pytest.fixture
+def worlds(database_url: str) -> Iterator[Worlds]:
+    made: list[SoftwareWorld] = []
+
+    def make(**plan: Any) -> SoftwareWorld:
+        made.append(SoftwareWorld(database_url, **plan))
+        return made[-1]
+
+    yield make
+    for world in made:
+        world.close()
+
+
+def test_the_worked_example_of_the_seed_runs_batch_after_batch(worlds: Worlds) -> None:
+    world = worlds()
+    world.run(world.worker())
+
+    assert world.state() is RunState.SUCCESS
+    assert world.steps()[SOFTWARE] == ("success", "16 task(s) in 5 batch(es)")
+    order = [node for name, node in world.started() if name == "setup_network"]
+    waves = [order[:1], sorted(order[1:3]), sorted(order[3:5]), sorted(order[5:7]), order[7:]]
+    numbers = [[1], [2, 4], [3, 5], [6, 7], [8]]
+    assert waves == [[f"node-{number}" for number in wave] for wave in numbers]
+    assert {one.status for one in world.results()} == {TaskStatus.SUCCESS}
+    assert len(world.results()) == 16
+
+
+GRAPH = (
+    group("web", role=["web"], fault_tolerance=1),
+    group("db", role=["db"], requires=["web"]),
+    task("one", groups=["web", "db"]),
+    task("two", groups=["web", "db"], requires=["one"]),
+)
+SITE = {"w1": "web", "w2": "web", "w3": "web", "d1": "db"}
+
+
+def test_a_failed_node_runs_nothing_more_and_its_group_tolerates_it(worlds: Worlds) -> None:
+    tasks = FakeRemoteTasks(polls=2, failing={("run one", NodeName("w2"))}, prints="boom\n")
+    world = worlds(graph=GRAPH, roles=SITE, tasks=tasks)
+    world.run(world.worker())
+
+    expected = "6 task(s) in 2 batch(es); 1 node(s) failed within their tolerance: w2: one: exit status 1"
+    assert world.steps()[SOFTWARE] == ("success", expected)
+    assert ("two", "w2") not in world.started()
+    (failed,) = [one for one in world.results() if one.status is TaskStatus.FAILED]
+    assert (failed.node, failed.task, failed.exit_status, failed.attempts, failed.tail) == ("w2", "one", 1, 3, "boom\n")
+    assert (failed.detail, failed.ended_at is not None) == ("exit status 1", True)
+
+
+def test_above_the_tolerance_the_action_fails_and_later_groups_never_begin(worlds: Worlds) -> None:
+    failing = {("run two", NodeName("w1")), ("run two", NodeName("w3"))}
+    world = worlds(graph=GRAPH, roles=SITE, tasks=FakeRemoteTasks(failing=failing))
+    world.run(world.worker())
+
+    state, detail = world.steps()[SOFTWARE]
+    assert (world.state(), state) == (RunState.FAILED, "failed")
+    assert detail.startswith("2 of 3 nodes of group web failed, and 1 may: w1, w3. w1: two: exit status 1;")
+    assert not [node for _, node in world.started() if node == "d1"]
+
+
+def test_a_node_that_does_not_answer_fails_after_its_limit_and_one_that_comes_back_goes_on(worlds: Worlds) -> None:
+    tasks = FakeRemoteTasks(down={NodeName("w1"), NodeName("w2")})
+    world = worlds(graph=GRAPH, roles=SITE, tasks=tasks)
+    turns = iter(range(10_000))
+
+    def back() -> None:
+        if next(turns) == 8:
+            tasks.down.discard(NodeName("w2"))
+
+    world.run(world.worker(), each_time=back)
+
+    assert world.steps()[SOFTWARE][1] == (
+        "6 task(s) in 2 batch(es); 1 node(s) failed within their tolerance: w1: one: no answer"
+    )
+
+
+def test_a_node_that_was_installed_again_under_a_running_task_has_failed(worlds: Worlds) -> None:
+    tasks = FakeRemoteTasks(hanging={NodeName("w1")})
+    world = worlds(graph=GRAPH, roles=SITE, tasks=tasks)
+    turns = iter(range(10_000))
+    world.run(world.worker(), each_time=lambda: tasks.forget(NodeName("w1")) if next(turns) == 5 else None)
+
+    assert "w1: one: the node does not know the task any more" in world.steps()[SOFTWARE][1]
+    assert world.started().count(("one", "w1")) == 1
+
+
+def test_a_stop_leaves_running_tasks_to_their_end_and_begins_nothing(worlds: Worlds) -> None:
+    world = worlds(graph=GRAPH, roles=SITE, tasks=FakeRemoteTasks(hanging={NodeName("w1")}))
+    turns = iter(range(10_000))
+    world.run(world.worker(), each_time=lambda: world.control(Control.STOP) if next(turns) == 6 else None)
+
+    assert (world.state(), world.steps()[SOFTWARE][0]) == (RunState.FAILED, "failed")
+    (left,) = [one for one in world.results() if one.status is TaskStatus.LEFT]
+    assert (left.node, left.task, left.ended_at) == ("w1", "one", None)
+    assert {name for name, _ in world.started()} == {"one"}
+
+
+def test_while_it_is_paused_a_task_is_watched_and_none_begins(worlds: Worlds) -> None:
+    world = worlds(graph=GRAPH, roles=SITE, tasks=FakeRemoteTasks(polls=3))
+    worker = world.worker()
+    for _ in range(4):
+        world.deliver(worker)
+    assert world.control(Control.PAUSE)
+    for _ in range(10):
+        world.clock.advance(20)
+        world.deliver(worker)
+    assert {(one.task, one.status) for one in world.results()} == {("one", TaskStatus.SUCCESS)}
+
+    assert world.control(Control.UNPAUSE)
+    world.run(worker)
+    assert world.state() is RunState.SUCCESS
+
+
+REFUSED = {
+    "an unknown node": ({"nodes": ["w1", "w9"]}, GRAPH, "The design has no node w9."),
+    "an unknown task": ({"tasks": ["three"]}, GRAPH, "'three' is not in the task graph."),
+    "a type that cannot run": ({}, (*GRAPH, {**task("three", groups=["web"]), "type": "reboot"}), "reboot"),
+}
+
+
+@pytest.mark.parametrize(("limited", "graph", "said"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_planned_fails_before_anything_begins(
+    worlds: Worlds, limited: Any, graph: Any, said: str
+) -> None:
+    world = worlds(graph=graph, roles=SITE, limited=limited)
+    world.run(world.worker())
+
+    assert said in world.steps()[SOFTWARE][1]
+    assert (world.state(), world.started()) == (RunState.FAILED, [])
+
+
+def test_only_the_chosen_tasks_run_and_tests_run_only_when_asked_for(worlds: Worlds) -> None:
+    probe = task("probe", role="*", stage="test")
+    entries = [*GRAPH, {"id": "test", "type": "stage"}, probe]
+    world = worlds(graph=entries, roles=SITE, limited={"skip": ["one"]})
+    world.run(world.worker())
+    assert {name for name, _ in world.started()} == {"two"}
+
+    world = worlds(graph=entries, roles=SITE, limited={"tests": True}, action=ActionId("1".rjust(26, "0")))
+    world.run(world.worker())
+    assert {name for name, _ in world.started()} == {"probe"}
+
+
+def test_a_thousand_nodes_are_pieces_of_fifty(worlds: Worlds) -> None:
+    roles = {f"n{number:03}": "web" for number in range(120)}
+    world = worlds(graph=(SEED_GRAPH[0], group("web", role=["web"]), task("one", groups=["web"])), roles=roles)
+    world.run(world.worker(), world.worker())
+
+    sizes: dict[str, int] = {}
+    for one in world.results():
+        sizes[one.marker] = sizes.get(one.marker, 0) + 1
+    assert sorted(sizes.values()) == [20, 50, 50]
+    assert world.steps()[SOFTWARE] == ("success", "120 task(s) in 1 batch(es)")

@@ -1,0 +1,165 @@
+"""update_software in process: a real Postgres, nodes in memory, a clock that tests move."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, SiteChecks, Systems
+from shipyard_api.actions.software_parts import SoftwareParts
+from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
+from shipyard_api.domain.actions import ENDED, ActionId, ActionName, Control, RunState, StepId
+from shipyard_api.domain.documents import BAREMETAL_NODE, Collection, Document, RenderedDocument, Rendering, Revision
+from shipyard_api.domain.findings import Finding
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.layers import SITE, Layer, ReleaseId
+from shipyard_api.ports.provisioner import Marker
+from shipyard_api.ports.remote_tasks import Host
+from shipyard_api.ports.state.actions import NewAction
+from shipyard_api.ports.state.task_results import TaskRecord
+from shipyard_api.storage import tables
+from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.workflow.definition import Definition
+from shipyard_api.workflow.turn import Engine
+from tests.factories import document
+from tests.fakes.clock import FakeClock
+from tests.fakes.remote_tasks import FakeRemoteTasks
+from tests.one_action import control, seconds_until_due, state_of, steps_of
+from tests.task_graphs import SEED_GRAPH
+from tests.world import RULES, SETTLE, Checkpoints, Watched, WatchedStore
+
+ACTION = ActionId("0" * 26)
+ROLES = {
+    "node-1": "primary-controller",
+    **{f"node-{number}": "controller" for number in (4, 2, 3, 5)},
+    "node-6": "cinder",
+    "node-7": "network",
+    "node-8": "compute",
+}
+_numbers = itertools.count(1)
+
+
+@dataclass
+class SoftwareWorld:
+    """The worked example of seed 001 by default. ``roles``: the nodes of the site with the role of each."""
+
+    url: str
+    graph: Sequence[Mapping[str, Any]] = field(default_factory=lambda: SEED_GRAPH)
+    roles: Mapping[str, str] = field(default_factory=lambda: ROLES)
+    limited: Mapping[str, Any] = field(default_factory=dict)
+    tasks: FakeRemoteTasks = field(default_factory=lambda: FakeRemoteTasks(polls=1))
+    clock: FakeClock = field(default_factory=FakeClock)
+    action: ActionId = ACTION
+
+    def __post_init__(self) -> None:
+        self.engine = connect(self.url, pool_size=3)
+        with self.store().begin() as tx:
+            release = tx.software.release(ReleaseId(1))
+            assert release
+            tx.software.save_release(replace(release, layer=Layer(tuple(self.graph))))
+            tx.software.add_nodes(SITE, map(NodeName, self.roles))
+            for one in tx.software.nodes(SITE):
+                tx.software.save_node(replace(one, roles=(self.roles[one.name],)))
+        self.create(self.action)
+
+    def create(self, action: ActionId) -> None:
+        self.action = action
+        # None of these nodes was deployed by Shipyard, so they are named.
+        software = {"nodes": list(self.roles), **self.limited}
+        inputs = {"v": 1, "revision": 1, "action": action, "software": software}
+        steps = self._definition(Checkpoints(), self.store()).step_ids(inputs)
+        marker = str(uuid.uuid4())
+        with self.store().begin() as tx:
+            tx.actions.create(
+                NewAction(action, ActionName.UPDATE_SOFTWARE, {}, "ann", marker, None, None, inputs, steps)
+            )
+            due = tables.actions.update().where(tables.actions.c.id == action).values(wake_at=self.clock.now())
+            tx.turns._connection.execute(due)
+
+    def store(self) -> SqlStore:
+        return SqlStore(self.engine, ProcrastinateWakeup())
+
+    def _definition(self, points: Checkpoints, store: Any) -> Definition:
+        metadata = document("x", "y", {})["metadata"]
+        rendering = Rendering(
+            tuple(
+                RenderedDocument(
+                    Document(BAREMETAL_NODE, name, "site", metadata, {}),
+                    Collection("design"),
+                    Revision(1),
+                    secret=False,
+                )
+                for name in self.roles
+            )
+        )
+        access = RemoteAccess(Watched(self.tasks, points), _hosts)  # type: ignore[arg-type]  # fills the port
+        systems = Systems(None, access=access)  # type: ignore[arg-type]  # no step here asks a provisioner
+        designs = ActionDesigns(None, lambda _revision: rendering)  # type: ignore[arg-type]  # no step here stores one
+        return Definition(ActionName.UPDATE_SOFTWARE, SoftwareParts(SiteChecks(store, designs, systems, RULES)).steps)
+
+    def worker(self, points: Checkpoints | None = None) -> Engine:
+        points = points or Checkpoints()
+        store = WatchedStore(self.store(), points)
+        return Engine(
+            store,  # type: ignore[arg-type]  # fills the port by delegation
+            {ActionName.UPDATE_SOFTWARE: self._definition(points, store)},
+            self.clock,
+            lambda: Marker(str(uuid.uuid4())),
+            settle=SETTLE,
+            worker=f"worker-{next(_numbers)}",
+        )
+
+    def run(self, *workers: Engine, each_time: Callable[[], None] = lambda: None) -> None:
+        """Deliver turns and runs of items to the workers in turn, each when it is due, until the action has ended."""
+        for number in range(2000):
+            each_time()
+            at = number % len(workers)
+            self.deliver(workers[at], f"run-{at}")
+            if self.state() in ENDED:
+                return
+            self.clock.advance(seconds_until_due(self.engine, self.action, self.clock.now()))
+        raise AssertionError("the action does not end")
+
+    def deliver(self, worker: Engine, holder: str = "run-0") -> None:
+        """Deliver a turn of the action and a run of its items, as the queue does."""
+        worker.run(self.action)
+        worker.items.run(self.action, holder)
+
+    def state(self) -> RunState:
+        return state_of(self.store(), self.action)
+
+    def steps(self) -> Mapping[StepId, tuple[str, str]]:
+        """State and detail of each step."""
+        return steps_of(self.store(), self.action)
+
+    def control(self, what: Control) -> bool:
+        """Pause, resume or stop the action; return whether it could be."""
+        return control(self.store(), self.engine, self.action, what, self.clock.now())
+
+    def started(self) -> list[tuple[str, str]]:
+        """The task and node of every start that happened, in order; none may have happened twice."""
+        twice = [one for one, times in Counter(self.tasks.log).items() if times > 1]
+        assert not twice, f"started twice: {twice}"
+        tasks = {row.marker: row.task for row in self.results()}
+        return [(tasks[marker], node) for marker, node in self.tasks.log]
+
+    def results(self) -> Sequence[TaskRecord]:
+        """The rows of results, by node and task."""
+        with self.store().begin() as tx:
+            return tx.task_results.of(self.action)
+
+    def ending(self) -> Any:
+        """How everything ended, apart from times."""
+        rows = [(one.node, one.task, one.status.value, one.detail) for one in self.results()]
+        return self.state(), dict(self.steps()), rows, sorted(self.started())
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+
+def _hosts(_rendering: Rendering, nodes: Sequence[NodeName]) -> tuple[Mapping[NodeName, Host], Sequence[Finding]]:
+    return {name: Host(name, f"10.0.0.{number}") for number, name in enumerate(nodes, 1)}, ()
