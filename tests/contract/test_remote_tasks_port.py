@@ -300,15 +300,25 @@ def own(tmp_path: Path) -> Iterator[Callable[..., Site]]:
 
 
 def test_a_node_that_hangs_costs_only_itself(own: Callable[..., Site], marker: Marker) -> None:
-    site = own(count=2, limit=3.0)
-    hung, other = site.hosts
+    site = own(count=3, limit=4.0, connections_at_once=1)
+    hung, other, new = site.hosts
     task = RemoteTask("true")
-    assert states(site.tasks.look(marker, task, site.hosts)) == [RemoteState.UNKNOWN] * 2
+    assert states(site.tasks.look(marker, task, [hung, other])) == [RemoteState.UNKNOWN] * 2
     site.servers[hung.name].freeze()
-    for _ in range(2):  # on the open connection, and on a new one
-        found = site.tasks.start(marker, task, site.hosts)
-        assert (found[hung.name].state, found[hung.name].detail) == (RemoteState.UNREACHABLE, "no answer in 3 s")
-        assert found[other.name].state in (RemoteState.RUNNING, RemoteState.SUCCESS)
+    # On the open connection, and on a new one, with another new one behind it.
+    for asked in ([hung, other], [hung, other, new]):
+        found = site.tasks.start(marker, task, asked)
+        assert (found[hung.name].state, found[hung.name].detail) == (RemoteState.UNREACHABLE, "no answer in 4 s")
+        for host in asked[1:]:
+            assert found[host.name].state in (RemoteState.RUNNING, RemoteState.SUCCESS)
+
+
+def test_a_host_key_may_be_known_by_the_name_of_the_node(own: Callable[..., Site], marker: Marker) -> None:
+    site = own(count=1)
+    assert site.access is not None
+    known = Path(site.access.known_hosts)
+    known.write_text(f"n1 {known.read_text().split(' ', 1)[1]}")
+    assert states(site.tasks.look(marker, RemoteTask("true"), site.hosts)) == [RemoteState.UNKNOWN]
 
 
 @pytest.mark.parametrize("stranger", ["other-key", "unknown-host", "key-not-authorized"])

@@ -113,6 +113,12 @@ IN_THE_WAY = {
         "SHIPYARD_PROVISIONER_KIND: 'foreman' is not one of drydock, maas, ironic",
     ),
     "a MAAS nobody knows where": (("config", "check"), {**MAAS, "SHIPYARD_MAAS_URL": ""}, 2, "[maas] url is not set"),
+    "a key for nodes that is not there": (
+        ("config", "check"),
+        {**MAAS, "SHIPYARD_SSH_KEY_FILE": "/none", "SHIPYARD_SSH_KNOWN_HOSTS": "/none", "SHIPYARD_SSH_NETWORK": "mgmt"},
+        2,
+        "[ssh] key_file: there is no file /none",
+    ),
     "half a key for MAAS": (
         ("config", "check"),
         {**MAAS, "SHIPYARD_MAAS_API_KEY": "hunter2:hunter2"},

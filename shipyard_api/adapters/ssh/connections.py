@@ -21,6 +21,7 @@ SYSTEM = "SSH"
 IDLE = 600.0  # seconds after which a connection is closed
 SESSIONS = 5  # at once on a connection; sshd allows 10
 KEEPALIVE = 15.0  # seconds
+HANGS = 1.0  # seconds after which a connection that is being opened no longer counts among those opened at once
 _PIECE = 64 * 1024
 _CLOSING = 2.0  # seconds for connections to say goodbye
 _STDERR = 4096  # bytes
@@ -173,9 +174,26 @@ class Connections:
             if link.connection is None or link.connection.is_closed():
                 link.connection = None
                 jump = await self._jump()
-                async with self._opening:
-                    link.connection = await self._open(host.name, host.address, host.port, self._access.user, jump)
+                link.connection = await self._in_turn(
+                    self._open(host.name, host.address, host.port, self._access.user, jump)
+                )
             return link.connection
+
+    async def _in_turn(
+        self, opening: Coroutine[Any, Any, asyncssh.SSHClientConnection]
+    ) -> asyncssh.SSHClientConnection:
+        """Open a connection when it is its turn. One that hangs gives its place to the next."""
+        task: asyncio.Task[asyncssh.SSHClientConnection] | None = None
+        try:
+            async with self._opening:
+                task = asyncio.ensure_future(opening)
+                await asyncio.wait({task}, timeout=HANGS)
+            return await task
+        finally:
+            if task is None:
+                opening.close()
+            else:
+                task.cancel()
 
     async def _jump(self) -> asyncssh.SSHClientConnection | None:
         jump = self._access.jump

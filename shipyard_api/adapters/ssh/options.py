@@ -22,7 +22,7 @@ class SshOptions:
     ``jump_host``: reach the nodes through this host, written as host, user@host or user@host:port; empty: directly.
     ``connect_timeout_seconds``: timeout of a connection.
     ``read_timeout_seconds``: timeout of an answer of one node; others do not wait for it.
-    ``connections_at_once``: how many connections a process opens at the same time.
+    ``connections_at_once``: how many connections a process opens at the same time; nodes that hang do not count.
     """
 
     user: str = "root"

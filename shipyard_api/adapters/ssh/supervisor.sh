@@ -32,7 +32,10 @@ started() {
     [ "${1-Z}" = Z ] || echo "${20-}"
 }
 
-boot() { cat /proc/sys/kernel/random/boot_id; }
+boot() {
+    read -r found </proc/sys/kernel/random/boot_id
+    echo "$found"
+}
 
 # Seconds since the boot.
 clock() {
@@ -41,7 +44,7 @@ clock() {
 }
 
 # Prints a record of one line, whatever is in the file.
-record() { head -c 200 "$dir/$1" 2>/dev/null | tr '\n' ' ' | tr -cd 'a-z0-9_. -'; }
+record() { head -c 200 "$dir/$1" 2>/dev/null | tr -c 'a-z0-9_.-' ' '; }
 
 bytes() { if [ -f "$dir/$1" ]; then echo $(($(wc -c <"$dir/$1"))); else echo 0; fi; }
 
