@@ -91,7 +91,7 @@ def routes_page() -> str:
     own = Collaborators(
         **dict.fromkeys((one.name for one in fields(Collaborators)), nothing) | {"openapi": description}
     )
-    software = fuel.Collaborators(store=nothing, schemas=nothing, designs=nothing, rendered=nothing)
+    software = fuel.Collaborators(store=nothing, schemas=nothing, designs=nothing, rendered=nothing, create=nothing)
     further = {**ironic.routes(nothing, 0), **fuel.routes(software, None, fuel.Sizes(0, 0))}
     lines = [
         "# Routes\n",

@@ -325,7 +325,7 @@ def api(settings: Settings) -> "Mount":
         )
     )
     templates = create_app(ironic.dialect(ManageTemplates(store), settings.api.json_bytes), guards)
-    own = fuel.Collaborators(store=store, schemas=schemas, designs=designs, rendered=rendered)
+    own = fuel.Collaborators(store=store, schemas=schemas, designs=designs, rendered=rendered, create=create)
     tokens = None if settings.identity.kind is IdentityKind.NONE else guards.identities
     sizes = fuel.Sizes(settings.api.design_bytes, settings.api.json_bytes)
     software = create_app(fuel.dialect(own, tokens, sizes), guards)

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -214,3 +215,44 @@ def test_roles_are_shown_and_assigned_with_their_tags(prepared: Clients) -> None
     assert "Tag 'mysql' is assigned to nodes" in said
     prepared.fuel2("env", "remove", "nodes", "-e", "1", "-n", node)
     assert prepared.fuel2("node", "show", node, "-f", "json")["roles"] in ([], "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(["--tasks", "hiera", "netconfig"], id="tasks"),
+        pytest.param(["--skip", "netconfig"], id="skip"),
+        pytest.param(["--end", "pre_deployment"], id="end"),
+        pytest.param(["--start", "netconfig", "--end", "galera"], id="start and end"),
+    ],
+)
+def test_tasks_run_on_nodes(prepared: Clients, words: list[str]) -> None:
+    at_rest(prepared)
+    before = len(prepared.fuel2("task", "list", "-f", "json"))
+    node = str(prepared.fuel2("node", "list", "-f", "json")[0]["id"])
+
+    prepared.fuel("node", "--node", node, *words)
+
+    runs = at_rest(prepared)
+    assert len(runs) == before + 1
+    assert prepared.fuel2("task", "show", str(runs[-1]["id"]), "-f", "json")["cluster"] == 1
+
+
+def test_nodes_are_deployed_and_unknown_tasks_refused(prepared: Clients) -> None:
+    at_rest(prepared)
+    first, second = (str(one["id"]) for one in prepared.fuel2("node", "list", "-f", "json")[:2])
+
+    assert "task" in prepared.fuel2("env", "nodes", "deploy", "-e", "1", "-n", first, second, "--force").lower()
+    said = prepared.refused(CLIENT, "node", "--node", first, "--tasks", "nowhere")
+    assert "Tasks nowhere are not present in deployment graph" in said
+
+
+def at_rest(clients: Clients) -> list[Any]:
+    """Wait until no tasks run, and return all runs."""
+    deadline = time.monotonic() + LONGEST
+    while True:
+        runs: list[Any] = sorted(clients.fuel2("task", "list", "-f", "json"), key=lambda one: one["id"])
+        if all(one["status"] in ("ready", "error") for one in runs):
+            return runs
+        assert time.monotonic() < deadline, runs
+        time.sleep(0.5)

@@ -11,7 +11,8 @@ from shipyard_api.api.airship.texts import ROWS as AIRSHIP
 from shipyard_api.api.fuel.error_answers import ROWS as FUEL
 from shipyard_api.api.http.errors import JsonRequired, NotAnObject, SchemaViolated
 from shipyard_api.api.ironic.error_answers import ROWS as IRONIC
-from shipyard_api.domain.errors import Forbidden, InvalidDesign, ShipyardError, TooManyRequests, Unauthenticated
+from shipyard_api.domain import errors as domain
+from shipyard_api.domain.errors import Forbidden, ShipyardError, TooManyRequests, Unauthenticated
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.state.errors import StoreUnavailable
 
@@ -51,7 +52,21 @@ def test_every_dialect_knows_what_any_request_can_meet() -> None:
     }
 
     assert set(IRONIC) == common | own["deploy_steps"] | {Forbidden, TooManyRequests}
-    assert set(FUEL) == common | own["task_graph"] | {Unauthenticated, Forbidden, TooManyRequests, InvalidDesign}
+    # What the use case that creates actions raises for the one action of this dialect.
+    refused = {
+        domain.HoldsNotOverridden,
+        domain.IntermediateCommits,
+        domain.InvalidDesign,
+        domain.InvalidParameters,
+        domain.NodeOperationRunning,
+        domain.NodesHeld,
+        domain.NothingCommitted,
+        domain.ParametersBreakSchema,
+        domain.SiteActionRunning,
+        domain.UnknownNodes,
+        domain.WorkUnderWay,
+    }
+    assert set(FUEL) == common | own["task_graph"] | refused | {Unauthenticated, Forbidden, TooManyRequests}
     assert common <= set(AIRSHIP)
 
 

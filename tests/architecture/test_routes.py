@@ -82,7 +82,7 @@ def test_every_method_has_a_rule_that_exists_and_no_rule_is_left_over(routes: di
     used |= {f"workflow_orchestrator:action_{name.value}" for name in LISTED}  # what POST /actions asks as well
     used |= {FORCE_RULE, DELETE_RULE}
     nothing = cast(Any, None)
-    software = fuel.Collaborators(store=nothing, schemas=nothing, designs=nothing, rendered=nothing)
+    software = fuel.Collaborators(store=nothing, schemas=nothing, designs=nothing, rendered=nothing, create=nothing)
     further = {**ironic.routes(nothing, 1), **fuel.routes(software, None, fuel.Sizes(1, 1))}
     for path, resource in further.items():
         assert isinstance(resource, Guarded), path

@@ -8,6 +8,7 @@ from shipyard_api.api.fuel.graphs import DeploymentTasks, GraphInDot, PartOfTask
 from shipyard_api.api.fuel.labels import Labels, OneLabel
 from shipyard_api.api.fuel.nodes import Assignment, Nodes, NodeTags, OneNode, TagCheck
 from shipyard_api.api.fuel.owners import Attributes, Clusters, OneCluster, OneRelease, Releases
+from shipyard_api.api.fuel.runs import Deploy, Transaction, Transactions
 from shipyard_api.api.http.authentication import Guarded
 from shipyard_api.api.http.dialect import Dialect
 from shipyard_api.domain.task_graph.layers import OwnerKind
@@ -16,10 +17,12 @@ from shipyard_api.ports.documents import DesignStore
 from shipyard_api.ports.identity import Identities
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.state.store import Store
+from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.software.graphs import ManageGraphs
 from shipyard_api.usecases.software.labels import ManageLabels
 from shipyard_api.usecases.software.nodes import SoftwareNodes
+from shipyard_api.usecases.software.runs import RunTasks
 
 PREFIXES = ("/api/v1", "/keystone/v2.0")
 """Where the dialect is mounted. A path below ``/api/v1.0`` begins with neither."""
@@ -33,6 +36,7 @@ class Collaborators:
     schemas: Schemas
     designs: DesignStore
     rendered: RenderedDesigns
+    create: CreateAction
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,7 @@ def routes(own: Collaborators, tokens: Identities | None, sizes: Sizes) -> dict[
     """Return every address with its resource. ``tokens``: None if requests need no token."""
     graphs, labels = ManageGraphs(own.store, own.schemas), ManageLabels(own.store)
     nodes = SoftwareNodes(own.store, own.designs, own.rendered)
+    runs = RunTasks(own.store, nodes, own.create)
     releases, clusters = "/api/v1/releases", "/api/v1/clusters"
     cluster = f"{clusters}/{{owner_id}}"
     found: dict[str, Guarded] = {
@@ -65,6 +70,10 @@ def routes(own: Collaborators, tokens: Identities | None, sizes: Sizes) -> dict[
             found[f"{base}/{domain.value}/{{name}}"] = OneLabel(labels, kind, domain, sizes.other)
     return found | {
         f"{cluster}/deployment_tasks/{{part}}": PartOfTasks(graphs),
+        f"{cluster}/deploy_tasks": Deploy(runs, sizes.other, chosen=True),
+        f"{cluster}/deploy": Deploy(runs, sizes.other, chosen=False),
+        "/api/v1/transactions": Transactions(runs),
+        "/api/v1/transactions/{number}": Transaction(runs),
         f"{cluster}/deploy_tasks/graph.gv": GraphInDot(graphs),
         f"{cluster}/attributes": Attributes(graphs, sizes.other),
         f"{cluster}/assignment": Assignment(nodes, sizes.other, assigns=True),

@@ -76,6 +76,26 @@ ROWS: Mapping[type[ShipyardError], Row] = {
     own.ReleaseExists: Row(
         falcon.HTTP_409, lambda one: f"Release with name '{one.name}' and version '{one.version}' already exists"
     ),
+    own.RunNotFound: Row(falcon.HTTP_404, _said("Transaction not found")),
+    domain.NothingCommitted: Row(falcon.HTTP_400, _said("No documents are committed, so the site has no nodes.")),
+    domain.InvalidParameters: Row(falcon.HTTP_400, _messages),
+    domain.ParametersBreakSchema: Row(falcon.HTTP_400, _messages),
+    domain.UnknownNodes: Row(falcon.HTTP_400, _messages),
+    domain.IntermediateCommits: Row(
+        falcon.HTTP_409, _said("Commits before the last one were never deployed: deploy or update the site first.")
+    ),
+    domain.SiteActionRunning: Row(
+        falcon.HTTP_409, lambda one: f"{one.name.value} {one.action} is running. Wait until it has ended."
+    ),
+    domain.NodeOperationRunning: Row(
+        falcon.HTTP_409,
+        lambda one: f"{one.operation} of {one.node} is running as action {one.action}. Wait until it has ended.",
+    ),
+    domain.WorkUnderWay: Row(
+        falcon.HTTP_409, lambda one: f"{one.operation} of action {one.action} is still under way ({one.why})."
+    ),
+    domain.NodesHeld: Row(falcon.HTTP_409, lambda one: f"Nodes are held: {_listed([x.node for x in one.holds])}"),
+    domain.HoldsNotOverridden: Row(falcon.HTTP_403, _said("You may not override the holds on these nodes.")),
     domain.InvalidDesign: Row(falcon.HTTP_409, lambda one: f"The committed design cannot be read: {_messages(one)}"),
     domain.Unauthenticated: Row(falcon.HTTP_401, _said("Authentication required")),
     domain.Forbidden: Row(falcon.HTTP_403, _said("Access was denied")),

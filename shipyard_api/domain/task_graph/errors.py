@@ -62,6 +62,13 @@ class NodesNotInSite(NotFound):
 
 
 @dataclass(eq=False)
+class RunNotFound(NotFound):
+    """There is no run of tasks with this number."""
+
+    number: int
+
+
+@dataclass(eq=False)
 class LabelExists(Conflict):
     """The release or cluster already declares this role or tag."""
 

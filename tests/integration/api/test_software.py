@@ -378,6 +378,29 @@ def test_the_tag_check_names_predefined_tags_without_a_node(admin: Fuel) -> None
     assert found["level"] == "Info"
 
 
+# --- Running tasks ----------------------------------------------------------------------------------------------------
+
+
+def test_tasks_run_on_chosen_nodes_as_an_action(admin: Fuel, store: SqlStore) -> None:
+    admin.put("releases/1/deployment_tasks", CHAIN)
+    node = admin.get("nodes/n2")["id"]
+
+    answer = admin.ask("PUT", f"clusters/1/deploy_tasks/?nodes={node},n1&force=0&noop_run=0", ["b", "pre", "b"])
+
+    made = answer.json
+    assert (answer.status_code, made["status"], made["progress"], made["cluster"]) == (202, "pending", 0, 1)
+    assert (admin.get("transactions/"), admin.get(f"transactions/{made['id']}/")) == ([made], made)
+    with store.begin() as tx:
+        (action,) = tx.actions.matching()
+    assert (action.id, action.name.value) == (made["uuid"], "update_software")
+    assert action.parameters == {"nodes": ["n2", "n1"], "tasks": ["b", "pre"]}
+    again = admin.ask("PUT", "clusters/1/deploy/?nodes=n1", {})
+    assert (again.status_code, again.json["message"]) == (
+        409,
+        f"update_software {made['uuid']} is running. Wait until it has ended.",
+    )
+
+
 # --- Who may what -----------------------------------------------------------------------------------------------------
 
 
@@ -396,6 +419,7 @@ def test_observers_change_nothing_and_others_see_nothing(callers: Callers) -> No
         ("POST", TAGS_URL, TAG),
         ("POST", "nodes/n1/tags", ["mysql"]),
         ("POST", "clusters/1/assignment", []),
+        ("PUT", "clusters/1/deploy", {}),
     ):
         refused = callers.viewer.ask(method, path, body)
         assert (refused.status_code, refused.json["message"]) == (403, "Access was denied")
@@ -440,6 +464,13 @@ REFUSED = {
     "drawn tasks": ("GET", "clusters/1/deploy_tasks/graph.gv?tasks=zz", ..., 400, "Tasks zz are not present"),
     "drawn parents": ("GET", "clusters/1/deploy_tasks/graph.gv?parents_for=zz", ..., 400, "Task zz is not present"),
     "drawn types": ("GET", "clusters/1/deploy_tasks/graph.gv?remove=zz", ..., 400, "Task types zz do not exist"),
+    "no tasks to run": ("PUT", "clusters/1/deploy_tasks?nodes=n1", [], 400, "Tasks list must be specified."),
+    "no tasks but an object": ("PUT", "clusters/1/deploy_tasks?nodes=n1", {}, 400, "Tasks list must be specified."),
+    "an unknown task to run": ("PUT", "clusters/1/deploy_tasks", ["zz"], 400, "Tasks zz are not present in deployment"),
+    "an unknown node to run on": ("PUT", "clusters/1/deploy_tasks?nodes=n9", ["a"], 404, "NodeCollection not found"),
+    "a run that changes nothing": ("PUT", "clusters/1/deploy?noop_run=1", {}, 400, "'noop_run' is not supported"),
+    "an unknown run": ("GET", "transactions/9", ..., 404, "Transaction not found"),
+    "a run that is no number": ("GET", "transactions/x", ..., 404, "Transaction not found"),
     "a release without a version": ("POST", "releases", {"name": "x"}, 400, "a name and a version"),
     "a release again": ("POST", "releases", {"name": "Shipyard", "version": "1.0"}, 409, "already exists"),
     "an unknown member": ("PUT", "releases/1", {"nme": "x"}, 400, "nme"),

@@ -1,0 +1,113 @@
+"""Running tasks on nodes, and these runs as Fuel's transactions (contract: fuel-task-graph, 5.2 and 12)."""
+
+import re
+from typing import Any, ClassVar
+
+import falcon
+import falcon.asgi
+
+from shipyard_api.api.fuel import reading
+from shipyard_api.api.fuel.faults import Fault
+from shipyard_api.api.http.authentication import Policy, require
+from shipyard_api.api.http.reading import boolean, read_body
+from shipyard_api.api.http.request_context import note_created
+from shipyard_api.api.http.threads import answer_in_thread, threaded
+from shipyard_api.domain.actions import ActionName, RunState
+from shipyard_api.domain.policy import PREFIX
+from shipyard_api.domain.task_graph.errors import RunNotFound
+from shipyard_api.domain.task_graph.layers import SITE, OwnerKind
+from shipyard_api.usecases.software.runs import Run, RunTasks
+
+_RULE = f"{PREFIX}action_{ActionName.UPDATE_SOFTWARE.value}"
+_STATUSES = {
+    RunState.QUEUED: "pending",
+    RunState.RUNNING: "running",
+    RunState.PAUSED: "running",
+    RunState.SUCCESS: "ready",
+    RunState.FAILED: "error",
+}
+_LONGEST = 9
+
+
+class Deploy:
+    """Runs tasks of a cluster on some of its nodes. ``chosen``: the body names the tasks; else all run."""
+
+    policy: ClassVar[Policy] = {"PUT": f"{PREFIX}create_action"}
+
+    def __init__(self, runs: RunTasks, limit: int, *, chosen: bool) -> None:
+        """``limit``: the largest body, in bytes."""
+        self._runs = runs
+        self._limit = limit
+        self._chosen = chosen
+
+    async def on_put(self, req: falcon.asgi.Request, resp: falcon.Response, owner_id: str) -> None:
+        """Run tasks on the nodes of the parameter `nodes`, by default on all nodes of the cluster."""
+        require(req, _RULE)
+        cluster = reading.owner(OwnerKind.CLUSTER, owner_id)
+        for name in ("noop_run", "dry_run"):
+            if boolean(req, name, default=False):
+                raise Fault(f"'{name}' is not supported: see what would run with `shipyard plan update_software`.")
+        sent = await read_body(req, self._limit)
+
+        def run() -> None:
+            tasks = None
+            if self._chosen:
+                written = reading.value(req, sent) if sent.strip() else []
+                if not written:
+                    raise Fault("Tasks list must be specified.")
+                tasks = reading.names(written, "Tasks")
+            nodes = reading.separated(req, "nodes")
+            made = self._runs.start(cluster.id, nodes=nodes, tasks=tasks, caller=req.context.caller)
+            note_created(req, made.action.id)
+            resp.status = falcon.HTTP_202
+            resp.media = _transaction(made)
+
+        await answer_in_thread(resp, run)
+
+
+class Transactions:
+    """All runs."""
+
+    policy: ClassVar[Policy] = {"GET": f"{PREFIX}list_actions"}
+
+    def __init__(self, runs: RunTasks) -> None:
+        self._runs = runs
+
+    @threaded
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer with all runs of tasks."""
+        resp.media = [_transaction(one) for one in self._runs.all()]
+
+
+class Transaction:
+    """One run."""
+
+    policy: ClassVar[Policy] = {"GET": f"{PREFIX}get_action"}
+
+    def __init__(self, runs: RunTasks) -> None:
+        self._runs = runs
+
+    @threaded
+    def on_get(self, req: falcon.Request, resp: falcon.Response, number: str) -> None:
+        """Answer with the run of this number; its `uuid` is the id of the action."""
+        if not re.fullmatch(rf"[0-9]{{1,{_LONGEST}}}", number, re.ASCII):
+            raise RunNotFound(0)
+        resp.media = _transaction(self._runs.one(int(number)))
+
+
+def _transaction(run: Run) -> dict[str, Any]:
+    action = run.action
+    return {
+        "id": run.number,
+        "uuid": action.id,
+        "name": "deployment",
+        "status": _STATUSES[action.state],
+        "progress": 100 if action.ended_at else 0,
+        "cluster": SITE,
+        "message": "",
+        "result": {},
+        "graph_type": "default",
+        "dry_run": False,
+        "time_start": action.started_at.isoformat() if action.started_at else None,
+        "time_end": action.ended_at.isoformat() if action.ended_at else None,
+    }

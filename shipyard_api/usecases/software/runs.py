@@ -1,0 +1,69 @@
+"""Run tasks on chosen nodes, and show such runs (seed 001, CLI; contract: fuel-task-graph, 5.2 and 12)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.findings import error
+from shipyard_api.domain.task_graph.errors import InvalidTaskQuery, RunNotFound
+from shipyard_api.domain.task_graph.graph import TaskGraph, stage_name
+from shipyard_api.domain.task_graph.tasks import parse_tasks
+from shipyard_api.ports.state.actions import ActionFilters, ActionRecord
+from shipyard_api.ports.state.store import Store, Transaction
+from shipyard_api.usecases.actions.create import CreateAction
+from shipyard_api.usecases.actions.request import ActionRequest
+from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.software.nodes import SoftwareNodes
+from shipyard_api.usecases.software.owners import cluster_of
+
+_RUNS = ActionFilters(names=(ActionName.UPDATE_SOFTWARE,))
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """An action update_software, with its number among all of them."""
+
+    number: int
+    action: ActionRecord
+
+
+@dataclass(frozen=True, slots=True)
+class RunTasks:
+    """The use cases."""
+
+    store: Store
+    nodes: SoftwareNodes
+    create: CreateAction
+
+    def start(self, cluster: int, *, nodes: Sequence[str] | None, tasks: Sequence[str] | None, caller: Caller) -> Run:
+        """Create the action that runs tasks on nodes; None: all of them. ``nodes`` are ids or names.
+
+        Raises OwnerNotFound, NodesNotInSite, InvalidTaskQuery, and as ``CreateAction``.
+        """
+        known = self.store.read(lambda tx: cluster_of(tx.software, cluster)).layer.tasks
+        graph = TaskGraph.of(parse_tasks(known))
+        if unknown := [one for one in tasks or () if stage_name(one, graph.tasks) not in graph.tasks]:
+            text = f"Tasks {','.join(unknown)} are not present in deployment graph"
+            raise InvalidTaskQuery([error("UnknownTask", text)])
+        parameters: Mapping[str, object] = {
+            **({} if nodes is None else {"nodes": [str(node.name) for node in self.nodes.named(nodes)]}),
+            **({} if tasks is None else {"tasks": list(tasks)}),
+        }
+        request = ActionRequest(ActionName.UPDATE_SOFTWARE, dict(parameters), None)
+        made = self.create(request, caller).action
+        return next(run for run in self.all() if run.action.id == made.id)
+
+    def all(self) -> Sequence[Run]:
+        """Return all runs in order of creation."""
+        return self.store.read(_numbered)
+
+    def one(self, number: int) -> Run:
+        """Return a run by its number; raises RunNotFound."""
+        found = self.all()
+        if not 0 < number <= len(found):
+            raise RunNotFound(number)
+        return found[number - 1]
+
+
+def _numbered(tx: Transaction) -> Sequence[Run]:
+    return [Run(number, action) for number, action in enumerate(tx.actions.matching(_RUNS), 1)]
