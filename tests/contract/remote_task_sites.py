@@ -55,6 +55,7 @@ def sshd(cleanup: ExitStack, directory: Path, *, count: int = 3, limit: float = 
     servers = {NodeName(f"n{number}"): Sshd(keys, directory / f"n{number}") for number in range(1, count + 1)}
     for server in servers.values():
         server.start()
+        cleanup.callback(server.end_tasks)
         cleanup.callback(server.stop)
     reached = Access(user(), str(keys.key), str(keys.known_hosts), **{"connect_timeout": 10.0, **access})
     tasks = SshRemoteTasks(reached, limit=limit)

@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -17,6 +16,7 @@ from shipyard_api.adapters.ssh import payload
 from shipyard_api.adapters.ssh.report import ReportError, parse, result
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.remote_tasks import ENDED_REMOTE, RemoteFile, RemoteResult, RemoteState, RemoteTask
+from tests.sshd import end_processes
 
 M = Marker("m")
 SCRIPT = payload.SCRIPT.decode()
@@ -93,11 +93,7 @@ class Node:
 def _nothing_is_left(tmp_path: Path) -> Iterator[None]:
     """End what killed supervisors left. Our processes are known by their environment, which names this test."""
     yield
-    mine = f"SHIPYARD_TASKS={tmp_path}/".encode()
-    for environment in Path("/proc").glob("[1-9]*/environ"):
-        with suppress(OSError):
-            if mine in environment.read_bytes():
-                os.kill(int(environment.parent.name), signal.SIGKILL)
+    end_processes(f"SHIPYARD_TASKS={tmp_path}/")
 
 
 @pytest.fixture

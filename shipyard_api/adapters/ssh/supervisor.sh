@@ -226,12 +226,18 @@ capture() {
     mv "$dir/total.new" "$dir/total"
 }
 
+# Interrupts the supervisor at the end of its time. TERM ends it with its sleep, at any moment.
 watch() {
-    trap 'kill "$nap" 2>/dev/null; exit' TERM
+    # Here, and not where it is called: a shell may keep a copy of what a call redirects.
+    exec 3>&-
+    nap=
+    ended=
+    trap 'ended=yes; [ -z "$nap" ] || kill "$nap"' TERM
     sleep "$timeout" &
     nap=$!
+    [ -z "$ended" ] || kill "$nap"
     wait "$nap"
-    [ "$(started "$1")" != "$2" ] || kill -ALRM "$1"
+    [ -n "$ended" ] || [ "$(started "$1")" != "$2" ] || kill -ALRM "$1"
 }
 
 run() {
@@ -254,7 +260,7 @@ run() {
     exec 3>"$dir/pipe"
     rm -f "$dir/pipe"
     began=$(clock)
-    watch $$ "$since" 3>&- &
+    watch $$ "$since" &
     watcher=$!
     attempts=0
     code=
