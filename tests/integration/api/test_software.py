@@ -23,6 +23,7 @@ from tests.integration.api.in_process import Client
 from tests.integration.api.wire import Site, small_design
 from tests.integration.storage.rows import counts, empty
 from tests.peer import Peer
+from tests.task_graphs import real_graph
 
 V1 = "/api/v1"
 SHELL = {"type": "shell", "parameters": {"cmd": "true"}}
@@ -54,6 +55,9 @@ CHAIN = [
     task("c", role="*", requires=["b"]),
     task("d", role="*", requires=["a"]),
 ]
+
+
+REAL = ["6.1", "7.0", "8.0", "9.0", "9.2", "master"]
 
 
 class Fuel:
@@ -233,6 +237,21 @@ def test_every_finding_of_a_graph_is_answered_at_once(admin: Fuel) -> None:
         answer = admin.ask("PUT", f"{owner}/1/deployment_tasks/", wrong[:3])
         assert [one["name"] for one in answer.json["errors"]].count("TaskCycle") == 1
         assert {one["name"] for one in answer.json["errors"]} == {"TaskCycle", "UnknownTask"}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_a_real_graph_is_stored_or_refused_with_the_groups_that_it_lacks(admin: Fuel, name: str) -> None:
+    graph = real_graph(name)
+
+    answer = admin.ask("PUT", "releases/1/deployment_tasks/", graph)
+
+    if name == "master":
+        assert answer.status == falcon.HTTP_400
+        said = {one["message"].partition("names '")[2].partition("'")[0] for one in answer.json["errors"]}
+        assert said == {"neutron", "primary-neutron"}
+    else:
+        assert (answer.status, answer.json) == (falcon.HTTP_200, graph)
+        assert admin.ask("GET", "clusters/1/deploy_tasks/graph.gv").text.startswith("strict digraph G {")
 
 
 def test_a_release_cannot_break_the_graph_of_its_cluster(admin: Fuel) -> None:
