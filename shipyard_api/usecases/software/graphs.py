@@ -24,7 +24,7 @@ from shipyard_api.ports.state.errors import ReleaseTaken
 from shipyard_api.ports.state.software import Software
 from shipyard_api.ports.state.store import Store
 from shipyard_api.usecases.software.labels import check_label, check_role_tags
-from shipyard_api.usecases.software.owners import affected, cluster_of, own_layer, release_of, save_layer
+from shipyard_api.usecases.software.owners import affected, check_in_use, cluster_of, own_layer, release_of, save_layer
 
 
 class Part(Enum):
@@ -105,7 +105,8 @@ class ManageGraphs:
     ) -> tuple[Cluster, str]:
         """Store another name, release or settings of a cluster; None: as it was.
 
-        Raises OwnerNotFound, and InvalidTaskGraph if its own tasks do not fit the release.
+        Raises OwnerNotFound, InvalidTaskGraph if its own tasks do not fit the release, and LabelInUse if a node has a
+        role or tag that the release lacks.
         """
         with self.store.begin() as tx:
             tx.software.lock()
@@ -116,8 +117,10 @@ class ManageGraphs:
                 release=found.release if release is None else release_of(tx.software, release),
                 settings=found.settings if settings is None else settings,
             )
-            if changed.release != found.release and (wrong := _merged(changed)):
-                raise InvalidTaskGraph(wrong)
+            if changed.release != found.release:
+                check_in_use(tx.software, found, changed.layer)
+                if wrong := _merged(changed):
+                    raise InvalidTaskGraph(wrong)
             tx.software.save_cluster(changed)
             return changed, tx.software.status()
 

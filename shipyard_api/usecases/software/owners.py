@@ -47,14 +47,15 @@ def affected(software: Software, owner: Owner) -> Sequence[Cluster]:
 def save_layer(software: Software, owner: Owner, layer: Layer) -> None:
     """Store what an existing owner declares, under the lock. Raises LabelInUse."""
     for cluster in affected(software, owner):
-        _check_in_use(software, cluster, cluster.with_layer(owner, layer).layer)
+        check_in_use(software, cluster, cluster.with_layer(owner, layer).layer)
     if owner.kind is OwnerKind.RELEASE:
         software.save_release(replace(release_of(software, owner.id), layer=layer))
     else:
         software.save_cluster(replace(cluster_of(software, owner.id), own=layer))
 
 
-def _check_in_use(software: Software, cluster: Cluster, after: Layer) -> None:
+def check_in_use(software: Software, cluster: Cluster, after: Layer) -> None:
+    """Raise LabelInUse if a node has a role or tag that the cluster would no longer have."""
     before = cluster.layer
     lost = {domain: {name for name in before.labels(domain) if name not in after.labels(domain)} for domain in Domain}
     if not any(lost.values()):

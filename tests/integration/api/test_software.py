@@ -267,6 +267,22 @@ def test_a_release_cannot_break_the_graph_of_its_cluster(admin: Fuel) -> None:
     assert admin.get("releases/1/deployment_tasks/") == CHAIN
 
 
+def test_a_cluster_moves_only_to_a_release_that_has_what_it_uses(admin: Fuel) -> None:
+    other = {"release_id": admin.post("releases/", {"name": "other", "version": "1"})["id"]}
+    admin.put("releases/1/deployment_tasks/", CHAIN)
+    admin.put("clusters/1/deployment_tasks/", [task("own", requires=["c"], role="*")])
+    admin.post("clusters/1/assignment/", [{"id": "n1", "roles": ["compute"]}])
+
+    used = admin.ask("PUT", "clusters/1/", other)
+    admin.post("clusters/1/unassignment/", [{"id": "n1"}])
+    lacks = admin.ask("PUT", "clusters/1/", other)
+    admin.put("clusters/1/deployment_tasks/", [])
+
+    assert (used.status_code, used.json["message"]) == (409, "Role 'compute' is assigned to nodes n1")
+    assert (lacks.status_code, "names 'c' in requires" in lacks.json["message"]) == (400, True)
+    assert admin.put("clusters/1/", other)["release_id"] == other["release_id"]
+
+
 def test_a_graph_is_drawn(admin: Fuel) -> None:
     admin.put("clusters/1/deployment_tasks/", CHAIN)
 
@@ -334,6 +350,11 @@ def test_a_role_gives_its_tags_and_takes_them_with_it_except_those_of_the_user(a
     assert admin.tags_of("n1") == ["controller-common", "mysql"]
     admin.post("clusters/1/assignment/", [{"id": "n1", "roles": ["compute"]}])
     assert admin.tags_of("n1") == ["mysql"]
+    admin.ask("DELETE", "nodes/n1/tags/?tags=mysql")  # no longer his own
+    for role in ("controller", "compute"):
+        admin.post("clusters/1/assignment/", [{"id": "n1", "roles": [role]}])
+    assert admin.tags_of("n1") == []
+    admin.post("clusters/1/assignment/", [{"id": "n1", "roles": ["controller"]}])
     admin.post("clusters/1/unassignment/", [{"id": admin.get("nodes/n1")["id"]}])
     assert (admin.tags_of("n1"), admin.get("nodes/n1")["roles"]) == ([], [])
 
