@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +19,7 @@ from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.layers import SITE, Layer, ReleaseId
 from shipyard_api.ports.provisioner import Marker
-from shipyard_api.ports.remote_tasks import Host
+from shipyard_api.ports.remote_tasks import Host, RemoteTasks
 from shipyard_api.ports.state.actions import NewAction
 from shipyard_api.ports.state.task_results import TaskRecord
 from shipyard_api.storage import tables
@@ -51,7 +52,8 @@ class SoftwareWorld:
     graph: Sequence[Mapping[str, Any]] = field(default_factory=lambda: SEED_GRAPH)
     roles: Mapping[str, str] = field(default_factory=lambda: ROLES)
     limited: Mapping[str, Any] = field(default_factory=dict)
-    tasks: FakeRemoteTasks = field(default_factory=lambda: FakeRemoteTasks(polls=1))
+    tasks: Any = field(default_factory=lambda: FakeRemoteTasks(polls=1))
+    hosts: Mapping[NodeName, Host] = field(default_factory=dict)
     clock: FakeClock = field(default_factory=FakeClock)
     action: ActionId = ACTION
 
@@ -84,22 +86,8 @@ class SoftwareWorld:
         return SqlStore(self.engine, ProcrastinateWakeup())
 
     def _definition(self, points: Checkpoints, store: Any) -> Definition:
-        metadata = document("x", "y", {})["metadata"]
-        rendering = Rendering(
-            tuple(
-                RenderedDocument(
-                    Document(BAREMETAL_NODE, name, "site", metadata, {}),
-                    Collection("design"),
-                    Revision(1),
-                    secret=False,
-                )
-                for name in self.roles
-            )
-        )
-        access = RemoteAccess(Watched(self.tasks, points), _hosts)  # type: ignore[arg-type]  # fills the port
-        systems = Systems(None, access=access)  # type: ignore[arg-type]  # no step here asks a provisioner
-        designs = ActionDesigns(None, lambda _revision: rendering)  # type: ignore[arg-type]  # no step here stores one
-        return Definition(ActionName.UPDATE_SOFTWARE, SoftwareParts(SiteChecks(store, designs, systems, RULES)).steps)
+        hosts = self.hosts or {NodeName(name): Host(NodeName(name), "10.0.0.1") for name in self.roles}
+        return software(store, Watched(self.tasks, points), hosts)  # type: ignore[arg-type]  # fills the port
 
     def worker(self, points: Checkpoints | None = None) -> Engine:
         points = points or Checkpoints()
@@ -113,14 +101,18 @@ class SoftwareWorld:
             worker=f"worker-{next(_numbers)}",
         )
 
-    def run(self, *workers: Engine, each_time: Callable[[], None] = lambda: None) -> None:
-        """Deliver turns and runs of items to the workers in turn, each when it is due, until the action has ended."""
+    def run(self, *workers: Engine, each_time: Callable[[], None] = lambda: None, pace: float = 0) -> None:
+        """Deliver turns and runs of items to the workers in turn, each when it is due, until the action has ended.
+
+        ``pace``: seconds between deliveries, for hosts that live in real time.
+        """
         for number in range(2000):
             each_time()
             at = number % len(workers)
             self.deliver(workers[at], f"run-{at}")
             if self.state() in ENDED:
                 return
+            time.sleep(pace)
             self.clock.advance(seconds_until_due(self.engine, self.action, self.clock.now()))
         raise AssertionError("the action does not end")
 
@@ -161,5 +153,21 @@ class SoftwareWorld:
         self.engine.dispose()
 
 
-def _hosts(_rendering: Rendering, nodes: Sequence[NodeName]) -> tuple[Mapping[NodeName, Host], Sequence[Finding]]:
-    return {name: Host(name, f"10.0.0.{number}") for number, name in enumerate(nodes, 1)}, ()
+def software(store: Any, tasks: RemoteTasks, hosts: Mapping[NodeName, Host]) -> Definition:
+    """Return update_software without its checks, on a site of these hosts."""
+    metadata = document("x", "y", {})["metadata"]
+    rendering = Rendering(
+        tuple(
+            RenderedDocument(
+                Document(BAREMETAL_NODE, name, "site", metadata, {}), Collection("design"), Revision(1), secret=False
+            )
+            for name in hosts
+        )
+    )
+
+    def reach(_: Rendering, nodes: Sequence[NodeName]) -> tuple[Mapping[NodeName, Host], Sequence[Finding]]:
+        return {name: hosts[name] for name in nodes}, ()
+
+    systems = Systems(None, access=RemoteAccess(tasks, reach))  # type: ignore[arg-type]  # no step here asks a provisioner
+    designs = ActionDesigns(None, lambda _revision: rendering)  # type: ignore[arg-type]  # no step here stores one
+    return Definition(ActionName.UPDATE_SOFTWARE, SoftwareParts(SiteChecks(store, designs, systems, RULES)).steps)
