@@ -55,7 +55,7 @@ class OneNode:
         self._limit = limit
 
     async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response, node_name: str) -> None:
-        """Do it, and answer how it ended."""
+        """Run the operation that the address names on the node; answer when it has ended."""
         try:
             with self._ends.place():
                 sent = await self._body(req)

@@ -26,20 +26,33 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class StartTask:
-    """Start the task where it has not begun, and look at it elsewhere: both are one call, and may be repeated."""
+    """Start the task where it has not begun, and look at it where it has; may be repeated."""
 
     work: TaskOnNodes
-    hosts: tuple[Host, ...]
+    waiting: tuple[Host, ...]
+    running: tuple[Host, ...] = ()
+
+    @property
+    def hosts(self) -> tuple[Host, ...]:
+        """All hosts that are asked."""
+        return (*self.waiting, *self.running)
 
     def to_json(self) -> Json:
         """Return the stored form."""
-        return {"work": self.work.to_json(), "nodes": [host.name for host in self.hosts]}
+        return {
+            "work": self.work.to_json(),
+            "waiting": [host.name for host in self.waiting],
+            "running": [host.name for host in self.running],
+        }
 
     @classmethod
     def from_json(cls, stored: Json) -> "StartTask":
         """Return the effect from its stored form."""
         work = TaskOnNodes.from_json(stored["work"])
-        return cls(work, tuple(host for host in work.hosts if host.name in stored["nodes"]))
+        waiting, running = (
+            tuple(host for host in work.hosts if host.name in stored[kind]) for kind in ("waiting", "running")
+        )
+        return cls(work, waiting, running)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +90,8 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
     def decide(self, state: TaskState, now: datetime) -> Act[StartTask] | Look[LookAtTask] | Done | Failed:
         """Start it everywhere, then look until it has ended everywhere."""
         if state.waiting:
-            hosts = state.hosts((*state.waiting, *state.running))
-            give_up_at = now + timedelta(seconds=SILENCE_SECONDS)
-            return Act(StartTask(state.work, hosts), give_up_at, repeatable=True)
+            effect = StartTask(state.work, state.hosts(state.waiting), state.hosts(state.running))
+            return Act(effect, now + timedelta(seconds=SILENCE_SECONDS), repeatable=True)
         if state.running:
             return Look(LookAtTask(state.work, state.hosts(state.running)))
         count = len(state.work.hosts)
@@ -91,7 +103,12 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
 
     def perform(self, effect: StartTask, marker: Marker) -> Results:
         """Start it, under the marker of the piece of work: the engine's own would change with every attempt."""
-        return self._tasks("start").start(Marker(effect.work.marker), remote_task(effect.work.document), effect.hosts)
+        work, tasks = effect.work, self._tasks("start")
+        task = remote_task(work.document)
+        results = dict(tasks.start(Marker(work.marker), task, effect.waiting))
+        if effect.running:
+            results |= tasks.look(Marker(work.marker), task, effect.running)
+        return results
 
     def ask(self, question: LookAtTask) -> Results:
         """Look at it."""
@@ -100,7 +117,7 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
 
     def touches(self, effect: StartTask) -> tuple[NodeName, ...]:
         """Return the nodes."""
-        return tuple(host.name for host in effect.hosts)
+        return tuple(host.name for host in effect.waiting)
 
     def watch(self, state: TaskState, now: datetime) -> Look[LookAtTask] | None:
         """Look at what is running while the action is paused."""
@@ -124,7 +141,8 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
         for node, result in report.items():
             if node not in waiting and node not in running:
                 continue
-            if result.state is RemoteState.UNREACHABLE:
+            never_began = result.state is RemoteState.UNKNOWN and node in waiting
+            if result.state is RemoteState.UNREACHABLE or never_began:
                 since = silent.setdefault(node, now)
                 if (now - since).total_seconds() < SILENCE_SECONDS:
                     continue

@@ -1,0 +1,142 @@
+"""The work item of one task on some nodes: what each report of a node means."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from shipyard_api.actions.steps.software.state import TaskOnNodes, TaskState
+from shipyard_api.actions.steps.software.task_item import SILENCE_SECONDS, LookAtTask, StartTask, TaskItem
+from shipyard_api.domain.facts.software import TaskStatus
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.tasks import TaskId
+from shipyard_api.ports.remote_tasks import Host, RemoteResult, RemoteState
+from shipyard_api.workflow.step import Act, Done, Failed, Look, Trouble
+from tests.unit.actions.steps.instants import at
+
+A, B = NodeName("a"), NodeName("b")
+HOSTS = (Host(A, "10.0.0.1"), Host(B, "10.0.0.2"))
+WORK = TaskOnNodes(TaskId("t"), {"id": "t", "type": "shell", "parameters": {"cmd": "true"}}, "01A.0.0.0.0", HOSTS)
+NEW = TaskState(WORK, (A, B))
+RUNNING = TaskState(WORK, (), (A, B), began=at(0))
+ITEM = TaskItem(None)
+START, LOOK = StartTask(WORK, HOSTS), LookAtTask(WORK, HOSTS)
+
+
+def results(**states: str) -> dict[NodeName, RemoteResult]:
+    return {NodeName(node): RemoteResult(RemoteState(state)) for node, state in states.items()}
+
+
+# State, question, report of the nodes; then which nodes wait and run, and why nodes have failed.
+MEANING: dict[str, tuple[TaskState, Any, dict[NodeName, RemoteResult], tuple[Any, Any, dict[str, str]]]] = {
+    "begun": (NEW, START, results(a="running", b="running"), ((), (A, B), {})),
+    "ended at once": (NEW, START, results(a="success", b="running"), ((), (B,), {})),
+    "not there yet": (NEW, START, results(a="unreachable", b="running"), ((A,), (B,), {})),
+    "asked, and not begun": (NEW, START, results(a="unknown", b="running"), ((A,), (B,), {})),
+    "not let in": (
+        NEW,
+        START,
+        results(a="refused", b="running"),
+        ((), (B,), {"a": "the node did not let Shipyard in"}),
+    ),
+    "silent for a while": (RUNNING, LOOK, results(a="unreachable", b="running"), ((), (A, B), {})),
+    "forgotten": (
+        RUNNING,
+        LOOK,
+        results(a="unknown"),
+        ((), (B,), {"a": "the node does not know the task any more: it may have been installed again"}),
+    ),
+    "too long": (RUNNING, LOOK, results(a="timed_out"), ((), (B,), {"a": "it took longer than its timeout"})),
+    "killed": (
+        RUNNING,
+        LOOK,
+        results(a="lost"),
+        ((), (B,), {"a": "it was ended from outside, by a reboot for example"}),
+    ),
+    "stopped": (RUNNING, LOOK, results(a="stopped"), ((), (B,), {"a": "it was stopped"})),
+    "a failure with a code": (
+        RUNNING,
+        LOOK,
+        {A: RemoteResult(RemoteState.FAILED, 7, 3, 1.5, "the end", 7)},
+        ((), (B,), {"a": "exit 7"}),
+    ),
+    "of a node that has ended": (replace(RUNNING, running=(B,)), LOOK, results(a="failed"), ((), (B,), {})),
+}
+
+
+@pytest.mark.parametrize(("state", "asked", "report", "expected"), MEANING.values(), ids=MEANING)
+def test_what_a_report_means(state: TaskState, asked: Any, report: Any, expected: Any) -> None:
+    after = ITEM.fold(state, asked, report, at(5)).state
+
+    assert (after.waiting, after.running, dict(after.failed)) == expected
+
+
+def test_a_node_has_failed_when_it_has_been_silent_for_too_long() -> None:
+    first = ITEM.fold(RUNNING, LOOK, results(a="unreachable", b="unreachable"), at(5)).state
+    answered = ITEM.fold(first, LOOK, results(a="unreachable", b="running"), at(10)).state
+
+    late = ITEM.fold(answered, LOOK, results(a="unreachable", b="unreachable"), at(5 + SILENCE_SECONDS))
+
+    assert (late.state.running, set(late.state.failed)) == ((B,), {A})
+    (fact,) = late.facts
+    assert [(one.node, one.status) for one in fact.results] == [(A, TaskStatus.FAILED)]  # type: ignore[attr-defined]
+
+
+TROUBLE = {
+    "the nodes are held": (
+        Trouble("node a is held", refused=True, nodes={A: "held: disk"}),
+        ((B,), (), {"a": "held: disk"}),
+    ),
+    "the settings are unusable": (Trouble("no key", refused=True), ((), (), {"a": "no key", "b": "no key"})),
+    "nobody answered": (Trouble("broken", refused=False), ((A, B), (), {})),
+}
+
+
+@pytest.mark.parametrize(("trouble", "expected"), TROUBLE.values(), ids=TROUBLE)
+def test_what_trouble_means(trouble: Trouble, expected: Any) -> None:
+    after = ITEM.fold(NEW, START, trouble, at(5)).state
+
+    assert (after.waiting, after.running, dict(after.failed)) == expected
+
+
+def test_nodes_that_run_are_looked_at_beside_those_that_have_not_begun() -> None:
+    decision = ITEM.decide(TaskState(WORK, (B,), (A,), began=at(0)), at(5))
+
+    assert isinstance(decision, Act)
+    assert (decision.effect.waiting, decision.effect.running) == (HOSTS[1:], HOSTS[:1])
+    assert ITEM.touches(decision.effect) == (B,)
+    assert decision.repeatable
+
+
+def test_it_ends_when_every_node_has_ended() -> None:
+    assert isinstance(ITEM.decide(RUNNING, at(5)), Look)
+    assert ITEM.decide(replace(RUNNING, running=()), at(5)) == Done("t on 2 node(s)")
+    failed = ITEM.decide(replace(RUNNING, running=(), failed={A: "exit 7"}), at(5))
+    assert failed == Failed("t failed on 1 of 2 node(s): a: exit 7")
+
+
+@pytest.mark.parametrize(("taken", "pause"), [(0, 2), (15, 2), (60, 6), (3600, 15)])
+def test_a_long_task_is_looked_at_less_often(taken: float, pause: float) -> None:
+    folded = ITEM.fold(RUNNING, LOOK, results(a="running", b="running"), at(taken))
+
+    assert folded.wait_until == at(taken + pause)
+    assert folded.facts == ()
+
+
+def test_a_success_keeps_the_end_of_its_output_and_a_failure_all_of_it() -> None:
+    long = "x" * 4000
+    report = {A: RemoteResult(RemoteState.SUCCESS, 0, tail=long), B: RemoteResult(RemoteState.FAILED, 1, tail=long)}
+
+    (fact,) = ITEM.fold(RUNNING, LOOK, report, at(5)).facts
+
+    assert {one.node: len(one.tail) for one in fact.results} == {A: 200, B: 4000}  # type: ignore[attr-defined]
+
+
+def test_a_stop_names_the_nodes_where_it_goes_on() -> None:
+    (fact,) = ITEM.leave(RUNNING, "stopped by ann")
+
+    assert [(one.node, one.status, one.detail) for one in fact.results] == [  # type: ignore[attr-defined]
+        (A, TaskStatus.LEFT, "stopped by ann"),
+        (B, TaskStatus.LEFT, "stopped by ann"),
+    ]
+    assert ITEM.leave(NEW, "stopped by ann") == ()
