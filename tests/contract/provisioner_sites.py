@@ -237,7 +237,7 @@ class MaasSite(Site):
                 time_scale=TIME_SCALE,
             )
         )
-        self.url = simulator.url
+        self.url, self.simulator = simulator.url, simulator
         self._cleanup, self._options, self._bad_name = cleanup, options, plot.invalid
         self._readable = True
         self.restart()

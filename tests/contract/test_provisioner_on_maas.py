@@ -10,10 +10,11 @@ import pytest
 
 from shipyard_api.adapters.maas.decisions import Rules
 from shipyard_api.adapters.maas.translate import MachineOptions
+from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Refused, Unavailable
-from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Wipe
+from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Wipe, Work
 from tests.contract.provisioner_sites import MaasSite
 
 PREPARE, DEPLOY, DESTROY = Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES
@@ -320,3 +321,78 @@ def test_a_setting_that_maas_refuses_fails_every_node_with_its_words(start_maas:
     site = start_maas(**ready("n1"), options=MachineOptions(hwe_kernel="nonsense"))
     report = site.run(site.work(DEPLOY, "n1"))
     assert "nonsense is not available" in report.reasons[NodeName("n1")]
+
+
+# Deploy steps
+
+LAYOUT = DeployStep(Interface.DEPLOY, "set_storage_layout", {"storage_layout": "lvm", "root_size": 10**10}, 110)
+SCRIPTS = DeployStep(
+    Interface.MANAGEMENT, "run_commissioning_scripts", {"commissioning_scripts": ["bios", "raid"]}, 200
+)
+
+
+def changes(site: MaasSite, name: str) -> list[str]:
+    """What was asked of a machine that changes it, in order."""
+    system_id = next(one["system_id"] for one in site.client.machines() if one["hostname"] == name)
+    requests = [one for one in site.simulator.requests() if one["method"] == "POST"]
+    return [one["query"].removeprefix("op=") for one in requests if one["path"].endswith(f"/machines/{system_id}/")]
+
+
+def test_a_storage_layout_and_scripts_of_templates_come_before_the_deployment_of_their_node(
+    start_maas: StartMaas,
+) -> None:
+    site = start_maas(**ready("n1", "n2"))
+    work = Work(DEPLOY, site.design, tuple(map(NodeName, ("n1", "n2"))), steps={NodeName("n1"): [LAYOUT, SCRIPTS]})
+    submitted = marker()
+
+    job = site.provisioner.submit(submitted, work)
+    site.restart()
+    assert site.provisioner.find(submitted, work, intended_at=datetime.now(UTC)) == job
+    assert site.provisioner.submit(submitted, work) == job
+    report = site.watch(job, work)
+
+    assert (report.ok, report.succeeded) == (True, names("n1 n2")), report
+    assert site.past("n1") == ["Ready", "Commissioning", "Testing", "Ready", "Allocated", "Deploying", "Deployed"]
+    assert changes(site, "n1") == ["commission", "set_storage_layout", "deploy"]
+    assert changes(site, "n2") == ["deploy"]
+
+
+def test_scripts_that_fail_fail_their_node_and_deploy_nothing(start_maas: StartMaas) -> None:
+    site = start_maas(**ready("n1"), nodes={"n1": {"prepare": "fail", "reason": "script raid failed"}})
+    work = Work(DEPLOY, site.design, (NodeName("n1"),), steps={NodeName("n1"): [SCRIPTS]})
+
+    report = site.run(work)
+
+    assert (report.failed, changes(site, "n1")) == (names("n1"), ["commission"])
+    assert "script raid failed" in report.reasons[NodeName("n1")]
+
+
+@pytest.mark.parametrize(
+    ("step", "why"),
+    [
+        (DeployStep(Interface.RAID, "apply_configuration", {}, 110), "n1: MAAS does not run raid.apply_configuration"),
+        (DeployStep(Interface.DEPLOY, "deploy", {}, 0), "n1: MAAS cannot do without deploy.deploy"),
+    ],
+)
+def test_steps_that_maas_does_not_have_are_refused_and_nothing_is_started(
+    start_maas: StartMaas, step: DeployStep, why: str
+) -> None:
+    site = start_maas(**ready("n1"))
+    work = Work(DEPLOY, site.design, (NodeName("n1"),), steps={NodeName("n1"): [step]})
+
+    with pytest.raises(Refused, match=why):
+        site.provisioner.submit(marker(), work)
+
+    assert site.past("n1") == ["Ready"]
+
+
+def test_every_node_of_maas_supports_the_same_steps(start_maas: StartMaas) -> None:
+    supported = start_maas(**ready("n1")).provisioner.supported_steps([NodeName("n1"), NodeName("n2")])
+
+    steps = {str(key): (one.priority, one.lowest) for key, one in supported[NodeName("n1")].by_key().items()}
+    assert steps == {
+        "deploy.deploy": (100, 1),
+        "deploy.set_storage_layout": (0, 101),
+        "management.run_commissioning_scripts": (0, 200),
+    }
+    assert supported[NodeName("n2")] is supported[NodeName("n1")]

@@ -40,6 +40,9 @@ class Status(IntEnum):
 ABORTABLE = frozenset({Status.COMMISSIONING, Status.DEPLOYING, Status.DISK_ERASING, Status.TESTING})
 
 
+RUNS_SCRIPTS = frozenset({Status.COMMISSIONING, Status.TESTING})
+
+
 class Owner(Enum):
     """Who owns a machine in MAAS: the user of our API key, no one, or another user."""
 
@@ -54,6 +57,7 @@ class Verb(Enum):
     COMMISSION = "commissioned"
     OVERRIDE_TESTS = "freed of its failed tests"
     DEPLOY = "deployed"
+    RUN_SCRIPTS = "commissioned with the scripts of a template"
     RELEASE = "released"
     ERASE = "erased and released"
     ABORT = "aborted"
@@ -79,11 +83,14 @@ class Machine:
 @dataclass(frozen=True, slots=True)
 class History:
     """The tags of the job. ``claimed``: on the machine, so its failure is the job's own. ``stopped``: the job was
-    aborted and starts nothing any more.
+    aborted and starts nothing any more. ``wants_scripts``: a template asks for commissioning scripts, which
+    ``started_scripts`` once.
     """
 
     claimed: bool = False
     stopped: bool = False
+    wants_scripts: bool = False
+    started_scripts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +192,9 @@ def _deploy(machine: Machine, owner: Owner, history: History) -> Decision:
     if status == Status.READY or (status == Status.ALLOCATED and owner is Owner.US):
         if history.claimed:
             return fail(f"its deployment was started and then undone: it is {machine.label}")
-        return start(Verb.DEPLOY)
+        return start(Verb.RUN_SCRIPTS if history.wants_scripts and not history.started_scripts else Verb.DEPLOY)
+    if owner is Owner.US and status in RUNS_SCRIPTS and (history.wants_scripts or history.started_scripts):
+        return WAIT
     if owner is Owner.US and status == Status.DEPLOYING:
         return WAIT
     if owner is Owner.US and status == Status.DEPLOYED:

@@ -16,6 +16,7 @@ from shipyard_api.ports.provisioner import JobId, Work
 PREFIX = "shipyard-"
 MOST_UNERASED = 50  # nodes named in the record of a job
 _STOPPED = "-stopped"
+_SCRIPTS = "-scripts"
 
 _TAG_TEXT = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _RECORD = re.compile(
@@ -34,13 +35,18 @@ class Record:
 
 def job_tag(job: str) -> str:
     """Return the tag that stands for a job, and marks the machines that it has claimed."""
-    kept = _TAG_TEXT.fullmatch(job) and not job.endswith(_STOPPED)
+    kept = _TAG_TEXT.fullmatch(job) and not job.endswith((_STOPPED, _SCRIPTS))
     return PREFIX + (job if kept else hashlib.sha256(job.encode()).hexdigest()[:40])
 
 
 def stop_tag(job: str) -> str:
     """Return the tag that marks a job as aborted."""
     return job_tag(job) + _STOPPED
+
+
+def scripts_tag(job: str) -> str:
+    """Return the tag of machines whose commissioning scripts a deployment has started."""
+    return job_tag(job) + _SCRIPTS
 
 
 def record_text(work: Work, at: datetime, unerased: Sequence[str] = ()) -> str:
@@ -72,7 +78,7 @@ def fingerprint(work: Work) -> str:
 
 def stale_tags(tags: Mapping[str, str], *, before: datetime, spared: JobId) -> list[str]:
     """Return the tags of jobs that were submitted or aborted before a time, oldest first."""
-    kept = {job_tag(spared), stop_tag(spared)}
+    kept = {job_tag(spared), stop_tag(spared), scripts_tag(spared)}
     records = ((name, read_record(comment)) for name, comment in tags.items() if name.startswith(PREFIX))
     old = [(record.at, name) for name, record in records if record and record.at < before and name not in kept]
     return [name for _, name in sorted(old)]

@@ -28,7 +28,7 @@ from shipyard_api.ports.provisioner import (
 )
 from shipyard_api.request_context import propagated
 
-from . import job_tags, translate
+from . import deploy_steps, job_tags, translate
 from .client import SYSTEM, MaasClient
 from .decisions import Kind, Owner, holds_nothing_to_release
 from .job_tags import Record
@@ -49,7 +49,8 @@ class MaasProvisioner:
 
     **A job is a tag,** because MAAS has no jobs: ``shipyard-MARKER``, created before anything else. ``find`` looks for
     it, and its comment identifies the work. A machine with the tag is claimed by the job, so its failure is the job's
-    own, not an earlier one. A second tag, ``…-stopped``, marks an aborted job. Tags, not annotations or the agent
+    own, not an earlier one. A second tag, ``…-stopped``, marks an aborted job; ``…-scripts`` is on machines whose
+    commissioning scripts the job has started. Tags, not annotations or the agent
     name: those need an owner and vanish with a release, and a machine in commissioning or destroy has no owner.
 
     **Tags stay when a job has ended,** because a worker that crashed before it stored the outcome reports it again.
@@ -112,8 +113,8 @@ class MaasProvisioner:
         return sorted(conditions, key=lambda one: one.name)
 
     def supported_steps(self, nodes: Collection[NodeName]) -> Mapping[NodeName, SupportedSteps]:
-        """Return no step for any node."""
-        return dict.fromkeys(nodes, SupportedSteps.none(SYSTEM, "its API takes none"))
+        """Return the same steps for each node: they are those of MAAS's API, whatever the hardware."""
+        return dict.fromkeys(nodes, deploy_steps.SUPPORTED)
 
     def submit(self, marker: Marker, work: Work) -> JobId:
         """Record the job and start it; ``report`` starts the rest.
@@ -132,6 +133,8 @@ class MaasProvisioner:
         observed = one_pass.observe(self._list(work)) if one_pass else {}
         if not recorded:
             comment = job_tags.record_text(work, self._now(), self._unerased(work, observed))
+            if any(deploy_steps.form_of(steps, deploy_steps.SCRIPTS) for steps in work.steps.values()):
+                self._client.create_tag(job_tags.scripts_tag(job), comment, marker=marker)
             self._client.create_tag(job_tags.job_tag(job), comment, marker=marker)
             self._delete_stale_tags(tags, job)
         if one_pass:

@@ -7,19 +7,22 @@ other order would blame the job for a machine's earlier failure.
 
 import random
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
+from shipyard_api.domain.deploy_steps.templates import DeployStep
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, Operation, Wipe, Work
 from shipyard_api.request_context import propagated
 
+from . import deploy_steps
 from .client import MaasClient
 from .decisions import (
     ABORTABLE,
+    RUNS_SCRIPTS,
     WAIT,
     Decision,
     History,
@@ -31,7 +34,7 @@ from .decisions import (
     decide_missing,
     fail,
 )
-from .job_tags import job_tag
+from .job_tags import job_tag, scripts_tag
 from .translate import MachineOptions, by_hostname, hostname, read_machine, request
 
 # Age in seconds up to which a listing may start operations: longer than the slowest listing takes to arrive, shorter
@@ -42,12 +45,16 @@ ERASES_ALWAYS = "enable_disk_erasing_on_release"
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A node in this pass. ``machine`` is None if MAAS has none, or several, of its name. ``claimed``: to tag."""
+    """A node in this pass. ``machine`` is None if MAAS has none, or several, of its name.
+
+    ``claimed``, ``ran_scripts``: to tag.
+    """
 
     decision: Decision
     machine: Machine | None = None
     claimed: bool = False
     error: str = ""
+    ran_scripts: bool = False
 
 
 Observations = Mapping[NodeName, Observation]
@@ -148,7 +155,8 @@ class ReconcilePass:
             return replace(one, decision=WAIT, error=str(error))
         if verb is Verb.DELETE:
             return Observation(decide_missing(self.work.operation))
-        return replace(one, decision=WAIT, claimed=True)
+        scripts = verb is Verb.RUN_SCRIPTS
+        return replace(one, decision=WAIT, claimed=not scripts, ran_scripts=scripts)
 
     def _after_refusal(self, machine: Machine, verb: Verb, refusal: Refused) -> Observation:
         try:
@@ -168,16 +176,34 @@ class ReconcilePass:
         if verb is Verb.DELETE:
             self.client.delete_machine(machine.system_id, marker=self.job)
             return
+        steps = self._steps(machine)
+        if verb is Verb.DEPLOY and (layout := deploy_steps.form_of(steps, deploy_steps.LAYOUT)):
+            # Before every attempt: to set it twice is the same as once.
+            self.client.operate(machine.system_id, "set_storage_layout", layout, marker=self.job)
         operation, fields = request(verb, self.job, self.options)
+        if verb is Verb.RUN_SCRIPTS:
+            fields = [*fields, *(deploy_steps.form_of(steps, deploy_steps.SCRIPTS) or ())]
         self.client.operate(machine.system_id, operation, fields, marker=self.job)
 
     def _observe_machine(self, machine: Machine) -> Observation:
         owner = self._owner(machine)
-        history = History(claimed=job_tag(self.job) in machine.tags, stopped=self.stopped)
+        history = History(
+            claimed=job_tag(self.job) in machine.tags,
+            stopped=self.stopped,
+            wants_scripts=deploy_steps.form_of(self._steps(machine), deploy_steps.SCRIPTS) is not None,
+            started_scripts=scripts_tag(self.job) in machine.tags,
+        )
         decision = decide(machine, owner, history, self.work.operation, self.options.rules, self.work.wipe)
         untouchable = owner is Owner.OTHER or machine.locked
-        claimed = decision.kind in (Kind.DONE, Kind.WAIT) and not untouchable
+        # Until its scripts have run, a machine is not claimed: Ready is then no deployment that was undone.
+        before = self.work.operation is Operation.DEPLOY_NODES and machine.status in RUNS_SCRIPTS
+        claimed = decision.kind in (Kind.DONE, Kind.WAIT) and not untouchable and not before
         return Observation(decision, machine, claimed)
+
+    def _steps(self, machine: Machine) -> Sequence[DeployStep]:
+        """Return what the templates of a machine ask for."""
+        named = {hostname(node): steps for node, steps in self.work.steps.items()} if self.work.steps else {}
+        return named.get(machine.hostname, ())
 
     def _owner(self, machine: Machine) -> Owner:
         if not machine.owner:
@@ -192,10 +218,12 @@ class ReconcilePass:
         return not erases_always(self.client)
 
     def _tag(self, observations: Iterable[Observation]) -> None:
-        tag = job_tag(self.job)
-        new = [
-            one.machine.system_id for one in observations if one.claimed and one.machine and tag not in one.machine.tags
-        ]
+        observations = list(observations)
+        self._tag_machines(job_tag(self.job), [one.machine for one in observations if one.claimed])
+        self._tag_machines(scripts_tag(self.job), [one.machine for one in observations if one.ran_scripts])
+
+    def _tag_machines(self, tag: str, machines: Iterable[Machine | None]) -> None:
+        new = [one.system_id for one in machines if one and tag not in one.tags]
         if new and not self.stopped:
             self.client.tag_machines(tag, new, marker=self.job)
 

@@ -17,6 +17,7 @@ from shipyard_api.ports.provisioner import Marker, NodeCondition, Operation, Wor
 
 from .client import SYSTEM, Fields
 from .decisions import Machine, Rules, Verb
+from .deploy_steps import fault
 from .options import Erase
 
 MOST_NAMED = 10  # nodes in one finding
@@ -41,6 +42,7 @@ _OPERATIONS: Mapping[Verb, str] = {
     Verb.COMMISSION: "commission",
     Verb.OVERRIDE_TESTS: "override_failed_testing",
     Verb.DEPLOY: "deploy",
+    Verb.RUN_SCRIPTS: "commission",
     Verb.RELEASE: "release",
     Verb.ERASE: "release",
     Verb.ABORT: "abort",
@@ -84,6 +86,9 @@ def request(verb: Verb, marker: str, options: MachineOptions) -> tuple[str, Fiel
     fields = [("comment", options.comment or f"Shipyard job {marker}")]
     if verb is Verb.ERASE:
         fields += [(name, "true") for name in _ERASE[options.erase]]
+    if verb is Verb.RUN_SCRIPTS:
+        # What an operator configured in MAAS stays.
+        fields += [("skip_networking", "1"), ("skip_storage", "1")]
     if verb is Verb.DEPLOY:
         user_data = base64.b64encode(options.user_data.encode()).decode()
         chosen = {"distro_series": options.distro_series, "hwe_kernel": options.hwe_kernel, "user_data": user_data}
@@ -105,8 +110,9 @@ def check_work(work: Work, marker: Marker) -> None:
         raise refuse(f"MAAS cannot rebuild machines: {LIMITS.no_rebuild}")
     if work.operation is Operation.RELABEL_NODES:
         raise refuse("MAAS knows no labels of Kubernetes nodes")
-    if work.steps:
-        raise refuse("MAAS runs no deploy steps")
+    for node, steps in work.steps.items():
+        if why := fault(steps):
+            raise refuse(f"{node}: {why}")
     if not work.nodes:
         raise refuse("no node is named")
 

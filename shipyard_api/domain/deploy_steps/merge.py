@@ -136,6 +136,8 @@ def _step_faults(
         takes = f"it takes {in_words(sorted(found.arguments))}" if found.arguments else "it takes none"
         yield "UnexpectedStepArguments", f"{step.key} has no argument {in_words(unexpected)}; {takes}"
     if step.priority == 0:
+        if found.needed:
+            yield "DeployStepNeeded", f"{step.key} cannot be disabled: {supported.system} does not deploy without it"
         return
     if missing := sorted(name for name, needed in found.arguments.items() if needed and name not in step.args):
         yield "MissingStepArguments", f"{step.key} needs {in_words(missing)}"

@@ -10,8 +10,8 @@ from shipyard_api.domain.deploy_steps.templates import HIGHEST_PRIORITY, Interfa
 class SupportedStep:
     """A step of the provisioner. ``priority``: of a deployment that no template changes; 0: it runs only if asked for.
 
-    ``arguments``: each name, and whether the step needs it. A ``core`` step can be disabled and not moved. ``lowest``,
-    ``highest``: the priorities with which it can run.
+    ``arguments``: each name, and whether the step needs it. A ``core`` step can be disabled and not moved; one that is
+    ``needed`` not even that. ``lowest``, ``highest``: the priorities with which it can run.
     """
 
     interface: Interface
@@ -19,6 +19,7 @@ class SupportedStep:
     priority: int = 0
     arguments: Mapping[str, bool] = field(default_factory=dict)
     core: bool = False
+    needed: bool = False
     lowest: int = 1
     highest: int = HIGHEST_PRIORITY
 

@@ -120,6 +120,29 @@ class TestEachStatus:
         assert_is(decision, FAIL if isinstance(wanted, Decision) and wanted.verb else wanted)
 
 
+SCRIPTS: dict[str, tuple[Status, History, Expected]] = {
+    "they run first": (Status.READY, History(wants_scripts=True), start(Verb.RUN_SCRIPTS)),
+    "they run": (Status.COMMISSIONING, History(wants_scripts=True), WAIT),
+    "tests run": (Status.TESTING, History(wants_scripts=True, started_scripts=True), WAIT),
+    "asked about later": (Status.COMMISSIONING, History(started_scripts=True), WAIT),
+    "they ran": (Status.READY, History(wants_scripts=True, started_scripts=True), start(Verb.DEPLOY)),
+    "they failed": (Status.FAILED_COMMISSIONING, History(wants_scripts=True, started_scripts=True), FAIL),
+    "a test failed": (Status.FAILED_TESTING, History(wants_scripts=True, started_scripts=True), FAIL),
+    "deploying": (Status.DEPLOYING, History(claimed=True, wants_scripts=True, started_scripts=True), WAIT),
+    "undone": (Status.READY, History(claimed=True, wants_scripts=True, started_scripts=True), FAIL),
+    "stopped before": (Status.READY, History(stopped=True, wants_scripts=True), FAIL),
+    "stopped after": (Status.READY, History(stopped=True, wants_scripts=True, started_scripts=True), FAIL),
+    "deployed": (Status.DEPLOYED, History(wants_scripts=True), DONE),
+}
+
+
+@pytest.mark.parametrize(("status", "history", "wanted"), SCRIPTS.values(), ids=SCRIPTS)
+def test_commissioning_scripts_of_a_template_run_once_before_the_deployment(
+    status: Status, history: History, wanted: Expected
+) -> None:
+    assert_is(decide(machine(status, owner="shipyard"), Owner.US, history, DEPLOY, Rules()), wanted)
+
+
 @pytest.mark.parametrize("status", Status, ids=lambda status: status.name)
 @pytest.mark.parametrize("operation", [PREPARE, DEPLOY, DESTROY], ids=lambda one: one.value)
 @pytest.mark.parametrize("begun", [False, True], ids=["found", "begun"])
