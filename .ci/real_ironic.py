@@ -43,7 +43,10 @@ def ironic() -> Iterator[Environment]:
             "PATH": f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}",
             "PIP_RETRIES": "1",
         }
-        yield {"IRONIC_URL": started([str(made), str(directory)], settings, directory / "recipe.log", "IRONIC_URL=")}
+        log, word = directory / "recipe.log", "IRONIC_STEP_LOG="
+        url = started([str(made), str(directory)], settings, log, "IRONIC_URL=")
+        steps = [line.removeprefix(word) for line in log.read_text().splitlines() if line.startswith(word)]
+        yield {"IRONIC_URL": url, "IRONIC_STEP_LOG": steps[0]}
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ Runs where the environment names an Ironic with the demo interfaces (``tests/rea
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 import yaml
 
 from shipyard_simulators.etcd import simulator as etcd
@@ -193,6 +195,118 @@ def test_third_example_a_group_that_is_not_critical_fails_in_deploy(stand: Stand
     assert groups.pop(COMPUTE_2) == ("failed", "deploy")
     assert set(groups.values()) == {("success", None)}
     assert {name for name, state in ironic.states().items() if state != "active"} == set(failing)
+
+
+# What recipes/ironic_demo_steps gives fake hardware (contract: Ironic deploy templates, 15).
+DEMO_STEPS = {
+    "deploy": {
+        "demo": [
+            {"step": "boot_instance", "priority": 20},
+            {"step": "deploy", "priority": 100, "core": True},
+            {"step": "prepare_instance_boot", "priority": 60},
+            {"step": "switch_to_tenant_network", "priority": 30},
+            {"step": "tear_down_agent", "priority": 40},
+            {"step": "write_image", "priority": 80},
+        ]
+    },
+    "bios": {"demo": [{"step": "apply_configuration", "args": {"settings": True}}, {"step": "factory_reset"}]},
+    "raid": {
+        "demo": [{"step": "apply_configuration", "args": {"raid_config": True}}, {"step": "delete_configuration"}]
+    },
+}
+CONFIG = "CUSTOM_BM_CONFIG"
+MIRROR = [f"{CONFIG}_BIOS_VMX_ON", f"{CONFIG}_RAID_DISK_MIRROR"]
+STRIPE = [f"{CONFIG}_BIOS_VMX_OFF", f"{CONFIG}_RAID_DISK_STRIPE"]
+
+
+def raid(level: str, priority: int) -> dict[str, Any]:
+    disks = [{"size_gb": "MAX", "raid_level": level, "is_root_volume": True}]
+    args = {"raid_config": {"logical_disks": disks}}
+    return {"interface": "raid", "step": "apply_configuration", "args": args, "priority": priority}
+
+
+def bios(value: str, priority: int) -> dict[str, Any]:
+    args = {"settings": [{"name": "VMX", "value": value}]}
+    return {"interface": "bios", "step": "apply_configuration", "args": args, "priority": priority}
+
+
+def plain(interface: str, step: str, priority: int) -> dict[str, Any]:
+    return {"interface": interface, "step": step, "args": {}, "priority": priority}
+
+
+# Seed 003, Example. One flavor has ties, the other disables a default step and runs one between two others.
+TEMPLATES = {
+    MIRROR[0]: [bios("On", 120), plain("bios", "factory_reset", 130)],
+    MIRROR[1]: [plain("raid", "delete_configuration", 120), raid("1", 110)],
+    STRIPE[0]: [bios("Off", 90), plain("deploy", "switch_to_tenant_network", 0)],
+    STRIPE[1]: [raid("0", 110)],
+}
+
+
+def ran(name: str) -> list[tuple[str, Any]]:
+    """The deploy steps that Ironic ran on a node, in order, with the arguments that a template gave."""
+    lines = [json.loads(line) for line in Path(real_ironic.STEP_LOG).read_text().splitlines()]
+    mine = [one for one in lines if (one["name"], one["kind"]) == (name, "deploy") and "erase" not in one["step"]]
+    return [
+        (one["step"], {key: one["args"][key] for key in ("settings", "raid_config") if key in one["args"]})
+        for one in mine
+    ]
+
+
+@pytest.mark.skipif(not real_ironic.STEP_LOG, reason="IRONIC_STEP_LOG names no file to read the steps from")
+def test_templates_of_seed_003_run_in_the_order_of_the_plan(tmp_path: Path, database_url: str, ironic: Ironic) -> None:
+    names = [f"{ironic.prefix}n{number}" for number in range(4)]
+    ironic.enrol(names, {})
+    file = tmp_path / "deploy-steps.json"
+    file.write_text(json.dumps(DEMO_STEPS))
+    more = {"SHIPYARD_IRONIC_CONNECT_TIMEOUT_SECONDS": "0.2", "SHIPYARD_IRONIC_DEPLOY_STEPS_FILE": str(file)}
+    traits = "shipyard/NodeTraits/v1"
+    documents = [
+        layering_policy(),
+        *map(node_document, names),
+        strategy_document(group_entry("all", selectors=[{"node_names": names}])),
+        document("shipyard/DeploymentConfiguration/v1", "deployment-configuration", {"armada": {"manifest": "m"}}),
+        document(traits, "pool", {"selectors": [], "traits": [*TEMPLATES, f"{CONFIG}_OTHER"]}),
+        document(traits, "mirror", {"selectors": [{"node_names": names[:2]}], "requested_traits": MIRROR}),
+        document(traits, "stripe", {"selectors": [{"node_names": names[2:3]}], "requested_traits": STRIPE}),
+    ]
+    with Stand(tmp_path, database_url, scale=SCALE, settings=real_ironic.settings() | more) as stand:
+        for name, steps in TEMPLATES.items():
+            templates(stand, "POST", "", {"name": name, "steps": steps})
+        stand.commit(yaml.safe_dump_all(documents).encode())
+        plan = stand.request("POST", "/plans", json={"name": "deploy_site"}).json()
+        action = stand.deploy_site()
+        # Frozen: what becomes of a template after the action was created changes nothing.
+        change = [{"op": "replace", "path": "/steps", "value": [raid("6", 5)]}]
+        templates(stand, "PATCH", f"/{MIRROR[1]}", change)
+        stand.start("worker")
+        assert stand.wait(action, 240)["verdict"] == "success"
+        offered = stand.request("GET", f"/nodes/{names[0]}/deploy-steps").json()
+
+    planned = {
+        name: [(f"{step['interface']}.{step['step']}", step["args"]) for step in one["steps"]]
+        for one in plan["deploy_steps"]
+        for name in one["nodes"]
+    }
+    assert {name: ran(name) for name in names} == planned
+    assert [step for step, _ in planned[names[0]]][:5] == [
+        "bios.factory_reset",
+        "bios.apply_configuration",
+        "raid.delete_configuration",
+        "raid.apply_configuration",
+        "deploy.deploy",
+    ]
+    assert "deploy.switch_to_tenant_network" not in dict(planned[names[2]])
+    # The last node's deployment requests nothing, so it runs the steps that the server offers with a priority.
+    default = [f"{one['interface']}.{one['step']}" for one in offered["steps"] if one["priority"]]
+    assert [step for step, _ in planned[names[3]]] == default
+
+
+def templates(stand: Stand, method: str, path: str, body: Any) -> None:
+    headers = {"X-Auth-Token": stand.token, "X-OpenStack-Ironic-API-Version": "1.55"}
+    url = f"{stand.url}/v1/deploy_templates{path}"
+    answer = requests.request(method, url, json=body, headers=headers, timeout=60)
+    assert answer.ok, answer.text
 
 
 def test_a_hundred_nodes_in_ten_groups_of_which_some_fail(stand: Stand, ironic: Ironic) -> None:
