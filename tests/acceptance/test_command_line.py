@@ -176,6 +176,7 @@ def test_every_command_prints_what_its_golden_file_says(session: Session) -> Non
     holds(session)
     teardowns(session)
     software(session)
+    deploy_templates(session)
     steers(session, action)
     refusals(session)
 
@@ -311,6 +312,30 @@ def software(session: Session) -> None:
     session.show("role-unassign", "role unassign ntp01")
     session.show("role-delete", "role delete db", without("role create db --tag mysql"))
     session.show("tag-delete", "tag delete mysql", without("role delete db", "tag create mysql"))
+
+
+def deploy_templates(session: Session) -> None:
+    """The stack's Drydock runs no deploy steps."""
+    name, steps = "CUSTOM_MIRROR", FOLDER / "mirror.yaml"
+    create, delete = f"deploy-template create {name} --steps={steps}", f"deploy-template delete {name}"
+
+    def without() -> dict[str, str]:
+        session.shipyard("raw", delete)
+        return {}
+
+    def anew() -> dict[str, str]:
+        without()
+        session.shipyard("raw", f"{create} --extra owner=ann")
+        return {}
+
+    session.show("node-deploy-steps", "node deploy-steps ntp01")
+    session.show("deploy-template-create", f"{create} --extra owner=ann", without)
+    session.show("deploy-template-create-refused", create)
+    session.show("deploy-template-list", "deploy-template list")
+    session.show("deploy-template-show", f"deploy-template show {name}")
+    session.show("deploy-template-set", f"deploy-template set {name} --extra owner=bob", anew)
+    session.show("deploy-template-unset", f"deploy-template unset {name} --extra owner", anew)
+    session.show("deploy-template-delete", delete, anew)
 
 
 def steers(session: Session, failed: str) -> None:
