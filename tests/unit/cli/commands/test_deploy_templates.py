@@ -1,0 +1,87 @@
+"""Steps of deploy templates on the command line: text, file or standard input (seed 003, Client impact)."""
+
+import io
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from shipyard_api.cli.commands import deploy_templates
+from shipyard_api.cli.commands.deploy_templates import read_steps
+from shipyard_api.cli.main import shipyard
+
+STEPS = [{"interface": "bios", "step": "apply", "args": {"on": True}, "priority": 5}]
+JSON = '[{"interface": "bios", "step": "apply", "args": {"on": true}, "priority": 5}]'
+YAML = "- interface: bios\n  step: apply\n  args: {on_: 1}\n  priority: 5\n".replace("on_: 1", '"on": true')
+
+
+@pytest.mark.parametrize("content", [JSON, YAML], ids=["json", "yaml"])
+@pytest.mark.parametrize("way", ["@file", "file", "-"])
+def test_steps_come_from_a_file_or_standard_input(
+    way: str, content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "steps"
+    file.write_text(content)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
+
+    assert read_steps(way.replace("file", str(file))) == STEPS
+
+
+@pytest.mark.parametrize(
+    "written", [JSON, f"  {JSON}", "[{interface: bios, step: apply, args: {'on': true}, priority: 5}]"]
+)
+def test_steps_come_as_text(written: str) -> None:
+    assert read_steps(written) == STEPS
+
+
+BAD: dict[str, tuple[str, str]] = {
+    "no such file": ("nowhere.yaml", "cannot be read: nowhere.yaml: No such file"),
+    "a directory": ("/", "cannot be read: /: Is a directory"),
+    "an empty name": ("@", "cannot be read"),
+    "broken": ("[{", "in --steps are neither JSON nor YAML"),
+    "two documents": ("[1]\n---\n[2]", "neither JSON nor YAML"),
+    "a tag": ("[!!python/object:os.system {}]", "neither JSON nor YAML"),
+    "a date": ("[2026-11-22]", "neither JSON nor YAML"),
+    "no number": ("[.nan]", "neither JSON nor YAML"),
+    "very deep": ("[" * 100_000, "neither JSON nor YAML"),
+}
+
+
+@pytest.mark.parametrize(("written", "text"), BAD.values(), ids=BAD)
+def test_steps_that_cannot_be_read_are_refused(written: str, text: str) -> None:
+    with pytest.raises(click.UsageError, match=text):
+        read_steps(written)
+
+
+def test_steps_that_are_too_long_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deploy_templates, "_LARGEST", 10)
+    (tmp_path / "long").write_text(JSON)
+    with pytest.raises(click.UsageError, match="longer than 10 bytes"):
+        read_steps(str(tmp_path / "long"))
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["set", "CUSTOM_A"], "Give --name, --steps or --extra"),
+        (["set", "CUSTOM_A", "--extra", "a"], "write it as KEY=VALUE"),
+        (["create", "CUSTOM_A", "--steps", JSON, "--extra", "=1"], "write it as KEY=VALUE"),
+        (["create", "CUSTOM_A"], "Missing option '--steps'"),
+        (["create", "CUSTOM_A", "--steps", JSON, "--uuid", "x"], "Invalid value for '--uuid'"),
+        (["unset", "CUSTOM_A"], "Missing option '--extra'"),
+        (["show", ".."], "cannot be a name on the server"),
+    ],
+)
+def test_a_wrong_command_line_sends_nothing(words: list[str], text: str) -> None:
+    environment = {"SHIPYARD_URL": "http://127.0.0.1:1", "SHIPYARD_TOKEN": "t"}
+
+    result = CliRunner().invoke(shipyard, ["deploy-template", *words], env=environment, prog_name="shipyard")
+
+    assert (result.exit_code, text in result.output) == (2, True), result.output
+
+
+def test_every_command_is_there() -> None:
+    group = shipyard.commands["deploy-template"]
+    assert isinstance(group, click.Group)
+    assert sorted(group.commands) == ["create", "delete", "list", "set", "show", "unset"]
