@@ -86,6 +86,7 @@ class FakeProvisioner:
         self._reports: dict[JobId, int] = {}
         self._lost: set[JobId] = set()
         self.aborted: set[JobId] = set()
+        self.last_polled: Work | None = None
         self.mute: set[JobId] = set()
         self.finished: set[JobId] = set()
 
@@ -170,6 +171,7 @@ class FakeProvisioner:
 
     def report(self, job: JobId, work: Work) -> JobReport:
         self._call("report")
+        self.last_polled = work
         return self._report(job, work)
 
     def _report(self, job: JobId, work: Work) -> JobReport:

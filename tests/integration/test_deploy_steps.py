@@ -20,6 +20,7 @@ from shipyard_api.ports.state.deploy_templates import TemplateId
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.callers.caller import Caller
+from shipyard_api.usecases.stragglers.watch import WatchStragglers
 from tests.crash.calm import TRAITS
 from tests.world import MIRROR, STEPS, Checkpoints, World
 
@@ -58,6 +59,19 @@ def test_nodes_get_the_steps_that_their_templates_had_when_the_action_was_create
     (plan,) = world.check().plan_steps.frozen(requested).nodes
     assert plan.nodes == ("n0", "n2", "n4")
     assert [str(step.key) for step in plan.steps] == ["raid.apply", "deploy.deploy"]
+
+
+def test_work_that_its_action_left_behind_is_polled_with_its_steps(worlds: Worlds) -> None:
+    """A report hides the secrets among the arguments, and may start what the submission did not reach."""
+    world = worlds(traits=TRAITS)
+    world.run(world.worker())
+    world.clock.advance(60)
+
+    WatchStragglers(world.store(), world.provisioner, world.clock.now, 30.0, "watcher")()
+
+    polled = world.provisioner.last_polled
+    assert polled is not None
+    assert polled.steps == {"n4": MIRROR.steps}
 
 
 @pytest.mark.parametrize("parameters", [{}, {"continue-on-fail": "true"}], ids=["", "continue-on-fail"])

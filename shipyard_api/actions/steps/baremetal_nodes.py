@@ -22,10 +22,10 @@ from shipyard_api.actions.steps.rollout_messages import (
     SelectMembers,
     SubmitMove,
     steps_of,
-    work_steps,
 )
 from shipyard_api.actions.steps.rollout_state import VERSION, RolloutState, Watch
 from shipyard_api.domain.actions import StepId
+from shipyard_api.domain.deploy_steps.planning import work_steps
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import MembersKnown

@@ -1,6 +1,6 @@
 """What the baremetal nodes step asks of its peers, and what comes back."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,8 +10,8 @@ from shipyard_api.domain.deploy_steps.planning import (
     only,
     requested_from_json,
     requested_to_json,
+    work_steps,
 )
-from shipyard_api.domain.deploy_steps.templates import DeployStep
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.moves import Move
@@ -89,11 +89,6 @@ class SubmitMove:
 def steps_of(inputs: SiteInputs, phase: Phase, nodes: Collection[NodeName]) -> RequestedSteps:
     """Return what the templates of these nodes ask for in this phase: only deployments have steps."""
     return only(inputs.steps, nodes) if phase is Phase.DEPLOY else {}
-
-
-def work_steps(requested: RequestedSteps) -> Mapping[NodeName, Sequence[DeployStep]]:
-    """Return the steps as the provisioner gets them."""
-    return {node: tuple(one.step for one in steps) for node, steps in requested.items()}
 
 
 @dataclass(frozen=True, slots=True)

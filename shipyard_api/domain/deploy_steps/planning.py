@@ -7,7 +7,7 @@ from typing import Any
 
 from shipyard_api.domain.deploy_steps.merge import PlannedStep, plan_node, requested_steps, trait_faults
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
-from shipyard_api.domain.deploy_steps.templates import DeployTemplate, TemplateStep
+from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, TemplateStep
 from shipyard_api.domain.deploy_steps.traits import NodeTraits, in_words
 from shipyard_api.domain.findings import Finding, errors, warning
 from shipyard_api.domain.nodes import NodeName
@@ -113,6 +113,11 @@ def requested_from_json(stored: Sequence[Mapping[str, Any]]) -> RequestedSteps:
         steps = tuple(map(TemplateStep.from_json, one["steps"]))
         found.update(dict.fromkeys((NodeName(node) for node in one["nodes"]), steps))
     return found
+
+
+def work_steps(requested: RequestedSteps) -> Mapping[NodeName, tuple[DeployStep, ...]]:
+    """Return the steps as the provisioner gets them."""
+    return {node: tuple(one.step for one in steps) for node, steps in requested.items()}
 
 
 def only(requested: RequestedSteps, nodes: Collection[NodeName]) -> RequestedSteps:

@@ -5,15 +5,18 @@ A timeout or a stop ends our waiting, not the job (seed 000, Notes; product, sec
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
+from shipyard_api.domain.deploy_steps.planning import only, requested_from_json, work_steps
 from shipyard_api.ports.errors import PeerError
-from shipyard_api.ports.provisioner import JobState, Provisioner
+from shipyard_api.ports.provisioner import JobState, Operation, Provisioner, Work
 from shipyard_api.ports.state.store import Store
 from shipyard_api.ports.state.stragglers import Straggler
 
 LOG = logging.getLogger(__name__)
+
+_INSTALLS = frozenset({Operation.DEPLOY_NODES, Operation.REBUILD_NODES})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +38,11 @@ class WatchStragglers:
 
     def _poll(self, straggler: Straggler) -> bool:
         fields = {"action": straggler.action, "job": straggler.job}
+        work = self._work(straggler)
         try:
             if self.provisioner.capabilities.aborts:
-                self.provisioner.abort(straggler.job, straggler.work)
-            report = self.provisioner.report(straggler.job, straggler.work)
+                self.provisioner.abort(straggler.job, work)
+            report = self.provisioner.report(straggler.job, work)
         except PeerError as error:
             LOG.warning("peer in trouble", extra={**fields, "trouble": str(error)})
             return False
@@ -48,3 +52,12 @@ class WatchStragglers:
             tx.stragglers.end(straggler, report, now=self.now(), worker=self.worker)
         LOG.warning("late work ended", extra={**fields, "succeeded": sorted(report.succeeded)})
         return True
+
+    def _work(self, straggler: Straggler) -> Work:
+        """Return the work with the deploy steps that its action froze: reports hide the secrets among them."""
+        work = straggler.work
+        if work.operation not in _INSTALLS or work.nodes is None:
+            return work
+        with self.store.begin() as tx:
+            stored = tx.actions.inputs(straggler.action).get("deploy_steps", ())
+        return replace(work, steps=work_steps(only(requested_from_json(stored), work.nodes)))

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from shipyard_api.adapters.drydock import translate
+from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.selectors import Selector
@@ -109,6 +110,16 @@ def test_work_on_the_site_has_no_filter() -> None:
         pytest.param(Work(Operation.PREPARE_NODES, DESIGN, ()), "no node is named", id="an empty set of nodes"),
         pytest.param(Work(Operation.DEPLOY_NODES, DESIGN), "no node is named", id="no set of nodes, which is all"),
         pytest.param(Work(Operation.VERIFY_SITE, DESIGN, (NodeName("n1"),)), "takes no nodes", id="nodes for the site"),
+        pytest.param(
+            Work(
+                Operation.DEPLOY_NODES,
+                DESIGN,
+                (NodeName("n1"),),
+                steps={NodeName("n1"): [DeployStep(Interface.RAID, "apply_configuration", {}, 110)]},
+            ),
+            "runs no deploy steps",
+            id="deploy steps",
+        ),
         pytest.param(Work(Operation.VERIFY_SITE, ""), "0 characters", id="no design address"),
         pytest.param(Work(Operation.VERIFY_SITE, "http://h/" + "d" * 120), "129 characters", id="a long address"),
         pytest.param(
