@@ -98,7 +98,7 @@ class Response:
 class RequestOptions(TypedDict, total=False):
     """Options of a request: ``json`` or ``body``, not both; ``marker`` is only for errors.
 
-    ``is_wanted``: asked while the answer is waited for, ``every`` so many seconds (4); False ends it with Unavailable.
+    ``is_wanted``: asked every ``every`` seconds (4) of a wait for the answer; False ends it with Unavailable.
     """
 
     params: Params

@@ -24,7 +24,7 @@ _request = threading.local()
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What a long wait for an answer depends on: ``is_wanted`` is asked every so many seconds; False ends it."""
+    """What a long wait for an answer depends on: ``is_wanted`` is asked at an interval of seconds; False ends it."""
 
     is_wanted: Callable[[], bool]
     every: float = 4.0

@@ -71,7 +71,7 @@ class Eviction:
 
 
 class NodeDeletion(Enum):
-    """What became of a deletion: accepted, nothing left to delete, or another node has the name now."""
+    """The outcome of a deletion: accepted, nothing left to delete, or another node has the name now."""
 
     ACCEPTED = "accepted"
     GONE = "gone"

@@ -21,7 +21,7 @@ class NotEtcd(Refused):
 
 
 class MemberRemoval(Enum):
-    """What became of the removal of a member: removed now, or it was no member any more."""
+    """The outcome of the removal of a member: removed now, or it was no member any more."""
 
     REMOVED = "removed"
     GONE = "gone"

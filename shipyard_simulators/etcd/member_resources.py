@@ -43,8 +43,8 @@ class Calls:
         errors = [] if leader else ["etcdserver: no leader"]
         if cluster.no_space:
             errors.append(f"memberID:{self._member.id} alarm:NOSPACE ")
-        told = {"leader": str(leader.id) if leader else "", "errors": errors, "isLearner": self._member.learner}
-        resp.media = status | {key: value for key, value in told.items() if value}
+        values = {"leader": str(leader.id) if leader else "", "errors": errors, "isLearner": self._member.learner}
+        resp.media = status | {key: value for key, value in values.items() if value}
 
     def on_post_alarm(self, _req: falcon.Request, resp: falcon.Response) -> None:
         """Return the alarms; the question needs a quorum."""

@@ -1786,10 +1786,10 @@ def test_the_program_announces_itself_serves_and_ends_at_once(tmp_path: Path):
 
 def test_every_bad_argument_is_named(tmp_path: Path):
     words = ["--port", "70000", "--time-scale", "0", "--deny", "everything", "--scenario", "nowhere"]
-    code, told = refusal("deckhand", *words, "--log-file", str(tmp_path / "nowhere" / "log"))
-    assert (code, len(told)) == (2, 5)
+    code, answered = refusal("deckhand", *words, "--log-file", str(tmp_path / "nowhere" / "log"))
+    assert (code, len(answered)) == (2, 5)
     for fault in ("--port: 70000", "--time-scale: 0.0", "--deny: everything", "--scenario nowhere", "--log-file:"):
-        assert any(fault in line for line in told)
+        assert any(fault in line for line in answered)
 
 
 def test_one_cannot_ask_for_both_renderings():

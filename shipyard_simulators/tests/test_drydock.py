@@ -824,10 +824,10 @@ def test_every_bad_argument_is_named(tmp_path: Path):
     scenario = tmp_path / "bad.yaml"
     scenario.write_text("nodes: {n1: {prepare: explode}}\nquirks: {unknown: true}\n")
     words = ["--port", "70000", "--time-scale", "0", "--scenario", str(scenario)]
-    code, told = refusal("drydock", *words, "--log-file", str(tmp_path / "nowhere" / "log"))
-    assert (code, len(told)) == (2, 5)
+    code, answered = refusal("drydock", *words, "--log-file", str(tmp_path / "nowhere" / "log"))
+    assert (code, len(answered)) == (2, 5)
     for fault in ("--port: 70000", "--time-scale: 0.0", "nodes.n1.prepare", "quirks.unknown", "--log-file:"):
-        assert any(fault in line for line in told)
+        assert any(fault in line for line in answered)
 
 
 def test_a_port_that_is_taken_is_said(drydock: Drydock):

@@ -143,17 +143,17 @@ def test_a_node_that_flaps_is_ready_and_lost_in_turn(start: Callable[..., Cluste
     cluster = start("nodes: {n1: {ready: flaps, seconds: 5}}", time_scale=0.01)
     cluster.control("POST", "nodes/n1/join")
     wait_for(lambda: len(cluster.get("/simulator/log", node="n1")) >= 5)
-    told = [each["status"] for each in cluster.get("/simulator/log", node="n1") if each["event"] == "node_reported"]
-    assert told[:4] == ["True", "Unknown", "True", "Unknown"]
+    answered = [each["status"] for each in cluster.get("/simulator/log", node="n1") if each["event"] == "node_reported"]
+    assert answered[:4] == ["True", "Unknown", "True", "Unknown"]
     wait_for(lambda: cluster.ready("n1") == "Unknown")
 
 
 def test_of_a_lost_node_nothing_is_known(cluster: Cluster) -> None:
     cluster.control("PUT", "nodes/n1/ready", {"status": "Unknown"})
     conditions = cluster.get("/nodes/n1")["status"]["conditions"]
-    told = {each["type"]: (each["status"], each["reason"]) for each in conditions}
-    told.pop("NetworkUnavailable", None)
-    assert set(told.values()) == {("Unknown", "NodeStatusUnknown")}
+    answered = {each["type"]: (each["status"], each["reason"]) for each in conditions}
+    answered.pop("NetworkUnavailable", None)
+    assert set(answered.values()) == {("Unknown", "NodeStatusUnknown")}
 
 
 def test_time_is_counted_from_when_a_node_is_expected(start: Callable[..., Cluster]) -> None:

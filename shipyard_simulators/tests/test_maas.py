@@ -329,8 +329,8 @@ def test_a_nonce_is_good_once(maas: Maas) -> None:
 
 @pytest.mark.parametrize(("key", "name", "admin"), [(ADMIN, "shipyard", True), (USER, "user", False)])
 def test_a_key_stands_for_its_user(maas: Maas, key: str, name: str, admin: bool) -> None:
-    told = maas.by(key).get("users/?op=whoami")
-    assert (told["username"], told["is_superuser"]) == (name, admin)
+    answered = maas.by(key).get("users/?op=whoami")
+    assert (answered["username"], answered["is_superuser"]) == (name, admin)
     assert maas.by(key).get("account/?op=list_authorisation_tokens") == [{"name": "MAAS consumer", "token": key}]
 
 
@@ -1339,8 +1339,8 @@ def test_the_log_tells_each_change_with_its_cause(start: StartMaas) -> None:
     maas.do("n1", "deploy", comment="a-7")
     maas.watch("n1", "Deployed")
     changes = [each for each in maas.control("GET", "log") if each["event"] == "machine" and each["kind"] == "status"]
-    told = [(each["from"], each["to"], each["cause"]["name"], each["cause"]["user"]) for each in changes]
-    assert told == [
+    answered = [(each["from"], each["to"], each["cause"]["name"], each["cause"]["user"]) for each in changes]
+    assert answered == [
         (None, "Ready", "scenario", None),
         ("Ready", "Allocated", "deploy", "shipyard"),
         ("Allocated", "Deploying", "deploy", "shipyard"),
@@ -1362,8 +1362,8 @@ def test_histories_are_kept_after_deletion(start: StartMaas) -> None:
 
 def test_another_scenario_is_played_from_now_on(start: StartMaas) -> None:
     maas = start("machines: {n1: New}")
-    told = maas.control("POST", "scenario", data="{name: bad, machines: {n1: Ready}, nodes: {n1: {deploy: fail}}}")
-    assert told["name"] == "bad"
+    answered = maas.control("POST", "scenario", data="{name: bad, machines: {n1: Ready}, nodes: {n1: {deploy: fail}}}")
+    assert answered["name"] == "bad"
     maas.do("n1", "deploy")
     maas.watch("n1", "Failed deployment")
 

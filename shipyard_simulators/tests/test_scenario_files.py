@@ -106,7 +106,7 @@ def test_every_fault_is_named_with_its_place():
         expect: {verdict: fine, groups: {a: {reason: x}}}
         """
     )
-    told = "\n".join(faults)
+    answered = "\n".join(faults)
     for place in (
         "name should be text",
         "hosts is not known",
@@ -135,7 +135,7 @@ def test_every_fault_is_named_with_its_place():
         "expect.verdict should be one of success, failed",
         "expect.groups.a.status should be one of success, failed",
     ):
-        assert place in told
+        assert place in answered
 
 
 @pytest.mark.parametrize(

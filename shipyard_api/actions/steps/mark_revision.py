@@ -79,7 +79,7 @@ class StepsEnded:
 class MarkRevision(Step[MarkState, ActionId, SetTag, StepsEnded | TagSet]):
     """Runs whatever happened before it. Nothing is tagged if the action failed before it could change anything.
 
-    ``before_changes``: the steps that only read. ``give_up_after``: for so many seconds the step tries to set the tag.
+    ``before_changes``: the steps that only read. ``give_up_after``: seconds in which the step tries to set the tag.
     """
 
     id: StepId

@@ -120,8 +120,8 @@ class Answers:
         """Return what the peers answered, in one sentence: the troubles, else the states of the jobs."""
         troubles = [one.detail for one in self._each() if isinstance(one, Trouble)]
         reports = [job_watch.last_answer(one) for one in self._each() if isinstance(one, JobReport)]
-        told = list(dict.fromkeys(troubles or reports))
-        return "; ".join(told[:MOST_TOLD])
+        said = list(dict.fromkeys(troubles or reports))
+        return "; ".join(said[:MOST_TOLD])
 
     def _each(self) -> list[JobReport | joining.Answer]:
         reports = [self.reports] if isinstance(self.reports, Trouble) else [self.of(job) for job in self.reports]

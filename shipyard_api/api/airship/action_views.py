@@ -114,7 +114,7 @@ def waiting_entity(action: ActionRecord) -> dict[str, Any] | None:
 
 
 def teardown_entities(action: ActionRecord, entries: Sequence[JournalEntry]) -> dict[str, Any]:
-    """Return the member that tells what is at work on nodes that are taken down; nothing if nothing is."""
+    """Return the member that says what is at work on nodes that are taken down; nothing if nothing is."""
     found = () if action.state in ENDED else teardowns(entries)
     shown = [
         {

@@ -113,8 +113,8 @@ def parse_parameters(parameters: Sequence[str]) -> dict[str, str]:
         "shipyard get actions --state failed --since P7D -o wide",
     ),
 )
-@click.option("--limit", type=_PAGE, help="Only the oldest ones, so many.")
-@click.option("--last", type=_PAGE, help="Only the newest ones, so many.")
+@click.option("--limit", type=_PAGE, help="At most this many, the oldest.")
+@click.option("--last", type=_PAGE, help="At most this many, the newest.")
 @click.option(
     "--sort",
     "order",

@@ -64,8 +64,8 @@ def get_statuses(options: GlobalOptions, /, kinds: tuple[str, ...]) -> None:
     help="Only nodes with it. (repeatable)",
 )
 @click.option("--name", "prefix", metavar="PREFIX", help="Only nodes whose name begins with this.")
-@click.option("--limit", type=_NUMBER, help="Only the first ones of the order, so many.")
-@click.option("--last", type=_NUMBER, help="Only those that changed last, so many, the newest last.")
+@click.option("--limit", type=_NUMBER, help="At most this many, from the start of the order.")
+@click.option("--last", type=_NUMBER, help="At most this many, those that changed last, the newest at the end.")
 @click.option(
     "--sort",
     "order",

@@ -117,8 +117,8 @@ def change_lines(before: Snapshot | None, after: Snapshot, now: datetime) -> lis
     waiting = waiting_text(after.action)
     if waiting and waiting != (waiting_text(before.action) if before else ""):
         lines.append(f"waiting for {waiting}")
-    told = teardown_texts(before.action) if before else {}
-    lines += [f"node {node}: {text}" for node, text in teardown_texts(after.action).items() if told.get(node) != text]
+    shown = teardown_texts(before.action) if before else {}
+    lines += [f"node {node}: {text}" for node, text in teardown_texts(after.action).items() if shown.get(node) != text]
     states = {step.get("id"): step.get("state") for step in before.steps} if before else {}
     lines += [
         f"step {step['id']} is {status_words(step['state'])}"

@@ -177,7 +177,7 @@ class Actions(Protocol):
     ) -> Sequence[ActionRecord]:
         """Return the actions that pass the filters, in order of creation or ``descending``.
 
-        ``after``: only those that follow this id in that order. ``limit``: at most so many.
+        ``after``: only those that follow this id in that order. ``limit``: how many at most.
         """
 
     def by_ids(self, actions: Collection[ActionId]) -> Sequence[ActionRecord]:

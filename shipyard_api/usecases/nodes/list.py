@@ -10,7 +10,7 @@ from shipyard_api.ports.state.nodes import LastNodeRecord, NodeHistory, NodeReco
 from shipyard_api.ports.state.store import Store
 
 MOST_TEARDOWNS = 100
-"""So many of the latest lines of a node's teardowns are shown."""
+"""How many of the latest lines of a node's teardowns are shown."""
 
 
 @dataclass(frozen=True, slots=True)

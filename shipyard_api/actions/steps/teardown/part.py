@@ -25,7 +25,7 @@ SILENCE_PAUSE = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A question about a node, or an effect on it. ``what`` tells the requests of one operation apart.
+    """A question about a node, or an effect on it. ``what`` names the request among those of one operation.
 
     ``at``: when it was decided. ``more``: what else the operation needs, as JSON.
     """
