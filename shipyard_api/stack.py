@@ -79,6 +79,7 @@ def _peer(provisioner: str, site: Path, design_token: str) -> SimulatedPeer:
                     "SHIPYARD_IRONIC_AUTH": "basic",
                     "SHIPYARD_IRONIC_USER": "shipyard",
                     "SHIPYARD_IRONIC_PASSWORD": password,
+                    "SHIPYARD_IRONIC_DEPLOY_STEPS_FILE": str(share_directory() / "etc" / "ironic-fake-steps.json"),
                 },
             )
         case _:

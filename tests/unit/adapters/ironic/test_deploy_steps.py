@@ -1,5 +1,6 @@
 """The deploy steps of a node, by its hardware interfaces (contract ironic-deploy-templates, section 15)."""
 
+import json
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ from shipyard_api.adapters.ironic import deploy_steps
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.deploy_steps.templates import Interface
 from shipyard_api.domain.nodes import NodeName
+from shipyard_simulators.ironic import steps as simulated
+from tests.conftest import ROOT
 
 N1 = NodeName("n1")
 AGENT = (
@@ -90,6 +93,18 @@ def test_only_listed_nodes_that_were_asked_for_and_alike_ones_share_their_steps(
 
     assert list(found) == ["a", "b"]
     assert found[NodeName("a")] is found[NodeName("b")]
+
+
+def test_the_steps_of_simulated_hardware_are_those_that_the_simulator_runs() -> None:
+    further = json.loads((ROOT / "etc" / "ironic-fake-steps.json").read_text())
+    interfaces = dict.fromkeys(("deploy", "bios", "raid", "management", "firmware"), "fake")
+
+    ours = {
+        (str(one.key), one.priority, tuple(one.arguments.items()), one.core) for one in of(further, **interfaces).steps
+    }
+
+    offered = simulated._BY_DRIVER["fake-hardware"]
+    assert ours == {(".".join(one.key), one.priority, tuple(one.args.items()), one.core) for one in offered}
 
 
 def test_the_firmware_interface_is_asked_for_where_the_api_has_it() -> None:
