@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
-from shipyard_api import bootstrap, remote_nodes
+from shipyard_api import bootstrap, design_stores, remote_nodes
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.domain.policy import ANYONE, SUGGESTED_ROLES
 from shipyard_api.ports.state.errors import UnsuitableDatabase
@@ -68,7 +68,7 @@ def rotate_secrets() -> None:
     settings = load(os.environ)
     if not settings.secrets.newest_first():
         raise SettingsError(["[secrets] keys is not set: there is no key to encrypt with"])
-    designs = bootstrap.embedded_designs(settings)
+    designs = design_stores.embedded_designs(settings)
     check_database(settings.database.url)
     report = designs.rotate()
     click.echo(f"{report.reencrypted} reencrypted, {report.newest} already had the newest key")

@@ -12,16 +12,20 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-import sqlalchemy as sa
 from ulid import ULID
 
-from shipyard_api import clusters, keystone_identities, peer_tokens, promenades, provisioners, remote_nodes
+from shipyard_api import (
+    clusters,
+    design_stores,
+    keystone_identities,
+    peer_tokens,
+    promenades,
+    provisioners,
+    remote_nodes,
+)
 from shipyard_api.actions.catalog import catalog
-from shipyard_api.actions.site_checks import ActionDesigns, Systems
+from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, Systems
 from shipyard_api.actions.site_parts import RetryPolicy
-from shipyard_api.adapters.deckhand.client import DeckhandClient
-from shipyard_api.adapters.deckhand.design_store import DeckhandDesigns
-from shipyard_api.adapters.encryption.fernet import FernetEncryption
 from shipyard_api.adapters.etcd.gateway import EtcdGateway
 from shipyard_api.adapters.identity.loopback import LoopbackIdentities
 from shipyard_api.adapters.identity.options import IdentityKind
@@ -45,7 +49,6 @@ from shipyard_api.ports.state.store import Store
 from shipyard_api.settings import DesignStoreKind, Settings, SettingsError, Severity, share_directory
 from shipyard_api.storage.addresses import SERVER_KEEPALIVES, conninfo
 from shipyard_api.storage.clock import DatabaseClock
-from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.suitability import check_database
 from shipyard_api.storage.unit_of_work import SqlStore, connect, connect_readers
 from shipyard_api.storage.writer_lock import SqlWriterLock
@@ -75,6 +78,7 @@ from shipyard_api.usecases.node_operations.operate import OperateNodes
 from shipyard_api.usecases.nodes.drain_plan import PlanDrain
 from shipyard_api.usecases.nodes.list import ListNodes
 from shipyard_api.usecases.nodes.statuses import SiteStatuses
+from shipyard_api.usecases.software.results import ReadTaskResults
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
 from shipyard_api.usecases.tokens.manage import ApiTokens, TokenFault
 from shipyard_api.workflow.definition import Definition
@@ -104,6 +108,7 @@ class Parts:
     rules: DesignRules
     provisioner: Provisioner
     cluster: "KubernetesCluster | None"
+    access: RemoteAccess | None
 
 
 def run_program(program: Callable[[], int | None]) -> int:
@@ -136,7 +141,7 @@ def parts(settings: Settings) -> Parts:
     if settings.designs.store is DesignStoreKind.DECKHAND:
         needed["[deckhand] url"] = settings.deckhand.url
     faults = [f"{name} is not set" for name, value in needed.items() if not value]
-    if settings.designs.store is DesignStoreKind.DECKHAND and not _keys(settings):
+    if settings.designs.store is DesignStoreKind.DECKHAND and not design_stores.keys(settings):
         faults.append(
             "[secrets] keys is not set: with [designs] store = deckhand it keeps the fingerprints that readers see "
             "instead of secrets from being guessed; `shipyard db new-key` makes one"
@@ -146,7 +151,7 @@ def parts(settings: Settings) -> Parts:
         raise SettingsError(faults)
     engine = connect(settings.database.url, pool_size=settings.database.pool_size)
     compile_schema, schemas = DataSchemas(), SchemaFiles(share_directory() / "schemas")
-    designs = _designs(settings, engine, compile_schema)
+    designs = design_stores.design_store(settings, engine, compile_schema)
     rendered = RenderedDesigns(designs)
     cluster = clusters.cluster(settings)
     version = version_rule(settings, settings.validations.deployment_version_commit)
@@ -175,6 +180,7 @@ def parts(settings: Settings) -> Parts:
         ),
         provisioner=provisioner,
         cluster=cluster,
+        access=remote_nodes.access(settings),
     )
 
 
@@ -193,13 +199,6 @@ def clock_skew(made: Parts) -> ClockSkew:
     }
     peers = {name: partial(clock_ahead, url) for name, url in addresses.items() if url}
     return ClockSkew({"database": made.clock.ahead_of_host, **peers})
-
-
-def embedded_designs(settings: Settings) -> SqlDesigns:
-    """Return the embedded document store; needs only the database and the keys."""
-    if not settings.database.url:
-        raise SettingsError(["DATABASE_URL is not set"])
-    return SqlDesigns(connect(settings.database.url, pool_size=1), _encryption(settings), DataSchemas())
 
 
 def version_rule(settings: Settings, demand: Severity) -> VersionRule:
@@ -318,6 +317,7 @@ def api(settings: Settings) -> "Mount":
             plan_steps=plan_steps,
             node_holds=NodeHolds(store, designs, rendered, made.clock),
             site_statuses=SiteStatuses(made.provisioner),
+            task_results=ReadTaskResults(store, made.access.tasks if made.access else None),
             schemas=schemas,
             openapi=share_directory() / "schemas" / "openapi.yaml",
             design_bytes=settings.api.design_bytes,
@@ -383,7 +383,7 @@ def _definitions(made: Parts) -> Mapping[ActionName, Definition]:
         etcd,
         service,
         promenades.design_of(made.settings),
-        remote_nodes.access(made.settings),
+        made.access,
     )
     return catalog(made.store, designs, systems, made.rules, retry, engine.time_scale)
 
@@ -403,38 +403,6 @@ def _validators(made: Parts, plan_steps: PlanDeploySteps) -> list[Validator]:
     others = [Validator("Promenade", promenade)] if promenade else []
     steps = Validator(provisioner.name, lambda revision: plan_steps(revision).findings)
     return [Validator(provisioner.name, validate), steps, *others]
-
-
-def _designs(settings: Settings, engine: sa.Engine, compile_schema: DataSchemas) -> DesignStore:
-    if settings.designs.store is DesignStoreKind.EMBEDDED:
-        return SqlDesigns(engine, _encryption(settings), compile_schema)
-    own = settings.deckhand
-    tokens = peer_tokens.peer_tokens(own, settings.keystone)
-    client = DeckhandClient(
-        own.url,
-        token=tokens.token,
-        renew_token=tokens.renew,
-        connect_timeout=own.connect_timeout_seconds,
-        read_timeout=own.read_timeout_seconds,
-    )
-    return DeckhandDesigns(client, fingerprint_key=_keys(settings)[0].encode())
-
-
-def _encryption(settings: Settings) -> FernetEncryption | None:
-    keys = _keys(settings)
-    if not keys:
-        return None
-    try:
-        return FernetEncryption(keys)
-    except ValueError as error:
-        raise SettingsError([f"[secrets] keys: {error}"]) from error
-
-
-def _keys(settings: Settings) -> tuple[str, ...]:
-    try:
-        return settings.secrets.newest_first()
-    except ValueError as error:
-        raise SettingsError([str(error)]) from error
 
 
 def _machines(rendered: RenderedDesigns, revision: int) -> Inventory:

@@ -273,6 +273,12 @@ class SqlItems:
             found.setdefault(StepId(row.step_id), []).append(ItemId(row.id))
         return found
 
+    def task(self, action: ActionId, item: ItemId) -> JsonObject | None:
+        """Return what an item works from."""
+        own = sa.select(_items.c.task).where(_items.c.action_id == action, _items.c.id == item)
+        found: JsonObject | None = self._connection.execute(own).scalars().first()
+        return found
+
     def counts(self, action: ActionId) -> Mapping[StepId, Mapping[ItemState, int]]:
         """Return how many items each step has in each state."""
         found: dict[StepId, dict[ItemState, int]] = {}

@@ -1,6 +1,7 @@
 """The results of tasks on nodes, read from their rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -11,8 +12,6 @@ from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.state.task_results import TaskRecord
 from shipyard_api.storage.software_tables import task_results
 
-_MOST = 1000
-
 
 class SqlTaskResults:
     """The ``TaskResults`` of one transaction."""
@@ -21,7 +20,14 @@ class SqlTaskResults:
         self._connection = connection
 
     def of(
-        self, action: ActionId, *, node: str | None = None, task: str | None = None, after: tuple[str, str] = ("", "")
+        self,
+        action: ActionId,
+        *,
+        node: str | None = None,
+        task: str | None = None,
+        status: Collection[TaskStatus] = (),
+        after: tuple[str, str] = ("", ""),
+        limit: int = 1000,
     ) -> Sequence[TaskRecord]:
         """Return a page of results."""
         rows = task_results.c
@@ -32,6 +38,30 @@ class SqlTaskResults:
             query = query.where(rows.node == node)
         if task is not None:
             query = query.where(rows.task == task)
+        if status:
+            query = query.where(rows.status.in_([one.value for one in status]))
+        return self._records(query.order_by(rows.node, rows.task).limit(limit))
+
+    def on_node(self, node: str, *, before: ActionId | None, limit: int) -> Sequence[TaskRecord]:
+        """Return the history of a node, whole actions at a time."""
+        rows = task_results.c
+        actions = sa.select(rows.action_id).where(rows.node == node).distinct()
+        if before is not None:
+            actions = actions.where(rows.action_id < before)
+        newest = actions.order_by(rows.action_id.desc()).limit(limit)
+        query = sa.select(task_results).where(rows.node == node, rows.action_id.in_(newest.scalar_subquery()))
+        return self._records(query.order_by(rows.action_id.desc(), rows.began_at, rows.task))
+
+    def counts(self, action: ActionId) -> Mapping[TaskId, Mapping[TaskStatus, int]]:
+        """Return the counts by task and status."""
+        rows = task_results.c
+        query = sa.select(rows.task, rows.status, sa.func.count()).where(rows.action_id == action)
+        found: dict[TaskId, dict[TaskStatus, int]] = {}
+        for task, status, number in self._connection.execute(query.group_by(rows.task, rows.status)):
+            found.setdefault(TaskId(task), {})[TaskStatus(status)] = number
+        return found
+
+    def _records(self, query: sa.Select[Any]) -> Sequence[TaskRecord]:
         return [
             TaskRecord(
                 ActionId(row.action_id),
@@ -47,14 +77,5 @@ class SqlTaskResults:
                 row.detail,
                 row.tail,
             )
-            for row in self._connection.execute(query.order_by(rows.node, rows.task).limit(_MOST))
+            for row in self._connection.execute(query)
         ]
-
-    def counts(self, action: ActionId) -> Mapping[TaskId, Mapping[TaskStatus, int]]:
-        """Return the counts by task and status."""
-        rows = task_results.c
-        query = sa.select(rows.task, rows.status, sa.func.count()).where(rows.action_id == action)
-        found: dict[TaskId, dict[TaskStatus, int]] = {}
-        for task, status, number in self._connection.execute(query.group_by(rows.task, rows.status)):
-            found.setdefault(TaskId(task), {})[TaskStatus(status)] = number
-        return found

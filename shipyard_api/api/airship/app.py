@@ -23,6 +23,7 @@ from shipyard_api.api.airship import (
     site_nodes,
     site_statuses,
     steps,
+    tasks,
     validations,
     versions,
     workflows,
@@ -57,6 +58,7 @@ from shipyard_api.usecases.node_operations.operate import OperateNodes
 from shipyard_api.usecases.nodes.drain_plan import PlanDrain
 from shipyard_api.usecases.nodes.list import ListNodes
 from shipyard_api.usecases.nodes.statuses import SiteStatuses
+from shipyard_api.usecases.software.results import ReadTaskResults
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,7 @@ class Collaborators:
     plan_drain: PlanDrain
     plan_steps: PlanDeploySteps
     site_statuses: SiteStatuses
+    task_results: ReadTaskResults
     schemas: Schemas
     openapi: Path
     design_bytes: int
@@ -121,6 +124,8 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
         f"{v1}/actions/{{action_id}}/validations/{{validation_id}}": validations.ActionValidation(own.read_validations),
         f"{v1}/actions/{{action_id}}/groups": action_nodes.Groups(describe),
         f"{v1}/actions/{{action_id}}/nodes": action_nodes.Nodes(describe),
+        f"{v1}/actions/{{action_id}}/tasks": tasks.Tasks(own.task_results),
+        f"{v1}/actions/{{action_id}}/tasks/{{task}}/nodes/{{node_name}}/output": tasks.TaskOutput(own.task_results),
         f"{v1}/actions/{{action_id}}/limits": limits.Limits(own.action_limits, own.json_bytes),
         f"{v1}/actions/{{action_id}}/report": reports.Report(own.report_action),
         f"{v1}/plans": plans.Plans(own.plan_action, own.schemas, own.json_bytes),
@@ -138,6 +143,7 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
         },
         f"{v1}/nodes/{{node_name}}/drain-plan": drain_plans.NodeDrain(own.plan_drain),
         f"{v1}/nodes/{{node_name}}/deploy-steps": deploy_steps.NodeSteps(own.plan_steps),
+        f"{v1}/nodes/{{node_name}}/tasks": tasks.NodeTasks(own.task_results),
         f"{v1}/etcd-cluster-health-statuses": node_operations.EtcdHealthStatuses(own.etcd_health),
         f"{v1}/holds": holds.Holds(own.node_holds),
         f"{v1}/holds/{{hold_id}}": holds.Hold(own.node_holds),

@@ -8,7 +8,7 @@ from typing import Any
 
 import falcon
 
-from shipyard_api.api.airship import causes, hold_texts
+from shipyard_api.api.airship import causes, hold_texts, task_texts
 from shipyard_api.api.airship import errors as ours
 from shipyard_api.api.airship.text_rows import (
     NAMED,
@@ -435,6 +435,7 @@ _DOCUMENTS: dict[type[domain.ShipyardError], Row] = {
 }
 
 _PEERS: dict[type[domain.ShipyardError], Row] = {
+    **task_texts.ROWS,
     ours.DetailsUnavailable: Row(
         falcon.HTTP_500,
         lambda failed: Text(

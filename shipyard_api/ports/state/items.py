@@ -125,6 +125,9 @@ class Items(Protocol):
     def succeeded(self, action: ActionId) -> Mapping[StepId, Sequence[ItemId]]:
         """Return the items of an action that succeeded, by step: what a retry keeps."""
 
+    def task(self, action: ActionId, item: ItemId) -> JsonObject | None:
+        """Return what an item of an action works from."""
+
     def counts(self, action: ActionId) -> Mapping[StepId, Mapping[ItemState, int]]:
         """Return how many items each step has in each state."""
 

@@ -1,6 +1,6 @@
 """Tasks of the software stage on nodes, as they went: rows that facts bring up to date."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -33,9 +33,19 @@ class TaskResults(Protocol):
     """The results of tasks."""
 
     def of(
-        self, action: ActionId, *, node: str | None = None, task: str | None = None, after: tuple[str, str] = ("", "")
+        self,
+        action: ActionId,
+        *,
+        node: str | None = None,
+        task: str | None = None,
+        status: Collection[TaskStatus] = (),
+        after: tuple[str, str] = ("", ""),
+        limit: int = 1000,
     ) -> Sequence[TaskRecord]:
-        """Return up to 1,000 results of an action by node and task, from after this node and task on."""
+        """Return results of an action by node and task, from after this node and task on. Empty filters match all."""
+
+    def on_node(self, node: str, *, before: ActionId | None, limit: int) -> Sequence[TaskRecord]:
+        """Return all results of a node in its latest actions, newest first; ``before``: only in older ones."""
 
     def counts(self, action: ActionId) -> Mapping[TaskId, Mapping[TaskStatus, int]]:
         """Return how many nodes each task of an action has in each status."""

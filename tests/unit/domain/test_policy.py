@@ -62,6 +62,7 @@ OURS = {
     "node_remove_from_cluster": ADMINS,
     "get_drain_plan": VIEWERS,
     "get_deploy_steps": VIEWERS,
+    "get_task_output": VIEWERS,
     "get_etcd_health": VIEWERS,
 }
 # Contract: Ironic deploy templates, 12.

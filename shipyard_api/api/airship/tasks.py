@@ -1,0 +1,120 @@
+"""The tasks of an action on nodes, and their output. Shipyard v1.0 has no such resource."""
+
+from typing import Any, ClassVar
+
+import falcon
+
+from shipyard_api.api.airship.action_nodes import MOST, name_of_node
+from shipyard_api.api.airship.paging import marker
+from shipyard_api.api.airship.times import zulu
+from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.reading import single, whole_number, words
+from shipyard_api.api.http.threads import threaded, threaded_peer
+from shipyard_api.domain.facts.software import TaskStatus
+from shipyard_api.ports.state.task_results import TaskRecord
+from shipyard_api.usecases.software.results import ReadTaskResults
+
+MOST_BYTES = 60_000
+"""Of output in one answer."""
+MOST_ACTIONS = 20
+_FARTHEST = 2**31 - 1
+
+
+class Tasks:
+    """``/actions/{action_id}/tasks``: tasks on nodes, in order of node and task."""
+
+    policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:get_action"}
+
+    def __init__(self, results: ReadTaskResults) -> None:
+        self._results = results
+
+    @threaded
+    def on_get(self, req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
+        """Answer with a page of tasks on nodes, and with how many nodes each task of the action has in each status."""
+        limit = whole_number(req, "limit", 100, least=1, most=MOST)
+        node, _, task = name_of_node(req, "marker").partition("/")
+        page = self._results.page(
+            action_id,
+            node=_name(req, "node"),
+            task=_name(req, "task"),
+            status=[TaskStatus(one) for one in words(req, "status", [one.value for one in TaskStatus])],
+            after=(node, task),
+            limit=limit,
+        )
+        last = page.records[-1] if len(page.records) == limit else None
+        resp.media = {
+            "tasks": [_entity(one) for one in page.records],
+            "totals": [
+                {"task": task, **{one.value: counts.get(one, 0) for one in TaskStatus}}
+                for task, counts in sorted(page.counts.items())
+            ],
+            "next": f"{last.node}/{last.task}" if last else None,
+        }
+
+
+class NodeTasks:
+    """``/nodes/{node_name}/tasks``: the tasks of a node over its actions."""
+
+    policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:list_nodes"}
+
+    def __init__(self, results: ReadTaskResults) -> None:
+        self._results = results
+
+    @threaded
+    def on_get(self, req: falcon.Request, resp: falcon.Response, node_name: str) -> None:
+        """Answer with the tasks of the latest actions, newest action first, in pages of actions."""
+        limit = whole_number(req, "limit", 5, least=1, most=MOST_ACTIONS)
+        found = self._results.on_node(node_name, before=marker(req), limit=limit)
+        full = len({one.action for one in found}) == limit
+        resp.media = {
+            "tasks": [{"action_id": one.action, **_entity(one)} for one in found],
+            "next": found[-1].action if full else None,
+        }
+
+
+class TaskOutput:
+    """``/actions/{action_id}/tasks/{task}/nodes/{node_name}/output``: the full output of a task on a node."""
+
+    policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:get_task_output"}
+
+    def __init__(self, results: ReadTaskResults) -> None:
+        self._results = results
+
+    @threaded_peer
+    def on_get(self, req: falcon.Request, resp: falcon.Response, action_id: str, task: str, node_name: str) -> None:
+        """Answer with a part of the output as the node has it now; the next part begins at ``next_offset``."""
+        offset = whole_number(req, "offset", 0, least=0, most=_FARTHEST)
+        limit = whole_number(req, "limit", MOST_BYTES, least=1, most=MOST_BYTES)
+        record, output = self._results.output(action_id, task, node_name, offset=offset, limit=limit)
+        resp.media = {
+            "node": record.node,
+            "task": record.task,
+            "status": record.status.value,
+            "text": output.text,
+            "offset": output.offset,
+            "next_offset": output.next_offset,
+            "size": output.size,
+            "kept": output.kept,
+        }
+
+
+def _name(req: falcon.Request, name: str) -> str | None:
+    written = single(req, name)
+    if written is not None and "\0" in written:
+        raise falcon.HTTPInvalidParam("The value cannot hold the character NUL.", name)
+    return written
+
+
+def _entity(record: TaskRecord) -> dict[str, Any]:
+    return {
+        "node": record.node,
+        "task": record.task,
+        "status": record.status.value,
+        "exit_status": record.exit_status,
+        "attempts": record.attempts,
+        "seconds": record.seconds,
+        "began_at": zulu(record.began_at),
+        "ended_at": zulu(record.ended_at),
+        "detail": record.detail,
+        "tail": record.tail,
+    }

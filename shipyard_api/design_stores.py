@@ -1,0 +1,54 @@
+"""Builds the document store from the settings, for ``bootstrap``."""
+
+import sqlalchemy as sa
+
+from shipyard_api import peer_tokens
+from shipyard_api.adapters.deckhand.client import DeckhandClient
+from shipyard_api.adapters.deckhand.design_store import DeckhandDesigns
+from shipyard_api.adapters.encryption.fernet import FernetEncryption
+from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
+from shipyard_api.ports.documents import DesignStore
+from shipyard_api.settings import DesignStoreKind, Settings, SettingsError
+from shipyard_api.storage.designs import SqlDesigns
+from shipyard_api.storage.unit_of_work import connect
+
+
+def embedded_designs(settings: Settings) -> SqlDesigns:
+    """Return the embedded document store; needs only the database and the keys."""
+    if not settings.database.url:
+        raise SettingsError(["DATABASE_URL is not set"])
+    return SqlDesigns(connect(settings.database.url, pool_size=1), _encryption(settings), DataSchemas())
+
+
+def design_store(settings: Settings, engine: sa.Engine, compile_schema: DataSchemas) -> DesignStore:
+    """Return the document store, without connecting yet. Raises SettingsError."""
+    if settings.designs.store is DesignStoreKind.EMBEDDED:
+        return SqlDesigns(engine, _encryption(settings), compile_schema)
+    own = settings.deckhand
+    tokens = peer_tokens.peer_tokens(own, settings.keystone)
+    client = DeckhandClient(
+        own.url,
+        token=tokens.token,
+        renew_token=tokens.renew,
+        connect_timeout=own.connect_timeout_seconds,
+        read_timeout=own.read_timeout_seconds,
+    )
+    return DeckhandDesigns(client, fingerprint_key=keys(settings)[0].encode())
+
+
+def _encryption(settings: Settings) -> FernetEncryption | None:
+    known = keys(settings)
+    if not known:
+        return None
+    try:
+        return FernetEncryption(known)
+    except ValueError as error:
+        raise SettingsError([f"[secrets] keys: {error}"]) from error
+
+
+def keys(settings: Settings) -> tuple[str, ...]:
+    """Return the keys of secrets, newest first. Raises SettingsError."""
+    try:
+        return settings.secrets.newest_first()
+    except ValueError as error:
+        raise SettingsError([str(error)]) from error

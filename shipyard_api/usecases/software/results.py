@@ -1,0 +1,88 @@
+"""Show the tasks of actions on nodes: how they went, and their output (product, section 7)."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from shipyard_api.actions.steps.software.state import TaskOnNodes
+from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.errors import ActionNotFound
+from shipyard_api.domain.facts.software import TaskStatus
+from shipyard_api.domain.items import ItemId
+from shipyard_api.domain.task_graph.commands import remote_task
+from shipyard_api.domain.task_graph.result_errors import NodesOutOfReach, OutputNotKept, TaskResultNotFound
+from shipyard_api.domain.task_graph.tasks import TaskId
+from shipyard_api.ports.provisioner import Marker
+from shipyard_api.ports.remote_tasks import Output, RemoteTasks
+from shipyard_api.ports.state.store import Store, Transaction
+from shipyard_api.ports.state.task_results import TaskRecord
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPage:
+    """A page of results, by node and task, and the counts of all tasks of the action, by task and status."""
+
+    records: Sequence[TaskRecord]
+    counts: Mapping[TaskId, Mapping[TaskStatus, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTaskResults:
+    """The use cases; they change nothing. ``remote``: None where no SSH is configured."""
+
+    store: Store
+    remote: RemoteTasks | None
+
+    def page(
+        self,
+        action: str,
+        *,
+        node: str | None,
+        task: str | None,
+        status: Collection[TaskStatus],
+        after: tuple[str, str],
+        limit: int,
+    ) -> TaskPage:
+        """Return a page of an action. Raises ActionNotFound."""
+
+        def read(tx: Transaction) -> TaskPage:
+            own = _action(tx, action)
+            found = tx.task_results.of(own, node=node, task=task, status=status, after=after, limit=limit)
+            return TaskPage(found, tx.task_results.counts(own))
+
+        return self.store.read(read)
+
+    def on_node(self, node: str, *, before: ActionId | None, limit: int) -> Sequence[TaskRecord]:
+        """Return the results of a node in its latest actions, newest first; ``limit``: how many actions."""
+        return self.store.read(lambda tx: tx.task_results.on_node(node, before=before, limit=limit))
+
+    def output(self, action: str, task: str, node: str, *, offset: int, limit: int) -> tuple[TaskRecord, Output]:
+        """Return a part of the full output, read from the node, with the result as it is.
+
+        Raises ActionNotFound, TaskResultNotFound, NodesOutOfReach, OutputNotKept, and ports.errors.
+        """
+
+        def read(tx: Transaction) -> tuple[TaskRecord | None, TaskOnNodes | None]:
+            own = _action(tx, action)
+            record = next(iter(tx.task_results.of(own, node=node, task=task)), None)
+            item = record and tx.items.task(own, ItemId(record.marker.removeprefix(f"{own}.")))
+            return record, TaskOnNodes.from_json(item) if item else None
+
+        record, work = self.store.read(read)
+        if record is None:
+            raise TaskResultNotFound(action, task, node)
+        if self.remote is None:
+            raise NodesOutOfReach
+        host = next((one for one in work.hosts if one.name == node), None) if work else None
+        if work is None or host is None:
+            raise OutputNotKept(action, task, node)
+        secrets = remote_task(work.document).secrets
+        found = self.remote.output(Marker(record.marker), host, secrets=secrets, offset=offset, limit=limit)
+        if found is None:
+            raise OutputNotKept(action, task, node)
+        return record, found
+
+
+def _action(tx: Transaction, action: str) -> ActionId:
+    if tx.actions.get(ActionId(action)) is None:
+        raise ActionNotFound(action)
+    return ActionId(action)
