@@ -41,7 +41,7 @@ def item_worlds(database_url: str) -> Iterator[Worlds]:
     made[-1].close()
 
 
-@pytest.fixture(params=[3, pytest.param(1, marks=pytest.mark.crash)], ids=["every third", "every"])
+@pytest.fixture(params=[7, pytest.param(1, marks=pytest.mark.crash)], ids=["some", "every"])
 def stride(request: pytest.FixtureRequest) -> int:
     """How many checkpoints a test goes on at a time; the long tests take every one."""
     step: int = request.param

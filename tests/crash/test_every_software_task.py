@@ -41,7 +41,7 @@ def worlds(database_url: str) -> Iterator[Worlds]:
     made[-1].close()
 
 
-@pytest.fixture(params=[4, pytest.param(1, marks=pytest.mark.crash)], ids=["every fourth", "every"])
+@pytest.fixture(params=[11, pytest.param(1, marks=pytest.mark.crash)], ids=["some", "every"])
 def stride(request: pytest.FixtureRequest) -> int:
     """How many checkpoints a test goes on at a time; the long tests take every one."""
     step: int = request.param

@@ -32,7 +32,7 @@ from tests.simulated_peers import PEERS
 from tests.simulated_world import SimulatedWorld
 from tests.world import SETTLE, Checkpoints, KilledError
 
-EVERY_DAY, ALL = 14, 1000
+EVERY_DAY, ALL = 8, 1000
 MOST_KILLS = 6
 AT_ONCE = 0.001  # seconds that are none
 OPERATOR = Caller("ann", frozenset({"admin"}), "00000000-0000-4000-8000-000000000000")

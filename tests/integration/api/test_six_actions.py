@@ -238,8 +238,8 @@ def test_an_action_that_does_less_than_its_name_says_so_in_a_note(site: Site) ->
     action = ask(site, "update_software").json["id"]
 
     notes = site.viewer.get(f"/actions/{action}").json["notes"]
-    assert [note["sub_type"] for note in notes] == ["action metadata", "Not in this release"]
-    assert "installs no software" in notes[1]["note_val"]
+    assert [note["sub_type"] for note in notes] == ["action metadata", "No task graph"]
+    assert "Without a task graph no software is installed" in notes[1]["note_val"]
     assert {note["assoc_id"] for note in notes} == {f"action/{action}"}
 
 
