@@ -10,6 +10,7 @@ from shipyard_api.domain import addressing
 from shipyard_api.domain.documents import Document, Rendering
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.roles import MASTER
 from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.settings import Settings, SettingsError
 
@@ -50,8 +51,13 @@ def remote_tasks(settings: Settings) -> "SshRemoteTasks | None":
 
 def hosts(settings: Settings, documents: Iterable[Document]) -> tuple[dict[NodeName, Host], dict[NodeName, str]]:
     """Return where SSH reaches each node of a design, and why it does not reach others."""
-    found, missing = addressing.addresses(documents, settings.ssh.network)
-    return {name: Host(name, address, settings.ssh.port) for name, address in found.items()}, missing
+    own = settings.ssh
+    found, missing = addressing.addresses(documents, own.network)
+    if own.master:
+        found[MASTER] = own.master
+    else:
+        missing[MASTER] = "[ssh] master does not name the host of tasks with the role master"
+    return {name: Host(name, address, own.port) for name, address in found.items()}, missing
 
 
 def access(settings: Settings) -> RemoteAccess | None:

@@ -7,6 +7,7 @@ import pytest
 from shipyard_api import remote_nodes
 from shipyard_api.adapters.ssh.remote_tasks import SshRemoteTasks
 from shipyard_api.domain.documents import BAREMETAL_NODE, Document
+from shipyard_api.domain.task_graph.roles import MASTER
 from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.settings import SettingsError, load
 
@@ -66,4 +67,9 @@ def test_a_node_is_reached_at_its_address_in_the_network() -> None:
     ]
     found, missing = remote_nodes.hosts(load(settings(network="mgmt", port="2222")), design)
     assert found == {"n1": Host("n1", "10.0.0.1", 2222)}
-    assert missing == {"n2": "it has no address in the network 'mgmt'; its networks: none"}
+    assert missing == {
+        "n2": "it has no address in the network 'mgmt'; its networks: none",
+        MASTER: "[ssh] master does not name the host of tasks with the role master",
+    }
+    found, missing = remote_nodes.hosts(load(settings(network="mgmt", master="192.0.2.1")), design)
+    assert (found[MASTER], set(missing)) == (Host(MASTER, "192.0.2.1"), {"n2"})

@@ -19,6 +19,7 @@ class SshOptions:
     ``known_hosts``: a file of host keys in the format of OpenSSH, by address or name of the node. Others are refused.
     ``network``: the network of the design whose address of a node is used (``addressing`` of its BaremetalNode).
     ``port``: the port of SSH on the nodes.
+    ``master``: the address of the host for tasks with the role ``master``; empty: such tasks are refused.
     ``jump_host``: reach the nodes through this host, written as host, user@host or user@host:port; empty: directly.
     ``connect_timeout_seconds``: timeout of a connection.
     ``read_timeout_seconds``: timeout of an answer of one node; others do not wait for it.
@@ -31,6 +32,7 @@ class SshOptions:
     known_hosts: str = ""
     network: str = ""
     port: int = PORT
+    master: str = ""
     jump_host: str = ""
     connect_timeout_seconds: float = 10.0
     read_timeout_seconds: float = 60.0
@@ -41,7 +43,7 @@ class SshOptions:
         for name in ("known_hosts", "network"):
             if self.key_file and not getattr(self, name):
                 yield f"[ssh] {name}: needed together with key_file"
-        for name, value in (("known_hosts", self.known_hosts), ("jump_host", self.jump_host)):
+        for name, value in (("known_hosts", self.known_hosts), ("master", self.master), ("jump_host", self.jump_host)):
             if value and not self.key_file:
                 yield f"[ssh] {name}: needs key_file, which is not set"
         for name, file in (("key_file", self.key_file), ("known_hosts", self.known_hosts)):

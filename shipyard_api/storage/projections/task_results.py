@@ -12,6 +12,16 @@ from shipyard_api.storage.software_tables import task_results
 
 _OPEN = frozenset({TaskStatus.RUNNING, TaskStatus.LEFT})
 _LATER = ("status", "ended_at", "exit_status", "attempts", "seconds", "detail", "tail")
+_ROWS = (
+    sa.func.json_to_recordset(sa.bindparam("rows", type_=sa.JSON))
+    .table_valued(*(sa.column(column.name, column.type) for column in task_results.c), joins_implicitly=True)
+    .render_derived(with_types=True)
+)
+_ADD = insert(task_results).from_select([column.name for column in task_results.c], sa.select(_ROWS))
+_ADD = _ADD.on_conflict_do_update(
+    constraint=task_results.primary_key, set_={name: _ADD.excluded[name] for name in _LATER}
+)
+"""One statement with one parameter for all rows: statements one by one took a fifth of a run."""
 
 
 def project(connection: sa.Connection, line: Line, fact: Fact) -> None:
@@ -25,8 +35,8 @@ def project(connection: sa.Connection, line: Line, fact: Fact) -> None:
             "task": fact.task,
             "status": result.status.value,
             "marker": fact.marker,
-            "began_at": line.at - timedelta(seconds=result.seconds),
-            "ended_at": None if result.status in _OPEN else line.at,
+            "began_at": (line.at - timedelta(seconds=result.seconds)).isoformat(),
+            "ended_at": None if result.status in _OPEN else line.at.isoformat(),
             "exit_status": result.exit_status,
             "attempts": result.attempts,
             "seconds": result.seconds,
@@ -35,6 +45,4 @@ def project(connection: sa.Connection, line: Line, fact: Fact) -> None:
         }
         for result in fact.results
     ]
-    adding = insert(task_results)
-    later = {name: adding.excluded[name] for name in _LATER}
-    connection.execute(adding.on_conflict_do_update(constraint=task_results.primary_key, set_=later), rows)
+    connection.execute(_ADD, {"rows": rows})
