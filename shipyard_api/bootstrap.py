@@ -60,6 +60,7 @@ from shipyard_api.usecases.actions.left_alone import FindLeftAlone
 from shipyard_api.usecases.actions.limits import ActionLimits
 from shipyard_api.usecases.actions.list import ListActions
 from shipyard_api.usecases.actions.plan import PlanAction
+from shipyard_api.usecases.actions.plan_software import PlanSoftware
 from shipyard_api.usecases.actions.report import ReportAction
 from shipyard_api.usecases.callers.limit_writes import LimitWrites
 from shipyard_api.usecases.clock_skew import ClockSkew
@@ -301,6 +302,7 @@ def api(settings: Settings) -> "Mount":
                 rendered=rendered,
                 definitions=definitions,
                 plan_drain=plan_drain,
+                plan_software=PlanSoftware(store, rendered, made.access.hosts if made.access else None),
             ),
             describe_action=DescribeAction(store),
             find_left_alone=FindLeftAlone(store, {name.value: one for name, one in definitions.items()}),

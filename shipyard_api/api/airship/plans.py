@@ -23,6 +23,7 @@ from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.planning import PlannedGroup
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.usecases.actions.plan import Plan, PlanAction
+from shipyard_api.usecases.actions.plan_software import SoftwarePlan
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.nodes.drain_plan import NodeDrainPlan
 
@@ -86,7 +87,23 @@ def _entity(plan: Plan) -> dict[str, Any]:
         "held": [hold_entity(hold) for hold in plan.held],
         "drains": [_drain(node, drain) for node, drain in plan.drains.items()],
         "deploy_steps": [planned_entity(planned) for planned in plan.deploy_steps],
+        "software": _software(plan.software) if plan.software else None,
         "groups": [_group(planned) for planned in plan.groups],
+    }
+
+
+def _software(plan: SoftwarePlan) -> dict[str, Any]:
+    return {
+        "batches": [
+            {
+                "priority": batch.priority,
+                "wave": batch.wave,
+                "runs": [{"group": run.unit, "nodes": list(run.nodes), "tasks": list(run.tasks)} for run in batch.runs],
+            }
+            for batch in plan.batches
+        ],
+        "skipped": [{"task": task, "reason": reason.value} for task, reason in plan.skipped],
+        "findings": messages(plan.findings),
     }
 
 

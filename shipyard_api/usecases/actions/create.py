@@ -16,7 +16,9 @@ from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.parameters import Parameters, RedeployMode, parse_parameters
 from shipyard_api.domain.task_graph.layers import SITE
+from shipyard_api.domain.task_graph.tag_check import check_tags
 from shipyard_api.domain.teardown.limits import TeardownLimits
+from shipyard_api.ports.documents import RenderingFailed
 from shipyard_api.ports.provisioner import Wipe
 from shipyard_api.ports.state.actions import FURTHER, ActionRecord, NewAction
 from shipyard_api.ports.state.errors import RequestKeyTaken
@@ -124,9 +126,22 @@ class CreateAction:
             key=request.key(caller),
             facts=(
                 *first_notes(definition, inputs, checked.parameter_findings),
+                *(Noted("Tag check", found.message) for found in self._tag_findings(checked, inputs)),
                 *map(FindingReported, checked.design_errors),
             ),
         )
+
+    def _tag_findings(self, checked: CheckedRequest, inputs: Mapping[str, Any]) -> Sequence[Finding]:
+        """Return the findings of the tag check (seed 002, Orchestration); tests deploy nothing, so they have none."""
+        if checked.revision is None or "software" not in inputs or inputs["software"].get("tests"):
+            return ()
+        try:
+            names = self.check.rendered.inventory(checked.revision).nodes
+        except RenderingFailed:
+            return ()
+        with self.store.begin() as tx:
+            site = tx.software.site(SITE, names)
+        return check_tags(site.cluster.layer, site.nodes)
 
     def _has_tasks(self) -> bool:
         with self.store.begin() as tx:

@@ -6,12 +6,13 @@ Group members come from the design here; the running action gets them from the p
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from shipyard_api.domain.actions import CHECKS, EXCLUSIVE, ActionId, ActionName, DocumentChecks, StepId
+from shipyard_api.domain.actions import CHECKS, EXCLUSIVE, WITH_SOFTWARE, ActionId, ActionName, DocumentChecks, StepId
 from shipyard_api.domain.deploy_steps.planning import PlannedNodes
 from shipyard_api.domain.documents import Revision, Version
 from shipyard_api.domain.errors import Conflict, NothingToPlan, ShipyardError
 from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.holds import Hold
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.parameters import Parameters
 from shipyard_api.domain.rollout.modes import Mode
@@ -26,6 +27,7 @@ from shipyard_api.ports.state.errors import SiteBusy
 from shipyard_api.ports.state.store import Store
 from shipyard_api.usecases.actions.check import CheckAction, CheckedRequest, DesignCheck
 from shipyard_api.usecases.actions.control import ControlAction
+from shipyard_api.usecases.actions.plan_software import PlanSoftware, SoftwarePlan
 from shipyard_api.usecases.actions.preconditions import site_is_busy
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
@@ -44,6 +46,7 @@ class Plan:
     be read or the action deploys nothing, ``mode`` is None and there are no groups. ``kept``: nodes that a retry does
     not touch, in order of name. ``held``: the active holds on nodes that it would touch. ``drains``: the drain plan of
     each server to redeploy, or why it has none. ``deploy_steps``: those of the nodes that have deploy templates.
+    ``software``: None for an action without a software stage, and for a site without a task graph.
     """
 
     name: ActionName
@@ -59,6 +62,7 @@ class Plan:
     held: Sequence[Hold] = ()
     drains: Mapping[NodeName, NodeDrainPlan | str] = field(default_factory=dict)
     deploy_steps: Sequence[PlannedNodes] = ()
+    software: SoftwarePlan | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +76,7 @@ class PlanAction:
     rendered: RenderedDesigns
     definitions: Mapping[ActionName, Definition]
     plan_drain: PlanDrain
+    plan_software: PlanSoftware
 
     def __call__(self, request: ActionRequest, version: Version) -> Plan:
         """Return the plan of an action on a version: the committed one, or the buffer as if it were committed.
@@ -85,18 +90,22 @@ class PlanAction:
         checked = self._preview(request, heads, revision)
         design = checked.design or self._read(request.name, revision)
         strategy = _strategy(request.name, checked.parameters, design.inputs)
+        groups = self._groups(design.inputs, strategy, ()) if design.inputs and strategy else ()
+        written = checked.parameters.software if checked.parameters else {}
+        software = self._software(request.name, revision or checked.revision, groups, written)
         return Plan(
             name=request.name,
             version=version,
             revision=revision,
             refusal=checked.refusal,
             findings=(*design.findings, *checked.parameter_findings, *checked.steps.findings),
-            steps=self._steps(request.name, design.inputs),
+            steps=self._steps(request.name, design.inputs, software),
             mode=design.inputs.configuration.mode if design.inputs and strategy else None,
-            groups=self._groups(design.inputs, strategy, ()) if design.inputs and strategy else (),
+            groups=groups,
             held=self._holds(checked),
             drains=self._drains(checked),
             deploy_steps=checked.steps.nodes,
+            software=software,
         )
 
     def retry(self, action: str, *, force: bool, may_override_holds: bool) -> Plan:
@@ -106,18 +115,22 @@ class PlanAction:
         deploys = CHECKS[old.name].documents is DocumentChecks.EVERYTHING
         inputs = SiteInputs.from_json(retry.inputs) if deploys else None
         steps = self._frozen_steps(inputs) if inputs else NO_STEPS
+        groups = self._groups(inputs, inputs.strategy, retry.kept) if inputs else ()
+        written = retry.inputs.get("software")
+        software = None if written is None else self._software(old.name, old.revision, groups, written)
         return Plan(
             name=old.name,
             retried=old.id,
             revision=old.revision,
             refusal=retry.refusal,
             findings=(*(self._read(old.name, old.revision).findings if deploys else ()), *steps.findings),
-            steps=self._steps(old.name, inputs),
+            steps=self._steps(old.name, inputs, software),
             mode=inputs.configuration.mode if inputs else None,
-            groups=self._groups(inputs, inputs.strategy, retry.kept) if inputs else (),
+            groups=groups,
             kept=retry.kept,
             held=retry.held,
             deploy_steps=steps.nodes,
+            software=software,
         )
 
     def _preview(self, request: ActionRequest, heads: Heads, revision: Revision | None) -> CheckedRequest:
@@ -172,9 +185,18 @@ class PlanAction:
         members = {group.name: select(group.selectors, machines) for group in strategy.groups}
         return plan_groups(strategy, members, inputs.configuration.mode, kept)
 
-    def _steps(self, name: ActionName, inputs: SiteInputs | None) -> Sequence[StepId]:
+    def _software(
+        self, name: ActionName, revision: Revision | None, groups: Sequence[PlannedGroup], written: JsonObject
+    ) -> SoftwarePlan | None:
+        """Return what the stage runs if every node is deployed."""
+        if name not in WITH_SOFTWARE or revision is None:
+            return None
+        return self.plan_software(revision, {node for planned in groups for node in planned.members}, written)
+
+    def _steps(self, name: ActionName, inputs: SiteInputs | None, software: SoftwarePlan | None) -> Sequence[StepId]:
         definition = self.definitions.get(name)
-        return definition.step_ids(inputs.to_json() if inputs else {}) if definition else []
+        written = {**(inputs.to_json() if inputs else {}), **({} if software is None else {"software": {}})}
+        return definition.step_ids(written) if definition else []
 
 
 def _unknown_steps(trouble: PeerError) -> StepPlan:

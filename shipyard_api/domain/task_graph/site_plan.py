@@ -1,0 +1,101 @@
+"""Plan a run of the software stage of a site: which of its nodes and tasks, in which order (product, section 7)."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from shipyard_api.domain.findings import Finding, error, errors
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.checks import check_tasks
+from shipyard_api.domain.task_graph.commands import check_command
+from shipyard_api.domain.task_graph.execution import Rules
+from shipyard_api.domain.task_graph.graph import TaskGraph
+from shipyard_api.domain.task_graph.plan import Plan, Site, plan
+from shipyard_api.domain.task_graph.roles import ClusterNode, Primaries, facts_of
+from shipyard_api.domain.task_graph.selection import Selection
+from shipyard_api.domain.task_graph.stages import TEST_STAGE, tasks_of_stage
+from shipyard_api.domain.task_graph.tasks import TaskId, parse_tasks
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class SiteRun:
+    """What a run depends on. ``nodes``: all of the cluster. ``status`` and ``models``: of ``roles.facts_of``.
+
+    ``written``: the limits of the run, as in the inputs of an action. ``deployed``: the nodes that the action deploys.
+    """
+
+    documents: Sequence[JsonObject]
+    nodes: Sequence[ClusterNode]
+    primaries: Primaries
+    status: str
+    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    written: JsonObject = field(default_factory=dict)
+    deployed: Collection[NodeName] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SitePlan:
+    """The plan of a run; ``plan`` is None if there is none, and then ``findings`` have the errors.
+
+    ``documents``: the entries of the task graph that run, by id.
+    """
+
+    plan: Plan | None
+    findings: tuple[Finding, ...]
+    rules: Rules | None = None
+    documents: Mapping[TaskId, JsonObject] = field(default_factory=dict)
+
+    @property
+    def nodes(self) -> frozenset[NodeName]:
+        """The nodes on which a task runs."""
+        batches = self.plan.batches if self.plan else ()
+        return frozenset(node for batch in batches for run in batch.runs for node in run.nodes)
+
+
+def plan_site(site: SiteRun) -> SitePlan:
+    """Return the plan of a run of the software stage."""
+    documents = list(site.documents)
+    if wrong := errors(check_tasks(documents)):
+        return SitePlan(None, tuple(wrong))
+    graph = TaskGraph.of(parse_tasks(documents))
+    run, unknown = _nodes_of_run(site)
+    if unknown:
+        return SitePlan(None, (error("UnknownNode", f"The design has no node {', '.join(unknown[:_SHOWN])}."),))
+    facts = facts_of(site.nodes, run, status=site.status, models=site.models)
+    made, findings = plan(graph, Site(run, site.primaries, facts), _selection(graph, site.written))
+    if made is None:
+        return SitePlan(None, findings)
+    ran = frozenset(task for batch in made.batches for one in batch.runs for task in one.tasks)
+    used = {TaskId(entry["id"]): entry for entry in documents if TaskId(entry["id"]) in ran}
+    if faults := tuple(fault for entry in used.values() for fault in check_command(entry)):
+        return SitePlan(None, faults)
+    return SitePlan(made, findings, Rules.of(graph, made), used)
+
+
+def _nodes_of_run(site: SiteRun) -> tuple[tuple[ClusterNode, ...], Sequence[str]]:
+    """Return the nodes that the action names, else those that it deployed, else all that were ever deployed.
+
+    The second value: named nodes that there are not.
+    """
+    if "nodes" in site.written:
+        known = {str(node.name): node for node in site.nodes}
+        named = site.written["nodes"]
+        return tuple(known[name] for name in named if name in known), [name for name in named if name not in known]
+    if site.deployed:
+        return tuple(node for node in site.nodes if node.name in site.deployed), ()
+    return tuple(node for node in site.nodes if node.ready), ()
+
+
+def _selection(graph: TaskGraph, written: JsonObject) -> Selection:
+    """Return the limits of a run. Tests run in an action of their own only."""
+    tests = tasks_of_stage(graph, TEST_STAGE)
+    if written.get("tests"):
+        return Selection(tasks=tuple(sorted(tests)))
+    tasks = written.get("tasks")
+    skip = (*written.get("skip", ()), *(tests if tasks is None else ()))
+    return Selection(
+        written.get("start"), written.get("end"), tuple(sorted(skip)), None if tasks is None else tuple(tasks)
+    )

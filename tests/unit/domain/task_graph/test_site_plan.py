@@ -1,0 +1,58 @@
+"""Which nodes and tasks of a site a run of the software stage has."""
+
+from typing import Any
+
+import pytest
+
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.roles import ClusterNode, Primaries
+from shipyard_api.domain.task_graph.site_plan import SiteRun, plan_site
+from tests.task_graphs import group, stage, task
+
+GRAPH = (
+    stage("test"),
+    group("web"),
+    task("one", groups=["web"]),
+    task("two", groups=["web"], requires=["one"]),
+    task("probe", role="*", stage="test"),
+)
+NODES = tuple(ClusterNode(NodeName(name), ("web",), ready=name != "n3") for name in ("n1", "n2", "n3"))
+
+RUNS: dict[str, tuple[dict[str, Any], tuple[str, ...], str, str]] = {
+    "all that were ever deployed": ({}, (), "n1 n2", "one two"),
+    "those of the action": ({}, ("n3", "n1"), "n1 n3", "one two"),
+    "those that it names": ({"nodes": ["n3"]}, ("n1",), "n3", "one two"),
+    "chosen tasks": ({"tasks": ["two"]}, (), "n1 n2", "two"),
+    "not the skipped ones": ({"skip": ["two"]}, (), "n1 n2", "one"),
+    "tests only": ({"tests": True}, (), "n1 n2", "probe"),
+}
+REFUSED: dict[str, tuple[dict[str, Any], tuple[dict[str, Any], ...], str]] = {
+    "an unknown node": ({"nodes": ["n1", "n9"]}, GRAPH, "The design has no node n9."),
+    "an unknown task": ({"tasks": ["three"]}, GRAPH, "'three'"),
+    "a command that cannot run": ({}, (*GRAPH, {**task("x", groups=["web"]), "type": "reboot"}), "reboot"),
+    "a cycle": ({}, (*GRAPH, task("x", requires=["x"])), "x"),
+}
+
+
+def run(written: dict[str, Any], graph: tuple[dict[str, Any], ...] = GRAPH, deployed: tuple[str, ...] = ()) -> SiteRun:
+    return SiteRun(graph, NODES, Primaries(), "new", {}, written, tuple(map(NodeName, deployed)))
+
+
+@pytest.mark.parametrize(("written", "deployed", "nodes", "tasks"), RUNS.values(), ids=RUNS)
+def test_a_run_has_these_nodes_and_tasks(
+    written: dict[str, Any], deployed: tuple[str, ...], nodes: str, tasks: str
+) -> None:
+    made = plan_site(run(written, deployed=deployed))
+
+    assert made.plan is not None
+    assert (sorted(made.nodes), sorted(made.documents)) == (nodes.split(), tasks.split())
+
+
+@pytest.mark.parametrize(("written", "graph", "said"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_run_is_no_plan_and_says_why(
+    written: dict[str, Any], graph: tuple[dict[str, Any], ...], said: str
+) -> None:
+    made = plan_site(run(written, graph))
+
+    assert made.plan is None
+    assert said in " ".join(finding.message for finding in made.findings)
