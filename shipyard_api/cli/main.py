@@ -28,6 +28,7 @@ from shipyard_api.cli.commands import (
     nodes,
     plan,
     programs,
+    software,
     tasks,
     wait,
     watch,
@@ -59,7 +60,7 @@ _SECTIONS = {
         "control",
     ),
     "Nodes": ("hold", "release", "drain-plan", "node", "deploy-template"),
-    "Software": ("cluster", "role", "tag"),
+    "Software": ("software", "cluster", "role", "tag"),
     "Try it": ("demo", "up"),
     "Run an installation": ("serve", "worker", "db", "token", "config", "simulate", "completion"),
 }
@@ -267,6 +268,7 @@ for command in (
     node_operations.drain_plan,
     deploy_templates.deploy_template,
     node_operations.node,
+    software.software,
     labels.cluster,
     labels.role,
     labels.tag,
@@ -288,7 +290,7 @@ for command in (node_operations.node, node_operations.drain_plan, deploy_templat
     add_output_option(command)
 for command in (create, commit, get, describe_, plan.plan, logs.logs, control.retry, control.control, nodes.report):
     add_output_option(command)
-for command in (labels.cluster, labels.role, labels.tag):
+for command in (software.software, labels.cluster, labels.role, labels.tag):
     add_output_option(command)
 for command in (control.pause, control.unpause, control.stop, holds.hold, holds.release, limits.set_):
     add_output_option(command)

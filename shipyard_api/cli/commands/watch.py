@@ -102,12 +102,16 @@ def take_snapshot(api: "Api", action_id: str, before: Snapshot | None = None) ->
     return Snapshot(action, groups, list(api.pages(f"actions/{action_id}/nodes", "nodes"))).checked()
 
 
+def is_live(stream: TextIO) -> bool:
+    """Return whether a stream can be drawn anew: a terminal with cursor movement and Unicode. Others get lines."""
+    dumb = os.environ.get("TERM", "dumb") in ("dumb", "unknown")
+    return not dumb and stream.isatty() and "utf" in (stream.encoding or "").lower()
+
+
 @contextlib.contextmanager
 def viewer(stream: TextIO) -> Iterator[ShowSnapshot]:
     """Yield a function that shows snapshots on a stream: as a live view on a terminal, else as lines."""
-    # A terminal without cursor movement or without Unicode gets lines, like a file.
-    dumb = os.environ.get("TERM", "dumb") in ("dumb", "unknown")
-    if dumb or not stream.isatty() or "utf" not in (stream.encoding or "").lower():
+    if not is_live(stream):
         yield _lines(stream)
         return
     from rich.live import Live

@@ -17,6 +17,7 @@ from shipyard_api.cli.output.shapes import (
     required,
 )
 from shipyard_api.cli.output.status_text import message_lines
+from shipyard_api.cli.output.task_tables import stage
 
 _SUMMARY_GAP = 3  # blanks between columns; no contract sets them
 _NAMES_SHOWN = 8  # of a group; the forms raw and format have them all
@@ -45,6 +46,7 @@ def plan(text: str) -> Printout:
     parts: list[TextTable | str | Printout] = [fields(about), _groups(as_objects(required(found, "groups"), "groups"))]
     parts.append(table([(number, step) for number, step in enumerate(list_at(found, "steps"), 1)], ("Index", "Step")))
     parts += planned(objects_at(found, "deploy_steps"))
+    parts += stage(found)
     parts += drains(objects_at(found, "drains"))
     lines = message_lines([*objects_at(refused, "messages"), *objects_at(found, "findings")])
     if lines:

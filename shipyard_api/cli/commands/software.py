@@ -1,0 +1,200 @@
+"""``shipyard software``: plan the software stage, follow its tasks, and read their output (product, section 7)."""
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from shipyard_api.cli.commands.request import fail, path_segment, show
+from shipyard_api.cli.commands.syntax import check_action_id, examples
+from shipyard_api.cli.commands.watch import ANSWER_TIMEOUT, OUTAGE_LIMIT, is_live
+from shipyard_api.cli.errors import ApiError
+from shipyard_api.cli.global_options import GlobalOptions
+from shipyard_api.cli.output import task_tables
+from shipyard_api.cli.output.task_tables import Progress
+from shipyard_api.cli.output.wording import printable_lines
+
+if TYPE_CHECKING:
+    from shipyard_api.cli.client import Api
+
+_WITH_SOFTWARE = ("deploy_site", "update_site", "update_software", "test_site")
+_LIST = "Comma-separated."
+_FAILED = 500  # failed tasks that are read for the names of their nodes
+_ACTIONS = 20  # of a node that are searched for a task
+_ENDS = {"Complete": 0, "Failed": 1}
+
+
+@click.group(
+    short_help="Plan the software stage, follow its tasks, read their output.",
+    epilog=examples("shipyard software plan", "shipyard software watch", "shipyard software logs compute11 ntp"),
+)
+def software() -> None:
+    """Work with the task graph that runs on the nodes of the site."""
+
+
+@software.command(
+    "plan",
+    short_help="Show which tasks would run where, in order.",
+    epilog=examples("shipyard software plan", "shipyard software plan --nodes compute11,compute12 --start ntp"),
+)
+@click.option("--nodes", help=f"Only these nodes. {_LIST}")
+@click.option("--tasks", help=f"Only these tasks. {_LIST}")
+@click.option("--skip", help=f"Not these tasks. {_LIST}")
+@click.option("--start", metavar="TASK", help="Only this task and those that depend on it.")
+@click.option("--end", metavar="TASK", help="Only this task and those that it depends on.")
+@click.pass_obj
+def plan(
+    options: GlobalOptions,
+    /,
+    nodes: str | None,
+    tasks: str | None,
+    skip: str | None,
+    start: str | None,
+    end: str | None,
+) -> None:
+    """Show what update_software would run now, as a tree: batches in order, groups with their nodes, and tasks.
+
+    Groups of one batch run at the same time. Without --nodes it runs on every node that was deployed.
+    """
+    lists = {
+        name: [one.removeprefix("node/") for one in value.split(",") if one]
+        for name, value in (("nodes", nodes), ("tasks", tasks), ("skip", skip))
+        if value
+    }
+    limits = {name: value for name, value in (("start", start), ("end", end)) if value}
+    body = {"name": "update_software", "parameters": {**lists, **limits}}
+    show(options, lambda api: api.post("plans", json=body), expected=200, cli=task_tables.tree)
+
+
+@software.command(
+    "watch",
+    short_help="Follow the tasks of an action until it ends.",
+    epilog=examples("shipyard software watch", "shipyard software watch 01ARZ3NDEKTSV4RRFFQ69G5FAV"),
+)
+@click.argument("action_id", metavar="[ACTION]", required=False)
+@click.option("--interval", type=click.FloatRange(min=0.1), default=2.0, show_default=True, help="Seconds.")
+@click.pass_obj
+def watch(options: GlobalOptions, /, action_id: str | None, interval: float) -> None:
+    """Follow the tasks of an action: on how many nodes each is running, has succeeded or failed.
+
+    Without ACTION it is the newest action that can have a software stage. Prints plain lines if stdout is not a
+    terminal. Exit code 0 if the action succeeded, 1 if it failed.
+    """
+    from shipyard_api.cli.client import Api
+
+    action = check_action_id(action_id) if action_id else None
+    try:
+        api = Api(options, timeout=ANSWER_TIMEOUT)
+        with _viewer(sys.stdout) as view:
+            last = _follow(api, action or _newest(api), view, interval)
+    except ApiError as error:
+        fail(options, error)
+    click.echo(f"action is {last.lifecycle}")
+    raise SystemExit(_ENDS[last.lifecycle])
+
+
+@software.command(
+    "logs",
+    short_help="Print the output of a task on a node.",
+    epilog=examples(
+        "shipyard software logs compute11 ntp",
+        "shipyard software logs compute11 ntp --action 01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    ),
+)
+@click.argument("node")
+@click.argument("task")
+@click.option("--action", "action_id", metavar="ACTION", help="The action that ran it. (default: the newest that did)")
+@click.pass_obj
+def logs(options: GlobalOptions, /, node: str, task: str, action_id: str | None) -> None:
+    """Print the full output of TASK on NODE, as the node keeps it. Of a running task: what there is so far."""
+    from shipyard_api.cli.client import Api
+
+    action = check_action_id(action_id) if action_id else None
+    name = node.removeprefix("node/")
+    try:
+        api = Api(options)
+        path = f"actions/{action or _of_node(api, name, task)}/tasks/{path_segment(task)}/nodes/{path_segment(name)}"
+        offset = 0
+        while True:
+            part = api.read(f"{path}/output", [("offset", str(offset))])
+            click.echo(printable_lines(str(part.get("text") or "")), nl=False)
+            after = int(part.get("next_offset") or 0)
+            if after <= offset or after >= int(part.get("kept") or 0):
+                return
+            offset = after
+    except ApiError as error:
+        fail(options, error)
+
+
+def _follow(api: "Api", action: str, view: Callable[[Progress, str], None], interval: float) -> Progress:
+    """Show the tasks until the action has ended. Raises ApiError as ``watch.follow`` does."""
+    last: Progress | None = None
+    answered = time.monotonic()
+    while True:
+        note = ""
+        try:
+            found = api.read(f"actions/{action}")
+            page = api.read(f"actions/{action}/tasks", [("status", "failed"), ("limit", str(_FAILED))])
+            last, answered = Progress.of(found, page), time.monotonic()
+        except ApiError as error:
+            if last is None or not error.temporary or time.monotonic() - answered > OUTAGE_LIMIT:
+                raise
+            note = f"no answer for {time.monotonic() - answered:.0f} s, retrying"
+        view(last, note)
+        if last.lifecycle in _ENDS:
+            return last
+        time.sleep(interval)
+
+
+@contextlib.contextmanager
+def _viewer(stream: TextIO) -> Iterator[Callable[[Progress, str], None]]:
+    """Yield a function that shows progress: as a table that is drawn anew on a terminal, else as lines."""
+    shown: set[str] = set()
+
+    def write(progress: Progress, note: str) -> None:
+        lines = [*progress.lines, *([note] if note else [])]
+        for line in lines:
+            if line not in shown:
+                click.echo(printable_lines(line), file=stream)
+        shown.clear()
+        shown.update(lines)
+
+    if not is_live(stream):
+        yield write
+        return
+    from rich.live import Live
+    from rich.text import Text
+
+    from shipyard_api.cli.output.tables import terminal
+
+    with Live(console=terminal(stream), auto_refresh=False) as live:
+
+        def draw(progress: Progress, note: str) -> None:
+            live.update(Text(printable_lines(f"{progress.table}\n{note}".rstrip())), refresh=True)
+
+        yield draw
+
+
+def _newest(api: "Api") -> str:
+    """Return the id of the newest action that can have a software stage."""
+    from shipyard_api.cli.client import json_content
+
+    query = [*(("name", name) for name in _WITH_SOFTWARE), ("order", "desc"), ("limit", "1")]
+    found = json_content(api.get("actions", query), expected=200)
+    if not found:
+        raise ApiError("Error: There is no action with a software stage yet.")
+    return str(found[0]["id"])
+
+
+def _of_node(api: "Api", node: str, task: str) -> str:
+    """Return the id of the newest action that ran the task on the node."""
+    page = api.read(f"nodes/{path_segment(node)}/tasks", [("limit", str(_ACTIONS))])
+    found = next((one for one in page.get("tasks") or () if one.get("task") == task), None)
+    if found is None:
+        raise ApiError(
+            f"Error: None of the latest {_ACTIONS} actions of node {node} ran the task {task}. Name one with --action."
+        )
+    return str(found["action_id"])

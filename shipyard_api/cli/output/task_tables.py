@@ -1,0 +1,116 @@
+"""The software stage: its plan, and how its tasks go. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from shipyard_api.cli.output.printout import Printout, TextTable, sections, table
+from shipyard_api.cli.output.shapes import JsonObject, list_at, object_at, objects_at, parse_object, required
+from shipyard_api.cli.output.status_text import message_lines
+
+_NAMES_SHOWN = 8  # of a run; the forms raw and format have them all
+_FAILED_SHOWN = 5
+_STATUSES = ("running", "success", "failed", "left")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How the tasks of an action go: its lifecycle, the counts of each task, and nodes that failed, by task."""
+
+    lifecycle: str
+    totals: Sequence[JsonObject]
+    failed: Mapping[str, Sequence[str]]
+
+    @classmethod
+    def of(cls, action: JsonObject, page: JsonObject) -> "Progress":
+        """Return it from the action and a page of its failed tasks."""
+        failed: dict[str, list[str]] = {}
+        for one in objects_at(page, "tasks"):
+            failed.setdefault(str(required(one, "task")), []).append(str(required(one, "node")))
+        return cls(str(action.get("action_lifecycle") or "Pending"), objects_at(page, "totals"), failed)
+
+    @property
+    def table(self) -> TextTable:
+        """A line for each task."""
+        rows = [
+            (required(one, "task"), *(required(one, status) for status in _STATUSES), self._nodes(one))
+            for one in self.totals
+        ]
+        return table(rows, ("Task", "Running", "Ok", "Failed", "Left", "Failed Nodes"), gap=4)
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """The same as a line of text for each task."""
+        return [
+            f"task {required(one, 'task')}: "
+            + ", ".join(
+                f"{one[status]} {'ok' if status == 'success' else status}" for status in _STATUSES if one[status]
+            )
+            + (f" ({nodes})" if (nodes := self._nodes(one)) else "")
+            for one in self.totals
+            if any(required(one, status) for status in _STATUSES)
+        ]
+
+    def _nodes(self, total: JsonObject) -> str:
+        failed, number = self.failed.get(str(total.get("task")), ()), int(total.get("failed") or 0)
+        more = f" and {number - _FAILED_SHOWN} more" if number > _FAILED_SHOWN else ""
+        return ", ".join(failed[:_FAILED_SHOWN]) + more if failed else ""
+
+
+def stage(plan: JsonObject) -> Sequence[TextTable | str]:
+    """Return the software stage of a plan as a table, with what is skipped and what is found."""
+    found = object_at(plan, "software")
+    if not found:
+        return ()
+    rows = [
+        (
+            required(batch, "priority"),
+            required(run, "group"),
+            _names(list_at(run, "tasks")),
+            _names(list_at(run, "nodes")),
+        )
+        for batch in objects_at(found, "batches")
+        for run in objects_at(batch, "runs")
+    ]
+    return [table(rows, ("Priority", "Group", "Tasks", "Nodes"), gap=4), *_remarks(found)]
+
+
+def tree(text: str) -> Printout:
+    """Return the software stage of a plan as a tree: batches, groups with their nodes, tasks in order."""
+    plan = parse_object(text)
+    refused, found = object_at(plan, "refused"), object_at(plan, "software")
+    parts: list[str | TextTable] = []
+    if refused:
+        parts.append(f"Refused: {refused.get('title')}: {refused.get('reason')}")
+        parts += _lines(message_lines(objects_at(refused, "messages")))
+    if not found:
+        return sections(*parts, "The site has no task graph, so no software is installed.")
+    batches = objects_at(found, "batches")
+    parts.append("\n".join(_branches(batches)) if batches else "No task runs.")
+    return sections(*parts, *_remarks(found))
+
+
+def _branches(batches: Iterable[JsonObject]) -> Iterable[str]:
+    for batch in batches:
+        yield str(required(batch, "priority"))
+        runs = objects_at(batch, "runs")
+        for number, run in enumerate(runs, 1):
+            last = number == len(runs)
+            yield f"{'`--' if last else '|--'} {required(run, 'group')}: {_names(list_at(run, 'nodes'))}"
+            tasks = list_at(run, "tasks")
+            for place, task in enumerate(tasks, 1):
+                yield f"{'   ' if last else '|  '} {'`--' if place == len(tasks) else '|--'} {task}"
+
+
+def _remarks(found: JsonObject) -> list[str]:
+    skipped = [f"  {required(one, 'task')}: {required(one, 'reason')}" for one in objects_at(found, "skipped")]
+    parts = ["\n".join(["Skipped tasks:", *skipped])] if skipped else []
+    return [*parts, *_lines(message_lines(objects_at(found, "findings")))]
+
+
+def _lines(lines: Sequence[str]) -> list[str]:
+    return ["\n".join(lines)] if lines else []
+
+
+def _names(names: Sequence[object]) -> str:
+    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+    return ", ".join(map(str, names[:_NAMES_SHOWN])) + more
