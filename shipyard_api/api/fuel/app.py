@@ -8,7 +8,7 @@ from shipyard_api.api.fuel.graphs import DeploymentTasks, GraphInDot, PartOfTask
 from shipyard_api.api.fuel.labels import Labels, OneLabel
 from shipyard_api.api.fuel.nodes import Assignment, Nodes, NodeTags, OneNode, TagCheck
 from shipyard_api.api.fuel.owners import Attributes, Clusters, OneCluster, OneRelease, Releases
-from shipyard_api.api.fuel.runs import Deploy, Transaction, Transactions
+from shipyard_api.api.fuel.runs import Deploy, History, Transaction, Transactions
 from shipyard_api.api.http.authentication import Guarded
 from shipyard_api.api.http.dialect import Dialect
 from shipyard_api.domain.task_graph.layers import OwnerKind
@@ -74,6 +74,7 @@ def routes(own: Collaborators, tokens: Identities | None, sizes: Sizes) -> dict[
         f"{cluster}/deploy": Deploy(runs, sizes.other, chosen=False),
         "/api/v1/transactions": Transactions(runs),
         "/api/v1/transactions/{number}": Transaction(runs),
+        "/api/v1/transactions/{number}/deployment_history": History(runs),
         f"{cluster}/deploy_tasks/graph.gv": GraphInDot(graphs),
         f"{cluster}/attributes": Attributes(graphs, sizes.other),
         f"{cluster}/assignment": Assignment(nodes, sizes.other, assigns=True),

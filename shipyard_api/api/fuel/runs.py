@@ -13,9 +13,11 @@ from shipyard_api.api.http.reading import boolean, read_body
 from shipyard_api.api.http.request_context import note_created
 from shipyard_api.api.http.threads import answer_in_thread, threaded
 from shipyard_api.domain.actions import ActionName, RunState
+from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.policy import PREFIX
 from shipyard_api.domain.task_graph.errors import RunNotFound
 from shipyard_api.domain.task_graph.layers import SITE, OwnerKind
+from shipyard_api.ports.state.task_results import TaskRecord
 from shipyard_api.usecases.software.runs import Run, RunTasks
 
 _RULE = f"{PREFIX}action_{ActionName.UPDATE_SOFTWARE.value}"
@@ -25,6 +27,12 @@ _STATUSES = {
     RunState.PAUSED: "running",
     RunState.SUCCESS: "ready",
     RunState.FAILED: "error",
+}
+_OF_TASK = {
+    TaskStatus.RUNNING: "running",
+    TaskStatus.LEFT: "running",
+    TaskStatus.SUCCESS: "ready",
+    TaskStatus.FAILED: "error",
 }
 _LONGEST = 9
 
@@ -90,9 +98,41 @@ class Transaction:
     @threaded
     def on_get(self, req: falcon.Request, resp: falcon.Response, number: str) -> None:
         """Answer with the run of this number; its `uuid` is the id of the action."""
-        if not re.fullmatch(rf"[0-9]{{1,{_LONGEST}}}", number, re.ASCII):
-            raise RunNotFound(0)
-        resp.media = _transaction(self._runs.one(int(number)))
+        resp.media = _transaction(self._runs.one(_number(number)))
+
+
+class History:
+    """The tasks of one run on nodes. Tasks that have not begun on a node, and skipped ones, are not listed."""
+
+    policy: ClassVar[Policy] = {"GET": f"{PREFIX}get_action"}
+
+    def __init__(self, runs: RunTasks) -> None:
+        self._runs = runs
+
+    @threaded
+    def on_get(self, req: falcon.Request, resp: falcon.Response, number: str) -> None:
+        """Answer with each task on each node; `nodes`, `statuses` and `tasks_names` choose some."""
+        nodes, statuses, tasks = (reading.separated(req, name) for name in ("nodes", "statuses", "tasks_names"))
+        rows = [_history(node, one) for node, one in self._runs.history(_number(number))]
+        wanted = (("node_id", nodes), ("status", statuses), ("task_name", tasks))
+        resp.media = [row for row in rows if all(not chosen or row[name] in chosen for name, chosen in wanted)]
+
+
+def _number(written: str) -> int:
+    if not re.fullmatch(rf"[0-9]{{1,{_LONGEST}}}", written, re.ASCII):
+        raise RunNotFound(0)
+    return int(written)
+
+
+def _history(node: int, record: TaskRecord) -> dict[str, Any]:
+    return {
+        "task_name": record.task,
+        "node_id": str(node),
+        "status": _OF_TASK[record.status],
+        "time_start": record.began_at.isoformat(),
+        "time_end": record.ended_at.isoformat() if record.ended_at else None,
+        "custom": {},
+    }
 
 
 def _transaction(run: Run) -> dict[str, Any]:

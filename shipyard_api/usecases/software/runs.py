@@ -1,15 +1,18 @@
 """Run tasks on chosen nodes, and show such runs (seed 001, CLI; contract: fuel-task-graph, 5.2 and 12)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from shipyard_api.domain.actions import ActionName
+from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.domain.findings import error
 from shipyard_api.domain.task_graph.errors import InvalidTaskQuery, RunNotFound
 from shipyard_api.domain.task_graph.graph import TaskGraph, stage_name
+from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.domain.task_graph.tasks import parse_tasks
 from shipyard_api.ports.state.actions import ActionFilters, ActionRecord
 from shipyard_api.ports.state.store import Store, Transaction
+from shipyard_api.ports.state.task_results import TaskRecord
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.callers.caller import Caller
@@ -63,6 +66,19 @@ class RunTasks:
         if not 0 < number <= len(found):
             raise RunNotFound(number)
         return found[number - 1]
+
+    def history(self, number: int) -> Iterator[tuple[int, TaskRecord]]:
+        """Yield each task of a run on each node, by node and task, with the id of the node; raises RunNotFound."""
+        action = self.one(number).action.id
+        ids = {node.name: node.id for node in self.store.read(lambda tx: tx.software.nodes(SITE))}
+        after = ("", "")
+        while found := self.store.read(partial(_results, action, after)):
+            yield from ((ids.get(one.node, 0), one) for one in found)
+            after = (found[-1].node, found[-1].task)
+
+
+def _results(action: ActionId, after: tuple[str, str], tx: Transaction) -> Sequence[TaskRecord]:
+    return tx.task_results.of(action, after=after)
 
 
 def _numbered(tx: Transaction) -> Sequence[Run]:

@@ -10,16 +10,18 @@ import sqlalchemy as sa
 from falcon.testing import Result
 
 from shipyard_api.api.mount import Mount
+from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.graph import TaskGraph
 from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.domain.task_graph.plan import Site as Plannable
 from shipyard_api.domain.task_graph.plan import plan
 from shipyard_api.domain.task_graph.roles import facts_of
-from shipyard_api.domain.task_graph.tasks import parse_tasks
+from shipyard_api.domain.task_graph.tasks import TaskId, parse_tasks
 from shipyard_api.storage.unit_of_work import SqlStore
 from tests.integration.api.conftest import new_site
 from tests.integration.api.in_process import Client
+from tests.integration.api.recorded import record
 from tests.integration.api.wire import Site, small_design
 from tests.integration.storage.rows import counts, empty
 from tests.peer import Peer
@@ -434,6 +436,15 @@ def test_tasks_run_on_chosen_nodes_as_an_action(admin: Fuel, store: SqlStore) ->
         (action,) = tx.actions.matching()
     assert (action.id, action.name.value) == (made["uuid"], "update_software")
     assert action.parameters == {"nodes": ["n2", "n1"], "tasks": ["b", "pre"]}
+    done = NodeResult(NodeName("n1"), TaskStatus.SUCCESS, 0, 1)
+    failed = NodeResult(NodeName("n2"), TaskStatus.FAILED, 1, 3)
+    record(store, action.id, [TaskChanged(TaskId("b"), "m", (done, failed))])
+    history = f"transactions/{made['id']}/deployment_history/?nodes=&tasks_names=b&statuses="
+    rows = admin.get(history)
+    assert sorted((one["task_name"], one["node_id"], one["status"]) for one in rows) == sorted(
+        [("b", str(admin.get("nodes/n1")["id"]), "ready"), ("b", str(node), "error")]
+    )
+    assert admin.get(f"{history}error") == [one for one in rows if one["status"] == "error"]
     again = admin.ask("PUT", "clusters/1/deploy/?nodes=n1", {})
     assert (again.status_code, again.json["message"]) == (
         409,
@@ -510,6 +521,7 @@ REFUSED = {
     "an unknown node to run on": ("PUT", "clusters/1/deploy_tasks?nodes=n9", ["a"], 404, "NodeCollection not found"),
     "a run that changes nothing": ("PUT", "clusters/1/deploy?noop_run=1", {}, 400, "'noop_run' is not supported"),
     "an unknown run": ("GET", "transactions/9", ..., 404, "Transaction not found"),
+    "the history of an unknown run": ("GET", "transactions/9/deployment_history", ..., 404, "Transaction not found"),
     "a run that is no number": ("GET", "transactions/x", ..., 404, "Transaction not found"),
     "a release without a version": ("POST", "releases", {"name": "x"}, 400, "a name and a version"),
     "a release again": ("POST", "releases", {"name": "Shipyard", "version": "1.0"}, 409, "already exists"),
