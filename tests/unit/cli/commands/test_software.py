@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from shipyard_api.cli.output import task_tables
 from tests.unit.cli import samples
 from tests.unit.cli.fake_api import Reply
 from tests.unit.cli.samples import ID
@@ -139,3 +140,23 @@ def test_logs_of_a_task_that_did_not_run_says_so(api, run):
     result = run("software", "logs", "n1", "ntp")
 
     assert (result.exit_code, "ran the task ntp. Name one with --action." in result.stdout) == (1, True)
+
+
+def test_a_terminal_gets_a_table_of_the_tasks(api, run_main):
+    api.replies[f"GET /actions/{ID}"] = Reply(200, samples.action("Complete"))
+    api.replies[f"GET /actions/{ID}/tasks"] = tasks(total("net", success=1, failed=7), failed=[("net", "n2")])
+
+    shown, code = run_main("software", "watch", ID, TERM="xterm")
+
+    assert code == 0
+    assert "n2 and 2 more" in shown.decode()
+
+
+def test_the_plan_of_an_action_has_its_software_stage():
+    stage = [str(part) for part in task_tables.stage(PLAN)]
+
+    assert [line.split() for line in stage[0].splitlines()][:2] == [
+        ["Priority", "Group", "Tasks", "Nodes"],
+        ["100", "control", "net,", "ntp", "n1"],
+    ]
+    assert stage[1:] == ["Skipped tasks:\n  swift: its condition is false", "- Warning: No node has mysql."]
