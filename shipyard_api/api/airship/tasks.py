@@ -18,6 +18,7 @@ MOST_BYTES = 60_000
 """Of output in one answer."""
 MOST_ACTIONS = 20
 _FARTHEST = 2**31 - 1
+_LONGEST = 1000
 
 
 class Tasks:
@@ -100,8 +101,8 @@ class TaskOutput:
 
 def _name(req: falcon.Request, name: str) -> str | None:
     written = single(req, name)
-    if written is not None and "\0" in written:
-        raise falcon.HTTPInvalidParam("The value cannot hold the character NUL.", name)
+    if written is not None and ("\0" in written or len(written) > _LONGEST):
+        raise falcon.HTTPInvalidParam(f"The value is a name of at most {_LONGEST} characters.", name)
     return written
 
 
