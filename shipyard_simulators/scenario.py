@@ -135,6 +135,7 @@ PHASES: Mapping[str, tuple[NodeOutcomeKind, ...]] = MappingProxyType(
         "inspect": _ENDS,
         "clean": (*_ENDS, NodeOutcomeKind.HOLD),
         "agent": (*_ENDS, NodeOutcomeKind.HOLD),
+        "service": (*_ENDS, NodeOutcomeKind.HOLD),
         # Only in Kubernetes: whether the machine becomes a node, and whether the node becomes ready.
         "join": (NodeOutcomeKind.OK, NodeOutcomeKind.NEVER, NodeOutcomeKind.SLOW),
         "ready": (NodeOutcomeKind.OK, NodeOutcomeKind.NEVER, NodeOutcomeKind.SLOW, NodeOutcomeKind.FLAPS),
@@ -161,6 +162,7 @@ _NAMED_OUTCOMES: tuple[tuple[str, str, NodeOutcomeKind], ...] = tuple(
         "inspect",
         "clean",
         "agent",
+        "service",
         "join",
         "ready",
     )

@@ -5,6 +5,7 @@ A peer joins by a class like ``DrydockPeer`` and a line in ``PEERS``.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ import yaml
 from shipyard_api.adapters.drydock.client import DrydockClient
 from shipyard_api.adapters.drydock.provisioner import DrydockProvisioner
 from shipyard_api.adapters.ironic.client import IronicClient
+from shipyard_api.adapters.ironic.deploy_steps import read_table
 from shipyard_api.adapters.ironic.provisioner import IronicProvisioner
 from shipyard_api.adapters.maas.client import MaasClient
 from shipyard_api.adapters.maas.decisions import Rules
@@ -37,6 +39,7 @@ from shipyard_simulators.server import in_thread
 from tests.virtual_time import VirtualClock
 
 Documents = Sequence[Mapping[str, Any]]
+IRONIC_STEPS = read_table(json.loads((Path(__file__).parents[1] / "etc" / "ironic-fake-steps.json").read_text()))
 Event = dict[str, Any]
 
 
@@ -301,14 +304,16 @@ class IronicPeer(Peer):
         client = IronicClient(url or self.url, read_timeout=self.patience, read_pause=0.0)
         self._cleanup.callback(client.close)
         info = {"image_source": "http://images.example.org/os.qcow2"}
-        return IronicProvisioner(client, inventory, instance_info=info, threads=1, sleep=self.clock.advance)
+        return IronicProvisioner(
+            client, inventory, instance_info=info, deploy_steps=IRONIC_STEPS, threads=1, sleep=self.clock.advance
+        )
 
     def stumble(self) -> None:
         self.simulator.restart()
 
     def begun(self) -> list[Begun]:
         # One verb for each phase: a preparation also needs another one (manage), which may have to be said again.
-        phases = {"provide": "prepare", "active": "deploy", "rebuild": "deploy"}
+        phases = {"provide": "prepare", "active": "deploy", "rebuild": "deploy", "service": "service"}
         return [
             Begun(phases[event["verb"]], event["node"], time_of(event))
             for event in self.events()
@@ -324,6 +329,8 @@ class IronicPeer(Peer):
             ("deploying", "active"): ("deploy", True),
             ("deploying", "deploy failed"): ("deploy", False),
             ("wait call-back", "deploy failed"): ("deploy", False),
+            ("servicing", "active"): ("service", True),
+            ("servicing", "service failed"): ("service", False),
         }
         found = []
         for event in self.events():

@@ -22,6 +22,7 @@ class ProvisionerLimits:
     names that differ only in case are one machine. ``preserves_storage``: a destroy can keep all disks but the
     operating system's. ``relabels``: it sets the labels of Kubernetes nodes itself.
     ``no_rebuild``: why it cannot install deployed machines again, as the end of a sentence; empty: it can.
+    ``no_service``: the same of steps on machines that stay deployed.
     """
 
     system: str = "the provisioner"
@@ -32,6 +33,7 @@ class ProvisionerLimits:
     preserves_storage: bool = True
     relabels: bool = False
     no_rebuild: str = "it has no such operation"
+    no_service: str = "it has no such operation"
 
     def too_long(self, name: str) -> bool:
         """Return whether the name has more characters than the provisioner stores."""

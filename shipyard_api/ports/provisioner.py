@@ -27,9 +27,11 @@ Marker = NewType("Marker", str)
 
 
 class Operation(Enum):
-    """The operations of a provisioner; the values are Drydock's names for them, but for ``rebuild_nodes``.
+    """The operations of a provisioner; the values are Drydock's names for them, but for the last three.
 
-    A rebuild installs the system disk of deployed nodes again, and leaves everything else as it is.
+    A rebuild installs the system disk of deployed nodes again, and leaves everything else as it is. A service runs
+    steps on deployed nodes, which stay deployed. ``DRAIN_NODES`` never reaches a provisioner: it is what a service does
+    first, in the cluster.
     """
 
     VERIFY_SITE = "verify_site"
@@ -39,6 +41,8 @@ class Operation(Enum):
     DESTROY_NODES = "destroy_nodes"
     RELABEL_NODES = "relabel_nodes"
     REBUILD_NODES = "rebuild_nodes"
+    SERVICE_NODES = "service_nodes"
+    DRAIN_NODES = "drain_nodes"
 
 
 class Wipe(Enum):
@@ -68,7 +72,8 @@ class Work:
 
     ``wipe`` applies to a destroy only; a provisioner that does not preserve storage refuses anything but ALL.
     ``steps``: what templates ask for in the deployment of these nodes, by node: priority 0 disables a default step. The
-    provisioner merges them with its default steps (seed 003), and refuses work with steps that it does not support.
+    provisioner merges them with its default steps (seed 003), and refuses work with steps that it does not support. A
+    service runs exactly these, in this order.
     """
 
     operation: Operation

@@ -6,6 +6,7 @@ from typing import Any
 from shipyard_simulators.ironic.conductor import Conductor, Operation
 from shipyard_simulators.ironic.node import HOST, Node
 from shipyard_simulators.ironic.states import LOCKED
+from shipyard_simulators.ironic.steps import offers
 from shipyard_simulators.outcomes import NodeOutcome, NodeOutcomeKind
 
 FAILING = (
@@ -164,12 +165,35 @@ def adopt(conductor: Conductor, node: Node) -> Operation:
     conductor.move(node, "active", "adopted")
 
 
+def service(conductor: Conductor, node: Node, steps: list[dict[str, Any]]) -> Operation:
+    """Verb service: run the requested steps in their order; a step that fails puts the node into maintenance."""
+    outcome = conductor.outcome(node, "service")
+    conductor.move(node, "servicing", "service", target="active")
+    unknown = next((step for step in steps if not offers(node, step)), None)
+    if unknown:
+        yield 0.0
+        conductor.fail(node, f"Cannot service node {node.uuid}: node does not support this service step: {unknown}")
+        return
+    node.values["service_step"] = dict(steps[0])
+    total = conductor.seconds(conductor.scenario.durations["prepare_nodes"] / 2, outcome)
+    yield from with_agent(conductor, node, outcome, total, "servicing", "service wait", hold="service hold")
+    if outcome.kind in FAILING:
+        text = f"Node {node.uuid} failed step {steps[0]}: {outcome.reason or 'it could not be run'}"
+        conductor.fail(node, text)
+        node.values |= {"maintenance": True, "maintenance_reason": text, "fault": "service failure"}
+        return
+    for step in steps:
+        args = step.get("args") or {}
+        conductor.note("step", node, step=f"{step['interface']}.{step['step']}", kind="service", args=args)
+    node.values |= {"service_step": {}, "last_error": None, "power_state": "power on"}
+    conductor.move(node, "active", "serviced")
+
+
 def there_and_back(conductor: Conductor, node: Node, verb: str) -> Operation:
-    """Verbs rescue, unrescue and service: a busy state, then its target."""
+    """Verbs rescue and unrescue: a busy state, then its target."""
     busy, end = {
         "rescue": ("rescuing", "rescue"),
         "unrescue": ("unrescuing", "active"),
-        "service": ("servicing", "active"),
     }[verb]
     conductor.move(node, busy, verb, target=end)
     yield conductor.scenario.durations["verify_nodes"]

@@ -144,6 +144,22 @@ def check_request(
         raise invalid(f'{prefix}"deploy steps" argument failed.{"; ".join(findings)}')
 
 
+def check_service_shape(steps: object) -> list[dict[str, Any]]:
+    """Return the steps of a service, which have no priority. Raises the first error in their structure."""
+    if not isinstance(steps, list) or not steps:
+        raise invalid('"service_steps" is required when setting target provision state to service')
+    for step in steps:
+        if isinstance(step, dict) and "priority" in step:
+            raise invalid("Invalid service_steps: Additional properties are not allowed ('priority' was unexpected)")
+        _check_step({"args": {}, **step, "priority": 0} if isinstance(step, dict) else step, "service_steps")
+    return steps
+
+
+def offers(node: Node, step: Requested) -> bool:
+    """Return whether a deployed node can run the step: all but those of an installation."""
+    return any(known.key == key_of(step) and known.interface != "deploy" for known in _BY_DRIVER[node.values["driver"]])
+
+
 def merge(
     node: Node, requested: Sequence[Requested], templates: Sequence[Mapping[str, Any]], *, agent: bool
 ) -> list[dict[str, Any]]:

@@ -77,6 +77,10 @@ def _check_members(body: Mapping[str, Any], verb: str, version: int) -> None:
         raise invalid("Providing a JSON object for configdrive is only supported starting with API version 1.56")
     if verb == "clean" and not body.get("clean_steps") and not body.get("runbook"):
         raise invalid('"clean_steps" is required when setting target provision state to clean')
+    if verb == "service" and not body.get("runbook"):
+        steps.check_service_shape(body.get("service_steps"))
+    if body.get("service_steps") and verb != "service":
+        raise invalid('"service_steps" is only valid when setting target provision state to service')
     if body.get("clean_steps") and verb != "clean":
         raise invalid('"clean_steps" is only valid when setting target provision state to clean')
     if body.get("deploy_steps"):
@@ -123,6 +127,8 @@ def _start(
         conductor.begin(node, operations.provide(conductor, node))
     elif verb == "clean":
         conductor.begin(node, operations.clean_by_hand(conductor, node, body.get("clean_steps") or []))
+    elif verb == "service":
+        conductor.begin(node, operations.service(conductor, node, body.get("service_steps") or []))
     elif verb == "deleted":
         conductor.begin(node, operations.undeploy(conductor, node))
     elif verb == "adopt":
@@ -141,7 +147,8 @@ def _abort(conductor: Conductor, node: Node) -> None:
     if node.state == "service failed":
         conductor.move(node, "active", "abort")
         return
-    what = {"inspect wait": "inspection", "clean wait": "clean", "clean hold": "clean"}.get(node.state, "deploy")
+    what = "service" if node.state.startswith("service") else "deploy"
+    what = {"inspect wait": "inspection", "clean wait": "clean", "clean hold": "clean"}.get(node.state, what)
     conductor.fail(node, f"By request, the {what} operation was aborted", cause="abort")
 
 

@@ -780,6 +780,31 @@ def test_manual_cleaning_ends_where_it_began(shared: Ironic, name: str) -> None:
     assert shared.run(name, "clean", "manageable", "clean failed", clean_steps=steps)["last_error"] is None
 
 
+def test_a_service_runs_its_steps_and_ends_where_it_began(shared: Ironic, name: str) -> None:
+    shared.at(name, "active")
+    assert shared.verb(name, "service").status_code == 400
+    step = {"interface": "bios", "step": "factory_reset", "args": {}}
+    assert shared.verb(name, "service", service_steps=[{**step, "priority": 5}]).status_code == 400
+
+    assert shared.run(name, "service", "active", "service failed", service_steps=[step])["last_error"] is None
+    assert shared.states(name)[-2:] == ["servicing", "active"]
+    wrong = [{"interface": "deploy", "step": "deploy", "args": {}}]
+    node = shared.run(name, "service", "service failed", service_steps=wrong)
+    assert "does not support this service step" in node["last_error"]
+    assert (node["maintenance"], node["fault"]) == (False, None)
+
+
+def test_a_step_of_a_service_that_fails_puts_the_node_into_maintenance(start: StartIronic) -> None:
+    ironic = start("nodes: {n1: {service: fail, times: 1}}")
+    ironic.at("n1", "active")
+    step = {"interface": "bios", "step": "factory_reset", "args": {}}
+
+    node = ironic.run("n1", "service", "service failed", service_steps=[step])
+
+    assert (node["maintenance"], node["fault"]) == (True, "service failure")
+    assert ironic.run("n1", "service", "active", service_steps=[step])["provision_state"] == "active"
+
+
 # Locks and transitions
 
 

@@ -3,10 +3,12 @@
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from shipyard_api.domain.deploy_steps.templates import DeployStep, Interface
 from shipyard_api.domain.findings import Level, errors
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.strategy.selectors import Selector, select
@@ -274,6 +276,20 @@ def test_deployed_nodes_are_rebuilt_or_the_work_is_refused(site: Site) -> None:
     else:
         with pytest.raises(Refused):
             site.provisioner.submit(marker(), work)
+
+
+def test_steps_run_on_deployed_nodes_or_the_work_is_refused(site: Site) -> None:
+    limits = site.provisioner.capabilities.limits
+    step = DeployStep(Interface.BIOS, "factory_reset", {}, 50)
+    work = replace(site.work(Operation.SERVICE_NODES, "n1"), steps={NodeName("n1"): (step,)})
+    if limits.no_service:
+        with pytest.raises(Refused):
+            site.provisioner.submit(marker(), work)
+        return
+    assert site.run(site.work(Operation.PREPARE_NODES, "n1")).ok
+    assert site.run(site.work(Operation.DEPLOY_NODES, "n1")).ok
+    assert site.run(work).succeeded == names("n1")
+    assert site.run(work).succeeded == names("n1")
 
 
 # Stopping

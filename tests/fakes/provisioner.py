@@ -146,6 +146,8 @@ class FakeProvisioner:
             raise Refused(self.name, "submit", "it cannot leave disks alone", marker=marker)
         if work.operation is Operation.REBUILD_NODES and self.capabilities.limits.no_rebuild:
             raise Refused(self.name, "submit", self.capabilities.limits.no_rebuild, marker=marker)
+        if work.operation is Operation.SERVICE_NODES:
+            raise Refused(self.name, "submit", self.capabilities.limits.no_service, marker=marker)
         job = JobId(f"job-{len(self.submissions) + 1}")
         self.submissions.append(Submission(job, marker, work, self.now()))
         if lost_answer is not None:

@@ -107,6 +107,8 @@ def task_body(marker: Marker, work: Work) -> dict[str, Any]:
         raise refuse("Drydock erases all disks of a machine and cannot keep any")
     if work.operation is Operation.REBUILD_NODES:
         raise refuse(f"Drydock cannot rebuild machines: {LIMITS.no_rebuild}")
+    if work.operation is Operation.SERVICE_NODES:
+        raise refuse(f"Drydock runs no steps on deployed machines: {LIMITS.no_service}")
     if work.steps:
         raise refuse(f"Drydock runs no deploy steps: {WHY_NO_STEPS}")
     if work.operation not in NODE_OPERATIONS:

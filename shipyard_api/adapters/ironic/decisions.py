@@ -20,6 +20,7 @@ class Verb(Enum):
     DEPLOY = "active"
     UNDEPLOY = "deleted"
     REBUILD = "rebuild"
+    SERVICE = "service"
     ABORT = "abort"
     END_MAINTENANCE = "end maintenance"
     POWER_OFF = "power off"
@@ -86,9 +87,11 @@ class Job:
 
 _PROTECTED = frozenset({Verb.UNDEPLOY, Verb.REBUILD})
 _CLEAN_FAILURE = "clean failure"
+_SERVICE_FAILURE = "service failure"
 _UNDONE = frozenset({"available", "manageable", "enroll", "inspect failed"})
 _SETTLES_FOR_PREPARE = frozenset({"verifying", "inspecting", "inspect wait", "cleaning", "clean wait", "deleting"})
 _DEPLOYING = frozenset({"deploying", "wait call-back"})
+_SERVICING = frozenset({"servicing", "service wait"})
 _HELD = frozenset({"clean hold", "deploy hold", "service hold"})
 _CAN_BE_UNDEPLOYED = frozenset(
     {
@@ -121,7 +124,7 @@ def interruption(node: Node, job: Job, version: int) -> Verb | None:
         return None
     if node.state == "wait call-back":
         return Verb.ABORT if version >= _ABORTS_DEPLOYMENTS else Verb.UNDEPLOY
-    return Verb.ABORT if node.state in {"clean wait", "inspect wait"} else None
+    return Verb.ABORT if node.state in {"clean wait", "inspect wait", "service wait"} else None
 
 
 _ABORTS_DEPLOYMENTS = 110
@@ -193,6 +196,23 @@ def _rebuild(node: Node, job: Job) -> Decision:
     return Failed(error_of(node) if node.state in {"deploy failed", "error"} else _wrong_state(node))
 
 
+def _service(node: Node, job: Job) -> Decision:
+    """Once only, as a rebuild. A service that failed earlier is begun again; its maintenance is Ironic's own."""
+    if why := _excluded(node, job):
+        return Failed(why)
+    if not node.ours:
+        return Failed(f"{node.name} is {node.state}, and not deployed by Shipyard: there is nothing to service")
+    if node.state in {"active", "service failed"} and not _tried(node, job, Verb.SERVICE):
+        if why := _in_maintenance(node, ignored_fault=_SERVICE_FAILURE):
+            return Failed(why)
+        return Do(Verb.END_MAINTENANCE if node.maintenance else Verb.SERVICE)
+    if node.state in _SERVICING:
+        return Waiting(node.state)
+    if node.state == "active":
+        return Done()
+    return Failed(error_of(node) if node.state == "service failed" else _wrong_state(node))
+
+
 def _deployed(node: Node, job: Job) -> Decision:
     """Return the decision on a deployment, which waits for its end: only then can the mark record a dropped step, and
     without that record the next report would call it a success.
@@ -239,6 +259,7 @@ _TABLES = {
     Operation.DEPLOY_NODES: _deploy,
     Operation.DESTROY_NODES: _destroy,
     Operation.REBUILD_NODES: _rebuild,
+    Operation.SERVICE_NODES: _service,
 }
 
 

@@ -17,16 +17,18 @@ _PATCH_ONLY = frozenset({Verb.PUT_BACK, Verb.NOTE})
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """The payload of a deployment: ``instance_info``, deploy steps in order, a configdrive or None."""
+    """The payload of a deployment: ``instance_info``, steps in order, a configdrive or None; of a service, steps."""
 
     instance_info: Mapping[str, Any] = field(default_factory=dict)
     steps: Sequence[JsonObject] = ()
     configdrive: Mapping[str, Any] | str | None = None
 
     def request(self, verb: Verb) -> dict[str, Any]:
-        """Return the request that starts the deployment, or the rebuild."""
+        """Return the request that starts the deployment, the rebuild or the service, whose steps have no priority."""
         body: dict[str, Any] = {"target": verb.value}
-        if self.steps:
+        if verb is Verb.SERVICE:
+            body["service_steps"] = [{key: step[key] for key in ("interface", "step", "args")} for step in self.steps]
+        elif self.steps:
             body["deploy_steps"] = [dict(step) for step in self.steps]
         if self.configdrive is not None:
             body["configdrive"] = self.configdrive

@@ -53,6 +53,7 @@ class _NodeDecision:
 
 
 _INSTALLS = frozenset({Operation.DEPLOY_NODES, Operation.REBUILD_NODES})
+_SERVICES_SINCE = 87
 
 
 class IronicProvisioner:
@@ -151,6 +152,9 @@ class IronicProvisioner:
         names = _names(work, marker)
         if work.operation is Operation.REBUILD_NODES and (why := self.capabilities.limits.no_rebuild):
             raise Refused(SYSTEM, work.operation.value, f"Ironic cannot rebuild nodes: {why}", marker=marker)
+        if work.operation is Operation.SERVICE_NODES and (version := self._client.version()) < _SERVICES_SINCE:
+            why = f"servicing nodes needs version 1.{_SERVICES_SINCE} of Ironic's API; this Ironic has 1.{version}"
+            raise Refused(SYSTEM, work.operation.value, why, marker=marker, whole_site=True)
         job = self._job(marker, work)
         decisions = _decisions(job, names, self._listed([work.operation]))
         answers = self._each(lambda one: self._start_or_mark(one, job), decisions, span=self._span)
@@ -256,7 +260,8 @@ class IronicProvisioner:
             return Outcome(one.decision)
         payload = self._payload(job, one.name)
         outcome = self._transitions.start(one.node, job, one.decision.verb, payload)
-        if payload.steps and outcome.marked and isinstance(outcome.decision, Waiting):
+        sent = payload.steps and job.operation in _INSTALLS
+        if sent and outcome.marked and isinstance(outcome.decision, Waiting):
             self._remember(job, one.name, self._transitions.steps_left_out(one.node))
         return outcome
 
@@ -266,9 +271,9 @@ class IronicProvisioner:
             self._left_out.setdefault(job.marker, {})[name] = left_out
 
     def _payload(self, job: Job, name: NodeName) -> Payload:
-        if job.operation not in _INSTALLS:
-            return Payload()
         steps = tuple(step.to_json() for step in job.steps.get(name, ()))
+        if job.operation not in _INSTALLS:
+            return Payload(steps=steps)
         return Payload(self._instance_info, steps, self._configdrive(name))
 
     def _job_report(

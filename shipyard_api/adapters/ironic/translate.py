@@ -36,6 +36,7 @@ LIMITS = ProvisionerLimits(
     names=re.compile(r"(?!(?i:[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12})$)[A-Za-z0-9._~-]+"),
     names_are="of letters, digits and -._~ that are no UUID",
     no_rebuild="it rebuilds only nodes with an image; name an image_source in [ironic] instance_info_file",
+    no_service="",
 )
 
 

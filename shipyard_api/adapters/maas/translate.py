@@ -31,6 +31,7 @@ LIMITS = ProvisionerLimits(
     names_are="of letters, digits and inner hyphens",
     ignores_case=True,
     no_rebuild="it deploys only released machines; with preserve-local-storage=true they are released unerased",
+    no_service="its scripts run only in the commissioning of machines that are not deployed",
 )
 _REVISION = "revision:"
 _SECRETS = re.compile(
@@ -108,6 +109,8 @@ def check_work(work: Work, marker: Marker) -> None:
         return
     if work.operation is Operation.REBUILD_NODES:
         raise refuse(f"MAAS cannot rebuild machines: {LIMITS.no_rebuild}")
+    if work.operation is Operation.SERVICE_NODES:
+        raise refuse(f"MAAS runs no steps on deployed machines: {LIMITS.no_service}")
     if work.operation is Operation.RELABEL_NODES:
         raise refuse("MAAS knows no labels of Kubernetes nodes")
     for node, steps in work.steps.items():

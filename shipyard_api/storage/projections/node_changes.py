@@ -19,6 +19,7 @@ _REACHED: Mapping[str, tuple[Phase, NodeStatus]] = {
     Operation.PREPARE_NODES.value: (Phase.PREPARE, NodeStatus.PREPARED),
     Operation.DEPLOY_NODES.value: (Phase.DEPLOY, NodeStatus.SUCCESS),
     Operation.REBUILD_NODES.value: (Phase.DEPLOY, NodeStatus.SUCCESS),
+    Operation.SERVICE_NODES.value: (Phase.DEPLOY, NodeStatus.SUCCESS),
 }
 
 

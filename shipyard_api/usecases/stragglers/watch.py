@@ -16,7 +16,7 @@ from shipyard_api.ports.state.stragglers import Straggler
 
 LOG = logging.getLogger(__name__)
 
-_INSTALLS = frozenset({Operation.DEPLOY_NODES, Operation.REBUILD_NODES})
+_WITH_STEPS = frozenset({Operation.DEPLOY_NODES, Operation.REBUILD_NODES, Operation.SERVICE_NODES})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class WatchStragglers:
     def _work(self, straggler: Straggler) -> Work:
         """Return the work with the deploy steps that its action froze: reports hide the secrets among them."""
         work = straggler.work
-        if work.operation not in _INSTALLS or work.nodes is None:
+        if work.operation not in _WITH_STEPS or work.nodes is None:
             return work
         with self.store.begin() as tx:
             stored = tx.actions.inputs(straggler.action).get("deploy_steps", ())

@@ -329,3 +329,33 @@ def test_a_rebuild_that_was_noted_and_never_sent_is_sent() -> None:
 )
 def test_what_may_not_be_rebuilt_is_left_alone(one: Node) -> None:
     assert isinstance(decide(one, N1, job(REBUILD)), Failed)
+
+
+SERVICE = Operation.SERVICE_NODES
+
+
+@pytest.mark.parametrize(
+    ("state", "verbs", "expected"),
+    [
+        ("active", (), Verb.SERVICE),
+        ("service failed", (), Verb.SERVICE),
+        ("servicing", (), Waiting),
+        ("servicing", (Verb.SERVICE,), Waiting),
+        ("service wait", (Verb.SERVICE,), Waiting),
+        ("active", (Verb.SERVICE,), Done),
+        ("service failed", (Verb.SERVICE,), Failed),
+        ("service hold", (Verb.SERVICE,), Failed),
+        ("available", (), Failed),
+        ("deploying", (), Failed),
+    ],
+)
+def test_a_node_of_ours_is_serviced_once(state: str, verbs: tuple[Verb, ...], expected: object) -> None:
+    mark = tried(SERVICE, *verbs, claimed=EARLIER) if verbs else None
+    assert kind(decide(owned(state, EARLIER, mark), N1, job(SERVICE))) == expected
+
+
+def test_only_the_maintenance_of_a_failed_service_is_ended_before_the_next_one() -> None:
+    failed = owned("service failed", EARLIER, maintenance=True, fault="service failure")
+    assert decide(failed, N1, job(SERVICE)) == Do(Verb.END_MAINTENANCE)
+    assert isinstance(decide(owned("active", EARLIER, maintenance=True), N1, job(SERVICE)), Failed)
+    assert isinstance(decide(node("active"), N1, job(SERVICE)), Failed)

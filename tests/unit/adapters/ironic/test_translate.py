@@ -229,3 +229,7 @@ def test_a_deployment_is_asked_for_with_what_it_takes_along() -> None:
         "deploy_steps": [step],
         "configdrive": {"meta_data": {}},
     }
+    assert Payload(steps=[step]).request(Verb.SERVICE) == {
+        "target": "service",
+        "service_steps": [{"interface": "bios", "step": "x", "args": {}}],
+    }
