@@ -175,7 +175,7 @@ class TeardownParts:
 
     def _history(self, node: NodeName) -> tuple[bool, bool]:
         with self.checks.store.begin() as tx:
-            return tx.nodes.etcd_removal_began(node), tx.nodes.was_deployed(node)
+            return tx.nodes.etcd_removal_began(node), node in tx.nodes.deployed([node])
 
     def _limits(self, action: ActionId) -> TeardownLimits:
         with self.checks.store.begin() as tx:

@@ -1,10 +1,12 @@
 """Target nodes of an action (contract: shipyard-actions, chapters 3 and 8.1)."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
 
 from shipyard_api.domain.errors import InvalidTargets
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.strategy.criteria import SuccessCriteria
+from shipyard_api.domain.strategy.criteria import Criterion, SuccessCriteria
 from shipyard_api.domain.strategy.selectors import Selector
 from shipyard_api.domain.strategy.strategy import DeploymentGroup, GroupName, Strategy
 
@@ -44,6 +46,54 @@ def targeted(nodes: tuple[NodeName, ...], name: GroupName = TARGET_GROUP) -> Str
         success_criteria=criteria,
     )
     return Strategy((group,))
+
+
+def restricted(
+    strategy: Strategy, members: Mapping[GroupName, Collection[NodeName]], nodes: Collection[NodeName]
+) -> dict[str, Any]:
+    """Return the data of a strategy for only these nodes, in their groups; ``members``: all nodes of each group.
+
+    Groups without any of them are left out: who depends on one depends on its parents. A group cannot be asked for more
+    successful nodes than it has here.
+    """
+    chosen = {group.name: sorted(set(members[group.name]).intersection(nodes)) for group in strategy.groups}
+    parents = {group.name: group.depends_on for group in strategy.groups}
+    entries = []
+    for group in strategy.groups:
+        if not (names := chosen[group.name]):
+            continue
+        criteria = {key: value for key, value in asdict(group.success_criteria).items() if value is not None}
+        if (minimum := criteria.get(Criterion.MINIMUM.value)) is not None:
+            criteria[Criterion.MINIMUM.value] = min(minimum, len(names))
+        entries.append(
+            {
+                "name": group.name,
+                "critical": group.critical,
+                "depends_on": _nearest(group.name, parents, chosen),
+                "selectors": [{"node_names": names}],
+                "success_criteria": criteria,
+            }
+        )
+    return {"groups": entries}
+
+
+def _nearest(
+    name: GroupName, parents: Mapping[GroupName, Iterable[GroupName]], chosen: Mapping[GroupName, Collection[NodeName]]
+) -> list[GroupName]:
+    """Return the nearest groups with nodes that this one depends on."""
+    found: list[GroupName] = []
+    seen: set[GroupName] = set()
+    todo = list(parents[name])
+    while todo:
+        parent = todo.pop(0)
+        if parent in seen:
+            continue
+        seen.add(parent)
+        if chosen[parent]:
+            found.append(parent)
+        else:
+            todo.extend(parents[parent])
+    return found
 
 
 def _list(written: object) -> Iterable[object]:

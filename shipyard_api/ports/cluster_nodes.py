@@ -100,8 +100,11 @@ class ClusterNodes(Protocol):
     def look(self, name: NodeName) -> NodeLook | None:
         """Return the node with its pods and what protects them, None if the cluster does not have it."""
 
-    def cordon(self, node: ClusterNode) -> None:
-        """Let no new pod be scheduled on the node."""
+    def cordon(self, node: ClusterNode, *, label: str = "") -> None:
+        """Let no new pod be scheduled on the node; ``label``: set with it, in one change."""
+
+    def uncordon(self, node: ClusterNode, *, label: str) -> None:
+        """Let pods be scheduled on the node again, and remove the label."""
 
     def evict(self, pods: Sequence[Pod], *, grace: int) -> Mapping[PodUid, Eviction]:
         """Request the eviction of each pod, by its uid, some at a time; ``grace``: whole seconds, instead of its own.

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.domain.nodes import NodeName, NodeStatus
@@ -108,16 +108,19 @@ class SqlNodes:
             for row in self._connection.execute(query)
         ]
 
-    def was_deployed(self, node: NodeName) -> bool:
-        """Return whether the newest action that worked on the node deployed it."""
+    def deployed(self, nodes: Collection[NodeName]) -> Collection[NodeName]:
+        """Return those of the nodes that the newest action which worked on them deployed."""
         held = t.action_nodes.c
-        status = self._connection.execute(
-            sa.select(held.status)
-            .where(held.name == node, held.status != NodeStatus.NOT_STARTED.value)
-            .order_by(held.action_id.desc())
-            .limit(1)
-        ).scalar_one_or_none()
-        return status == NodeStatus.SUCCESS.value
+        newest = (
+            sa.select(held.name, held.status)
+            .where(held.name == sa.any_(sa.cast(list(nodes), ARRAY(sa.Text))))
+            .where(held.status != NodeStatus.NOT_STARTED.value)
+            .ext(distinct_on(held.name))
+            .order_by(held.name, held.action_id.desc())
+        )
+        return frozenset(
+            NodeName(row.name) for row in self._connection.execute(newest) if row.status == NodeStatus.SUCCESS.value
+        )
 
     def history(self, node: str, *, before: str | None, limit: int) -> Sequence[NodeHistory]:
         """Return the node in each action, newest first."""

@@ -72,6 +72,17 @@ def test_a_cordoned_node_stays_cordoned(site: NodeSite) -> None:
         assert read(site, node).cordoned
 
 
+def test_a_cordon_may_have_a_label_and_both_go_together(site: NodeSite) -> None:
+    node = site.add_node("n1", labels={"rack": "r1"})
+    site.nodes.cordon(read(site, node), label="ours")
+    held = read(site, node)
+    assert (held.cordoned, "ours" in held.labels) == (True, True)
+    for _ in range(2):
+        site.nodes.uncordon(held, label="ours")
+        after = read(site, node)
+        assert (after.cordoned, "ours" in after.labels, after.labels["rack"]) == (False, False, "r1")
+
+
 def test_a_new_node_of_the_name_is_left_alone(site: NodeSite) -> None:
     node = site.add_node("n1", labels={"rack": "r1"})
     before = read(site, node)

@@ -92,10 +92,17 @@ class FakeClusterNodes:
         look = node and NodeLook(node, tuple(self.pods[name]), tuple(self.budgets), tuple(self.daemon_sets), self.now())
         return self._answer(look, lost)
 
-    def cordon(self, node: ClusterNode) -> None:
+    def cordon(self, node: ClusterNode, *, label: str = "") -> None:
         lost = self._call("cordon")
-        self._change(node.name, cordoned=True)
+        labels = {label: "cordoned"} if label else {}
+        self._change(node.name, cordoned=True, labels={**node.labels, **labels})
         self.log.append(("cordon", node.name))
+        self._answer(None, lost)
+
+    def uncordon(self, node: ClusterNode, *, label: str) -> None:
+        lost = self._call("uncordon")
+        self._change(node.name, cordoned=False, labels={key: node.labels[key] for key in node.labels if key != label})
+        self.log.append(("uncordon", node.name))
         self._answer(None, lost)
 
     def evict(self, pods: Sequence[Pod], *, grace: int) -> Mapping[PodUid, Eviction]:

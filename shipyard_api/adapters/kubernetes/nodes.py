@@ -46,10 +46,15 @@ class KubernetesNodes:
         node = self._with_lease(found.object())
         return NodeLook(node, self._pods(node.name), self._budgets(), self._daemon_sets(), found.server_time)
 
-    def cordon(self, node: ClusterNode) -> None:
+    def cordon(self, node: ClusterNode, *, label: str = "") -> None:
         """Let no new pod be scheduled on the node; does nothing if it has gone or another node has its name."""
         if not node.cordoned:
-            self._patched(node, {"spec": {"unschedulable": True}}, {"uid": node.uid})
+            labels = {"labels": {label: "cordoned"}} if label else {}
+            self._patched(node, {"spec": {"unschedulable": True}}, {"uid": node.uid, **labels})
+
+    def uncordon(self, node: ClusterNode, *, label: str) -> None:
+        """Let pods be scheduled on the node again, and remove the label; does nothing as ``cordon`` does."""
+        self._patched(node, {"spec": {"unschedulable": None}}, {"uid": node.uid, "labels": {label: None}})
 
     def evict(self, pods: Sequence[Pod], *, grace: int) -> Mapping[PodUid, Eviction]:
         """Request the eviction of each pod, 20 at a time, for 25 s at most."""

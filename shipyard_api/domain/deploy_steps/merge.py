@@ -92,6 +92,28 @@ def requested_steps(traits: NodeTraits, templates: Iterable[DeployTemplate]) -> 
     return tuple(TemplateStep(template.name, step) for template in applied for step in template.steps)
 
 
+def service_steps(
+    nodes: str, template: DeployTemplate, supported: SupportedSteps
+) -> tuple[tuple[TemplateStep, ...], tuple[Finding, ...]]:
+    """Return the steps of a template that run on deployed nodes, in order, and every finding; with an error, none.
+
+    The same rules as for a deployment, but no step of an installation can run. ``nodes``: their names, for findings.
+    """
+    known, findings = supported.by_key(), list[Finding]()
+    for step in template.steps:
+        about = f"{nodes}: template {template.name}"
+        if step.priority > 0 and step.interface is Interface.DEPLOY:
+            message = f"{about}: {step.key} is part of an installation, and a service leaves the system installed."
+            findings.append(error("StepOfInstallation", message))
+        else:
+            findings += [error(name, f"{about}: {fault}.") for name, fault in _step_faults(step, known, supported)]
+    running = [step for step in template.steps if step.priority > 0]
+    if not running:
+        findings.append(error("NoServiceSteps", f"Template {template.name} has no step with a priority above 0."))
+    running.sort(key=lambda step: (-step.priority, _RANK[step.interface]))
+    return () if errors(findings) else tuple(TemplateStep(template.name, step) for step in running), tuple(findings)
+
+
 def merged(asked: Sequence[TemplateStep], supported: SupportedSteps) -> tuple[PlannedStep, ...]:
     """Return the steps that run, in order. A template's step replaces the default one: arguments and priority."""
     replaced = {step.key for _, step in asked}

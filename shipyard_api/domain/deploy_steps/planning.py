@@ -5,11 +5,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shipyard_api.domain.deploy_steps.merge import PlannedStep, plan_node, requested_steps, trait_faults
+from shipyard_api.domain.deploy_steps.merge import PlannedStep, plan_node, requested_steps, service_steps, trait_faults
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, TemplateStep
 from shipyard_api.domain.deploy_steps.traits import NodeTraits, in_words
-from shipyard_api.domain.findings import Finding, errors, warning
+from shipyard_api.domain.findings import Finding, error, errors, warning
 from shipyard_api.domain.nodes import NodeName
 
 MOST_NAMED = 10
@@ -71,9 +71,7 @@ def _plan(
     templates: Sequence[DeployTemplate],
     supported: SupportedSteps | None,
 ) -> PlannedNodes:
-    named = in_words(nodes[:MOST_NAMED])
-    if len(nodes) > MOST_NAMED:
-        named += f" and {len(nodes) - MOST_NAMED} more"
+    named = _named(nodes)
     requested = requested_steps(traits, templates)
     if templates and supported is not None:
         made = plan_node(named, traits, templates, supported)
@@ -83,6 +81,36 @@ def _plan(
         message = f"{named}: the provisioner does not know the nodes, so nobody can say whether they have these steps."
         faults.append(warning("DeployStepsNotChecked", message))
     return PlannedNodes(nodes, () if errors(faults) else requested, (), tuple(faults))
+
+
+def plan_service(
+    nodes: Collection[NodeName], template: DeployTemplate, supported: Mapping[NodeName, SupportedSteps]
+) -> tuple[PlannedNodes, ...]:
+    """Return the steps that a service runs on deployed nodes, grouped as ``plan_nodes`` does."""
+    kinds: list[SupportedSteps] = []
+    alike: defaultdict[int | None, list[NodeName]] = defaultdict(list)
+    for node in sorted(nodes):
+        alike[_kind(kinds, supported.get(node))].append(node)
+    planned = []
+    for kind, names in alike.items():
+        named = _named(names)
+        if kind is None:
+            faults = (error("NodeNotInProvisioner", f"{named}: the provisioner does not know these nodes."),)
+            planned.append(PlannedNodes(tuple(names), findings=faults))
+            continue
+        steps, findings = service_steps(named, template, kinds[kind])
+        planned.append(PlannedNodes(tuple(names), steps, running(steps), findings))
+    return tuple(planned)
+
+
+def running(steps: Sequence[TemplateStep]) -> tuple[PlannedStep, ...]:
+    """Return the steps of a service as a plan shows them: nothing else runs."""
+    return tuple(PlannedStep(one.interface, one.step, one.args, one.priority, name) for name, one in steps)
+
+
+def _named(nodes: Sequence[NodeName]) -> str:
+    more = f" and {len(nodes) - MOST_NAMED} more" if len(nodes) > MOST_NAMED else ""
+    return f"{in_words(nodes[:MOST_NAMED])}{more}"
 
 
 def _kind(kinds: list[SupportedSteps], supported: SupportedSteps | None) -> int | None:

@@ -99,8 +99,8 @@ class Nodes(Protocol):
     def etcd_removal_began(self, node: NodeName) -> bool:
         """Return whether a teardown may have taken an etcd member of the node out, with no deployment of it since."""
 
-    def was_deployed(self, node: NodeName) -> bool:
-        """Return whether the newest action that worked on the node deployed it."""
+    def deployed(self, nodes: Collection[NodeName]) -> Collection[NodeName]:
+        """Return those of the nodes that the newest action which worked on them deployed."""
 
     def history(self, node: str, *, before: str | None, limit: int) -> Sequence[NodeHistory]:
         """Return what each action did with the node, newest first, only actions before the given id.

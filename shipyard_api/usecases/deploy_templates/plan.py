@@ -10,6 +10,7 @@ from shipyard_api.domain.deploy_steps.planning import (
     RequestedSteps,
     nodes_with_templates,
     plan_nodes,
+    plan_service,
     requested_of,
     shared_steps,
 )
@@ -17,7 +18,7 @@ from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.deploy_steps.traits import TraitName
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import NodeNotInProvisioner
-from shipyard_api.domain.findings import Finding, errors
+from shipyard_api.domain.findings import Finding, error, errors
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.documents import RenderingFailed
 from shipyard_api.ports.provisioner import Provisioner
@@ -71,6 +72,18 @@ class PlanDeploySteps:
         templates = self.store.read(lambda tx: tx.deploy_templates.of_traits(names))
         nodes = plan_nodes(traits, templates, self._supported(nodes_with_templates(traits, templates)))
         return StepPlan(nodes, (*findings, *(finding for one in nodes for finding in one.findings)))
+
+    def service(self, template: str, nodes: Collection[NodeName]) -> StepPlan:
+        """Return the steps of a template on these deployed nodes.
+
+        Raises ports.errors if the provisioner does not answer.
+        """
+        found = self.store.read(lambda tx: tx.deploy_templates.of_traits([TraitName(template)]))
+        if not found:
+            message = f"There is no deploy template {template[:80]}."
+            return StepPlan(findings=[error("DeployTemplateNotFound", message, path="/parameters/template")])
+        planned = plan_service(nodes, found[0], self._supported(nodes))
+        return StepPlan(planned, tuple(finding for one in planned for finding in one.findings))
 
     def frozen(self, requested: RequestedSteps) -> StepPlan:
         """Return the plan of steps that an action has frozen. Raises ports.errors."""

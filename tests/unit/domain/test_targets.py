@@ -5,8 +5,9 @@ import pytest
 from shipyard_api.domain.errors import InvalidTargets
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.rollout.rollout import Rollout
-from shipyard_api.domain.targets import TARGET_GROUP, parse_targets, targeted
-from tests.factories import play
+from shipyard_api.domain.strategy.strategy import parse_strategy
+from shipyard_api.domain.targets import TARGET_GROUP, parse_targets, restricted, targeted
+from tests.factories import group_entry, play
 
 
 @pytest.mark.parametrize(
@@ -61,3 +62,32 @@ def test_every_target_must_succeed(found: str, failing: str, status: str) -> Non
 
     assert rollout.groups[TARGET_GROUP].value == status
     assert rollout.verdict().value == status
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        pytest.param("a1 b1 b2 c1", ["a (): a1 None", "b (a): b1 b2 2", "c (b): c1 None"], id="all"),
+        pytest.param("a1 c1", ["a (): a1 None", "c (a): c1 None"], id="who depends on an empty group has its parents"),
+        pytest.param("b1", ["b (): b1 1"], id="no more can succeed than are left"),
+        pytest.param("", [], id="none"),
+    ],
+)
+def test_a_strategy_for_some_nodes_keeps_their_groups(nodes: str, expected: list[str]) -> None:
+    entries = [
+        group_entry("a"),
+        group_entry("b", depends_on=["a"], success_criteria={"minimum_successful_nodes": 2}),
+        group_entry("c", depends_on=["b"], critical=True),
+    ]
+    whole = parse_strategy({"groups": entries})
+    members = {group.name: {NodeName(f"{group.name}{number}") for number in (1, 2)} for group in whole.groups}
+
+    strategy = parse_strategy(restricted(whole, members, [NodeName(node) for node in nodes.split()]))
+
+    found = [
+        f"{group.name} ({' '.join(group.depends_on)}): {' '.join(sorted(group.selectors[0].node_names))} "
+        f"{group.success_criteria.minimum_successful_nodes}"
+        for group in strategy.groups
+    ]
+    assert found == expected
+    assert [group.critical for group in strategy.groups] == [group.name == "c" for group in strategy.groups]

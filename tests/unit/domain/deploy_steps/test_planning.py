@@ -1,10 +1,12 @@
 """The deploy steps of all nodes of a design (product, section 8; seed 003, Example)."""
 
 import json
+from dataclasses import replace
 
 from shipyard_api.domain.deploy_steps.planning import (
     MOST_NAMED,
     plan_nodes,
+    plan_service,
     requested_from_json,
     requested_of,
     requested_to_json,
@@ -121,3 +123,41 @@ def test_requested_traits_that_a_node_lacks_are_an_error_with_and_without_templa
 
     assert [[finding.name for finding in one.findings] for one in found] == [["TraitNotOnNode"], ["TraitNotOnNode"], []]
     assert plan_nodes({N[0]: NodeTraits(HAS, HAS)}, [], {}) == ()
+
+
+SERVICE = DeployTemplate(
+    TraitName("CUSTOM_SERVICE"),
+    (
+        DeployStep(Interface.RAID, "create_configuration", {"logical_disks": []}, 10),
+        DeployStep(Interface.BIOS, "apply_configuration", {"settings": []}, 20),
+        DeployStep(Interface.DEPLOY, "write_image", {}, 0),
+    ),
+)
+
+
+def test_a_service_runs_the_steps_of_its_template_by_priority_and_no_default_ones() -> None:
+    (planned,) = plan_service([N[1], N[0]], SERVICE, dict.fromkeys(N, REAL))
+
+    assert (planned.nodes, planned.findings) == ((N[0], N[1]), ())
+    assert [step.step for step in planned.steps] == ["apply_configuration", "create_configuration"]
+    assert [one.step.step for one in planned.requested] == ["apply_configuration", "create_configuration"]
+
+
+def test_what_a_service_cannot_run_names_nodes_template_and_step() -> None:
+    template = replace(SERVICE, steps=(SERVICE.steps[0], replace(SERVICE.steps[2], priority=5)))
+
+    planned = plan_service(N[:3], template, {N[0]: WITHOUT_RAID, N[1]: REAL})
+
+    said = [finding.message for one in planned for finding in one.findings]
+    assert said == [
+        "n00: template CUSTOM_SERVICE: raid.create_configuration is not a deploy step that Ironic runs on this node; "
+        "no RAID here.",
+        "n00: template CUSTOM_SERVICE: deploy.write_image is part of an installation, and a service leaves the system "
+        "installed.",
+        "n01: template CUSTOM_SERVICE: deploy.write_image is part of an installation, and a service leaves the system "
+        "installed.",
+        "n02: the provisioner does not know these nodes.",
+    ]
+    assert requested_of(planned) == {}
+    nothing = replace(SERVICE, steps=SERVICE.steps[2:])
+    assert [one.findings[0].name for one in plan_service(N[:1], nothing, {N[0]: REAL})] == ["NoServiceSteps"]
