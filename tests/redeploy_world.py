@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,6 +16,7 @@ from urllib.request import Request, urlopen
 from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.site_checks import ActionDesigns, Systems
 from shipyard_api.actions.site_parts import RetryPolicy
+from shipyard_api.actions.steps.draining import CORDONED
 from shipyard_api.adapters.etcd.gateway import EtcdGateway
 from shipyard_api.adapters.kubernetes.access import Address
 from shipyard_api.adapters.kubernetes.client import KubernetesClient
@@ -71,8 +72,8 @@ class RedeployWorld(SimulatedWorld):
     _joined: int = field(default=0, init=False)
 
     @classmethod
-    def deployed(cls, url: str, peer: str, **fates: Any) -> RedeployWorld:
-        """Return a world whose site an action has just deployed."""
+    def deployed(cls, url: str, peer: str, groups: Sequence[Mapping[str, Any]] = (), **fates: Any) -> RedeployWorld:
+        """Return a world whose site an action has just deployed, in one group or in these."""
         empty(url)
         clock, running = VirtualClock(), ExitStack()
         played = scenario(fates, {"join_nodes": 20, "ready_nodes": 20, "stop_pods": 3})
@@ -83,7 +84,7 @@ class RedeployWorld(SimulatedWorld):
             document(ETCD_CLUSTERS, "etcd-clusters", {"clusters": [cluster]}),
             document(GENESIS, "genesis", {"hostname": "n0"}),
         ]
-        groups = [group_entry("all", selectors=[{"node_names": list(NODES)}])]
+        groups = groups or [group_entry("all", selectors=[{"node_names": list(NODES)}])]
         site = Site({name: {"labels": {"rack": f"r-{name}"}} for name in NODES}, played, groups, further=further)
         make = partial(PEERS[peer])
         world = cls(url, clock=clock, site=site, make_peer=make, apiserver=apiserver, members=members, running=running)
@@ -188,7 +189,7 @@ def _of_kubernetes(event: Event) -> str:
     match event:
         case {"event": "node_changed", "labels": {"promenade-decomission": "enabled"}, "node": node}:
             return f"to stop its kubelet {node}"
-        case {"event": "node_changed", "labels": labels, "node": node} if labels:
+        case {"event": "node_changed", "labels": labels, "node": node} if labels and CORDONED not in labels:
             return f"{'set' if any(labels.values()) else 'cleared'} {', '.join(sorted(labels))} {node}"
         case {"event": "node_changed", "cordoned": cordoned, "node": node}:
             return f"{'cordoned' if cordoned else 'uncordoned'} {node}"

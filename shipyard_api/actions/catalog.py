@@ -7,6 +7,7 @@ from shipyard_api.actions import (
     node_operation,
     redeploy_server,
     relabel_nodes,
+    service_server,
     test_site,
     update_site,
     update_software,
@@ -39,6 +40,7 @@ def catalog(
     ]
     definitions += [
         relabel_nodes.definition(parts),
+        service_server.definition(parts),
         redeploy_server.definition(parts, teardown),
         node_operation.definition(teardown),
     ]

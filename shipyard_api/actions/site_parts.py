@@ -6,13 +6,16 @@ from dataclasses import dataclass, replace
 from shipyard_api.actions.site_checks import SiteChecks
 from shipyard_api.actions.steps.baremetal_nodes import BaremetalNodes
 from shipyard_api.actions.steps.checks import Check
+from shipyard_api.actions.steps.draining import DrainingProvisioner
 from shipyard_api.actions.steps.mark_revision import MarkRevision
+from shipyard_api.actions.steps.rollout_messages import Kind
 from shipyard_api.actions.steps.site_work import SiteWork
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.targets import TARGET_GROUP
+from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.provisioner import Operation
 from shipyard_api.workflow.step import AnyStep
 
@@ -114,8 +117,14 @@ class SiteParts:
             self.retry.pause,
             targets=targets,
             group=GroupName(group),
-            rebuild=rebuild,
+            kind=Kind.REBUILD if rebuild else Kind.DEPLOYMENT,
         )
+
+    def drain_and_service_nodes(self, limits: TeardownLimits) -> BaremetalNodes:
+        """Return the step that drains nodes and runs the steps of a template on them, group by group."""
+        step, systems = self.prepare_and_deploy_nodes(), self.checks.systems
+        provisioner = DrainingProvisioner(systems.provisioner, systems.nodes, limits)
+        return replace(step, provisioner=provisioner, kind=Kind.SERVICE)
 
     def mark_revision(self) -> MarkRevision:
         """Return the step that tags the revision with how the action ended."""

@@ -18,7 +18,8 @@ BARE_GROUPS = ("preflight", "drydock_build")
 class ActionName(Enum):
     """The actions (contract: shipyard-actions, chapter 1).
 
-    ``node_operation`` is ours: one operation of a teardown on one node, called at an address of its own (seed 004).
+    ``service_server`` is ours: steps of a deploy template on servers that run (product, section 8). So is
+    ``node_operation``: one operation of a teardown on one node, called at an address of its own (seed 004).
     """
 
     DEPLOY_SITE = "deploy_site"
@@ -26,6 +27,7 @@ class ActionName(Enum):
     UPDATE_SOFTWARE = "update_software"
     REDEPLOY_SERVER = "redeploy_server"
     RELABEL_NODES = "relabel_nodes"
+    SERVICE_SERVER = "service_server"
     TEST_SITE = "test_site"
     NODE_OPERATION = "node_operation"
 
@@ -76,6 +78,7 @@ CHECKS: Mapping[ActionName, Checks] = {
     ActionName.UPDATE_SOFTWARE: Checks(DocumentChecks.CONFIGURATION, commits=True),
     ActionName.REDEPLOY_SERVER: _TARGETED,
     ActionName.RELABEL_NODES: _TARGETED,
+    ActionName.SERVICE_SERVER: Checks(DocumentChecks.EVERYTHING),
     ActionName.TEST_SITE: Checks(DocumentChecks.NONE),
     ActionName.NODE_OPERATION: Checks(DocumentChecks.NONE),
 }

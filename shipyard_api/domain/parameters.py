@@ -23,6 +23,7 @@ PRESERVE_LOCAL_STORAGE = "preserve-local-storage"
 TARGET_REVISION = "target-revision"
 RELEASE = "release"
 MODE = "mode"
+TEMPLATE = "template"
 MAX_PARALLEL_NODES = "max_parallel_nodes"
 NODES, TASKS, SKIP, START, END = "nodes", "tasks", "skip", "start", "end"
 _SOFTWARE = frozenset({NODES, TASKS, SKIP, START, END})
@@ -47,6 +48,9 @@ KNOWN: Mapping[ActionName, frozenset[str]] = {
         }
     ),
     ActionName.RELABEL_NODES: frozenset({CONTINUE_ON_FAIL, FORCE, TARGET_NODES}),
+    ActionName.SERVICE_SERVER: frozenset(
+        {CONTINUE_ON_FAIL, FORCE, TEMPLATE, TARGET_NODES, "drain-timeout", "grace-period", limits.ON_BLOCKED}
+    ),
     ActionName.TEST_SITE: frozenset({RELEASE}),
 }
 """The known parameters by action. Others are stored and shown, and have no effect."""
@@ -73,6 +77,7 @@ class Parameters:
 
     ``allows_intermediate_commits`` is None when it was not sent. ``targets`` is empty for an action on the whole site.
     ``release``: the only release to test; None for all. ``max_parallel_nodes``: targets that are redeployed at a time.
+    ``template``: the deploy template whose steps a service runs.
     ``limits``: the time limits of a teardown as they were written; None: those of the design. ``software``: what a run
     of the task graph is limited to, as in the inputs of the action.
     """
@@ -85,6 +90,7 @@ class Parameters:
     target_revision: TargetRevision = TargetRevision.SUCCESSFUL_SITE_ACTION
     mode: RedeployMode = RedeployMode.REPLACE
     release: str | None = None
+    template: str = ""
     max_parallel_nodes: int = 1
     limits: Mapping[str, Any] = field(default_factory=dict)
     software: Mapping[str, Any] = field(default_factory=dict)
@@ -102,11 +108,12 @@ def parse_parameters(name: ActionName, written: Mapping[str, Any]) -> tuple[Para
         continues_on_fail=bool(_lenient(given, CONTINUE_ON_FAIL, warnings)),
         allows_intermediate_commits=_lenient(given, ALLOW_INTERMEDIATE_COMMITS, warnings),
         force=_strict(given, FORCE),
-        targets=_targets(given) if TARGET_NODES in known else (),
+        targets=_targets(given) if _has_targets(name, known, given) else (),
         preserves_local_storage=_strict(given, PRESERVE_LOCAL_STORAGE),
         target_revision=_target_revision(given),
         mode=_mode(given),
         release=_release(given),
+        template=_template(given) if TEMPLATE in known else "",
         max_parallel_nodes=_parallel(given),
         limits=_limits(given),
         software=_software(name, given),
@@ -140,6 +147,10 @@ def _strict(given: Mapping[str, Any], key: str) -> bool:
     if value is None:
         raise _refused(key, f"it is either true or false, not {_shown(given[key])}")
     return value
+
+
+def _has_targets(name: ActionName, known: frozenset[str], given: Mapping[str, Any]) -> bool:
+    return TARGET_NODES in known and (name is not ActionName.SERVICE_SERVER or TARGET_NODES in given)
 
 
 def _targets(given: Mapping[str, Any]) -> tuple[NodeName, ...]:
@@ -206,6 +217,13 @@ def _release(given: Mapping[str, Any]) -> str | None:
     if release is not None and not isinstance(release, str):
         raise _refused(RELEASE, f"it is the name of a release, not {_shown(release)}")
     return release or None
+
+
+def _template(given: Mapping[str, Any]) -> str:
+    template = given.get(TEMPLATE)
+    if not isinstance(template, str) or not template:
+        raise _refused(TEMPLATE, f"it is the name of a deploy template, not {_shown(template)}")
+    return template
 
 
 def _unknown(name: ActionName, key: str, known: frozenset[str]) -> Finding:

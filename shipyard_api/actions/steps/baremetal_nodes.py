@@ -14,9 +14,8 @@ from shipyard_api.actions.steps import job_watch, joining, rollout_state
 from shipyard_api.actions.steps.job_watch import Job, Submitted
 from shipyard_api.actions.steps.joining import Joining
 from shipyard_api.actions.steps.rollout_messages import (
-    OPERATIONS,
-    REBUILD,
     Answers,
+    Kind,
     Members,
     PollJobs,
     SelectMembers,
@@ -63,7 +62,7 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
     """The step. Selecting the members is retried for ``give_up_after`` seconds, every ``pause`` seconds.
 
     ``cluster`` is None where no cluster is configured. ``targets``: the only nodes, deployed as the group ``group``;
-    empty: what the inputs of the action say. ``rebuild``: nodes are installed again that are deployed.
+    empty: what the inputs of the action say. ``kind``: what is done to the nodes.
     """
 
     id: StepId
@@ -75,7 +74,7 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
     always: bool = False
     targets: tuple[NodeName, ...] = ()
     group: GroupName = TARGET_GROUP
-    rebuild: bool = False
+    kind: Kind = Kind.DEPLOYMENT
     version: ClassVar[int] = VERSION
 
     def begin(self, inputs: Json) -> RolloutState:
@@ -104,7 +103,7 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         if move is not None:
             limit = timedelta(seconds=state.limits(move.phase).timeout)
             steps = steps_of(state.inputs, move.phase, move.nodes)
-            return Act(SubmitMove(move, self._design(state), self.rebuild, steps), give_up_at=now + limit)
+            return Act(SubmitMove(move, self._design(state), self.kind, steps), give_up_at=now + limit)
         if state.rollout.running:
             return Look(self._poll(state, state.rollout, now))
         if state.rollout.verdict() is Verdict.FAILED:
@@ -184,7 +183,7 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
 
     @property
     def _operations(self) -> Mapping[Phase, Operation]:
-        return REBUILD if self.rebuild else OPERATIONS
+        return self.kind.operations
 
     def _design(self, state: RolloutState) -> str:
         return self.provisioner.design_reference(state.inputs.revision)
@@ -335,7 +334,7 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         outcome = Outcome(succeeded, timed_out, reasons, why)
         message = "; ".join(part for part in (why, report.message if report else "") if part)
         if timed_out:
-            facts.append(self._left(state, move, job, left, succeeded, watched.why))
+            facts.extend(self._left(state, move, job, left, succeeded, watched.why))
         if not joins or not succeeded:
             return [*facts, *_finish(state, rollout, move, outcome, message)], None
         failed = frozenset(left) - succeeded
@@ -351,7 +350,7 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         job, left = watched.job.id, rollout.unsettled(move)
         why = f"{watched.why}; job {job} may still begin"
         straggler = self._left(state, move, job, left, frozenset(), watched.why)
-        return (straggler, *_finish(state, rollout, move, Outcome(why=why, never_begun=True), why))
+        return (*straggler, *_finish(state, rollout, move, Outcome(why=why, never_begun=True), why))
 
     def _fold_join(
         self, state: RolloutState, rollout: Rollout, move: Move, wait: Joining, answers: Answers, now: datetime
@@ -375,7 +374,7 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
             detail = why
             if watch.joining is None:
                 job = watch.job.id
-                facts.append(self._left(state, move, job, rollout.unsettled(move), frozenset(), why))
+                facts.extend(self._left(state, move, job, rollout.unsettled(move), frozenset(), why))
                 detail = f"{why}; job {job} may be at work"
             facts.append(PhaseEnded(move.group, move.phase, PhaseStatus.STOPPED, detail, move.batch))
         return (*facts, *rollout.stop(why), rollout.report())
@@ -388,10 +387,16 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         nodes: tuple[NodeName, ...],
         done: frozenset[NodeName],
         why: str,
-    ) -> WorkLeftBehind:
-        """Return the straggler of a move; it holds the nodes that its job is not done with."""
+    ) -> tuple[WorkLeftBehind, ...]:
+        """Return the straggler of a move; it holds the nodes that its job is not done with.
+
+        A drain goes on only while it is polled, so it leaves none.
+        """
+        operation = self._operations[move.phase]
+        if operation is Operation.DRAIN_NODES:
+            return ()
         held = tuple(node for node in nodes if node not in done) or nodes
-        return WorkLeftBehind(self._operations[move.phase].value, job, self._design(state), held, why)
+        return (WorkLeftBehind(operation.value, job, self._design(state), held, why),)
 
 
 def _failed(facts: tuple[Fact, ...]) -> tuple[NodeName, ...]:

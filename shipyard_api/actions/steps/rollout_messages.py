@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from shipyard_api.actions.steps import job_watch, joining
@@ -23,6 +24,22 @@ from shipyard_api.workflow.step import Json, Trouble
 
 OPERATIONS = {Phase.PREPARE: Operation.PREPARE_NODES, Phase.DEPLOY: Operation.DEPLOY_NODES}
 REBUILD = {**OPERATIONS, Phase.DEPLOY: Operation.REBUILD_NODES}
+SERVICE = {Phase.PREPARE: Operation.DRAIN_NODES, Phase.DEPLOY: Operation.SERVICE_NODES}
+
+
+class Kind(Enum):
+    """What a rollout does to its nodes; the values are the flags of stored effects."""
+
+    DEPLOYMENT = ""
+    REBUILD = "rebuild"
+    SERVICE = "service"
+
+    @property
+    def operations(self) -> Mapping[Phase, Operation]:
+        """The operation of each phase."""
+        return {Kind.REBUILD: REBUILD, Kind.SERVICE: SERVICE}.get(self, OPERATIONS)
+
+
 MOST_TOLD = 3  # different answers in the summary of one poll
 
 
@@ -46,24 +63,22 @@ class SubmitMove:
     """Submit the nodes of a move.
 
     The design's address is part of the intent: a setting that changes meanwhile must not hide the job from ``find``.
-    ``rebuild``: a deployment installs nodes again that are deployed. ``steps``: what templates ask for, of the nodes of
-    a deployment.
+    ``steps``: what templates ask for, of the nodes of a deployment or a service.
     """
 
     move: Move
     design: str
-    rebuild: bool = False
+    kind: Kind = Kind.DEPLOYMENT
     steps: RequestedSteps = field(default_factory=dict)
 
     @property
     def work(self) -> Work:
         """The move as the provisioner gets it."""
-        operations = REBUILD if self.rebuild else OPERATIONS
-        return Work(operations[self.move.phase], self.design, self.move.nodes, steps=work_steps(self.steps))
+        return Work(self.kind.operations[self.move.phase], self.design, self.move.nodes, steps=work_steps(self.steps))
 
     def to_json(self) -> Json:
         """Return the stored form."""
-        flags: dict[str, Any] = {"rebuild": True} if self.rebuild else {}
+        flags: dict[str, Any] = {self.kind.value: True} if self.kind.value else {}
         steps = {"steps": requested_to_json(self.steps)} if self.steps else {}
         return (
             flags
@@ -83,7 +98,8 @@ class SubmitMove:
         nodes = tuple(NodeName(node) for node in stored["nodes"])
         move = Move(GroupName(stored["group"]), Phase(stored["phase"]), nodes, stored["batch"])
         steps = requested_from_json(stored.get("steps", ()))
-        return cls(move, stored["design"], bool(stored.get("rebuild")), steps)
+        kind = next((one for one in Kind if stored.get(one.value)), Kind.DEPLOYMENT)
+        return cls(move, stored["design"], kind, steps)
 
 
 def steps_of(inputs: SiteInputs, phase: Phase, nodes: Collection[NodeName]) -> RequestedSteps:

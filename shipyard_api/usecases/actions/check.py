@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shipyard_api.domain.actions import CHECKS, DEPLOYING, ActionName, DocumentChecks
+from shipyard_api.domain.deployment_configuration import PhaseLimits
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.errors import (
     IntermediateCommits,
@@ -26,6 +27,7 @@ from shipyard_api.domain.parameters import (
     ALLOW_INTERMEDIATE_COMMITS,
     MODE,
     PRESERVE_LOCAL_STORAGE,
+    TARGET_NODES,
     Parameters,
     RedeployMode,
     TargetRevision,
@@ -34,6 +36,7 @@ from shipyard_api.domain.parameters import (
 from shipyard_api.domain.provisioner_limits import ProvisionerLimits
 from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.domain.strategy.selectors import select
+from shipyard_api.domain.targets import restricted
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed
 from shipyard_api.ports.schemas import Schemas
@@ -46,6 +49,8 @@ from shipyard_api.usecases.deploy_templates.plan import NO_STEPS, PlanDeployStep
 
 # The check only needs to know whether there are any; the log names this many.
 _COMMITS_READ = 100
+DRAIN_INTERVAL = 10
+"""Seconds between two looks at the pods of a group that a service drains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +154,8 @@ class CheckAction:
             return checked.refused(InvalidDesign(design.findings))
         if target is None:
             return checked.refused(NoTargetRevision(parameters.target_revision.value))
+        if request.name is ActionName.SERVICE_SERVER:
+            return self._with_serviced(checked, design.inputs, parameters)
         if parameters.targets:
             checked = self._with_targets(checked, design.inputs, parameters)
         return checked
@@ -172,13 +179,23 @@ class CheckAction:
         Raises ports.errors if the provisioner does not answer; it is asked only if a template is for one of the nodes.
         """
         inputs = checked.inputs
-        if checked.refusal or inputs is None or checked.request.name not in DEPLOYING:
+        if checked.refusal or inputs is None:
+            return checked
+        if checked.request.name is ActionName.SERVICE_SERVER and checked.parameters:
+            plan = self.plan_steps.service(checked.parameters.template, self._nodes(inputs))
+            return self._planned(checked, inputs, plan, InvalidParameters(errors(plan.findings)))
+        if checked.request.name not in DEPLOYING:
             return checked
         # Of the whole design: which nodes the groups hold, the provisioner says when the action runs.
         plan = self.plan_steps(inputs.revision, inputs.targets or None)
+        return self._planned(checked, inputs, plan, InvalidDesign(plan.findings))
+
+    def _planned(
+        self, checked: CheckedRequest, inputs: SiteInputs, plan: StepPlan, refusal: ShipyardError
+    ) -> CheckedRequest:
         if errors(plan.findings):
             # Not even continue-on-fail: the nodes would be deployed without what their templates are for.
-            return replace(checked, steps=plan).refused(InvalidDesign(plan.findings))
+            return replace(checked, steps=plan).refused(refusal)
         design = DesignCheck(replace(inputs, steps=plan.requested), checked.design.findings if checked.design else ())
         return replace(checked, steps=plan, design=design)
 
@@ -277,6 +294,40 @@ class CheckAction:
         findings = checked.design.findings if checked.design else ()
         return replace(checked, design=DesignCheck(targeted, findings), limits=teardown, labels=labels)
 
+    def _with_serviced(self, checked: CheckedRequest, inputs: SiteInputs, parameters: Parameters) -> CheckedRequest:
+        """Return the request of a service with the groups that hold its nodes, or with its refusal.
+
+        One group at a time is drained, for as long as a drain may take.
+        """
+        limits = self.rules.limits
+        if limits.no_service:
+            return checked.refused(InvalidParameters([_cannot_service(limits)]))
+        teardown, faults = inputs.configuration.teardown.with_parameters(parameters.limits)
+        if faults:
+            return checked.refused(InvalidParameters(faults))
+        try:
+            machines = self.rendered.inventory(Revision(inputs.revision))
+        except RenderingFailed as failed:
+            return checked.refused(InvalidDesign(failed.findings))
+        members = {group.name: select(group.selectors, machines) for group in inputs.strategy.groups}
+        grouped = frozenset[NodeName]().union(*members.values())
+        if unknown := [node for node in parameters.targets if node not in grouped]:
+            text = f"No deployment group of revision {inputs.revision} has the node"
+            return checked.refused(UnknownNodes([error("UnknownNode", f"{text} {node}.") for node in unknown]))
+        nodes: Collection[NodeName] = parameters.targets
+        nodes = nodes or self.plan_steps.store.read(lambda tx: tx.nodes.deployed(grouped))
+        if not nodes:
+            return checked.refused(InvalidParameters([_nothing_to_service()]))
+        configuration = replace(
+            inputs.configuration,
+            prepare_nodes=PhaseLimits(DRAIN_INTERVAL, teardown.drain),
+            mode=replace(inputs.configuration.mode, max_parallel_groups=1),
+        )
+        groups = restricted(inputs.strategy, members, nodes)
+        serviced = replace(inputs, groups=groups, configuration=configuration)
+        findings = checked.design.findings if checked.design else ()
+        return replace(checked, design=DesignCheck(serviced, findings), limits=teardown)
+
     def _touched(self, checked: CheckedRequest) -> Collection[NodeName]:
         if checked.inputs and CHECKS[checked.request.name].documents is DocumentChecks.EVERYTHING:
             return self._nodes(checked.inputs)
@@ -306,6 +357,15 @@ def _cannot_preserve(system: str) -> Finding:
 def _cannot_rebuild(limits: ProvisionerLimits) -> Finding:
     message = f"{limits.system} cannot rebuild servers: {limits.no_rebuild}."
     return error("NoRebuild", message, path=f"/parameters/{MODE}")
+
+
+def _cannot_service(limits: ProvisionerLimits) -> Finding:
+    return error("NoService", f"{limits.system} cannot run steps on deployed servers: {limits.no_service}.")
+
+
+def _nothing_to_service() -> Finding:
+    message = f"No server of the deployment groups is deployed. Name servers in {TARGET_NODES}."
+    return error("NothingToService", message, path=f"/parameters/{TARGET_NODES}")
 
 
 def _revision_of(target: TargetRevision, heads: Heads) -> Revision | None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from shipyard_api.domain.actions import CHECKS, EXCLUSIVE, WITH_SOFTWARE, ActionId, ActionName, DocumentChecks, StepId
-from shipyard_api.domain.deploy_steps.planning import PlannedNodes
+from shipyard_api.domain.deploy_steps.planning import PlannedNodes, running, shared_steps
 from shipyard_api.domain.documents import Revision, Version
 from shipyard_api.domain.errors import Conflict, NothingToPlan, ShipyardError
 from shipyard_api.domain.findings import Finding, error
@@ -114,7 +114,7 @@ class PlanAction:
         old = retry.action
         deploys = CHECKS[old.name].documents is DocumentChecks.EVERYTHING
         inputs = SiteInputs.from_json(retry.inputs) if deploys else None
-        steps = self._frozen_steps(inputs) if inputs else NO_STEPS
+        steps = self._frozen_steps(old.name, inputs) if inputs else NO_STEPS
         groups = self._groups(inputs, inputs.strategy, retry.kept) if inputs else ()
         written = retry.inputs.get("software")
         software = None if written is None else self._software(old.name, old.revision, groups, written)
@@ -153,7 +153,10 @@ class PlanAction:
             return checked.refused(conflict)
         return checked
 
-    def _frozen_steps(self, inputs: SiteInputs) -> StepPlan:
+    def _frozen_steps(self, name: ActionName, inputs: SiteInputs) -> StepPlan:
+        if name is ActionName.SERVICE_SERVER:
+            shared = shared_steps(inputs.steps)
+            return StepPlan([PlannedNodes(nodes, steps, running(steps)) for nodes, steps in shared])
         try:
             return self.check.plan_steps.frozen(inputs.steps)
         except PeerError as trouble:

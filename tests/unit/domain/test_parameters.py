@@ -116,6 +116,14 @@ def test_a_server_is_replaced_unless_it_is_to_be_rebuilt() -> None:
         parse_parameters(REDEPLOY, {"target_nodes": "n1", "mode": "Rebuild"})
 
 
+def test_a_service_needs_a_template_and_may_name_its_nodes() -> None:
+    everywhere = meaning(ActionName.SERVICE_SERVER, template="CUSTOM_BIOS")
+    assert (everywhere.template, everywhere.targets) == ("CUSTOM_BIOS", ())
+    assert meaning(ActionName.SERVICE_SERVER, template="CUSTOM_BIOS", target_nodes="n1").targets == ("n1",)
+    with pytest.raises(InvalidParameters, match="it is the name of a deploy template, not None"):
+        parse_parameters(ActionName.SERVICE_SERVER, {"target_nodes": "n1"})
+
+
 def test_the_tests_of_a_site_may_be_those_of_one_release() -> None:
     assert meaning(TEST, release="mariadb").release == "mariadb"
     assert meaning(TEST, release="").release is None
@@ -131,7 +139,9 @@ def test_the_tests_of_a_site_may_be_those_of_one_release() -> None:
         pytest.param(DEPLOY, "allow-intermediate-commit", "Did you mean allow-intermediate-commits?", id="a letter"),
         pytest.param(REDEPLOY, "target-nodes", "Did you mean target_nodes?", id="hyphens"),
         pytest.param(DEPLOY, "release", "It belongs to test_site.", id="another action's"),
-        pytest.param(UPDATE, "target_nodes", "It belongs to redeploy_server, relabel_nodes.", id="of two others"),
+        pytest.param(
+            UPDATE, "target_nodes", "It belongs to redeploy_server, relabel_nodes, service_server.", id="of others"
+        ),
         pytest.param(TEST, "colour", "test_site knows release.", id="nothing like it"),
     ],
 )

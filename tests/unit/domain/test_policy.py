@@ -43,6 +43,7 @@ CONTRACT = {
     "action_update_software": ADMINS,
     "action_redeploy_server": ADMINS,
     "action_relabel_nodes": ADMINS,
+    "action_service_server": ADMINS,
     "action_test_site": ADMINS,
 }
 OURS = {

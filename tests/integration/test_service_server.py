@@ -1,0 +1,148 @@
+"""service_server through the real adapters, before a simulated Ironic and Kubernetes: what their own logs tell."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from shipyard_api.domain.actions import ActionName, RunState
+from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, Interface
+from shipyard_api.domain.deploy_steps.traits import TraitName
+from shipyard_api.domain.errors import InvalidParameters, UnknownNodes
+from shipyard_api.ports.state.deploy_templates import TemplateId
+from tests.factories import group_entry
+from tests.redeploy_world import RedeployWorld
+from tests.world import SETTLE, KilledError
+
+SERVICE = ActionName.SERVICE_SERVER
+BIOS = DeployTemplate(
+    TraitName("CUSTOM_BIOS"),
+    (
+        DeployStep(Interface.BIOS, "factory_reset", {}, 10),
+        DeployStep(Interface.BIOS, "apply_configuration", {"settings": [{"name": "vt", "value": "on"}]}, 20),
+    ),
+)
+STEPS = ("bios.apply_configuration", "bios.factory_reset")
+IMAGE = DeployTemplate(TraitName("CUSTOM_IMAGE"), (DeployStep(Interface.DEPLOY, "write_image", {}, 80),))
+GROUPS = [
+    group_entry(
+        "control",
+        critical=True,
+        selectors=[{"node_names": ["n1"]}],
+        success_criteria={"percent_successful_nodes": 100},
+    ),
+    group_entry(
+        "compute",
+        depends_on=["control"],
+        selectors=[{"node_names": ["n2", "n3"]}],
+        success_criteria={"minimum_successful_nodes": 1},
+    ),
+]
+
+
+Worlds = Callable[..., RedeployWorld]
+
+
+@pytest.fixture
+def worlds(database_url: str) -> Iterator[Worlds]:
+    made: list[RedeployWorld] = []
+
+    def make(peer: str = "ironic", **fates: Any) -> RedeployWorld:
+        world = RedeployWorld.deployed(database_url, peer, GROUPS, **fates)
+        with world.store().begin() as tx:
+            for number, template in enumerate((BIOS, IMAGE)):
+                tx.deploy_templates.create(TemplateId(str(uuid.UUID(int=number))), template, {})
+        made.append(world)
+        return world
+
+    yield make
+    for world in made:
+        world.close()
+
+
+def whole(world: RedeployWorld) -> list[str]:
+    """The story without evictions, which depend on where pods run."""
+    return [one for one in world.story() if not one.startswith("evicted")]
+
+
+def ran(world: RedeployWorld) -> list[tuple[str, str]]:
+    """The service steps that Ironic ran, in order."""
+    return [(one["node"], one["step"]) for one in world.peer.events() if one.get("kind") == "service"]
+
+
+@pytest.mark.parametrize(
+    "seed", [None, *(pytest.param(seed, marks=pytest.mark.crash) for seed in range(2))], ids=["", "killed", "killed 2"]
+)
+def test_groups_are_drained_serviced_and_judged_in_their_order(worlds: Worlds, seed: int | None) -> None:
+    world = worlds(n3={"service": "fail"})
+    erased = world.peer.erased()
+    world.create(SERVICE, template="CUSTOM_BIOS")
+    lives, killed = random.Random(seed), 0
+    while world.state() is not RunState.SUCCESS:
+        try:
+            dies = seed is not None and killed < 2
+            world.run(world.worker(points=world.ticks(lives.randint(15, 45), die)) if dies else world.worker())
+        except KilledError:
+            killed += 1
+            world.clock.advance(SETTLE + 1)
+
+    assert killed == (0 if seed is None else 2)
+    story = whole(world)
+    assert story[:3] == ["cordoned n1", "service n1", "uncordoned n1"], world.told()
+    assert sorted(story[3:]) == ["cordoned n2", "cordoned n3", "service n2", "service n3", "uncordoned n2"]
+    assert max(map(story.index, ("cordoned n2", "cordoned n3"))) < min(map(story.index, ("service n2", "service n3")))
+    assert ran(world) == [(node, step) for node in ("n1", "n2") for step in STEPS]
+    assert world.peer.erased() == erased
+    with world.store().begin() as tx:
+        groups = tx.actions.groups(world.action, status=(), group=(), after=-1, limit=9)
+        nodes = tx.actions.nodes(world.action, status=(), group=(), after="", limit=9)
+        assert tx.stragglers.open() == []
+    assert {one.name: one.status for one in groups} == {"control": "success", "compute": "success"}
+    assert {one.name: one.status.value for one in nodes} == {"n1": "success", "n2": "success", "n3": "failure"}
+    assert "service failed" in nodes[2].detail
+
+
+def test_dependents_of_a_failed_group_are_neither_drained_nor_serviced(worlds: Worlds) -> None:
+    world = worlds(n1={"service": "fail"})
+    world.create(SERVICE, template="CUSTOM_BIOS")
+    world.run(world.worker())
+
+    assert world.state() is RunState.FAILED
+    assert whole(world) == ["cordoned n1", "service n1"]
+
+
+def test_only_the_nodes_that_are_named_are_serviced_and_a_failed_one_is_again(worlds: Worlds) -> None:
+    world = worlds(n3={"service": "fail", "times": 1})
+    for expected in (["cordoned n3", "service n3"], ["service n3", "uncordoned n3"]):
+        world.create(SERVICE, template="CUSTOM_BIOS", target_nodes="n3")
+        world.run(world.worker())
+        assert world.state() is RunState.SUCCESS, world.told()  # the group is not critical
+        assert whole(world) == expected
+
+
+@pytest.mark.parametrize(
+    ("peer", "parameters", "message"),
+    [
+        ("drydock", {"template": "CUSTOM_BIOS"}, "Drydock cannot run steps on deployed servers"),
+        ("maas", {"template": "CUSTOM_BIOS"}, "MAAS cannot run steps on deployed servers"),
+        ("ironic", {"template": "CUSTOM_NONE"}, "There is no deploy template CUSTOM_NONE"),
+        ("ironic", {"template": "CUSTOM_IMAGE"}, "n1, n2, n3: template CUSTOM_IMAGE: deploy.write_image is part of"),
+        ("ironic", {"template": "CUSTOM_BIOS", "target_nodes": "n1,n9"}, "has the node n9"),
+    ],
+)
+def test_what_cannot_be_serviced_is_refused_before_anything(
+    worlds: Worlds, peer: str, parameters: dict[str, str], message: str
+) -> None:
+    world = worlds(peer)
+    with pytest.raises((InvalidParameters, UnknownNodes)) as refused:
+        world.create(SERVICE, **parameters)
+    assert message in " ".join(one.message for one in refused.value.findings)
+    assert world.story() == []
+
+
+def die() -> None:
+    raise KilledError
