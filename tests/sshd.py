@@ -33,6 +33,12 @@ SetEnv {environment}
 """
 
 
+def _own_address() -> str:
+    """Return a loopback address that no other test process has: nobody else takes a port while a server restarts."""
+    first, rest = divmod(os.getpid(), 62_500)
+    return f"127.{1 + first % 250}.{rest // 250}.{1 + rest % 250}"
+
+
 @dataclass
 class Keys:
     """A key for logging in, and the file of known hosts."""
@@ -58,7 +64,7 @@ class Sshd:
 
     keys: Keys
     directory: Path
-    address: str = "127.0.0.1"
+    address: str = field(default_factory=_own_address)
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -84,7 +84,9 @@ def test_work_that_maas_cannot_do_is_refused(operation: Operation) -> None:
         translate.check_work(work(operation, "n1"), Marker("m1"))
 
 
-@pytest.mark.parametrize("operation", [one for one in Operation if one.value not in ("relabel_nodes", "rebuild_nodes")])
+@pytest.mark.parametrize(
+    "operation", [one for one in Operation if one.value not in ("relabel_nodes", "rebuild_nodes", "service_nodes")]
+)
 def test_work_names_nodes_where_they_belong_and_nowhere_else(operation: Operation) -> None:
     of_site = operation in (Operation.VERIFY_SITE, Operation.PREPARE_SITE)
     translate.check_work(work(operation, *(() if of_site else ("n1",))), Marker("m1"))
