@@ -3,22 +3,15 @@
 The table stands for a real peer: each call has a connection of its own, which commits apart from ours.
 """
 
-import os
 import sys
-import uuid
 
 import sqlalchemy as sa
 
-from shipyard_api.adapters.procrastinate.options import WorkerOptions
-from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.adapters.procrastinate.worker import TurnWorker
 from shipyard_api.domain.actions import ActionName
-from shipyard_api.ports.provisioner import Marker
-from shipyard_api.storage.clock import DatabaseClock
-from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.storage.unit_of_work import connect
 from shipyard_api.workflow.definition import Definition, fixed
-from shipyard_api.workflow.turn import Engine
 from tests.fan_out import FanOut, SampleItem
+from tests.one_worker import work
 
 PEER = "CREATE TABLE sample_jobs (id bigserial PRIMARY KEY, marker text NOT NULL, target text NOT NULL)"
 
@@ -46,27 +39,7 @@ class TablePeer:
 
 
 def main(url: str) -> int:
-    database = connect(url, pool_size=10)
-    store = SqlStore(database, ProcrastinateWakeup())
-    definition = Definition(ActionName.TEST_SITE, fixed(FanOut(SampleItem(TablePeer(url)))))
-    engine = Engine(
-        store,
-        {ActionName.TEST_SITE: definition},
-        DatabaseClock(database, ProcrastinateWakeup()),
-        lambda: Marker(str(uuid.uuid4())),
-        settle=1.0,
-        worker=f"worker-{os.getpid()}",
-    )
-    options = WorkerOptions(
-        concurrency=4,
-        poll_seconds=0.1,
-        heartbeat_seconds=0.3,
-        stalled_seconds=1.5,
-        sweep_seconds=1,
-        overdue_seconds=2.0,
-        graceful_seconds=1.0,
-    )
-    return TurnWorker(url, engine.run, engine.items.run, lambda: engine.sweep(grace=2.0), options).run()
+    return work(url, lambda _: Definition(ActionName.TEST_SITE, fixed(FanOut(SampleItem(TablePeer(url))))))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from shipyard_api.actions.site_checks import RemoteAccess, SiteChecks
 from shipyard_api.actions.steps.software.software_stage import NoPlan, PlanSoftware, SoftwareStage
 from shipyard_api.actions.steps.software.state import StageSoftware
 from shipyard_api.actions.steps.software.task_item import TaskItem
-from shipyard_api.domain.actions import ActionId, StepId
+from shipyard_api.domain.actions import DEPLOYING, ActionId, StepId
 from shipyard_api.domain.documents import Rendering, Revision, inventory
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
@@ -50,7 +50,9 @@ class SoftwareParts:
         store = self.checks.store
         with store.begin() as tx:
             site = tx.software.site(SITE, names)
-            deployed = frozenset(tx.actions.deployed(ActionId(question.action)))
+            record = tx.actions.get(ActionId(question.action))
+            deploys = record is not None and record.name in DEPLOYING
+            deployed = frozenset(tx.actions.deployed(ActionId(question.action))) if deploys else None
         made = _plan(access, site, rendering, deployed, question.selection or {})
         if isinstance(made, StageSoftware) and made.batches:
             with store.begin() as tx:
@@ -59,7 +61,7 @@ class SoftwareParts:
 
 
 def _plan(
-    access: RemoteAccess, site: SoftwareSite, rendering: Rendering, deployed: frozenset[NodeName], written: Json
+    access: RemoteAccess, site: SoftwareSite, rendering: Rendering, deployed: frozenset[NodeName] | None, written: Json
 ) -> StageSoftware | NoPlan:
     run = SiteRun(site.tasks, site.nodes, site.primaries, site.status, site.models, written, deployed)
     made = plan_site(run)

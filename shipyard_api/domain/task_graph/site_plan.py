@@ -24,7 +24,8 @@ _SHOWN = 5
 class SiteRun:
     """What a run depends on. ``nodes``: all of the cluster. ``status`` and ``models``: of ``roles.facts_of``.
 
-    ``written``: the limits of the run, as in the inputs of an action. ``deployed``: the nodes that the action deploys.
+    ``written``: the limits of the run, as in the inputs of an action. ``deployed``: the nodes that the action has
+    deployed, perhaps none; None for an action that deploys no node.
     """
 
     documents: Sequence[JsonObject]
@@ -33,7 +34,7 @@ class SiteRun:
     status: str
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     written: JsonObject = field(default_factory=dict)
-    deployed: Collection[NodeName] = ()
+    deployed: Collection[NodeName] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def plan_site(site: SiteRun) -> SitePlan:
 
 
 def _nodes_of_run(site: SiteRun) -> tuple[tuple[ClusterNode, ...], Sequence[str]]:
-    """Return the nodes that the action names, else those that it deployed, else all that were ever deployed.
+    """Return the nodes that the action names, or has deployed; of one that does neither, all that were deployed.
 
     The second value: named nodes that there are not.
     """
@@ -84,7 +85,7 @@ def _nodes_of_run(site: SiteRun) -> tuple[tuple[ClusterNode, ...], Sequence[str]
         known = {str(node.name): node for node in site.nodes}
         named = site.written["nodes"]
         return tuple(known[name] for name in named if name in known), [name for name in named if name not in known]
-    if site.deployed:
+    if site.deployed is not None:
         return tuple(node for node in site.nodes if node.name in site.deployed), ()
     return tuple(node for node in site.nodes if node.ready), ()
 

@@ -6,7 +6,16 @@ Group members come from the design here; the running action gets them from the p
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from shipyard_api.domain.actions import CHECKS, EXCLUSIVE, WITH_SOFTWARE, ActionId, ActionName, DocumentChecks, StepId
+from shipyard_api.domain.actions import (
+    CHECKS,
+    DEPLOYING,
+    EXCLUSIVE,
+    WITH_SOFTWARE,
+    ActionId,
+    ActionName,
+    DocumentChecks,
+    StepId,
+)
 from shipyard_api.domain.deploy_steps.planning import PlannedNodes, running, shared_steps
 from shipyard_api.domain.documents import Revision, Version
 from shipyard_api.domain.errors import Conflict, NothingToPlan, ShipyardError
@@ -194,7 +203,8 @@ class PlanAction:
         """Return what the stage runs if every node is deployed."""
         if name not in WITH_SOFTWARE or revision is None:
             return None
-        return self.plan_software(revision, {node for planned in groups for node in planned.members}, written)
+        deployed = {node for planned in groups for node in planned.members} if name in DEPLOYING else None
+        return self.plan_software(revision, deployed, written)
 
     def _steps(self, name: ActionName, inputs: SiteInputs | None, software: SoftwarePlan | None) -> Sequence[StepId]:
         definition = self.definitions.get(name)

@@ -38,7 +38,9 @@ class PlanSoftware:
     rendered: RenderedDesigns
     hosts: Hosts | None
 
-    def __call__(self, revision: Revision, deployed: Collection[NodeName], written: JsonObject) -> SoftwarePlan | None:
+    def __call__(
+        self, revision: Revision, deployed: Collection[NodeName] | None, written: JsonObject
+    ) -> SoftwarePlan | None:
         """Return the plan of a run on a revision, None for a site without a task graph.
 
         ``deployed`` and ``written``: as of ``SiteRun``. Design nodes that have no roles yet are planned as such.

@@ -18,13 +18,14 @@ GRAPH = (
 )
 NODES = tuple(ClusterNode(NodeName(name), ("web",), ready=name != "n3") for name in ("n1", "n2", "n3"))
 
-RUNS: dict[str, tuple[dict[str, Any], tuple[str, ...], str, str]] = {
-    "all that were ever deployed": ({}, (), "n1 n2", "one two"),
+RUNS: dict[str, tuple[dict[str, Any], tuple[str, ...] | None, str, str]] = {
+    "all that were ever deployed": ({}, None, "n1 n2", "one two"),
     "those of the action": ({}, ("n3", "n1"), "n1 n3", "one two"),
     "those that it names": ({"nodes": ["n3"]}, ("n1",), "n3", "one two"),
-    "chosen tasks": ({"tasks": ["two"]}, (), "n1 n2", "two"),
-    "not the skipped ones": ({"skip": ["two"]}, (), "n1 n2", "one"),
-    "tests only": ({"tests": True}, (), "n1 n2", "probe"),
+    "chosen tasks": ({"tasks": ["two"]}, None, "n1 n2", "two"),
+    "not the skipped ones": ({"skip": ["two"]}, None, "n1 n2", "one"),
+    "tests only": ({"tests": True}, None, "n1 n2", "probe"),
+    "none that it deployed": ({}, (), "", ""),
 }
 REFUSED: dict[str, tuple[dict[str, Any], tuple[dict[str, Any], ...], str]] = {
     "an unknown node": ({"nodes": ["n1", "n9"]}, GRAPH, "The design has no node n9."),
@@ -34,13 +35,16 @@ REFUSED: dict[str, tuple[dict[str, Any], tuple[dict[str, Any], ...], str]] = {
 }
 
 
-def run(written: dict[str, Any], graph: tuple[dict[str, Any], ...] = GRAPH, deployed: tuple[str, ...] = ()) -> SiteRun:
-    return SiteRun(graph, NODES, Primaries(), "new", {}, written, tuple(map(NodeName, deployed)))
+def run(
+    written: dict[str, Any], graph: tuple[dict[str, Any], ...] = GRAPH, deployed: tuple[str, ...] | None = None
+) -> SiteRun:
+    names = None if deployed is None else tuple(map(NodeName, deployed))
+    return SiteRun(graph, NODES, Primaries(), "new", {}, written, names)
 
 
 @pytest.mark.parametrize(("written", "deployed", "nodes", "tasks"), RUNS.values(), ids=RUNS)
 def test_a_run_has_these_nodes_and_tasks(
-    written: dict[str, Any], deployed: tuple[str, ...], nodes: str, tasks: str
+    written: dict[str, Any], deployed: tuple[str, ...] | None, nodes: str, tasks: str
 ) -> None:
     made = plan_site(run(written, deployed=deployed))
 
