@@ -1,0 +1,63 @@
+"""What a forecast assumes of a phase: how often a node fails in it, and how long it takes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.rollout.run_sets import Dice
+
+
+@dataclass(frozen=True, slots=True)
+class Beta:
+    """A failure probability that is known from ``failed`` failures among ``failed + succeeded`` nodes, or fractions.
+
+    Each run draws its own, so a forecast from few nodes is less certain than one from many.
+    """
+
+    failed: float
+    succeeded: float
+
+    def observed(self, *, failed: int, succeeded: int) -> "Beta":
+        """Return what is known after further nodes (the conjugate update of a beta prior)."""
+        return Beta(self.failed + failed, self.succeeded + succeeded)
+
+    @property
+    def mean(self) -> float:
+        """The expected probability."""
+        return self.failed / (self.failed + self.succeeded)
+
+
+PRIOR = Beta(0.2, 9.8)
+"""Before anything is measured: 2 % of the nodes fail a phase, and the first ten nodes weigh as much as that guess.
+
+The small number of failures says that most sites hardly fail, and a few fail often.
+"""
+
+Failure = float | Beta
+"""The failure probability of a node in a phase: a number, or what is known of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseAssumption:
+    """``seconds``: a sample of how long a phase of a group took, in ascending order; not empty."""
+
+    failure: Failure
+    seconds: Sequence[float]
+
+    def chances(self, dice: Dice, runs: int) -> Sequence[float]:
+        """Return the failure probability of each run."""
+        if isinstance(self.failure, Beta):
+            return [dice.betavariate(self.failure.failed, self.failure.succeeded) for _ in range(runs)]
+        return [self.failure] * runs
+
+    def duration(self, dice: Dice, passed: float = 0.0) -> float:
+        """Return a duration of the sample, in seconds, for a phase that has already lasted ``passed`` seconds.
+
+        A phase that has lasted longer than any of the sample is expected to last a tenth longer.
+        """
+        longer = [seconds for seconds in self.seconds if seconds > passed]
+        return longer[int(dice.random() * len(longer))] if longer else passed * 1.1
+
+
+Assumptions = Mapping[Phase, PhaseAssumption]
+"""Of both phases."""

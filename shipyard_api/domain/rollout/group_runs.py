@@ -1,0 +1,127 @@
+"""Which groups of a strategy succeed in which simulated runs.
+
+The outcome of a node in a phase is drawn once a run, whichever group sends it. So a group that begins succeeds exactly
+if enough of its members pass both phases: its members are judged when all of them are settled, and whoever passes both
+has passed the first. Neither the order of the groups nor their mode changes that. A property test plays the rollout.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from shipyard_api.domain.groups import GroupStatus, Reason
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.rollout.membership import Membership
+from shipyard_api.domain.rollout.modes import SERIAL
+from shipyard_api.domain.rollout.moves import Move
+from shipyard_api.domain.rollout.planning import plan_groups
+from shipyard_api.domain.rollout.run_sets import NodeCount, RunSet
+from shipyard_api.domain.strategy.criteria import SuccessCriteria, needed
+from shipyard_api.domain.strategy.strategy import GroupName, Strategy
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a rollout has come. Names that are not given have not started.
+
+    ``running``: each running move with the seconds that it has run.
+    """
+
+    nodes: Mapping[NodeName, NodeStatus] = field(default_factory=dict)
+    groups: Mapping[GroupName, GroupStatus] = field(default_factory=dict)
+    reasons: Mapping[GroupName, Reason] = field(default_factory=dict)
+    running: Mapping[Move, float] = field(default_factory=dict)
+
+
+NOTHING_DONE = Progress()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRuns:
+    """The runs in which a node can be prepared, and those in which it can also be deployed."""
+
+    prepared: RunSet
+    deployed: RunSet
+
+
+class GroupRuns:
+    """The groups of a strategy in all runs; ``every`` is the set of all runs, ``order`` that of the groups in each."""
+
+    def __init__(
+        self, membership: Membership, nodes: Mapping[NodeName, NodeRuns], progress: Progress, every: RunSet
+    ) -> None:
+        self._groups, self._members, self._nodes = membership.groups, membership.members, nodes
+        self._progress, self._statuses, self._every = progress, progress.groups, every
+        self.order = _order(membership)
+        self._deployed = {
+            name: NodeCount(nodes[node].deployed for node in members) for name, members in membership.members.items()
+        }
+        self._enough = {name: self._meets(name, group.success_criteria) for name, group in self._groups.items()}
+        self.succeeds = self._succeed({})
+        self.action = self._action(self.succeeds)
+
+    def open(self, name: GroupName) -> bool:
+        """Return whether the group has not ended."""
+        return self._statuses.get(name) not in (GroupStatus.SUCCESS, GroupStatus.FAILED)
+
+    def action_with(self, name: GroupName, criteria: SuccessCriteria | None) -> RunSet:
+        """Return the runs in which the action succeeds if the group has other criteria."""
+        enough = self._every if criteria is None else self._meets(name, criteria)
+        return self._action(self._succeed({name: enough}))
+
+    def deployed_nodes(self) -> Mapping[NodeName, RunSet]:
+        """Return the runs in which each node is deployed in the end: a group that holds it must reach its deployment.
+
+        Groups are taken one after another, as a rollout in the default mode takes them.
+        """
+        done = {node for node, status in self._progress.nodes.items() if status is NodeStatus.SUCCESS}
+        sent = {node: self._every if node in done else 0 for node in self._nodes}
+        for name in self.order:
+            # A node that an earlier group failed to deploy no longer counts as prepared.
+            prepared = NodeCount(
+                self._nodes[node].prepared & (self._nodes[node].deployed | ~sent[node]) for node in self._members[name]
+            )
+            reached = self._begins(name, self.succeeds)
+            if self._statuses.get(name) is not GroupStatus.DEPLOYING:
+                reached &= prepared.at_least(self._needed(name), self._every)
+            for node in self._members[name] if reached and self.open(name) else ():
+                sent[node] |= reached
+        return {node: runs.deployed & sent[node] for node, runs in self._nodes.items()}
+
+    def _needed(self, name: GroupName) -> int:
+        return needed(self._groups[name].success_criteria, len(self._members[name]))
+
+    def _meets(self, name: GroupName, criteria: SuccessCriteria) -> RunSet:
+        return self._deployed[name].at_least(needed(criteria, len(self._members[name])), self._every)
+
+    def _begins(self, name: GroupName, succeeds: Mapping[GroupName, RunSet]) -> RunSet:
+        runs = self._every
+        if self._statuses.get(name, GroupStatus.NOT_STARTED) is GroupStatus.NOT_STARTED:
+            for parent in self._groups[name].depends_on:
+                runs &= succeeds[parent]
+        return runs
+
+    def _succeed(self, replaced: Mapping[GroupName, RunSet]) -> dict[GroupName, RunSet]:
+        succeeds: dict[GroupName, RunSet] = {}
+        for name in self.order:
+            if self.open(name):
+                succeeds[name] = self._begins(name, succeeds) & replaced.get(name, self._enough[name])
+            else:
+                succeeds[name] = self._every if self._statuses[name] is GroupStatus.SUCCESS else 0
+        return succeeds
+
+    def _action(self, succeeds: Mapping[GroupName, RunSet]) -> RunSet:
+        runs = self._every
+        for name, group in self._groups.items():
+            if group.critical:
+                runs &= succeeds[name]
+        return runs
+
+
+def _order(membership: Membership) -> tuple[GroupName, ...]:
+    """Return the groups in the order in which they begin, whichever of them begin.
+
+    A group that fails only takes out groups that come later; it does not change the order of the others.
+    """
+    groups = [replace(group, success_criteria=SuccessCriteria()) for group in membership.groups.values()]
+    planned = plan_groups(Strategy(tuple(groups)), dict.fromkeys(membership.groups, ()), SERIAL)
+    return tuple(one.group.name for one in planned)

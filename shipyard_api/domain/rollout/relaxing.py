@@ -1,0 +1,68 @@
+"""Find the criterion whose relaxation helps an action most."""
+
+from dataclasses import dataclass, replace
+
+from shipyard_api.domain.rollout.group_runs import GroupRuns
+from shipyard_api.domain.rollout.membership import Membership
+from shipyard_api.domain.strategy.criteria import Criterion, SuccessCriteria
+from shipyard_api.domain.strategy.strategy import GroupName
+
+_WORTH = 0.01
+_SHARE = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxation:
+    """A criterion of a group, as it is and as it could be, and the chance that the action succeeds then."""
+
+    group: GroupName
+    criterion: Criterion
+    from_value: int
+    to_value: int
+    probability_after: float
+
+
+def best_relaxation(membership: Membership, runs: GroupRuns, number: int) -> Relaxation | None:
+    """Return the single criterion that gains most, None if none gains a hundredth; ``number``: that of the runs.
+
+    The criterion is the one whose removal gains most. It is relaxed only as far as nine tenths of that gain need.
+    """
+    before = runs.action.bit_count()
+    # A group that runs into nothing, or into failure elsewhere, costs one look for all of its criteria.
+    groups = [name for name in membership.groups if runs.open(name)]
+    hopeful = [name for name in groups if runs.action_with(name, None).bit_count() > before]
+    best: tuple[int, GroupName, Criterion, int] | None = None
+    for name in hopeful:
+        criteria = membership.groups[name].success_criteria
+        for criterion in Criterion:
+            value = getattr(criteria, criterion.value)
+            if value is None:
+                continue
+            reached = runs.action_with(name, _with(criteria, criterion, None)).bit_count()
+            if reached - before > (best[0] if best else _WORTH * number):
+                best = (reached - before, name, criterion, value)
+    if best is None:
+        return None
+    gain, name, criterion, value = best
+    criteria = membership.groups[name].success_criteria
+
+    def reached_by(steps: int) -> int:
+        changed = value + steps if criterion is Criterion.MAXIMUM_FAILED else value - steps
+        return runs.action_with(name, _with(criteria, criterion, changed)).bit_count()
+
+    low, high = 0, len(membership.members[name]) if criterion is Criterion.MAXIMUM_FAILED else value
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if reached_by(middle) - before >= _SHARE * gain else (middle, high)
+    to_value = value + high if criterion is Criterion.MAXIMUM_FAILED else value - high
+    return Relaxation(name, criterion, value, to_value, reached_by(high) / number)
+
+
+def _with(criteria: SuccessCriteria, criterion: Criterion, value: int | None) -> SuccessCriteria:
+    match criterion:
+        case Criterion.PERCENT:
+            return replace(criteria, percent_successful_nodes=value)
+        case Criterion.MINIMUM:
+            return replace(criteria, minimum_successful_nodes=value)
+        case Criterion.MAXIMUM_FAILED:
+            return replace(criteria, maximum_failed_nodes=value)
