@@ -1,0 +1,169 @@
+"""How a rollout is likely to go, by simulating it many times (product, section 5, forecast).
+
+The chance that groups and the action succeed is counted over all runs at once. How long it takes comes from playing the
+first of the same runs in virtual time, because that costs more. The same dice give the same answer, and the same node
+outcomes to other criteria.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.rollout.assumptions import Assumptions
+from shipyard_api.domain.rollout.group_runs import NOTHING_DONE, GroupRuns, NodeRuns, Progress
+from shipyard_api.domain.rollout.membership import Membership
+from shipyard_api.domain.rollout.modes import Mode
+from shipyard_api.domain.rollout.rehearsal import Rehearsal, rehearse
+from shipyard_api.domain.rollout.relaxing import Relaxation, best_relaxation
+from shipyard_api.domain.rollout.run_sets import Chance, Dice, RunSet
+from shipyard_api.domain.strategy.strategy import GroupName
+
+# 95 % of a normal distribution is within so many standard deviations.
+_DEVIATIONS = 1.96
+
+# How many nodes and groups all rehearsals play together, and how many rehearsals there are at least and at most.
+_REHEARSED = 60_000
+_FEWEST, _MOST = 20, 400
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A probability from counting runs, with its 95 % interval (Wilson's score)."""
+
+    probability: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, successes: int, runs: int) -> "Estimate":
+        """Return the estimate from how many of the runs succeeded."""
+        share, square = successes / runs, _DEVIATIONS**2
+        centre = (share + square / (2 * runs)) / (1 + square / runs)
+        half = _DEVIATIONS / (1 + square / runs) * sqrt(share * (1 - share) / runs + square / (4 * runs**2))
+        # Rounding must not take the share out of its own interval.
+        return cls(share, max(min(centre - half, share), 0.0), min(max(centre + half, share), 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """Percentiles of a duration."""
+
+    p10: float
+    p50: float
+    p90: float
+
+
+@dataclass(frozen=True, slots=True)
+class GroupForecast:
+    """``starts``, ``seconds``: the medians of when it begins, in seconds from now, and of how long it runs then.
+
+    Both are over the runs in which it begins, and None if it has ended or never begins.
+    """
+
+    name: GroupName
+    critical: bool
+    nodes: int
+    success: Estimate
+    starts: float | None
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """``nodes_lost``: how many nodes of the groups are not deployed in the end, on average."""
+
+    runs: int
+    success: Estimate
+    nodes_lost: float
+    seconds: Seconds
+    groups: Sequence[GroupForecast]
+    relax: Relaxation | None
+
+
+def forecast(
+    membership: Membership,
+    mode: Mode,
+    assumptions: Assumptions,
+    *,
+    runs: int,
+    dice: Dice,
+    progress: Progress = NOTHING_DONE,
+) -> Forecast:
+    """Return the forecast of a rollout from where it stands; groups in the order of the document.
+
+    Nodes fail independently of each other, given the probabilities of a run. Timeouts, refusals and holds count as
+    failures of nodes. In other modes than the default, ``nodes_lost`` is that of the default mode: where groups that
+    share nodes run side by side, it may differ by those nodes.
+    """
+    every = (1 << runs) - 1
+    nodes = draw_nodes(membership, assumptions, runs=runs, dice=dice, progress=progress)
+    groups = GroupRuns(membership, nodes, progress, every)
+    deployed = sum(found.bit_count() for found in groups.deployed_nodes().values())
+    rehearsals = [
+        rehearse(membership, mode, progress, succeeding(nodes, run), assumptions, dice)
+        for run in range(min(runs, max(_FEWEST, min(_MOST, _REHEARSED // (len(nodes) + len(groups.order) + 1)))))
+    ]
+    return Forecast(
+        runs,
+        Estimate.of(groups.action.bit_count(), runs),
+        len(nodes) - deployed / runs,
+        Seconds(*(_percentile([one.seconds for one in rehearsals], share) for share in (0.1, 0.5, 0.9))),
+        [_group(membership, groups, name, rehearsals, runs) for name in membership.groups],
+        best_relaxation(membership, groups, runs),
+    )
+
+
+def draw_nodes(
+    membership: Membership, assumptions: Assumptions, *, runs: int, dice: Dice, progress: Progress = NOTHING_DONE
+) -> Mapping[NodeName, NodeRuns]:
+    """Return how each node fares in each run, in order of name. What has happened is certain."""
+    every = (1 << runs) - 1
+    fails = {phase: Chance.of(assumptions[phase].chances(dice, runs)) for phase in Phase}
+    drawn: dict[NodeName, NodeRuns] = {}
+    for node in membership.nodes:
+        # Each node takes the same share of the dice, whatever has happened to others.
+        prepared, deployed = (every & ~fails[phase].draw(dice, runs) for phase in (Phase.PREPARE, Phase.DEPLOY))
+        drawn[node] = _known(progress.nodes.get(node), prepared, deployed, every)
+    return drawn
+
+
+def succeeding(nodes: Mapping[NodeName, NodeRuns], run: int) -> Mapping[Phase, set[NodeName]]:
+    """Return the nodes that succeed in each phase of one run, if they are sent."""
+    return {
+        Phase.PREPARE: {node for node, runs in nodes.items() if runs.prepared >> run & 1},
+        Phase.DEPLOY: {node for node, runs in nodes.items() if runs.deployed >> run & 1},
+    }
+
+
+def _known(status: NodeStatus | None, prepared: RunSet, deployed: RunSet, every: RunSet) -> NodeRuns:
+    match status:
+        case NodeStatus.SUCCESS:
+            return NodeRuns(every, every)
+        case NodeStatus.FAILURE:
+            return NodeRuns(0, 0)
+        case NodeStatus.PREPARED:
+            return NodeRuns(every, deployed)
+    return NodeRuns(prepared, prepared & deployed)
+
+
+def _group(
+    membership: Membership, groups: GroupRuns, name: GroupName, rehearsals: Sequence[Rehearsal], runs: int
+) -> GroupForecast:
+    ended = [one for one in rehearsals if name in one.ends]
+    starts = [one.begins.get(name, 0.0) for one in ended]
+    lasts = [one.ends[name] - one.begins.get(name, 0.0) for one in ended]
+    return GroupForecast(
+        name,
+        membership.groups[name].critical,
+        len(membership.members[name]),
+        Estimate.of(groups.succeeds[name].bit_count(), runs),
+        _percentile(starts, 0.5) if ended else None,
+        _percentile(lasts, 0.5) if ended else None,
+    )
+
+
+def _percentile(values: Sequence[float], share: float) -> float:
+    """Return the value that this share of the values does not exceed."""
+    return sorted(values)[min(int(share * len(values)), len(values) - 1)]
