@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.exc import IntegrityError
 from ulid import ULID
 
@@ -43,6 +44,7 @@ from shipyard_api.ports.state.nodes import NodeRecord
 from shipyard_api.storage import description, journal
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.action_filters import filtered
+from shipyard_api.storage.nodes import node_record
 from shipyard_api.storage.phases import IN_ORDER, phase
 from shipyard_api.storage.projections.line import Line
 from shipyard_api.storage.turns import SqlTurns
@@ -271,27 +273,25 @@ class SqlActions:
         ]
 
     def nodes(
-        self, action: ActionId, *, status: Collection[str], group: Collection[str], after: str, limit: int
+        self,
+        action: ActionId,
+        *,
+        status: Collection[str],
+        group: Collection[str],
+        names: Collection[str] = (),
+        after: str,
+        limit: int,
     ) -> Sequence[NodeRecord]:
         """Return a page of nodes."""
         nodes = t.action_nodes
         query = sa.select(nodes).where(nodes.c.action_id == action, nodes.c.name > after)
+        if names:
+            query = query.where(nodes.c.name == sa.any_(sa.cast(list(names), ARRAY(sa.Text))))
         if status:
             query = query.where(nodes.c.status.in_(status))
         if group:
             query = query.where(nodes.c.groups.overlap(sa.cast(list(group), nodes.c.groups.type)))
-        return [
-            NodeRecord(
-                row.name,
-                NodeStatus(row.status),
-                row.reason,
-                row.detail,
-                row.group_name,
-                row.groups,
-                row.updated_at,
-            )
-            for row in self._connection.execute(query.order_by(nodes.c.name).limit(limit))
-        ]
+        return [node_record(row) for row in self._connection.execute(query.order_by(nodes.c.name).limit(limit))]
 
     def inputs(self, action: ActionId) -> JsonObject:
         """Return the frozen inputs of the action."""

@@ -25,31 +25,35 @@ class SqlNodes:
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
-    def latest(self, *, status: Collection[str], prefix: str, after: str, limit: int) -> Sequence[LastNodeRecord]:
+    def latest(
+        self, *, status: Collection[str], prefix: str, names: Collection[str] = (), after: str, limit: int
+    ) -> Sequence[LastNodeRecord]:
         """Return a page of nodes, each in its latest action.
 
         The recursion walks the index from name to name, with two lookups a name, however many actions there are.
         Postgres takes only the rows of the page from it. The rows come in order: sorting them would read them all.
         """
         nodes, following = t.action_nodes, t.action_nodes.alias("following")
-        names = sa.select(_least(nodes, after).label("name")).cte("names", recursive=True)
-        names = names.union_all(
-            sa.select(_least(following, names.c.name)).select_from(names).where(names.c.name.is_not(None))
+        walked = sa.select(_least(nodes, after).label("name")).cte("names", recursive=True)
+        walked = walked.union_all(
+            sa.select(_least(following, walked.c.name)).select_from(walked).where(walked.c.name.is_not(None))
         )
         last = (
             sa.select(nodes)
-            .where(nodes.c.name == names.c.name)
+            .where(nodes.c.name == walked.c.name)
             .order_by(nodes.c.action_id.desc())
             .limit(1)
             .lateral("last")
         )
-        query = sa.select(last).select_from(names.join(last, sa.true()))
+        query = sa.select(last).select_from(walked.join(last, sa.true()))
         if status:
             query = query.where(last.c.status.in_(status))
         if prefix:
-            query = query.where(sa.func.starts_with(names.c.name, prefix))
+            query = query.where(sa.func.starts_with(walked.c.name, prefix))
+        if names:
+            query = query.where(walked.c.name == sa.any_(sa.cast(list(names), ARRAY(sa.Text))))
         rows = self._connection.execute(query.limit(limit))
-        return [LastNodeRecord(ActionId(row.action_id), _node(row)) for row in rows]
+        return [LastNodeRecord(ActionId(row.action_id), node_record(row)) for row in rows]
 
     def lost_since(self, moment: datetime, nodes: Collection[NodeName]) -> Collection[NodeName]:
         """Return the nodes that are no longer deployed."""
@@ -141,7 +145,7 @@ class SqlNodes:
                 ActionName(row.action_name),
                 RunState(row.state),
                 row.created_at,
-                _node(row),
+                node_record(row),
                 [_known(row), *changes.get(row.action_id, ())],
                 phases[row.action_id],
             )
@@ -206,7 +210,8 @@ def _known(row: Row) -> NodeChange:
     return NodeChange(row.known_at, NodeStatus.NOT_STARTED, None, None, None, "", late=False)
 
 
-def _node(row: Row) -> NodeRecord:
+def node_record(row: Row) -> NodeRecord:
+    """Return a row of ``action_nodes`` as readers get it."""
     return NodeRecord(
         row.name, NodeStatus(row.status), row.reason, row.detail, row.group_name, row.groups, row.updated_at
     )

@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 import falcon
 
+from shipyard_api.api.airship.parameters import nodes as names_of_nodes
 from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import single, whole_number, words
@@ -48,7 +49,7 @@ class Nodes:
         """Answer with a page of nodes; ``next`` is the marker of the page after it."""
         page = _page(req, [status.value for status in NodeStatus])
         after = name_of_node(req, "marker")
-        nodes = self._describe.nodes(action_id, page, after)
+        nodes = self._describe.nodes(action_id, page, after, names_of_nodes(req, "node"))
         last = nodes[-1].name if len(nodes) == page.limit else None
         resp.media = {"nodes": [node_entity(node) for node in nodes], "next": last}
 

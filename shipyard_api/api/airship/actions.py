@@ -20,7 +20,7 @@ from shipyard_api.api.airship.errors import ControlNotFound, InvalidKey, Unknown
 from shipyard_api.api.airship.holds import may_override
 from shipyard_api.api.airship.limits import DELETE_RULE
 from shipyard_api.api.airship.paging import link_next, wanted_actions
-from shipyard_api.api.airship.parameters import action_name
+from shipyard_api.api.airship.parameters import action_name, parameters
 from shipyard_api.api.airship.rendered_actions import RenderedActions, listed
 from shipyard_api.api.airship.statuses import messages
 from shipyard_api.api.airship.times import since, zulu
@@ -103,7 +103,7 @@ class Actions:
         _require_for(req, name, body.get("parameters") or {})
         request = ActionRequest(
             name,
-            body.get("parameters") or {},
+            parameters(name, body),
             boolean(req, "allow-intermediate-commits", default=None),
             strict=bool(boolean(req, "strict", default=False)),
             idempotency=_idempotency(req, body),

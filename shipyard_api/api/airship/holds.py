@@ -8,9 +8,10 @@ import falcon
 import falcon.asgi
 
 from shipyard_api.api.airship.errors import InvalidUntil
+from shipyard_api.api.airship.parameters import nodes
 from shipyard_api.api.airship.times import since, zulu
 from shipyard_api.api.http.authentication import Policy, may
-from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body, text
+from shipyard_api.api.http.reading import boolean, parse_checked, read_json_body
 from shipyard_api.api.http.threads import answer_in_thread, threaded
 from shipyard_api.domain.holds import Hold as HoldRecord
 from shipyard_api.domain.holds import HoldKind
@@ -35,7 +36,7 @@ class Holds:
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with the active holds in order of node; with ``ended``, with the newest ones of all."""
         ended = bool(boolean(req, "ended", default=False))
-        resp.media = {"holds": [hold_entity(hold) for hold in self._holds.all(text(req, "node"), ended=ended)]}
+        resp.media = {"holds": [hold_entity(hold) for hold in self._holds.all(nodes(req, "node"), ended=ended)]}
 
 
 class Hold:

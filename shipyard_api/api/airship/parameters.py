@@ -1,10 +1,18 @@
 """Parameters of Shipyard v1.0 that several resources read."""
 
+from typing import Any
+
 import falcon
 
 from shipyard_api.api.airship.errors import InvalidVerbosity, UnsupportedAction
-from shipyard_api.api.http.reading import single
+from shipyard_api.api.http.reading import single, text
 from shipyard_api.domain.actions import LISTED, ActionName
+from shipyard_api.domain.documents.paths import pointer
+from shipyard_api.domain.errors import InvalidParameters
+from shipyard_api.domain.findings import error
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.parameters import KNOWN, NODES, TARGET_NODES
+from shipyard_api.node_sets import InvalidNodeSet, expand, is_node_set
 
 USUAL_VERBOSITY = 1
 
@@ -33,3 +41,32 @@ def action_name(written: str) -> ActionName:
     if found is None:
         raise UnsupportedAction(written)
     return found
+
+
+def parameters(name: ActionName, body: JsonObject) -> JsonObject:
+    """Return the parameters of an action, with lists of names in place of node sets; raises InvalidParameters.
+
+    A list of plain names stays as it was written.
+    """
+    written: JsonObject = body.get("parameters") or {}
+    found = {key: written[key] for key in (TARGET_NODES, NODES) if key in KNOWN[name] and key in written}
+    return {**written, **{key: _expanded(key, value) for key, value in found.items()}}
+
+
+def nodes(req: falcon.Request, name: str) -> tuple[str, ...]:
+    """Return the names in a repeatable parameter that takes names and node sets."""
+    try:
+        return expand(text(req, name))
+    except InvalidNodeSet as failed:
+        raise falcon.HTTPInvalidParam(f"{failed}.", name) from None
+
+
+def _expanded(key: str, written: Any) -> Any:
+    texts = [written] if isinstance(written, str) else written
+    if not (isinstance(texts, list) and all(isinstance(one, str) for one in texts) and any(map(is_node_set, texts))):
+        return written
+    try:
+        return list(expand(texts))
+    except InvalidNodeSet as failed:
+        message = f"The parameter {key} is wrong: {failed}."
+        raise InvalidParameters([error("InvalidParameter", message, path=pointer(["parameters", key]))]) from None

@@ -10,7 +10,7 @@ from shipyard_api.api.airship.deploy_steps import planned_entity
 from shipyard_api.api.airship.drain_plans import drain_plan_entity
 from shipyard_api.api.airship.errors import InvalidPlan
 from shipyard_api.api.airship.holds import hold_entity, may_override
-from shipyard_api.api.airship.parameters import action_name
+from shipyard_api.api.airship.parameters import action_name, parameters
 from shipyard_api.api.airship.statuses import details, messages
 from shipyard_api.api.airship.texts import text_of
 from shipyard_api.api.http.authentication import Policy
@@ -50,9 +50,10 @@ class Plans:
         if "retry" in body:
             resp.media = _entity(self._plan.retry(body["retry"], force=force, may_override_holds=may_override(req)))
             return
+        name = action_name(body["name"])
         request = ActionRequest(
-            action_name(body["name"]),
-            body.get("parameters", {}),
+            name,
+            parameters(name, body),
             boolean(req, "allow-intermediate-commits", default=None),
             strict=bool(boolean(req, "strict", default=False)),
             may_override_holds=may_override(req),

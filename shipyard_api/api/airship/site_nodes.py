@@ -7,6 +7,7 @@ import falcon
 from shipyard_api.api.airship.action_nodes import MOST, name_of_node, node_entity, phase_entity
 from shipyard_api.api.airship.holds import hold_entity
 from shipyard_api.api.airship.paging import marker
+from shipyard_api.api.airship.parameters import nodes as names_of_nodes
 from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.reading import whole_number, words
@@ -33,7 +34,9 @@ class SiteNodes:
         status = words(req, "status", [one.value for one in NodeStatus])
         prefix, after = name_of_node(req, "name"), name_of_node(req, "marker")
         limit = whole_number(req, "limit", 100, least=1, most=MOST)
-        nodes = self._nodes.page(status=status, prefix=prefix, after=after, limit=limit)
+        nodes = self._nodes.page(
+            status=status, prefix=prefix, names=names_of_nodes(req, "node"), after=after, limit=limit
+        )
         last = nodes[-1].node.name if len(nodes) == limit else None
         resp.media = {"nodes": [_latest(node) for node in nodes], "next": last}
 

@@ -13,6 +13,7 @@ from shipyard_api.cli.commands.syntax import check_action_id, examples
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import answers, node_tables
 from shipyard_api.cli.output.shapes import JsonObject, as_object, objects_at, parse_object
+from shipyard_api.node_sets import is_node_set
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api, Query
@@ -52,6 +53,7 @@ def get_statuses(options: GlobalOptions, /, kinds: tuple[str, ...]) -> None:
     epilog=examples(
         "shipyard get nodes --status failure",
         "shipyard get nodes compute11 compute12",
+        "shipyard get nodes r[1-4]n[1-20] --status failure",
         "shipyard get nodes --last 10 -o wide",
     ),
 )
@@ -84,13 +86,19 @@ def get_nodes(
     last: int | None,
     order: str | None,
 ) -> None:
-    """List every node of any action, or the nodes NAME, with its state after its latest action."""
+    """List every node of any action, or the nodes NAME, with its state after its latest action.
+
+    NAME may be a node set, such as compute[11-18]; those that no action ever had are left out.
+    """
     if limit and last:
         raise click.UsageError("Give either --limit or --last.")
-    if names and (statuses or prefix):
+    names = tuple(name.removeprefix("node/") for name in names)
+    sets = names if any(map(is_node_set, names)) else ()
+    if names and not sets and (statuses or prefix):
         raise click.UsageError("--status and --name do not go with the NAME of a node.")
-    paths = [f"nodes/{path_segment(name.removeprefix('node/'))}" for name in names]
+    paths = [] if sets else [f"nodes/{path_segment(name)}" for name in names]
     query = [("status", status) for status in statuses] + ([("name", prefix)] if prefix else [])
+    query += [("node", name) for name in sets]
 
     def chosen(api: "Api") -> answers.Answer:
         answer = _each(api, paths) if paths else _all_pages(api, query)

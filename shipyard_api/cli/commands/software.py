@@ -16,6 +16,7 @@ from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import task_tables
 from shipyard_api.cli.output.task_tables import Progress
 from shipyard_api.cli.output.wording import printable_lines
+from shipyard_api.node_sets import parts
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api
@@ -38,7 +39,7 @@ def software() -> None:
 @software.command(
     "plan",
     short_help="Show which tasks would run where, in order.",
-    epilog=examples("shipyard software plan", "shipyard software plan --nodes compute11,compute12 --start ntp"),
+    epilog=examples("shipyard software plan", "shipyard software plan --nodes compute[11-12] --start ntp"),
 )
 @click.option("--nodes", help=f"Only these nodes. {_LIST}")
 @click.option("--tasks", help=f"Only these tasks. {_LIST}")
@@ -60,7 +61,7 @@ def plan(
     Groups of one batch run at the same time. Without --nodes it runs on every node that was deployed.
     """
     lists = {
-        name: [one.removeprefix("node/") for one in value.split(",") if one]
+        name: [one.removeprefix("node/") for one in parts(value)]
         for name, value in (("nodes", nodes), ("tasks", tasks), ("skip", skip))
         if value
     }

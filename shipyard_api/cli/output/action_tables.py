@@ -7,6 +7,7 @@ other servers return fewer fields.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from shipyard_api.cli.output.node_names import FEW, listed
 from shipyard_api.cli.output.printout import Printout, TextTable, fields, sections, table
 from shipyard_api.cli.output.shapes import (
     JsonObject,
@@ -68,7 +69,15 @@ def _actions_printout(found: Sequence[JsonObject], *, order: str = "created", wi
 
 
 def _parameters(action: JsonObject) -> str:
-    return " ".join(f"{name}={value}" for name, value in object_at(action, "parameters").items())
+    return " ".join(f"{name}={value}" for name, value in _folded(object_at(action, "parameters")).items())
+
+
+def _folded(parameters: Any) -> Any:
+    """Return parameters with a text in place of each long list."""
+    if not isinstance(parameters, dict):
+        return parameters
+    is_long = {name: isinstance(value, list) and len(value) > FEW for name, value in parameters.items()}
+    return {name: listed(value) if is_long[name] else value for name, value in parameters.items()}
 
 
 def _tally(steps: Sequence[JsonObject]) -> str:
@@ -85,7 +94,7 @@ def action(text: str) -> Printout:
             ("Name:", found.get("name")),
             ("Action:", f"action/{found.get('id')}"),
             ("Lifecycle:", found.get("action_lifecycle")),
-            ("Parameters:", found.get("parameters")),
+            ("Parameters:", _folded(found.get("parameters"))),
             ("Datetime:", found.get("datetime")),
             ("Dag Status:", found.get("dag_status")),
             ("Context Marker:", found.get("context_marker")),

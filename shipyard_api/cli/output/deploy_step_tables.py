@@ -3,10 +3,9 @@
 import json
 from collections.abc import Sequence
 
+from shipyard_api.cli.output.node_names import listed
 from shipyard_api.cli.output.printout import Printout, TextTable, fields, sections, table
 from shipyard_api.cli.output.shapes import JsonObject, as_object, list_at, objects_at, parse_object, required
-
-_NAMES_SHOWN = 8
 
 
 def node_steps(text: str) -> Printout:
@@ -26,7 +25,7 @@ def planned(found: Sequence[JsonObject]) -> list[TextTable | str | Printout]:
             (number, _key(step), required(step, "priority"), step.get("template") or "default", _json(step.get("args")))
             for number, step in enumerate(objects_at(one, "steps"), 1)
         ]
-        about = [("Deploy Steps:", _nodes(list_at(one, "nodes")))]
+        about = [("Deploy Steps:", listed(list_at(one, "nodes")))]
         disabled = [f"{_key(step)} (by {step.get('template')})" for step in objects_at(one, "disabled")]
         about += [("Disabled:", ", ".join(disabled))] if disabled else []
         parts += [fields(about), table(rows, ("Index", "Deploy Step", "Priority", "Template", "Arguments"), gap=2)]
@@ -71,11 +70,6 @@ def _remark(step: JsonObject) -> str:
     parts = ["core: can only be disabled"] if step.get("core") else []
     parts += [] if step.get("allowed", True) else ["never runs"]
     return "; ".join(parts) or ("runs by default" if step.get("priority") else "runs if a template asks for it")
-
-
-def _nodes(nodes: Sequence[object]) -> str:
-    more = f" and {len(nodes) - _NAMES_SHOWN} more" if len(nodes) > _NAMES_SHOWN else ""
-    return ", ".join(map(str, nodes[:_NAMES_SHOWN])) + more
 
 
 def _json(value: object) -> str:

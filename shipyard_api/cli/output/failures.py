@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from shipyard_api.cli.output.node_names import listed
 from shipyard_api.cli.output.shapes import JsonObject
 from shipyard_api.cli.output.snapshot import Snapshot
 from shipyard_api.cli.output.wording import printable, reason_text
-
-_NAMES_SHOWN = 8  # of nodes with the same reason, and of dependents
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +64,4 @@ def _node_texts(nodes: Iterable[JsonObject], place: str = "") -> list[str]:
 
 
 def _names(names: Sequence[object], noun: str) -> str:
-    shown = ", ".join(printable(name) for name in names[:_NAMES_SHOWN])
-    more = len(names) - _NAMES_SHOWN
-    return f"{noun}{'s' * (len(names) > 1)} {shown}" + (f" and {more} more" if more > 0 else "")
+    return f"{noun}{'s' * (len(names) > 1)} {listed(names)}"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from shipyard_api.cli.output.deploy_step_tables import planned
 from shipyard_api.cli.output.drain_tables import drains
 from shipyard_api.cli.output.hold_tables import held
+from shipyard_api.cli.output.node_names import listed
 from shipyard_api.cli.output.printout import Printout, TextTable, fields, sections, table
 from shipyard_api.cli.output.shapes import (
     JsonObject,
@@ -20,7 +21,6 @@ from shipyard_api.cli.output.status_text import message_lines
 from shipyard_api.cli.output.task_tables import stage
 
 _SUMMARY_GAP = 3  # blanks between columns; no contract sets them
-_NAMES_SHOWN = 8  # of a group; the forms raw and format have them all
 _CRITERIA = {
     "percent_successful_nodes": "{} % succeed",
     "minimum_successful_nodes": "at least {} succeed",
@@ -76,7 +76,7 @@ def _groups(found: Sequence[JsonObject]) -> TextTable:
             ", ".join(map(str, list_at(one, "depends_on"))),
             _needs(one),
             _count(one),
-            _names(list_at(one, "nodes")),
+            listed(list_at(one, "nodes")),
         )
         for one in found
     ]
@@ -92,11 +92,6 @@ def _needs(group: JsonObject) -> str:
 def _count(group: JsonObject) -> str:
     sent, nodes = len(list_at(group, "sends")), len(list_at(group, "nodes"))
     return str(nodes) if sent == nodes else f"{sent} of {nodes}"
-
-
-def _names(nodes: Sequence[object]) -> str:
-    more = f" and {len(nodes) - _NAMES_SHOWN} more" if len(nodes) > _NAMES_SHOWN else ""
-    return ", ".join(map(str, nodes[:_NAMES_SHOWN])) + more
 
 
 def _mode(mode: JsonObject) -> str:

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from shipyard_api.cli.output.node_names import listed
 from shipyard_api.cli.output.printout import Printout, TextTable, sections, table
 from shipyard_api.cli.output.shapes import JsonObject, list_at, object_at, objects_at, parse_object, required
 from shipyard_api.cli.output.status_text import message_lines
 
-_NAMES_SHOWN = 8  # of a run; the forms raw and format have them all
 _FAILED_SHOWN = 5
 _STATUSES = ("running", "success", "failed", "left")
 
@@ -65,8 +65,8 @@ def stage(plan: JsonObject) -> Sequence[TextTable | str]:
         (
             required(batch, "priority"),
             required(run, "group"),
-            _names(list_at(run, "tasks")),
-            _names(list_at(run, "nodes")),
+            listed(list_at(run, "tasks")),
+            listed(list_at(run, "nodes")),
         )
         for batch in objects_at(found, "batches")
         for run in objects_at(batch, "runs")
@@ -95,7 +95,7 @@ def _branches(batches: Iterable[JsonObject]) -> Iterable[str]:
         runs = objects_at(batch, "runs")
         for number, run in enumerate(runs, 1):
             last = number == len(runs)
-            yield f"{'`--' if last else '|--'} {required(run, 'group')}: {_names(list_at(run, 'nodes'))}"
+            yield f"{'`--' if last else '|--'} {required(run, 'group')}: {listed(list_at(run, 'nodes'))}"
             tasks = list_at(run, "tasks")
             for place, task in enumerate(tasks, 1):
                 yield f"{'   ' if last else '|  '} {'`--' if place == len(tasks) else '|--'} {task}"
@@ -109,8 +109,3 @@ def _remarks(found: JsonObject) -> list[str]:
 
 def _lines(lines: Sequence[str]) -> list[str]:
     return ["\n".join(lines)] if lines else []
-
-
-def _names(names: Sequence[object]) -> str:
-    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-    return ", ".join(map(str, names[:_NAMES_SHOWN])) + more

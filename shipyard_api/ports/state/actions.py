@@ -214,7 +214,14 @@ class Actions(Protocol):
         """Return deployment groups after the given index, in order; an empty filter passes all."""
 
     def nodes(
-        self, action: ActionId, *, status: Collection[str], group: Collection[str], after: str, limit: int
+        self,
+        action: ActionId,
+        *,
+        status: Collection[str],
+        group: Collection[str],
+        names: Collection[str] = (),
+        after: str,
+        limit: int,
     ) -> Sequence[NodeRecord]:
         """Return nodes after the given name, in order of name; an empty filter passes all."""
 

@@ -84,10 +84,13 @@ class Nodes(Protocol):
     def teardowns(self, node: str, *, limit: int) -> Sequence[TeardownRecord]:
         """Return what began and ended of the node's teardowns, newest first."""
 
-    def latest(self, *, status: Collection[str], prefix: str, after: str, limit: int) -> Sequence[LastNodeRecord]:
+    def latest(
+        self, *, status: Collection[str], prefix: str, names: Collection[str] = (), after: str, limit: int
+    ) -> Sequence[LastNodeRecord]:
         """Return nodes after the given name, in order of name; an empty filter passes all.
 
-        ``status`` is the node's in the latest action that contains it; ``prefix`` is the start of its name.
+        ``status`` is the node's in the latest action that contains it; ``prefix`` is the start of its name, which is
+        one of ``names``.
         """
 
     def lost_since(self, moment: datetime, nodes: Collection[NodeName]) -> Collection[NodeName]:

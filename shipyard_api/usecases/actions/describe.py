@@ -104,11 +104,13 @@ class DescribeAction:
             for group in found
         ]
 
-    def nodes(self, action: str, page: Page, after: str) -> Sequence[NodeRecord]:
-        """Return nodes after a name."""
+    def nodes(self, action: str, page: Page, after: str, names: Collection[str] = ()) -> Sequence[NodeRecord]:
+        """Return nodes after a name, only those with one of the names if there are any."""
         with self.store.begin() as tx:
             record = _action(tx, action)
-            return tx.actions.nodes(record.id, status=page.status, group=page.group, after=after, limit=page.limit)
+            return tx.actions.nodes(
+                record.id, status=page.status, group=page.group, names=names, after=after, limit=page.limit
+            )
 
     def journal(self, action: str) -> Sequence[JournalEntry]:
         """Return the journal of an action, in order."""

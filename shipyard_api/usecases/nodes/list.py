@@ -28,10 +28,12 @@ class ListNodes:
 
     store: Store
 
-    def page(self, *, status: Collection[str], prefix: str, after: str, limit: int) -> Sequence[LastNodeRecord]:
-        """Return nodes after a name, filtered by their last status and the beginning of their name."""
+    def page(
+        self, *, status: Collection[str], prefix: str, names: Collection[str] = (), after: str, limit: int
+    ) -> Sequence[LastNodeRecord]:
+        """Return nodes after a name, filtered by their last status, the beginning of their name, and their names."""
         with self.store.begin() as tx:
-            found = tx.nodes.latest(status=status, prefix=prefix, after=after, limit=limit)
+            found = tx.nodes.latest(status=status, prefix=prefix, names=names, after=after, limit=limit)
             holds = tx.holds.active([NodeName(one.node.name) for one in found])
         by_name = defaultdict(list)
         for hold in holds:

@@ -131,6 +131,7 @@ FILTERS = {
     "after no node": ({"marker": "n11"}, ["n2", "n3"]),
     "after the end": ({"marker": "n3"}, []),
     "a comma does not split": ({"name": "n1,n2"}, []),
+    "a node set and a name": ({"node": ["n[2-12]", "n1"], "status": ["failure", "success"]}, ["n1", "n10", "n2"]),
 }
 
 

@@ -141,7 +141,11 @@ def test_what_cannot_be_done_safely_here_is_checked_and_then_refused(site: Site,
     assert answer.json["reason"].startswith("n1, n2 may be in use, and no Kubernetes is configured")
     assert answer.json["retry"] is False
     assert counts(engine) == before
-    assert ask(site, "relabel_nodes", {"target_nodes": ["n1", "n2"]}).status == falcon.HTTP_201
+    # A node set is stored as the names that it stands for.
+    accepted = ask(site, "relabel_nodes", {"target_nodes": "n[1-2]"})
+    assert (accepted.status, accepted.json["parameters"]) == (falcon.HTTP_201, {"target_nodes": ["n1", "n2"]})
+    nodes = site.viewer.get(f"/actions/{accepted.json['id']}").json["parameters"]["target_nodes"]
+    assert nodes == ["n1", "n2"]
 
 
 @pytest.mark.parametrize(
@@ -149,6 +153,7 @@ def test_what_cannot_be_done_safely_here_is_checked_and_then_refused(site: Site,
     [
         pytest.param({}, None, "Invalid target_nodes parameter", id="no nodes"),
         pytest.param({"target_nodes": []}, None, "Invalid target_nodes parameter", id="an empty list"),
+        pytest.param({"target_nodes": "r[1-4000]n[1-4000]"}, None, "Invalid parameters", id="a node set of too many"),
         pytest.param({"target_nodes": "n1", "force": "y"}, None, "Invalid parameters", id="a word that is no boolean"),
         pytest.param(
             {"target_nodes": "n1", "target-revision": "committed", "preserve-local-storage": True},

@@ -369,6 +369,12 @@ def test_nodes_by_name_are_a_list_of_these(api, run):
     assert (unknown.exit_code, "404 Not Found" in unknown.stdout) == (1, True)
 
 
+def test_a_node_set_is_a_filter(api, run):
+    api.replies["GET /nodes"] = Reply(200, {"nodes": [], "next": None})
+    assert run("get", "nodes", "node/r[1,3]n[1-20]", "n7", "--status=failure").exit_code == 0
+    assert api.requests[0].query[:3] == [("status", "failure"), ("node", "r[1,3]n[1-20]"), ("node", "n7")]
+
+
 def test_a_wide_list_of_nodes_has_their_groups(api, run):
     api.replies["GET /nodes"] = Reply(200, {"nodes": CHANGED, "next": None})
     assert "b, c" in run("get", "nodes", "-o", "wide").stdout

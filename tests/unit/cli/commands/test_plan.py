@@ -55,8 +55,7 @@ Refused:         no
 
 Order    Group      Critical    Depends On    Needs                           Nodes    Names
 1        control    yes                       90 % succeed, at most 1 fail    2        c1, c2
-2        compute    no          control                                       10       n0, n1, n2, n3, n4, n5, n6, n7 \
-and 2 more
+2        compute    no          control                                       10       n[0-9]
 
 Index        Step
 1            preflight

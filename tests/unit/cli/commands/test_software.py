@@ -35,7 +35,7 @@ TREE = """\
     |-- net
     `-- ntp
 200
-|-- web: w0, w1, w2, w3, w4, w5, w6, w7 and 2 more
+|-- web: w[0-9]
 |   `-- net
 `-- db: d1
     `-- net

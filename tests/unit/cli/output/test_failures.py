@@ -50,7 +50,7 @@ CASES = {
     "many nodes with one reason": (
         [],
         [node(f"n{number}", "a", f"Node n{number}: no disk") for number in range(50)],
-        ["nodes n0, n1, n2, n3, n4, n5, n6, n7 and 42 more of a, deploy: no disk"],
+        ["nodes n[0-49] of a, deploy: no disk"],
     ),
 }
 

@@ -1,0 +1,18 @@
+"""Lists of names in a cell: few as they are, many folded or cut. Pure."""
+
+from collections.abc import Sequence
+
+from shipyard_api.cli.output.wording import printable
+from shipyard_api.node_sets import fold
+
+FEW = 8
+"""How many names a cell shows as they are; the forms raw and format have them all."""
+
+
+def listed(names: Sequence[object]) -> str:
+    """Return the names with commas. More than 8 are a node set if that is not longer than the first 8 names."""
+    found = [printable(name) for name in names]
+    if len(found) <= FEW:
+        return ", ".join(found)
+    cut = f"{', '.join(found[:FEW])} and {len(found) - FEW} more"
+    return min(fold(found), cut, key=len)

@@ -1,0 +1,77 @@
+"""Node sets: what is read, what is refused before it costs anything, and how names are folded."""
+
+import pytest
+
+from shipyard_api.node_sets import MOST, InvalidNodeSet, expand, fold, is_node_set
+
+READ = {
+    "plain names": (["n1,n2", " n3 ,,n1"], ["n1", "n2", "n3"]),
+    "a name that no range fits": (["rack 1:n/1"], ["rack 1:n/1"]),
+    "a range": (["n[1-3]"], ["n1", "n2", "n3"]),
+    "zeros are kept": (["n[08-11]"], ["n08", "n09", "n10", "n11"]),
+    "ranges and numbers": (["n[1,3-4]"], ["n1", "n3", "n4"]),
+    "a step": (["n[1-6/2]"], ["n1", "n3", "n5"]),
+    "two dimensions": (["r[1-2]n[1-2]"], ["r1n1", "r1n2", "r2n1", "r2n2"]),
+    "a number behind a range": (["n[1-2]0"], ["n10", "n20"]),
+    "the rest of a name": (["n[1-2].example.org"], ["n1.example.org", "n2.example.org"]),
+    "names beside ranges, each once": (["b,a[1-2],b", "a2,c"], ["b", "a1", "a2", "c"]),
+    "as many as are accepted": ([f"n[1-{MOST}]"], [f"n{number}" for number in range(1, MOST + 1)]),
+    "nothing": (["", ","], []),
+}
+
+
+@pytest.mark.parametrize(("texts", "names"), READ.values(), ids=READ.keys())
+def test_what_is_read(texts: list[str], names: list[str]) -> None:
+    assert list(expand(texts)) == names
+
+
+REFUSED = {
+    "more than are accepted": ("n[1-10001]", "stands for 10001 names"),
+    "more than fit into memory": ("r[1-999999999]n[1-999999999]", "stands for 999999998000000001 names"),
+    "more, in parts": ("n[1-6000],m[1-6000]", "stands for 12000 names"),
+    "the same ones, again and again": (",".join(["n[1-9999]"] * 1000), "stands for 19998 names"),
+    "more digits than a number has": (f"n[1-{'9' * 5000}]", "is no node set"),
+    "more dimensions than a name has characters": ("[1]a" * 300, "more than 253 characters"),
+    "a group of nodes": ("@compute", "Node groups"),
+    "a group among names": ("n1,@*", "Node groups"),
+    "a wildcard": ("n*", "wildcards"),
+    "one letter": ("n?", "wildcards"),
+    "a difference": ("n[1-3]!n2", "operators"),
+    "an intersection": ("n[1-3]&n2", "operators"),
+    "a path": ("../../etc/n[1-2]", "is no node set"),
+    "a command": ("$(id)[1-2]", "is no node set"),
+    "brackets that stay open": ("n[1-2", "is no node set"),
+    "thousands of them": ("n[" * 50_000, "is no node set"),
+    "a bracket that was not opened": ("n1]", "is no node set"),
+    "nothing in brackets": ("n[]", "is no node set"),
+    "letters in brackets": ("n[a-c]", "is no node set"),
+    "digits of another script": ("n[１-２]", "is no node set"),
+    "less than nothing": ("n[-1-2]", "is no node set"),
+    "backwards": ("n[3-1]", "invalid values in range"),
+    "a step of nothing": ("n[1-5/0]", "invalid values in range"),
+    "numbers of two lengths": ("n[01-3]", "padding"),
+    "brackets side by side": ("n[1-2][3-4]", "bracket"),
+}
+
+
+@pytest.mark.parametrize(("text", "why"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_is_refused(text: str, why: str) -> None:
+    assert is_node_set(text)
+    with pytest.raises(InvalidNodeSet, match=why) as refused:
+        expand([text])
+    assert len(str(refused.value)) < 400
+
+
+FOLDED = {
+    "none": ([], ""),
+    "one": (["n1"], "n1"),
+    "some": (["n3", "n1", "n2", "n12"], "n[1-3,12]"),
+    "two dimensions": ([f"r{r}n{n}" for r in range(1, 41) for n in range(1, 21)], "r[1-40]n[1-20]"),
+    "different names": (["b1", "a1", "a2"], "a[1-2],b1"),
+    "what no range fits stays": (["n1", "n2", "@x", "a b", "n[1"], "n[1-2],@x,a b,n[1"),
+}
+
+
+@pytest.mark.parametrize(("names", "text"), FOLDED.values(), ids=FOLDED.keys())
+def test_folding(names: list[str], text: str) -> None:
+    assert fold(names) == text
