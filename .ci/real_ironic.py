@@ -34,7 +34,11 @@ def ironic() -> Iterator[Environment]:
             raise LeftOut(f"no Postgres for it: {error}") from error
         # The recipe makes it the leader of its own process group.
         undo.callback(stop, [str(made), "--stop", str(directory)], {}, directory / "ironic.pid", os.killpg)
+        more = directory / "more.conf"
+        more.write_text("[DEFAULT]\nenabled_bios_interfaces = demo,fake,no-bios,service\n")
         settings = {
+            "IRONIC_EXTRA_CONF": str(more),
+            "PYTHONPATH": str(ROOT / ".ci" / "ironic_service_steps"),
             "IRONIC_DB_URL": postgres.url.replace("postgresql", "postgresql+psycopg2", 1),
             "IRONIC_AUTH": "noauth",
             "IRONIC_DEMO": "1",

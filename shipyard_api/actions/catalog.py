@@ -40,7 +40,7 @@ def catalog(
     ]
     definitions += [
         relabel_nodes.definition(parts),
-        service_server.definition(parts),
+        service_server.definition(parts, teardown),
         redeploy_server.definition(parts, teardown),
         node_operation.definition(teardown),
     ]

@@ -5,17 +5,21 @@ steps as service steps, and they join the cluster again. Success criteria and de
 """
 
 from shipyard_api.actions.site_parts import SiteParts
-from shipyard_api.domain.actions import ActionName
+from shipyard_api.actions.teardown_parts import TeardownParts
+from shipyard_api.domain.actions import ActionName, StepId
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.step import AnyStep, Json
 
+CHECK_SERVICE = StepId("check_service")
 
-def definition(parts: SiteParts) -> Definition:
+
+def definition(parts: SiteParts, teardown: TeardownParts) -> Definition:
     """Return the steps of service_server."""
 
     def steps(inputs: Json) -> tuple[AnyStep, ...]:
         limits = TeardownLimits.from_json(inputs.get("limits", {}))
-        return (*parts.validation(), parts.drain_and_service_nodes(limits))
+        check = teardown.check_service(CHECK_SERVICE, inputs)
+        return (*parts.validation(), check, parts.drain_and_service_nodes(limits))
 
     return Definition(ActionName.SERVICE_SERVER, steps)

@@ -20,13 +20,13 @@ from shipyard_api.actions.steps.teardown.state import TeardownTask
 from shipyard_api.actions.steps.teardown.teardown_nodes import PhaseOfTeardown, TeardownNodes
 from shipyard_api.domain.actions import ActionId, RunState, StepId
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
-from shipyard_api.domain.documents import Rendering, Revision
+from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.findings import Finding, error, info
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.teardown.etcd_documents import genesis_hosts, read_etcd_clusters
-from shipyard_api.domain.teardown.etcd_members import members_on
-from shipyard_api.domain.teardown.guards import check_teardown, overridden
+from shipyard_api.domain.teardown.etcd_members import EtcdCluster, MemberId, members_on
+from shipyard_api.domain.teardown.guards import check_service, check_teardown, overridden
 from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.domain.teardown.order import DECOMMISSION, TEARDOWN, Operation
 from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
@@ -77,24 +77,28 @@ class TeardownParts:
                 "No Kubernetes is configured, so nothing can be drained. To destroy servers as they are, use force."
             )
             return [error("ClusterNotConfigured", message)]
-        try:
-            rendering = self.checks.designs.rendered(Revision(revision))
-        except RenderingFailed as failed:
-            return failed.findings
-        except UnknownRevision as unknown:
-            return [error("RevisionNotFound", str(unknown))]
-        genesis = genesis_hosts(each.document for each in rendering.documents)
-        accesses, faults = self._clusters(rendering)
+        accesses, faults = self._etcd_clusters(revision)
         if faults:
             return faults
+        genesis = genesis_hosts(each.document for each in self.checks.designs.rendered(Revision(revision)).documents)
         found: list[Finding] = []
-        systems = self.checks.systems
         for node in nodes:
-            known = systems.nodes.node(node) if systems.nodes else None
-            addresses = known.addresses if known else ()
-            clusters = [systems.etcd.look(one, node=node, addresses=addresses) for one in accesses if systems.etcd]
-            found += check_teardown(node, genesis, {one: members_on(one, node, addresses) for one in clusters})
+            found += check_teardown(node, genesis, self._members(accesses, [node]))
         return found or [info("TeardownAllowed", f"nothing forbids the teardown of {', '.join(nodes)}")]
+
+    def check_service(self, step: StepId, inputs: Json) -> Check:
+        """Return the step that checks whether the groups of the action may be serviced, each at once."""
+
+        def ask(revision: int) -> Sequence[Finding]:
+            accesses, faults = self._etcd_clusters(revision)
+            found = list(faults)
+            for group in SiteInputs.from_json(inputs).strategy.groups if not faults else ():
+                nodes = sorted(frozenset[NodeName]().union(*(one.node_names for one in group.selectors)))
+                found += check_service(group.name, nodes, self._members(accesses, nodes))
+            found = found or [info("ServiceAllowed", "every etcd cluster keeps its quorum")]
+            return overridden(found) if inputs.get("force") else found
+
+        return Check(step, ask, self.retry.give_up_after, self.retry.pause)
 
     def nodes(self, step: StepId, nodes: tuple[NodeName, ...], inputs: Json) -> TeardownNodes:
         """Return the step that takes these nodes out, and destroys them."""
@@ -156,17 +160,29 @@ class TeardownParts:
     def _design_of(self, revision: int) -> str:
         return self.checks.systems.provisioner.design_reference(revision)
 
-    def _clusters(self, rendering: Rendering) -> tuple[Sequence[EtcdAccess], Sequence[Finding]]:
-        documents = tuple(each.document for each in rendering.documents)
-        return read_etcd_clusters(documents, self.checks.rules.check)
-
     def _etcd_clusters(self, revision: int) -> tuple[Sequence[EtcdAccess], Sequence[Finding]]:
         try:
-            return self._clusters(self.checks.designs.rendered(Revision(revision)))
+            documents = [each.document for each in self.checks.designs.rendered(Revision(revision)).documents]
         except RenderingFailed as failed:
             return (), failed.findings
         except UnknownRevision as unknown:
             return (), [error("RevisionNotFound", str(unknown))]
+        return read_etcd_clusters(documents, self.checks.rules.check)
+
+    def _members(
+        self, accesses: Sequence[EtcdAccess], nodes: Sequence[NodeName]
+    ) -> Mapping[EtcdCluster, frozenset[MemberId]]:
+        """Return every cluster, with its members on these nodes. Asks etcd and Kubernetes."""
+        systems = self.checks.systems
+        known = {node: systems.nodes.node(node) if systems.nodes else None for node in nodes}
+        addresses = {node: one.addresses if one else () for node, one in known.items()}
+        alone = nodes[0] if len(nodes) == 1 else None
+        asked_last = addresses[alone] if alone else ()
+        clusters = [systems.etcd.look(one, node=alone, addresses=asked_last) for one in accesses if systems.etcd]
+        return {
+            one: frozenset[MemberId]().union(*(members_on(one, node, addresses[node]) for node in nodes))
+            for one in clusters
+        }
 
     def _design_faults(self, revision: int) -> Sequence[Finding]:
         if self.checks.systems.service is not None or not revision:

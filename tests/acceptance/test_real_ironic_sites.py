@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -243,10 +243,10 @@ TEMPLATES = {
 }
 
 
-def ran(name: str) -> list[tuple[str, Any]]:
-    """The deploy steps that Ironic ran on a node, in order, with the arguments that a template gave."""
+def ran(name: str, kind: str = "deploy") -> list[tuple[str, Any]]:
+    """The deploy or service steps that Ironic ran on a node, in order, with the arguments that a template gave."""
     lines = [json.loads(line) for line in Path(real_ironic.STEP_LOG).read_text().splitlines()]
-    mine = [one for one in lines if (one["name"], one["kind"]) == (name, "deploy") and "erase" not in one["step"]]
+    mine = [one for one in lines if (one["name"], one["kind"]) == (name, kind) and "erase" not in one["step"]]
     return [
         (one["step"], {key: one["args"][key] for key in ("settings", "raid_config") if key in one["args"]})
         for one in mine
@@ -300,6 +300,75 @@ def test_templates_of_seed_003_run_in_the_order_of_the_plan(tmp_path: Path, data
     # The last node's deployment requests nothing, so it runs the steps that the server offers with a priority.
     default = [f"{one['interface']}.{one['step']}" for one in offered["steps"] if one["priority"]]
     assert [step for step, _ in planned[names[3]]] == default
+
+
+@pytest.mark.skipif(not real_ironic.STEP_LOG, reason="IRONIC_STEP_LOG names no file to read the steps from")
+def test_ten_servers_run_service_steps_group_by_group_while_workers_are_killed(
+    tmp_path: Path, database_url: str, ironic: Ironic
+) -> None:
+    """Real Ironic with the interface of ``.ci/ironic_service_steps``, simulated Kubernetes; one server fails."""
+    names = [f"{ironic.prefix}n{number}" for number in range(10)]
+    control, compute = names[:4], names[4:]
+    ironic.enrol(names, {compute[0]: "bios.apply_configuration"})
+    for name in names:
+        call("PATCH", f"/v1/nodes/{name}", [{"op": "replace", "path": "/bios_interface", "value": "service"}])
+    documents = [
+        layering_policy(),
+        *map(node_document, names),
+        strategy_document(
+            group_entry("control", critical=True, selectors=[{"node_names": control}]),
+            group_entry(
+                "compute",
+                depends_on=["control"],
+                selectors=[{"node_names": compute}],
+                success_criteria={"minimum_successful_nodes": 5},
+            ),
+        ),
+        document("shipyard/DeploymentConfiguration/v1", "deployment-configuration", {"armada": {"manifest": "m"}}),
+    ]
+    file = tmp_path / "deploy-steps.json"
+    file.write_text(json.dumps({"bios": {"service": DEMO_STEPS["bios"]["demo"]}}))
+    more = {"SHIPYARD_IRONIC_CONNECT_TIMEOUT_SECONDS": "0.2", "SHIPYARD_IRONIC_DEPLOY_STEPS_FILE": str(file)}
+    with ExitStack() as running:
+        cluster = running.enter_context(kubernetes.running(nodes=names, time_scale=SCALE))
+        more |= real_ironic.settings() | {"SHIPYARD_KUBERNETES_URL": cluster.url}
+        stand = running.enter_context(Stand(tmp_path, database_url, scale=SCALE, settings=more))
+        stand.start("worker")
+        verdict, _ = deploy(stand, documents, seconds=240)
+        assert verdict == "success"
+        steps = [bios("On", 20), plain("bios", "factory_reset", 10)]
+        templates(stand, "POST", "", {"name": "CUSTOM_SERVICE", "steps": steps})
+
+        body = {"name": "service_server", "parameters": {"template": "CUSTOM_SERVICE"}}
+        plan = stand.request("POST", "/plans", json=body).json()
+        answer = stand.request("POST", "/actions", json=body)
+        assert answer.status_code == 201, answer.text
+        action = str(answer.json()["id"])
+        for count, group in ((1, control), (len(control) + 1, compute)):
+            # Killed as soon as Ironic runs the first steps of a group.
+            wait_until(lambda count=count: sum(bool(ran(name, "service")) for name in names) >= count)
+            stand.kill("worker")
+            assert not [name for name in compute if group is control and ran(name, "service")]
+            stand.start("worker")
+        assert stand.wait(action, 240)["verdict"] == "success"
+        groups = {one["name"]: one["status"] for one in stand.listing(action, "groups")}
+        nodes = {one["name"]: one["status"] for one in stand.listing(action, "nodes")}
+
+    assert [one["node"] for one in plan["drains"]] == names
+    assert groups == {"control": "success", "compute": "success"}
+    assert nodes == {**dict.fromkeys(names, "success"), compute[0]: "failure"}
+    both = [("bios.apply_configuration", {"settings": [{"name": "VMX", "value": "On"}]}), ("bios.factory_reset", {})]
+    assert {name: ran(name, "service") for name in names} == {**dict.fromkeys(names, both), compute[0]: both[:1]}
+    assert ironic.states() == {**dict.fromkeys(names, "active"), compute[0]: "service failed"}
+    changed = [one for one in cluster.events() if one["event"] == "node_changed"]
+    assert {one["node"] for one in changed} == set(names)
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def templates(stand: Stand, method: str, path: str, body: Any) -> None:

@@ -1,4 +1,4 @@
-"""What must hold before a node is torn down: it is not genesis, and holds no last healthy etcd member (or force)."""
+"""What must hold before a node is torn down or serviced: etcd keeps a quorum, genesis stays; ``force`` overrides."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 from shipyard_api.domain.findings import Finding, Level, error, warning
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, MemberId
-from shipyard_api.domain.teardown.quorum import Refused, decide_removal
+from shipyard_api.domain.teardown.quorum import Refused, decide_removal, majority
 
 
 def check_teardown(
@@ -35,6 +35,30 @@ def check_teardown(
         elif isinstance(removal, Refused):
             message = f"The etcd member on {node} cannot leave cluster {cluster.name} now: {removal}."
             found.append(warning("EtcdRemovalBlocked", f"{message} The teardown waits before it clears labels."))
+    return tuple(found)
+
+
+def check_service(
+    group: str, nodes: Collection[NodeName], members: Mapping[EtcdCluster, Collection[MemberId]]
+) -> tuple[Finding, ...]:
+    """Return an error for each etcd cluster that has no quorum while all nodes of a group are serviced at once.
+
+    ``members``: every managed cluster, with its members on these nodes. A server that runs service steps restarts.
+    """
+    found = []
+    for cluster, away in members.items():
+        needed = majority(len(cluster.voters))
+        staying = sum(member.healthy for member in cluster.voters if member.id not in away)
+        if not cluster.members:
+            message = f"No member of etcd cluster {cluster.name} can be reached. Restore the access, or use force."
+            found.append(error("EtcdNotAccessible", message))
+        elif away and staying < needed:
+            message = (
+                f"While group {group} ({', '.join(sorted(nodes))}) is serviced, etcd cluster {cluster.name} has no"
+                f" quorum: {staying} healthy voters stay, {needed} are needed."
+                " Name fewer of these servers, or use force."
+            )
+            found.append(error("EtcdLosesQuorum", message))
     return tuple(found)
 
 

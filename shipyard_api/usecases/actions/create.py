@@ -107,7 +107,8 @@ class CreateAction:
         if request.name is ActionName.REDEPLOY_SERVER and checked.parameters and checked.limits:
             inputs |= _teardown(checked.parameters, checked.limits.scaled(self.time_scale))
         if request.name is ActionName.SERVICE_SERVER and checked.limits:
-            inputs["limits"] = checked.limits.scaled(self.time_scale).to_json()
+            force = bool(checked.parameters and checked.parameters.force)
+            inputs |= {"limits": checked.limits.scaled(self.time_scale).to_json(), "force": force}
         if checked.labels is not None:
             inputs["labels"] = {node: dict(labels) for node, labels in checked.labels.items()}
         if request.name in WITH_SOFTWARE and self._has_tasks():

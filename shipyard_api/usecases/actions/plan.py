@@ -112,7 +112,7 @@ class PlanAction:
             mode=design.inputs.configuration.mode if design.inputs and strategy else None,
             groups=groups,
             held=self._holds(checked),
-            drains=self._drains(checked),
+            drains=self._drains(checked, groups),
             deploy_steps=checked.steps.nodes,
             software=software,
         )
@@ -171,10 +171,16 @@ class PlanAction:
         except PeerError as trouble:
             return _unknown_steps(trouble)
 
-    def _drains(self, checked: CheckedRequest) -> Mapping[NodeName, NodeDrainPlan | str]:
-        if checked.request.name is not ActionName.REDEPLOY_SERVER or checked.parameters is None:
-            return {}
-        return self.plan_drain.each(checked.parameters.targets, checked.revision)
+    def _drains(
+        self, checked: CheckedRequest, groups: Sequence[PlannedGroup]
+    ) -> Mapping[NodeName, NodeDrainPlan | str]:
+        name, parameters = checked.request.name, checked.parameters
+        if name is ActionName.REDEPLOY_SERVER and parameters:
+            return self.plan_drain.each(parameters.targets, checked.revision)
+        if name is ActionName.SERVICE_SERVER and checked.refusal is None:
+            # No etcd member leaves.
+            return self.plan_drain.each(sorted({node for one in groups for node in one.members}), None)
+        return {}
 
     def _holds(self, checked: CheckedRequest) -> Sequence[Hold]:
         with self.store.begin() as tx:

@@ -68,13 +68,14 @@ class PlanDrain:
 
         Raises NothingDrains, NodeNotInCluster, and ports.errors if Kubernetes does not answer.
         """
-        node = NodeName(name)
+        return self._plan(NodeName(name), revision or committed_revision(self.designs.heads()))
+
+    def _plan(self, node: NodeName, used: Revision | None) -> NodeDrainPlan:
         if self.nodes is None:
             raise NothingDrains([node])
         look = self.nodes.look(node)
         if look is None:
             raise NodeNotInCluster(node)
-        used = revision or committed_revision(self.designs.heads())
         etcd, findings = self._etcd(look, used)
         # One look cannot see whether the lease changes, so the clocks of the kubelet and the API server are compared.
         kubelet = state_of(look.node.ready, look.node.renewed_at, look.server_time)
@@ -82,11 +83,11 @@ class PlanDrain:
         return NodeDrainPlan(node, used, look.node.cordoned, drain, etcd, findings)
 
     def each(self, nodes: Sequence[NodeName], revision: Revision | None) -> Mapping[NodeName, NodeDrainPlan | str]:
-        """Return the plan of each of the first nodes, or why it has none."""
+        """Return the plan of each of the first nodes, or why it has none; without a revision, of their pods only."""
         found: dict[NodeName, NodeDrainPlan | str] = {}
         for node in nodes[:MOST]:
             try:
-                found[node] = self(node, revision)
+                found[node] = self._plan(node, revision)
             except NothingDrains:
                 found[node] = "no Kubernetes is configured"
             except NodeNotInCluster:

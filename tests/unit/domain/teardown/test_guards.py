@@ -5,7 +5,7 @@ import pytest
 from shipyard_api.domain.findings import Level, errors
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.teardown.etcd_members import EtcdCluster, EtcdMember, MemberId, MemberState
-from shipyard_api.domain.teardown.guards import check_teardown, overridden
+from shipyard_api.domain.teardown.guards import check_service, check_teardown, overridden
 
 N1, N2 = NodeName("n1"), NodeName("n2")
 STATES = {"h": MemberState.HEALTHY, "s": MemberState.SLOW, "d": MemberState.DEAD}
@@ -36,6 +36,29 @@ def test_a_node_with_the_last_healthy_member_is_not_torn_down(
 
     assert [(finding.name, finding.level) for finding in found] == expected
     assert all("n1" in finding.message and "etcd" in finding.message for finding in found)
+
+
+@pytest.mark.parametrize(
+    ("states", "away", "expected"),
+    [
+        ("hhh", "0", []),
+        ("hhh", "", []),
+        ("hhh", "01", ["EtcdLosesQuorum"]),
+        ("hhd", "2", []),
+        ("hhd", "0", ["EtcdLosesQuorum"]),
+        ("hhs", "0", ["EtcdLosesQuorum"]),
+        ("hhhhh", "01", []),
+        ("hhhhh", "012", ["EtcdLosesQuorum"]),
+        ("h", "0", ["EtcdLosesQuorum"]),
+        ("hdd", "", []),  # no quorum already, but not by this
+        ("", "", ["EtcdNotAccessible"]),
+    ],
+)
+def test_a_group_is_serviced_only_if_etcd_keeps_its_quorum(states: str, away: str, expected: list[str]) -> None:
+    found = check_service("masters", [N1, N2], {cluster(states): frozenset(map(MemberId, away))})
+
+    assert [finding.name for finding in errors(found)] == expected
+    assert all("masters (n1, n2)" in one.message for one in found if one.name == "EtcdLosesQuorum")
 
 
 def test_the_genesis_node_is_not_torn_down() -> None:
