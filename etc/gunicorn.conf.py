@@ -3,6 +3,8 @@
 import logging
 import os
 import resource
+import shutil
+import tempfile
 from typing import Any
 
 from shipyard_api.adapters.gunicorn.logger import JsonLogger
@@ -33,6 +35,14 @@ logger_class = JsonLogger
 accesslog = None
 errorlog = "-"
 loglevel = "warning"
+# Each process keeps its metrics in files here, and /metrics of any of them sums up all. Set before prometheus_client
+# is imported, and always new: files of an earlier start would count again.
+os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="shipyard-metrics-")
+
+
+def on_exit(_server: Any) -> None:
+    """Remove the metrics of this start."""
+    shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"], ignore_errors=True)
 
 
 def post_worker_init(worker: Any) -> None:

@@ -5,6 +5,7 @@ import sys
 
 from shipyard_api import bootstrap, logs
 from shipyard_api.api.http.limits import CallerLimits
+from shipyard_api.api.http.observation import Observation
 from shipyard_api.api.http.threads import USUAL_THREADS, use_threads
 from shipyard_api.settings import SettingsError, load
 
@@ -16,7 +17,7 @@ try:
         raise SettingsError([f"[log] audit_file: {error}"]) from error
     use_threads(int(os.environ.get("SHIPYARD_API_THREADS", str(USUAL_THREADS))))
     app = CallerLimits(
-        bootstrap.api(_settings),
+        Observation(bootstrap.api(_settings)),
         body=float(os.environ.get("SHIPYARD_API_BODY_SECONDS", "60")),
         answer=float(os.environ.get("SHIPYARD_API_ANSWER_SECONDS", "180")),
     )

@@ -245,6 +245,7 @@ def policy(settings: Settings) -> Policy:
 
 def api(settings: Settings) -> "Mount":
     """Return the ASGI application."""
+    from shipyard_api import monitoring
     from shipyard_api.api.airship.app import Collaborators, dialect
     from shipyard_api.api.fuel import app as fuel
     from shipyard_api.api.http.dialect import Guards, create_app
@@ -284,10 +285,12 @@ def api(settings: Settings) -> "Mount":
         policy(settings),
         LimitWrites(store, settings.api.writes_per_minute, settings.api.writes_burst),
     )
+    skew = clock_skew(made)
     airship = dialect(
         Collaborators(
             check_schema=store.check_schema,
-            clock_skew=clock_skew(made),
+            clock_skew=skew,
+            metrics=monitoring.api_metrics(store, skew.latest),
             load_configdocs=LoadConfigdocs(designs, made.lock, made.compile_schema, on_load),
             commit_configdocs=CommitConfigdocs(designs, rendered, made.lock, made.rules, _validators(made, plan_steps)),
             read_configdocs=ReadConfigdocs(designs, rendered),

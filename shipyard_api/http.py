@@ -19,6 +19,7 @@ from urllib.parse import quote, urlsplit
 from shipyard_api.http_failures import describe_failure
 from shipyard_api.ports.errors import Busy, PeerError, Unavailable
 from shipyard_api.scrubbing import Scrubber
+from shipyard_api.telemetry import NO_ANSWER, Kind, observed, of_status
 
 if TYPE_CHECKING:
     import ssl
@@ -222,6 +223,15 @@ class HttpClient:
         return current
 
     def _attempt(self, call: "_Call") -> Response:
+        labels = {"system": self.system, "method": call.method}
+        with observed(Kind.PEER, f"{call.method} {self.system}", labels) as seen:
+            seen.details["operation"] = call.operation
+            seen.outcome = NO_ANSWER
+            answer = self._exchange(call)
+            seen.outcome = of_status(answer.status)
+            return answer
+
+    def _exchange(self, call: "_Call") -> Response:
         from requests import RequestException
         from urllib3.exceptions import HTTPError
 

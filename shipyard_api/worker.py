@@ -1,20 +1,49 @@
 """The worker process: ``python -m shipyard_api.worker``."""
 
+import http.client
 import os
 import sys
+from http import HTTPStatus
 
 import click
 
-from shipyard_api import bootstrap, logs
-from shipyard_api.settings import load
+from shipyard_api import bootstrap, logs, monitoring
+from shipyard_api.adapters.procrastinate.options import WorkerOptions
+from shipyard_api.settings import SettingsError, load
+
+_PROBE = 3.0  # seconds
 
 
 @click.command()
-def main() -> None:
+@click.option("--probe", is_flag=True, help="Ask the running worker whether it is alive, and exit 0 or 1.")
+def main(probe: bool) -> None:
     """Run actions until a signal stops the worker."""
     settings = load(os.environ)
+    if probe:
+        sys.exit(_probe(settings.worker))
     logs.configure(settings.log.level)
-    sys.exit(bootstrap.worker(settings).run())
+    worker = bootstrap.worker(settings)
+    with monitoring.status_port(settings.worker, lambda: worker.heartbeat_age):
+        sys.exit(worker.run())
+
+
+def _probe(options: WorkerOptions) -> int:
+    """Return the exit code for the worker at the port of these settings."""
+    if not options.status_port:
+        raise SettingsError(["[worker] status_port is not set: the worker answers probes there"])
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(options.status_address, options.status_address)  # noqa: S104
+    connection = http.client.HTTPConnection(host, int(options.status_port), timeout=_PROBE)
+    try:
+        connection.request("GET", "/health/live")
+        if connection.getresponse().status == HTTPStatus.NO_CONTENT:
+            return 0
+        found = f"has sent no heartbeat for {options.stalled_seconds:g} s"
+    except OSError as error:
+        found = f"does not answer: {error}"
+    finally:
+        connection.close()
+    click.echo(f"The worker at {host}:{options.status_port} {found}", err=True)
+    return 1
 
 
 if __name__ == "__main__":

@@ -74,6 +74,7 @@ GUARDS = (
             ("list_nodes", _READ, "See the nodes of the site as their latest actions left them."),
             ("set_action_limits", _WRITE, "Change the limits of an action while it runs."),
             ("action_delete_blocked", "rule:admin_required", "Let a drain delete pods that a budget keeps."),
+            ("get_metrics", _READ, "Scrape the metrics of the site and of the API."),
             ("list_holds", _READ, "See the holds on nodes."),
             ("place_hold", _WRITE, "Hold a node, so that no action touches it."),
             ("release_hold", _WRITE, "Release a hold."),

@@ -46,3 +46,12 @@ class Wakeup(Protocol):
 
     def run_exists(self, holder: str) -> str:
         """Return SQL that says whether the run named in the column ``holder`` is at work."""
+
+    def load(self) -> str:
+        """Return SQL for the jobs by ``queue`` and ``state``: due, scheduled or running.
+
+        Each row has the number of ``jobs``, and the seconds since the ``oldest`` of those that are due was due.
+        """
+
+    def heartbeats(self) -> str:
+        """Return SQL for the seconds since the last heartbeat of each registered worker."""

@@ -16,6 +16,7 @@ from shipyard_api.storage.deploy_templates import SqlDeployTemplates
 from shipyard_api.storage.holds import SqlHolds
 from shipyard_api.storage.items import SqlItems
 from shipyard_api.storage.journal_entries import SqlJournal
+from shipyard_api.storage.measures import SqlMeasures
 from shipyard_api.storage.nodes import SqlNodes
 from shipyard_api.storage.outages import outages
 from shipyard_api.storage.software import SqlSoftware
@@ -44,6 +45,7 @@ class SqlTransaction:
     deploy_templates: SqlDeployTemplates
     software: SqlSoftware
     task_results: SqlTaskResults
+    measures: SqlMeasures
 
 
 class SqlStore:
@@ -106,6 +108,7 @@ class SqlStore:
             SqlDeployTemplates(connection),
             SqlSoftware(connection),
             SqlTaskResults(connection),
+            SqlMeasures(connection, self._wakeup),
         )
 
 

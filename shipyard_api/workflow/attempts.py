@@ -27,6 +27,7 @@ from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.state.store import Store, Transaction
 from shipyard_api.ports.state.turns import Intent
+from shipyard_api.telemetry import SUCCESS, Kind, observed
 from shipyard_api.workflow.step import Act, AnyUnit, Json, Look, Trouble
 
 LOG = logging.getLogger(__name__)
@@ -246,6 +247,13 @@ class Attempts(Generic[C]):
 
     def _carry_out(self, attempt: Attempt[C], committed_at: float) -> Outcome:
         """Touch the world, outside of any transaction."""
+        name = type(attempt.asked).__name__
+        with observed(Kind.EFFECT, name, {"effect": name}) as seen:
+            outcome = self._attempted(attempt, committed_at)
+            seen.outcome = SUCCESS if isinstance(outcome, Reported) else type(outcome).__name__.lower()
+            return outcome
+
+    def _attempted(self, attempt: Attempt[C], committed_at: float) -> Outcome:
         unit, claim = attempt.unit, attempt.claim
         intent = claim.intent
         try:

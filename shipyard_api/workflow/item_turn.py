@@ -7,6 +7,7 @@ run; when a worker dies, its run is delivered again and takes up what it held.
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -19,7 +20,9 @@ from shipyard_api.ports.state.errors import Fenced, StoreUnavailable
 from shipyard_api.ports.state.items import ItemClaim
 from shipyard_api.ports.state.store import Store, Transaction
 from shipyard_api.request_context import RequestContext
+from shipyard_api.telemetry import Kind
 from shipyard_api.workflow.attempts import BROKEN_TURNS, Again, Attempt, Attempts
+from shipyard_api.workflow.observation import observed_turn
 from shipyard_api.workflow.step import Act, AnyItemKind, AnyStep, Done, Failed, Gather, Look
 
 LOG = logging.getLogger(__name__)
@@ -69,18 +72,20 @@ class ItemTurns:
         """Run one turn of the next due item; return whether there was one."""
         claim: ItemClaim | None = None
         try:
-            with self.store.begin() as tx:
-                claim = self._claim(tx, action, holder)
-                if claim is None:
-                    return False
-                request_context.begin(_request_context(claim))
-                attempt = self._decide(tx, claim, None)
-                committed_at = self.clock.monotonic()
-            if isinstance(attempt, Attempt):
-                attempt = self.attempts.run(attempt, committed_at, self._decide)
-            if attempt is Again.NOW:
+            with ExitStack() as stack:
                 with self.store.begin() as tx:
-                    tx.items.sleep(claim, until=self.clock.now())
+                    claim = self._claim(tx, action, holder)
+                    if claim is None:
+                        return False
+                    request_context.begin(_request_context(claim))
+                    stack.enter_context(observed_turn(Kind.ITEM, {}, claim.log_fields))
+                    attempt = self._decide(tx, claim, None)
+                    committed_at = self.clock.monotonic()
+                if isinstance(attempt, Attempt):
+                    attempt = self.attempts.run(attempt, committed_at, self._decide)
+                if attempt is Again.NOW:
+                    with self.store.begin() as tx:
+                        tx.items.sleep(claim, until=self.clock.now())
         except Fenced:
             LOG.warning("turn fenced", extra={"action": action, "worker": self.worker})
         except StoreUnavailable:

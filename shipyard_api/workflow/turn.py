@@ -8,6 +8,7 @@ peer for the marker before it submits again.
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,9 +22,11 @@ from shipyard_api.ports.state.items import ItemClaim
 from shipyard_api.ports.state.store import Store, Transaction
 from shipyard_api.ports.state.turns import Claim
 from shipyard_api.request_context import RequestContext
+from shipyard_api.telemetry import Kind
 from shipyard_api.workflow.attempts import ATTEMPTS, BROKEN_TURNS, PAUSED, Again, Attempt, Attempts, log_facts
 from shipyard_api.workflow.definition import Definition, Steps, skipped_by_failure, unknown_part
 from shipyard_api.workflow.item_turn import ItemTurns
+from shipyard_api.workflow.observation import observed_turn
 from shipyard_api.workflow.step import Act, AnyStep, Done, Failed, Gather, Look
 
 LOG = logging.getLogger(__name__)
@@ -96,20 +99,23 @@ class Engine:
 
     def turn(self, action: ActionId) -> Again:
         """Run one turn; raises Fenced when a later one has begun."""
-        try:
-            with self._store.begin() as tx:
-                claim = self._claim(tx, action)
-                if claim is None:
-                    return Again.LATER
-                request_context.begin(_request_context(claim))
-                attempt = self._decide(tx, claim, None)
-                committed_at = self._clock.monotonic()
-        except UnknownToThisReleaseError as unknown:
-            self._leave_alone(action, unknown)
-            return Again.LATER
-        if isinstance(attempt, Again):
-            return attempt
-        return self._attempts.run(attempt, committed_at, self._decide)
+        with ExitStack() as stack:
+            try:
+                with self._store.begin() as tx:
+                    claim = self._claim(tx, action)
+                    if claim is None:
+                        return Again.LATER
+                    request_context.begin(_request_context(claim))
+                    turn = observed_turn(Kind.TURN, {"action": claim.name}, claim.log_fields)
+                    stack.enter_context(turn)
+                    attempt = self._decide(tx, claim, None)
+                    committed_at = self._clock.monotonic()
+            except UnknownToThisReleaseError as unknown:
+                self._leave_alone(action, unknown)
+                return Again.LATER
+            if isinstance(attempt, Again):
+                return attempt
+            return self._attempts.run(attempt, committed_at, self._decide)
 
     def _claim(self, tx: Transaction, action: ActionId) -> Claim | None:
         """Take the next epoch; raises UnknownToThisReleaseError, which rolls back, so no turn is fenced."""

@@ -18,6 +18,7 @@ from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.http import retry_after
 from shipyard_api.ports.errors import PeerError, Unavailable
 from shipyard_api.scrubbing import Scrubber
+from shipyard_api.telemetry import NO_ANSWER, Kind, observed, of_status
 
 SYSTEM = "Kubernetes"
 LARGEST_BODY = 64 * 1024 * 1024  # of one page; 500 nodes with all their images are a quarter of it
@@ -139,6 +140,14 @@ class Exchange:
 
     def send(self, request: Request) -> Answer:
         """Send it once and return the answer, whatever its status. Raises Unavailable without a whole one."""
+        with observed(Kind.PEER, f"{request.method} {SYSTEM}", {"system": SYSTEM, "method": request.method}) as seen:
+            seen.details["operation"] = request.operation
+            seen.outcome = NO_ANSWER
+            answer = self._send(request)
+            seen.outcome = of_status(answer.status)
+            return answer
+
+    def _send(self, request: Request) -> Answer:
         limit = 2 * self._read_timeout if request.seconds is None else request.seconds
         deadline = time.monotonic() + limit
         read, connect = min(self._read_timeout, limit), min(self._connect_timeout, limit)

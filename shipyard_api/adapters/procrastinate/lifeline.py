@@ -75,6 +75,8 @@ class Lifeline(JobManager):
         self._worker: int | None = None
         # Heartbeats of other workers, and when each was first seen here: a clock that is set kills nobody.
         self._heartbeats: dict[int, tuple[str, float]] = {}
+        # On the monotonic clock: when the latest heartbeat was written; None before the first.
+        self.beat_at: float | None = None
         # On the monotonic clock: when the next job is due, as far as is known.
         self._due = 0.0
 
@@ -135,6 +137,7 @@ class Lifeline(JobManager):
                     await connection.execute(_BURY, {"dead": dead})
                 taken = await (await connection.execute(_TAKE_OVER)).fetchall()
                 following = await (await connection.execute(_NEXT)).fetchone()
+        self.beat_at = time.monotonic()
         seconds = following[0] if following else None
         self._due = math.inf if seconds is None else time.monotonic() + seconds
         return [(int(job), lock) for job, lock in taken]

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from shipyard_api.setting_types import Count
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
@@ -14,6 +16,8 @@ class WorkerOptions:
     ``sweep_seconds``: how often to search for overdue actions.
     ``overdue_seconds``: how late an action may be before it is woken again.
     ``graceful_seconds``: how long running turns may take to end when the worker stops.
+    ``status_port``: port of the worker's probes and metrics; 0: none.
+    ``status_address``: address of that port. It has no authentication: restrict who can reach it.
     """
 
     concurrency: int = 8
@@ -23,3 +27,5 @@ class WorkerOptions:
     sweep_seconds: int = 5
     overdue_seconds: float = 10.0
     graceful_seconds: float = 30.0
+    status_port: Count = Count(0)  # noqa: RUF009  # immutable
+    status_address: str = "127.0.0.1"

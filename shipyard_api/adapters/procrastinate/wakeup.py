@@ -32,6 +32,24 @@ _UNLESS_TURN_QUEUED_FOR_THEN = (
     " WHERE NOT EXISTS (SELECT 1 FROM procrastinate_jobs WHERE lock = :action AND status = 'todo' "
     "AND coalesce(scheduled_at, '-infinity') <= queue_time(:at))"
 )
+# A job that waits for another one with its lock is not late. Jobs for "at once" are due when they were queued.
+_LOAD = """
+SELECT queue, state, count(*) AS jobs,
+       CAST(extract(epoch FROM now() - min(since) FILTER (WHERE state = 'due')) AS float8) AS oldest
+FROM (
+    SELECT queue_name AS queue,
+           CASE WHEN status = 'doing' THEN 'running'
+                WHEN scheduled_at > now() OR EXISTS (
+                    SELECT 1 FROM procrastinate_jobs AS other WHERE other.lock = job.lock AND other.status = 'doing'
+                ) THEN 'scheduled'
+                ELSE 'due' END AS state,
+           coalesce(scheduled_at, (
+               SELECT min(at) FROM procrastinate_events WHERE job_id = job.id AND type = 'deferred'
+           )) AS since
+    FROM procrastinate_jobs AS job WHERE status IN ('todo', 'doing')
+) AS jobs GROUP BY queue, state
+"""
+_HEARTBEATS = "SELECT CAST(extract(epoch FROM now() - last_heartbeat) AS float8) FROM procrastinate_workers"
 _RUNS = "SELECT 1 FROM procrastinate_jobs WHERE queue_name = :queue AND args->>'action' = :action"
 
 
@@ -81,6 +99,14 @@ class ProcrastinateWakeup:
     def run_exists(self, holder: str) -> str:
         """Return SQL that says whether the run is at work; its name is the id of its job."""
         return f"EXISTS (SELECT 1 FROM procrastinate_jobs WHERE CAST(id AS text) = {holder} AND status = 'doing')"  # noqa: S608
+
+    def load(self) -> str:
+        """Return SQL for the jobs by queue and state."""
+        return _LOAD
+
+    def heartbeats(self) -> str:
+        """Return SQL for the seconds since the last heartbeat of each worker."""
+        return _HEARTBEATS
 
 
 def _turn(action: ActionId, at: datetime | None) -> dict[str, str | datetime | int | None]:

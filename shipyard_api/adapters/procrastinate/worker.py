@@ -75,6 +75,12 @@ class TurnWorker:
         except (procrastinate.exceptions.ConnectorException, psycopg.OperationalError) as error:
             _lost(error)
 
+    @property
+    def heartbeat_age(self) -> float | None:
+        """Seconds since the latest heartbeat; None before the first. May be read in any thread."""
+        at = self._lifeline.beat_at
+        return None if at is None else time.monotonic() - at
+
     async def _work(self) -> int:
         options = self._options
         loop = asyncio.get_running_loop()

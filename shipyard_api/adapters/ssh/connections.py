@@ -14,6 +14,7 @@ from shipyard_api.adapters.ssh import text
 from shipyard_api.adapters.ssh.options import PORT, JumpHost
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.remote_tasks import Host
+from shipyard_api.telemetry import NO_ANSWER, SUCCESS, Kind, observed
 
 T = TypeVar("T")
 
@@ -157,7 +158,17 @@ class Connections:
             return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     async def _once(self, host: Host, link: _Link, command: str, data: bytes, most: int) -> Answer:
-        connection = await self._connection(host, link)
+        # Connecting counts: that is what a node that is down makes slow.
+        with observed(Kind.PEER, f"run {SYSTEM}", {"system": SYSTEM, "method": "RUN"}) as seen:
+            seen.details["node"] = host.name
+            seen.outcome = NO_ANSWER
+            answer = await self._run(await self._connection(host, link), link, command, data, most)
+            seen.outcome = SUCCESS
+            return answer
+
+    async def _run(
+        self, connection: asyncssh.SSHClientConnection, link: _Link, command: str, data: bytes, most: int
+    ) -> Answer:
         try:
             return await _talk(connection, command, data, most)
         except (OSError, asyncssh.Error, NodeError, asyncio.CancelledError) as error:

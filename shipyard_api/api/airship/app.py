@@ -34,7 +34,9 @@ from shipyard_api.api.http import health
 from shipyard_api.api.http.authentication import Guarded
 from shipyard_api.api.http.dialect import Dialect
 from shipyard_api.api.http.waiting import EndedActions
+from shipyard_api.api.metrics.resource import Metrics
 from shipyard_api.domain.node_operations import NodeOperation
+from shipyard_api.ports.metrics import Exposition
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
@@ -70,6 +72,7 @@ class Collaborators:
 
     check_schema: Callable[[], None]
     clock_skew: ClockSkew
+    metrics: Exposition
     load_configdocs: LoadConfigdocs
     commit_configdocs: CommitConfigdocs
     read_configdocs: ReadConfigdocs
@@ -107,6 +110,7 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
     return {
         "/versions": versions.Versions(),
         "/health": health.Readiness(own.check_schema, own.find_left_alone, own.clock_skew),
+        "/metrics": Metrics(own.metrics),
         "/openapi.json": health.OpenApi(own.openapi),
         f"{v1}/health": versions.Health(),
         f"{v1}/configdocs": differences.ConfigdocsStatus(read),

@@ -9,6 +9,7 @@ import falcon.asgi
 
 from shipyard_api import request_context
 from shipyard_api.api.http.errors import InvalidAddress
+from shipyard_api.api.http.observation import ROUTE
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.request_context import RequestContext
 
@@ -34,6 +35,12 @@ class RequestContextMiddleware:
         asked = {"request": req.context.request_id, "method": req.method, "path": req.path[:_LONGEST]}
         request_context.begin(RequestContext(req.context.marker, fields=asked))
         _check_address(req.scope.get("raw_path") or req.path.encode(), req.scope["query_string"])
+
+    async def process_resource(
+        self, req: falcon.asgi.Request, _resp: falcon.Response, _resource: object, _params: dict[str, str]
+    ) -> None:
+        """Note the route, for those who observe the request."""
+        req.scope[ROUTE] = req.uri_template or ""
 
     async def process_response(
         self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool

@@ -96,9 +96,12 @@ def share(*parts: str) -> Path:
 
 @click.command(
     short_help="Run actions, for a real installation. One per site is enough.",
-    epilog=examples("shipyard worker", "SHIPYARD_CONFIG=/etc/shipyard/night.conf shipyard worker"),
+    epilog=examples(
+        "shipyard worker", "SHIPYARD_CONFIG=/etc/shipyard/night.conf shipyard worker", "shipyard worker --probe"
+    ),
 )
-def worker() -> None:
+@click.option("--probe", is_flag=True, help="Ask the running worker whether it is alive, and exit 0 or 1.")
+def worker(**_: object) -> None:
     """Run actions until a signal asks to stop. One per site is enough; several share the work."""
     _become("shipyard_api.worker")
 

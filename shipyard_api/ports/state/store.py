@@ -9,6 +9,7 @@ from shipyard_api.ports.state.deploy_templates import DeployTemplates
 from shipyard_api.ports.state.holds import Holds
 from shipyard_api.ports.state.items import Items
 from shipyard_api.ports.state.journal import Journal
+from shipyard_api.ports.state.measures import Measures
 from shipyard_api.ports.state.nodes import Nodes
 from shipyard_api.ports.state.software import Software
 from shipyard_api.ports.state.stragglers import Stragglers
@@ -70,6 +71,10 @@ class Transaction(Protocol):
     @property
     def software(self) -> Software:
         """Releases, clusters and their nodes."""
+
+    @property
+    def measures(self) -> Measures:
+        """Figures for metrics."""
 
 
 class Store(Protocol):

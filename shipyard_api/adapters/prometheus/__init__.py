@@ -1,0 +1,1 @@
+"""Metrics in Prometheus' text format, with prometheus_client."""

@@ -1,0 +1,1 @@
+"""A small HTTP port of a program that serves no API: probes and metrics."""

@@ -1,0 +1,40 @@
+"""Every request is observed: how long its answer took, of which route, and its status."""
+
+from shipyard_api.api.http.limits import Application, Message, Receive, Scope, Send
+from shipyard_api.telemetry import Kind, observed, of_status
+
+ROUTE = "shipyard.route"
+"""In the scope of a request: the template of its route, set once it is known."""
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class Observation:
+    """ASGI application around another one. Callers choose addresses and methods: only known ones become labels."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, and observe it until its answer is sent."""
+        if scope["type"] != "http":
+            await self._application(scope, receive, send)
+            return
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        status = 0
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        parent = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"traceparent"), "")
+        with observed(Kind.REQUEST, method, {"method": method}, parent=parent) as seen:
+            try:
+                await self._application(scope, receive, noted)
+            finally:
+                route = scope.get(ROUTE, "")
+                seen.name = f"{method} {route}".strip()
+                seen.labels |= {"route": route, "status": str(status)}
+                seen.outcome = of_status(status) if status else "left"

@@ -1,0 +1,1 @@
+"""Metrics for monitoring systems; outside of every dialect."""

@@ -1,0 +1,45 @@
+"""Metrics and probes of a process: chooses what observes it, and what serves it to a monitoring system."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from shipyard_api.adapters.procrastinate.options import WorkerOptions
+from shipyard_api.adapters.prometheus.activities import activity_metrics
+from shipyard_api.adapters.prometheus.exposition import PrometheusText
+from shipyard_api.adapters.prometheus.site import SiteCollector
+from shipyard_api.adapters.status_port.server import served
+from shipyard_api.ports.metrics import Exposition
+from shipyard_api.ports.state.store import Store
+from shipyard_api.telemetry import observe_with
+
+
+def api_metrics(store: Store, clocks: Callable[[], Mapping[str, float]]) -> Exposition:
+    """Return the metrics of the site and of the API. ``clocks``: seconds that they are ahead, by system."""
+    activities = activity_metrics()
+    observe_with(activities.observe)
+    return PrometheusText(activities, SiteCollector(lambda: store.read(lambda tx: tx.measures.counts()), clocks))
+
+
+@contextmanager
+def status_port(options: WorkerOptions, heartbeat_age: Callable[[], float | None]) -> Iterator[None]:
+    """Serve probes and metrics of a worker while the block runs, if the settings ask for it.
+
+    The worker is live if its latest heartbeat is recent, or its start if it has sent none yet.
+    """
+    if not options.status_port:
+        yield
+        return
+    activities, started = activity_metrics(), time.monotonic()
+    observe_with(activities.observe)
+
+    def live() -> bool:
+        age = heartbeat_age()
+        return (time.monotonic() - started if age is None else age) < options.stalled_seconds
+
+    def ready() -> bool:
+        return heartbeat_age() is not None and live()
+
+    exposition = PrometheusText(activities)
+    with served(options.status_address, options.status_port, exposition, live=live, ready=ready):
+        yield

@@ -1,0 +1,52 @@
+"""Figures of the site for metrics, as the database has them now."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many there are of a kind. ``labels``: words of a small vocabulary, in the order that ``SiteCounts`` gives."""
+
+    labels: tuple[str, ...]
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLoad:
+    """The jobs of a queue in a state. ``oldest``: seconds since the first of them was due; 0 unless they are due.
+
+    ``state``: due, scheduled or running.
+    """
+
+    queue: str
+    state: str
+    jobs: int
+    oldest: float
+
+
+@dataclass(frozen=True, slots=True)
+class SiteCounts:
+    """Labels: ``actions`` name and state; ``groups``, ``nodes`` status; ``phases`` phase and status; ``items`` state.
+
+    Groups, phases and nodes are those of the latest site action. ``items`` are those of actions that have not ended.
+    ``heartbeats``: seconds since the last one of each registered worker.
+    """
+
+    actions: Sequence[Count]
+    groups: Sequence[Count]
+    phases: Sequence[Count]
+    nodes: Sequence[Count]
+    items: Sequence[Count]
+    stragglers: int
+    holds: int
+    queue: Sequence[QueueLoad]
+    heartbeats: Sequence[float]
+
+
+class Measures(Protocol):
+    """Figures of the site."""
+
+    def counts(self) -> SiteCounts:
+        """Return the figures. A few queries, whose time does not grow with the nodes of earlier actions."""

@@ -1,0 +1,74 @@
+"""Figures of the site for metrics: one query of ours, and two of the queue."""
+
+from collections import defaultdict
+
+import sqlalchemy as sa
+
+from shipyard_api.domain.actions import ENDED, RunState
+from shipyard_api.ports.state.measures import Count, QueueLoad, SiteCounts
+from shipyard_api.ports.wakeup import Wakeup
+from shipyard_api.storage import tables as t
+
+_OPEN = tuple(state.value for state in RunState if state not in ENDED)
+_NONE = sa.literal("")
+
+
+class SqlMeasures:
+    """Fills ``ports.state.measures.Measures``."""
+
+    def __init__(self, connection: sa.Connection, wakeup: Wakeup) -> None:
+        self._connection = connection
+        self._wakeup = wakeup
+
+    def counts(self) -> SiteCounts:
+        """Return the figures. Only actions are counted as a whole; the rest belongs to one or to open ones."""
+        found: defaultdict[str, list[Count]] = defaultdict(list)
+        for row in self._connection.execute(_COUNTS):
+            found[row.kind].append(Count(tuple(one for one in (row.first, row.second) if one), row.number))
+        load = self._connection.execute(sa.text(self._wakeup.load()))
+        beats = self._connection.execute(sa.text(self._wakeup.heartbeats()))
+        return SiteCounts(
+            actions=found["actions"],
+            groups=found["groups"],
+            phases=found["phases"],
+            nodes=found["nodes"],
+            items=found["items"],
+            stragglers=_only(found["stragglers"]),
+            holds=_only(found["holds"]),
+            queue=[QueueLoad(row.queue, row.state, row.jobs, max(0.0, row.oldest or 0.0)) for row in load],
+            heartbeats=[max(0.0, seconds) for (seconds,) in beats],
+        )
+
+
+def _only(counts: list[Count]) -> int:
+    return counts[0].number if counts else 0
+
+
+def _count(
+    kind: str, first: "sa.ColumnElement[str]" = _NONE, second: "sa.ColumnElement[str]" = _NONE
+) -> "sa.Select[str, str, str, int]":
+    grouped = [one for one in (first, second) if one is not _NONE]
+    columns = (sa.literal(kind).label("kind"), first.label("first"), second.label("second"))
+    return sa.select(*columns, sa.func.count().label("number")).group_by(*grouped)
+
+
+def _of_latest_site_action(action: "sa.ColumnElement[str]") -> "sa.ColumnElement[bool]":
+    # Ids of actions are in order of their creation, and the primary key finds the last one.
+    latest = sa.select(t.actions.c.id).where(t.actions.c.exclusive).order_by(t.actions.c.id.desc()).limit(1)
+    return action == latest.scalar_subquery()
+
+
+_open_actions = sa.select(t.actions.c.id).where(t.actions.c.state.in_(_OPEN)).scalar_subquery()
+_COUNTS = sa.union_all(
+    _count("actions", t.actions.c.name, t.actions.c.state).select_from(t.actions),
+    _count("groups", t.deployment_groups.c.status).where(_of_latest_site_action(t.deployment_groups.c.action_id)),
+    _count("phases", t.group_phases.c.phase, t.group_phases.c.status).where(
+        _of_latest_site_action(t.group_phases.c.action_id)
+    ),
+    _count("nodes", t.action_nodes.c.status).where(_of_latest_site_action(t.action_nodes.c.action_id)),
+    _count("items", t.work_items.c.state).where(t.work_items.c.action_id.in_(_open_actions)),
+    _count("stragglers").select_from(t.stragglers).where(t.stragglers.c.ended_at.is_(None)),
+    _count("holds")
+    .select_from(t.holds)
+    .where(t.holds.c.released_at.is_(None), sa.or_(t.holds.c.until.is_(None), t.holds.c.until > sa.func.now())),
+)

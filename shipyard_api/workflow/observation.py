@@ -1,0 +1,22 @@
+"""Turns and effects as activities for metrics and traces."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from shipyard_api.ports.state.errors import Fenced, StoreUnavailable
+from shipyard_api.telemetry import Kind, observed
+
+
+@contextmanager
+def observed_turn(kind: Kind, labels: Mapping[str, str], details: Mapping[str, str | int]) -> Iterator[None]:
+    """Observe a turn from its claim on; the outcome is success, fenced, no_database, or failed for a bug."""
+    with observed(kind, kind.value, labels) as seen:
+        seen.details |= {name: str(value) for name, value in details.items()}
+        try:
+            yield
+        except Fenced:
+            seen.outcome = "fenced"
+            raise
+        except StoreUnavailable:
+            seen.outcome = "no_database"
+            raise

@@ -1,0 +1,82 @@
+"""What a monitoring system sees of API and worker as they are run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import requests
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.conftest import ROOT
+from tests.stand import Stand
+
+SITE = ROOT / "shipyard_simulators" / "sites" / "five-groups.yaml"
+Samples = dict[str, list[tuple[dict[str, str], float]]]
+
+
+def parsed(text: str) -> Samples:
+    found: Samples = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            found.setdefault(sample.name, []).append((sample.labels, sample.value))
+    return found
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        number: int = free.getsockname()[1]
+    return number
+
+
+def test_api_and_worker_are_scraped_and_probed(tmp_path: Path, database_url: str, port: int) -> None:
+    settings = {"SHIPYARD_API_WORKERS": "2"}
+    status = {"SHIPYARD_WORKER_STATUS_PORT": str(port), "SHIPYARD_WORKER_STALLED_SECONDS": "4"}
+    with Stand(tmp_path, database_url, settings=settings, worker_settings=status) as stand:
+        stand.commit(SITE.read_bytes())
+        stand.start("worker")
+        action = stand.request("POST", "/actions", json={"name": "deploy_site"}).json()["id"]
+        assert stand.wait(action, 120)["verdict"] == "success"
+        # Connections of its own for each: whichever process answers counts for both.
+        scrapes = [
+            parsed(requests.get(f"{stand.url}/metrics", headers={"X-Auth-Token": stand.token}, timeout=30).text)
+            for _ in range(6)
+        ]
+        probe = subprocess.run(
+            [sys.executable, "-m", "shipyard_api.worker", "--probe"],
+            env={**os.environ, **status, "SHIPYARD_CONFIG": os.devnull},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        worker = parsed(requests.get(f"http://127.0.0.1:{port}/metrics", timeout=30).text)
+        stand.processes["worker"].send_signal(signal.SIGTERM)
+        assert stand.processes["worker"].wait(60) == 0
+
+    assert (probe.returncode, probe.stderr) == (0, "")
+    api = scrapes[-1]
+    assert ({"action": "deploy_site", "state": "success"}, 1.0) in api["shipyard_actions"]
+    assert api["shipyard_nodes"] == [({"status": "success"}, 16.0)]
+    assert {labels["phase"] for labels, _ in api["shipyard_phases"]} == {"prepare", "deploy"}
+    assert api["shipyard_workers"] == [({}, 1.0)]
+    created = {"method": "POST", "route": "/api/v1.0/actions", "status": "201"}
+    counted = [
+        value for scrape in scrapes for labels, value in scrape["shipyard_request_seconds_count"] if labels == created
+    ]
+    assert counted == [1.0] * 6
+    turns = {labels["outcome"]: value for labels, value in worker["shipyard_turn_seconds_count"]}
+    assert turns["success"] > 3
+    peers = {labels["system"] for labels, _ in worker["shipyard_peer_call_seconds_count"]}
+    assert "Drydock" in peers
+    assert worker["shipyard_effect_seconds_count"]
+    known = {action, "n1", "node"}
+    values = {
+        value for samples in (*api.values(), *worker.values()) for labels, _ in samples for value in labels.values()
+    }
+    assert not values & known
