@@ -16,7 +16,7 @@ from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
 from shipyard_api.domain.facts.jobs import JobStarted, WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesKept
-from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
+from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.facts.software import TaskChanged
 from shipyard_api.domain.facts.steps import AttemptFailed, Broke, Intended, StepEnded, StepStarted, Waiting
 from shipyard_api.domain.facts.teardown import (
@@ -158,6 +158,11 @@ def _(fact: PhaseEnded) -> str:
 @_text.register
 def _(fact: JoinAwaited) -> str:
     return f"{_batch(fact.group, Phase.DEPLOY, fact.batch)}: to be ready in Kubernetes: {_nodes(fact.nodes)}"
+
+
+@_text.register
+def _(fact: AcceptanceAwaited) -> str:
+    return f"{_batch(fact.group, Phase.DEPLOY, fact.batch)}: to pass task {fact.task}: {_nodes(fact.nodes)}"
 
 
 @_text.register

@@ -18,7 +18,7 @@ from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import RolloutEnded
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult, WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged
-from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseStarted
+from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, PhaseEnded, PhaseStarted
 from shipyard_api.domain.facts.software import TaskChanged, TaskStatus
 from shipyard_api.domain.facts.teardown import (
     EtcdMemberRemoved,
@@ -94,6 +94,7 @@ _LEAST: Mapping[type[Fact], int] = {
     PodsEvicted: 1,  # deletions past a budget; evictions matter from 3 on
     PhaseStarted: 2,
     JoinAwaited: 2,
+    AcceptanceAwaited: 2,
     PhaseEnded: 3,
     NodesChanged: 3,
     JobStarted: 5,
@@ -230,6 +231,13 @@ def _(fact: JoinAwaited, jobs: _Jobs) -> Iterator[_Draft]:
     waiting = f"waiting for {', '.join(fact.nodes)} to be ready in Kubernetes"
     job = jobs.of_batches.get((fact.group, Phase.DEPLOY, fact.batch), "")
     yield _Draft(2, "Join Awaited", _message("group", fact.group, waiting, error=False), job)
+
+
+@_drafts.register
+def _(fact: AcceptanceAwaited, jobs: _Jobs) -> Iterator[_Draft]:
+    waiting = f"waiting for {', '.join(fact.nodes)} to pass acceptance task {fact.task}"
+    job = jobs.of_batches.get((fact.group, Phase.DEPLOY, fact.batch), "")
+    yield _Draft(2, "Acceptance Awaited", _message("group", fact.group, waiting, error=False), job)
 
 
 @_drafts.register

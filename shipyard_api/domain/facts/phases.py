@@ -9,6 +9,7 @@ from shipyard_api.domain.groups import Phase, PhaseStatus
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.domain.task_graph.tasks import TaskId
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,4 +128,27 @@ class JoinAwaited:
         return cls(GroupName(reading.text(stored, "group")), reading.nodes(stored), reading.number(stored, "batch", 1))
 
 
-FACTS: tuple[type[Fact], ...] = (PhaseStarted, PhaseRunning, PhaseEnded, JoinAwaited)
+@dataclass(frozen=True, slots=True)
+class AcceptanceAwaited:
+    """These nodes are deployed; they count once they have passed this acceptance task, and those behind it."""
+
+    kind: ClassVar[str] = "acceptance_awaited"
+    version: ClassVar[int] = 1
+
+    group: GroupName
+    task: TaskId
+    nodes: tuple[NodeName, ...]
+    batch: int = 1
+
+    def to_json(self) -> JsonObject:
+        """Return the stored form."""
+        return {"group": self.group, "task": self.task, "batch": self.batch, "nodes": list(self.nodes)}
+
+    @classmethod
+    def from_json(cls, stored: JsonObject) -> Self:
+        """Return the fact."""
+        group, task = GroupName(reading.text(stored, "group")), TaskId(reading.text(stored, "task"))
+        return cls(group, task, reading.nodes(stored), reading.number(stored, "batch", 1))
+
+
+FACTS: tuple[type[Fact], ...] = (PhaseStarted, PhaseRunning, PhaseEnded, JoinAwaited, AcceptanceAwaited)

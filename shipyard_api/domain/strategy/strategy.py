@@ -30,13 +30,14 @@ _SHARED_SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class DeploymentGroup:
-    """One entry of the strategy."""
+    """One entry of the strategy. ``accept``: ids of the tasks that a deployed node must pass before it counts."""
 
     name: GroupName
     critical: bool
     depends_on: tuple[GroupName, ...] = ()
     selectors: tuple[Selector, ...] = ()
     success_criteria: SuccessCriteria = field(default_factory=SuccessCriteria)
+    accept: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,7 @@ def _group(entry: Mapping[str, Any]) -> DeploymentGroup:
         depends_on=tuple(dict.fromkeys(GroupName(parent) for parent in entry["depends_on"])),
         selectors=tuple(parse_selector(selector) for selector in entry["selectors"]),
         success_criteria=_criteria(entry.get("success_criteria") or {}),
+        accept=tuple(entry.get("accept", ())),
     )
 
 
@@ -191,7 +193,7 @@ def _parents(entry: Mapping[str, Any]) -> list[tuple[int, str]]:
     return [(position, parent) for position, parent in enumerate(parents) if isinstance(parent, str)]
 
 
-_GROUP_KEYS = ("name", "critical", "depends_on", "selectors", "success_criteria")
+_GROUP_KEYS = ("name", "critical", "depends_on", "selectors", "success_criteria", "accept")
 
 
 def _misspelt(entry: Mapping[str, Any], index: int) -> Iterable[Finding]:

@@ -27,7 +27,7 @@ from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult, WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesKept
-from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
+from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
 from shipyard_api.domain.facts.steps import AttemptFailed
 from shipyard_api.domain.facts.teardown import (
@@ -189,6 +189,7 @@ FACTS: dict[type[Fact], tuple[Fact, tuple[Fact, ...], bool]] = {
     PhaseRunning: (PhaseRunning(A, Phase.PREPARE), (MEMBERS, SENT), False),
     PhaseEnded: (PhaseEnded(A, Phase.PREPARE, PhaseStatus.FAILURE, "no"), (MEMBERS, SENT), False),
     JoinAwaited: (JoinAwaited(A, (N1,)), (MEMBERS, SENT), False),
+    AcceptanceAwaited: (AcceptanceAwaited(A, TaskId("t"), (N1,)), (MEMBERS, SENT), False),
     GroupChanged: (GroupChanged(A, GroupStatus.PREPARING), (MEMBERS,), False),
     NodesChanged: (NodesChanged(A, Phase.PREPARE, NodeStatus.PREPARED, (N1,)), (MEMBERS, SENT), False),
     RolloutEnded: (RolloutEnded(Verdict.FAILED, {GroupStatus.FAILED: (A,)}, {}), (MEMBERS,), True),

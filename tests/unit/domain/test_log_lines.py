@@ -93,6 +93,11 @@ KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
         {"group": "a", "batch": 1, "nodes": ["n1"]},
         "group a, deploy: to be ready in Kubernetes: 1 node: n1",
     ),
+    "nodes are accepted": (
+        "acceptance_awaited",
+        {"group": "a", "task": "disk", "batch": 1, "nodes": ["n1"]},
+        "group a, deploy: to pass task disk: 1 node: n1",
+    ),
     "a group fails": (
         "group_changed",
         {

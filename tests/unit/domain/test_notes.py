@@ -142,6 +142,11 @@ SAID = {
         {"group": "a", "batch": 1, "nodes": ["n1", "n2"]},
         [(2, STEP, "Join Awaited", "group:a:waiting for n1, n2 to be ready in Kubernetes")],
     ),
+    "waiting for acceptance": (
+        "acceptance_awaited",
+        {"group": "a", "task": "disk", "batch": 1, "nodes": ["n1", "n2"]},
+        [(2, STEP, "Acceptance Awaited", "group:a:waiting for n1, n2 to pass acceptance task disk")],
+    ),
     "work left behind on nodes": (
         "work_left_behind",
         {"operation": "deploy_nodes", "job": "job-2", "nodes": ["n1", "n2"], "why": "limit 5 s since it started"},

@@ -17,7 +17,7 @@ from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult, WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesKept
-from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
+from shipyard_api.domain.facts.phases import AcceptanceAwaited, JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
 from shipyard_api.domain.facts.steps import (
     AttemptFailed,
@@ -176,6 +176,11 @@ SAMPLES: dict[str, tuple[str, dict[str, Any], Fact]] = {
         PhaseEnded(A, Phase.DEPLOY, PhaseStatus.TIMEOUT, "limit 5 s", 2),
     ),
     "nodes join": ("join_awaited", {"group": "a", "batch": 1, "nodes": ["n1"]}, JoinAwaited(A, (N1,))),
+    "nodes are accepted": (
+        "acceptance_awaited",
+        {"group": "a", "task": "disk", "batch": 1, "nodes": ["n1"]},
+        AcceptanceAwaited(A, TaskId("disk"), (N1,)),
+    ),
     "nodes succeed": (
         "nodes_changed",
         {"group": "a", "phase": "prepare", "status": "prepared", "reason": None, "nodes": ["n1"], "details": {}},
