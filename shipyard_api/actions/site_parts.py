@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from shipyard_api.actions.site_checks import SiteChecks
+from shipyard_api.actions.software_parts import SoftwareParts
 from shipyard_api.actions.steps.baremetal_nodes import BaremetalNodes
 from shipyard_api.actions.steps.checks import Check
 from shipyard_api.actions.steps.draining import DrainingProvisioner
@@ -118,6 +119,7 @@ class SiteParts:
             targets=targets,
             group=GroupName(group),
             kind=Kind.REBUILD if rebuild else Kind.DEPLOYMENT,
+            acceptance=SoftwareParts(self.checks).acceptance,
         )
 
     def drain_and_service_nodes(self, limits: TeardownLimits) -> BaremetalNodes:

@@ -1,9 +1,10 @@
 """The software stage from the configured systems: plan it, run it (product, section 7; seeds 001 and 002)."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from shipyard_api.actions.site_checks import RemoteAccess, SiteChecks
+from shipyard_api.actions.steps.acceptance import Acceptance, PlanAcceptance
 from shipyard_api.actions.steps.software.software_stage import NoPlan, PlanSoftware, SoftwareStage
 from shipyard_api.actions.steps.software.state import StageSoftware
 from shipyard_api.actions.steps.software.task_item import TaskItem
@@ -11,8 +12,11 @@ from shipyard_api.domain.actions import DEPLOYING, ActionId, StepId
 from shipyard_api.domain.documents import Rendering, Revision, inventory
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.strategy.strategy import Strategy
+from shipyard_api.domain.task_graph.acceptance import accepting_groups, check_acceptance
 from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.domain.task_graph.site_plan import SiteRun, plan_site
+from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
 from shipyard_api.ports.state.software import SoftwareSite
 from shipyard_api.workflow.step import AnyStep, Json
@@ -58,6 +62,35 @@ class SoftwareParts:
             with store.begin() as tx:
                 tx.software.keep_primaries(SITE, site.primaries)
         return made
+
+    @property
+    def acceptance(self) -> PlanAcceptance:
+        """How acceptance tasks of groups run."""
+        access = self.checks.systems.access
+        return PlanAcceptance(self._acceptance, TaskItem(access.tasks if access else None))
+
+    def _acceptance(
+        self, action: str, revision: int, strategy: Strategy, nodes: Collection[NodeName]
+    ) -> Acceptance | NoPlan:
+        access = self.checks.systems.access
+        if access is None:
+            return NoPlan("Shipyard cannot reach the nodes: configure [ssh].")
+        try:
+            rendering = self.checks.designs.rendered(Revision(revision))
+        except RenderingFailed as failed:
+            return _refused(failed.findings)
+        except UnknownRevision as unknown:
+            return NoPlan(str(unknown))
+        with self.checks.store.begin() as tx:
+            cluster = tx.software.cluster(SITE)
+        documents = cluster.layer.tasks if cluster else ()
+        hosts, unreachable = access.hosts(rendering, sorted(nodes))
+        if faults := (*check_acceptance(strategy, documents), *unreachable):
+            return _refused(faults)
+        tasks = accepting_groups(strategy)
+        used = {task for ids in tasks.values() for task in ids}
+        entries = {TaskId(entry["id"]): entry for entry in documents if entry["id"] in used}
+        return Acceptance(action, tasks, entries, {node: hosts[node] for node in nodes})
 
 
 def _plan(

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from shipyard_api.actions.steps import job_watch, joining, rollout_state
+from shipyard_api.actions.steps import job_watch, joining, node_waits, rollout_state
+from shipyard_api.actions.steps.acceptance import ITEM, Acceptance, PlanAcceptance
 from shipyard_api.actions.steps.job_watch import Job, Submitted
-from shipyard_api.actions.steps.joining import Joining
 from shipyard_api.actions.steps.rollout_messages import (
+    AcceptNodes,
     Answers,
     Kind,
     Members,
@@ -23,6 +24,9 @@ from shipyard_api.actions.steps.rollout_messages import (
     steps_of,
 )
 from shipyard_api.actions.steps.rollout_state import VERSION, RolloutState, Watch
+from shipyard_api.actions.steps.settling import finish, progress, settle_empty
+from shipyard_api.actions.steps.software.software_stage import NoPlan
+from shipyard_api.actions.steps.software.task_item import SILENCE_SECONDS, Results, StartTask, TaskItem
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.deploy_steps.planning import work_steps
 from shipyard_api.domain.facts.actions import Noted
@@ -30,7 +34,7 @@ from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import MembersKnown
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
 from shipyard_api.domain.facts.nodes import NodesChanged, NodesFailed, NodesKept
-from shipyard_api.domain.facts.phases import JoinAwaited, PhaseEnded, PhaseRunning, PhaseStarted
+from shipyard_api.domain.facts.phases import PhaseEnded, PhaseRunning, PhaseStarted
 from shipyard_api.domain.groups import Phase, PhaseStatus, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.moves import Move, Outcome
@@ -54,15 +58,17 @@ AFTER_REFUSAL = (
 
 
 Question = SelectMembers | PollJobs
-Report = Members | Answers | Submitted
+Effect = SubmitMove | AcceptNodes
+Report = Members | Answers | Submitted | Results
 
 
 @dataclass(frozen=True, slots=True)
-class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
+class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
     """The step. Selecting the members is retried for ``give_up_after`` seconds, every ``pause`` seconds.
 
     ``cluster`` is None where no cluster is configured. ``targets``: the only nodes, deployed as the group ``group``;
-    empty: what the inputs of the action say. ``kind``: what is done to the nodes.
+    empty: what the inputs of the action say. ``kind``: what is done to the nodes. ``acceptance``: how acceptance tasks
+    run, None for a step whose groups have none.
     """
 
     id: StepId
@@ -75,6 +81,7 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
     targets: tuple[NodeName, ...] = ()
     group: GroupName = TARGET_GROUP
     kind: Kind = Kind.DEPLOYMENT
+    acceptance: PlanAcceptance | None = None
     version: ClassVar[int] = VERSION
 
     def begin(self, inputs: Json) -> RolloutState:
@@ -83,22 +90,24 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         site = SiteInputs.from_json(inputs)
         if self.targets:
             site = replace(site, targets=self.targets, target_group=self.group)
-        return RolloutState(site, kept=kept, kept_from=inputs.get("retried", ""))
+        return RolloutState(site, kept=kept, kept_from=inputs.get("retried", ""), action=inputs.get("action", ""))
 
     def load_state(self, stored: Json) -> RolloutState:
         """Return a state from its stored form."""
         return RolloutState.from_json(stored)
 
-    def load_effect(self, stored: Json) -> SubmitMove:
+    def load_effect(self, stored: Json) -> Effect:
         """Return an effect from its stored form."""
-        return SubmitMove.from_json(stored)
+        return AcceptNodes.from_json(stored) if "accept" in stored else SubmitMove.from_json(stored)
 
-    def decide(self, state: RolloutState, now: datetime) -> Act[SubmitMove] | Look[Question] | Done | Failed:
+    def decide(self, state: RolloutState, now: datetime) -> Act[Effect] | Look[Question] | Done | Failed:
         """Select the members, then start every move that may start, poll what runs, and give the verdict."""
         if state.failed:
             return Failed(state.failed)
         if state.rollout is None:
-            return Look(SelectMembers(state.inputs))
+            return Look(SelectMembers(state.inputs, state.action))
+        if accept := node_waits.due(state, now):
+            return Act(accept, now + timedelta(seconds=SILENCE_SECONDS), repeatable=True)
         move = state.rollout.next_move()
         if move is not None:
             limit = timedelta(seconds=state.limits(move.phase).timeout)
@@ -116,12 +125,16 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
             return None
         return Look(self._poll(state, state.rollout, now))
 
-    def perform(self, effect: SubmitMove, marker: Marker) -> Submitted:
-        """Submit the nodes of a move to the provisioner."""
+    def perform(self, effect: Effect, marker: Marker) -> Submitted | Results:
+        """Submit the nodes of a move to the provisioner, or start an acceptance task on them."""
+        if isinstance(effect, AcceptNodes):
+            return self._tasks.perform(effect.start, marker)
         return Submitted(self.provisioner.submit(marker, effect.work))
 
-    def find(self, effect: SubmitMove, marker: Marker, intended_at: datetime) -> Submitted | None:
-        """Look for the job that may have been started."""
+    def find(self, effect: Effect, marker: Marker, intended_at: datetime) -> Submitted | None:
+        """Look for the job that may have been started. An acceptance task is started again, under its own marker."""
+        if isinstance(effect, AcceptNodes):
+            return None
         return job_watch.find(self.store, self.provisioner, marker, effect.work, intended_at)
 
     def ask(self, question: Question) -> Members | Answers:
@@ -131,10 +144,17 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         groups = question.inputs.strategy.groups
         design = self.provisioner.design_reference(question.inputs.revision)
         selected = self.provisioner.select_nodes(design, [group.selectors for group in groups])
-        return Members({group.name: nodes for group, nodes in zip(groups, selected, strict=True)})
+        by_group = {group.name: nodes for group, nodes in zip(groups, selected, strict=True)}
+        accepted = [by_group[group.name] for group in groups if group.accept]
+        return Members(by_group, self._plan(question, frozenset().union(*accepted)) if accepted else None)
+
+    def _plan(self, question: SelectMembers, nodes: frozenset[NodeName]) -> Acceptance | NoPlan:
+        if self.acceptance is None:
+            return NoPlan("this action runs none")
+        return self.acceptance.plan(question.action, question.inputs.revision, question.inputs.strategy, nodes)
 
     def fold(
-        self, state: RolloutState, asked: Question | SubmitMove, report: Report | Trouble, now: datetime
+        self, state: RolloutState, asked: Question | Effect, report: Report | Trouble, now: datetime
     ) -> Folded[RolloutState]:
         """Advance the rollout by what came back."""
         folded = self._folded(state, asked, report, now)
@@ -145,28 +165,31 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         return replace(folded, facts=(*folded.facts, NodesFailed(failed, hold_after)))
 
     def _folded(
-        self, state: RolloutState, asked: Question | SubmitMove, report: Report | Trouble, now: datetime
+        self, state: RolloutState, asked: Question | Effect, report: Report | Trouble, now: datetime
     ) -> Folded[RolloutState]:
         match report, asked:
-            case Members(by_group), _:
-                return self._fold_members(state, by_group)
+            case Members(), _:
+                return self._fold_members(state, report)
+            case Mapping() | Trouble(), AcceptNodes(move, start):
+                return self._fold_started(state, move, start, report, now)
             case Answers(), _:
                 return self._fold_answers(state, report, now)
             case Submitted(job), SubmitMove(move):
                 return self._fold_submitted(state, move, job, now)
             case Trouble(), SelectMembers():
                 return self._fold_no_members(state, report, now)
-            case Trouble(), PollJobs(_, nodes):
-                return self._fold_answers(state, Answers(report, report if nodes else None), now)
+            case Trouble(), PollJobs(_, nodes, looks):
+                accepted = {look.work.marker: report for look in looks}
+                return self._fold_answers(state, Answers(report, report if nodes else None, accepted), now)
             case Trouble(), SubmitMove(move):
                 return self._fold_not_submitted(state, move, report)
         raise AssertionError(f"{report} is no report on {asked}")
 
-    def touches(self, effect: SubmitMove) -> tuple[NodeName, ...]:
-        """Return the nodes of the move."""
-        return effect.move.nodes
+    def touches(self, effect: Effect) -> tuple[NodeName, ...]:
+        """Return the nodes of the move, or those of it where a task starts."""
+        return ITEM.touches(effect.start) if isinstance(effect, AcceptNodes) else effect.move.nodes
 
-    def awaits(self, state: RolloutState, asked: Question | SubmitMove) -> Awaited:
+    def awaits(self, state: RolloutState, asked: Question | Effect) -> Awaited:
         """Return the provisioner, or the cluster if only nodes that join it are left."""
         match asked:
             case SelectMembers():
@@ -180,6 +203,10 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         if state.rollout is None or state.failed or state.rollout.done:
             return ()
         return self._left_all(state, state.rollout, why)
+
+    @property
+    def _tasks(self) -> TaskItem:
+        return self.acceptance.item if self.acceptance else ITEM
 
     @property
     def _operations(self) -> Mapping[Phase, Operation]:
@@ -204,13 +231,20 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         except PeerError as error:
             readiness = Trouble.of(error)
             errors.append(error)
-        if errors and len(errors) == bool(question.jobs) + bool(question.joining):
+        accepted: dict[str, Results | Trouble] = {}
+        for look in question.accepting:
+            try:
+                accepted[look.work.marker] = self._tasks.ask(look)
+            except PeerError as error:
+                accepted[look.work.marker] = Trouble.of(error)
+                errors.append(error)
+        if errors and len(errors) == bool(question.jobs) + bool(question.joining) + len(question.accepting):
             raise errors[0]
         if isinstance(reports, Mapping):
             errors += [one for one in reports.values() if isinstance(one, PeerError)]
         for one in errors:
             LOG.warning("peer in trouble", extra={"step": self.id, "trouble": str(one)})
-        return Answers(reports, readiness)
+        return Answers(reports, readiness, accepted)
 
     def _readiness(self, nodes: tuple[NodeName, ...]) -> Mapping[NodeName, NodeReadiness]:
         if self.cluster is None:
@@ -223,13 +257,13 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         nodes: list[NodeName] = []
         for move in rollout.running:
             watch = state.watches[move]
-            if watch.joining is None:
+            if watch.at_provisioner:
                 unsettled = rollout.unsettled(move)
                 steps = work_steps(steps_of(state.inputs, move.phase, unsettled))
                 jobs[watch.job.id] = Work(self._operations[move.phase], design, unsettled, steps=steps)
-            elif joining.first_poll(watch.joining, state.inputs.configuration) <= now:
+            elif watch.joining and joining.first_poll(watch.joining, state.inputs.configuration) <= now:
                 nodes.extend(sorted(watch.joining.nodes))
-        return PollJobs(jobs, tuple(nodes))
+        return PollJobs(jobs, tuple(nodes), tuple(node_waits.looks(state)))
 
     def _fold_no_members(self, state: RolloutState, trouble: Trouble, now: datetime) -> Folded[RolloutState]:
         since = state.since or now
@@ -242,16 +276,18 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         wait_until = now + timedelta(seconds=max(self.pause, trouble.retry_after))
         return Folded(state, wait_until=wait_until, awaited=awaited)
 
-    def _fold_members(
-        self, state: RolloutState, members: Mapping[GroupName, frozenset[NodeName]]
-    ) -> Folded[RolloutState]:
-        strategy = state.inputs.strategy
+    def _fold_members(self, state: RolloutState, report: Members) -> Folded[RolloutState]:
+        if isinstance(report.acceptance, NoPlan):
+            state.failed = f"the acceptance tasks of the groups cannot run: {report.acceptance.reason}"
+            return Folded(state)
+        state.acceptance = report.acceptance
+        strategy, members = state.inputs.strategy, report.by_group
         rollout = state.rollout = Rollout(strategy, members, state.inputs.configuration.mode)
         facts: list[Fact] = [MembersKnown.of(strategy, members)]
         if kept := tuple(node for node in state.kept if node in rollout.nodes):
             rollout.restore(nodes=dict.fromkeys(kept, NodeStatus.SUCCESS), groups={}, reasons={})
             facts.append(NodesKept(kept, state.kept_from))
-        return Folded(state, (*facts, *_settle_empty(rollout)))
+        return Folded(state, (*facts, *settle_empty(rollout)))
 
     def _fold_submitted(self, state: RolloutState, move: Move, job: JobId, now: datetime) -> Folded[RolloutState]:
         rollout = _known(state)
@@ -259,18 +295,28 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         state.watches[move] = Watch(Job.submitted(job, now))
         started = PhaseStarted(move.group, move.phase, move.nodes, job, move.batch)
         # The next group may have no node that is not in flight already.
-        return Folded(state, (*facts, started, *_settle_empty(rollout)))
+        return Folded(state, (*facts, started, *settle_empty(rollout)))
+
+    def _fold_started(
+        self, state: RolloutState, move: Move, start: StartTask, report: Results | Trouble, now: datetime
+    ) -> Folded[RolloutState]:
+        rollout, wait = _known(state), state.watches[move].accepting
+        if wait is None:
+            raise AssertionError("an acceptance task has started that the move does not wait for")
+        folded = ITEM.fold(wait.state, start, report, now)
+        facts, _ = node_waits.fold_task(state, rollout, move, wait, folded, now)
+        return Folded(state, (*facts, *settle_empty(rollout)))
 
     def _fold_not_submitted(self, state: RolloutState, move: Move, trouble: Trouble) -> Folded[RolloutState]:
         rollout = _known(state)
         if trouble.nodes:
-            return Folded(state, (*rollout.hold(move, trouble.nodes), *_settle_empty(rollout)))
+            return Folded(state, (*rollout.hold(move, trouble.nodes), *settle_empty(rollout)))
         if trouble.refused:
             return self._fold_refused(state, rollout, move, trouble)
         facts = rollout.start(move)
         outcome = Outcome(timed_out=True, reasons=dict.fromkeys(move.nodes, trouble.detail), why=trouble.detail)
         ended = PhaseEnded(move.group, move.phase, PhaseStatus.TIMEOUT, trouble.detail, move.batch)
-        return Folded(state, (*facts, ended, *rollout.finish(move, outcome), *_settle_empty(rollout)))
+        return Folded(state, (*facts, ended, *rollout.finish(move, outcome), *settle_empty(rollout)))
 
     def _fold_refused(
         self, state: RolloutState, rollout: Rollout, move: Move, trouble: Trouble
@@ -280,7 +326,7 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         noted = Noted("Submission Refused", f"group {move.group}: {why}")
         facts = (noted, *rollout.refuse(move, why))
         if not trouble.whole_site:
-            return Folded(state, (*facts, *_settle_empty(rollout)))
+            return Folded(state, (*facts, *settle_empty(rollout)))
         state.failed = f"group {move.group}: {why}"
         return Folded(state, (*facts, *self._left_all(state, rollout, state.failed)))
 
@@ -289,14 +335,14 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         facts: list[Fact] = []
         polls: list[datetime] = []
         for move in list(rollout.running):
-            if (wait := state.watches[move].joining) is None:
+            if state.watches[move].at_provisioner:
                 more, poll_at = self._fold_job(state, rollout, move, answers, now)
             else:
-                more, poll_at = self._fold_join(state, rollout, move, wait, answers, now)
+                more, poll_at = node_waits.fold_answers(state, rollout, move, answers, now)
             facts.extend(more)
             if poll_at is not None:
                 polls.append(poll_at)
-        facts.extend(_settle_empty(rollout))
+        facts.extend(settle_empty(rollout))
         poll_at = min(polls) if polls else None
         wait_until = poll_at if rollout.next_move() is None else None
         awaited = rollout_state.awaited(state, self.provisioner.name) if rollout.running else None
@@ -316,13 +362,13 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         facts: list[Fact] = [PhaseRunning(move.group, move.phase, move.batch)] if began else []
         watch.job = watched.job
         report = watched.report
-        joins = bool(configuration.join) and move.phase is Phase.DEPLOY
+        waits = node_waits.waits(state, move)
         if watched.end is None:
             if report is not None and report.state is JobState.RUNNING and rollout.mode.wants_progress:
-                certain = Outcome(frozenset() if joins else report.succeeded, reasons=report.reasons)
-                facts.extend(_progress(watch, rollout, move, certain, report.failed))
+                certain = Outcome(frozenset() if waits else report.succeeded, reasons=report.reasons)
+                facts.extend(progress(watch, rollout, move, certain, report.failed))
                 if not rollout.unsettled(move):
-                    return [*facts, *_finish(state, rollout, move, Outcome(), report.message)], None
+                    return [*facts, *finish(state.watches.pop(move), rollout, move, Outcome(), report.message)], None
             return facts, watched.poll_at
         if watched.end is job_watch.End.QUEUE_TIMEOUT:
             return [*facts, *self._fold_never_begun(state, rollout, move, watched)], None
@@ -335,13 +381,12 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         message = "; ".join(part for part in (why, report.message if report else "") if part)
         if timed_out:
             facts.extend(self._left(state, move, job, left, succeeded, watched.why))
-        if not joins or not succeeded:
-            return [*facts, *_finish(state, rollout, move, outcome, message)], None
+        if not waits or not succeeded:
+            return [*facts, *finish(state.watches.pop(move), rollout, move, outcome, message)], None
         failed = frozenset(left) - succeeded
-        facts.extend(_progress(watch, rollout, move, Outcome(timed_out=timed_out, reasons=reasons, why=why), failed))
-        facts.append(JoinAwaited(move.group, tuple(sorted(succeeded)), move.batch))
-        watch.joining = Joining(now, succeeded, timed_out, message)
-        return facts, joining.first_poll(watch.joining, configuration)
+        facts.extend(progress(watch, rollout, move, Outcome(timed_out=timed_out, reasons=reasons, why=why), failed))
+        more, poll_at = node_waits.after_deploy(state, move, succeeded, timed_out=timed_out, message=message, now=now)
+        return [*facts, *more], poll_at
 
     def _fold_never_begun(
         self, state: RolloutState, rollout: Rollout, move: Move, watched: job_watch.Watched
@@ -350,29 +395,16 @@ class BaremetalNodes(Step[RolloutState, Question, SubmitMove, Report]):
         job, left = watched.job.id, rollout.unsettled(move)
         why = f"{watched.why}; job {job} may still begin"
         straggler = self._left(state, move, job, left, frozenset(), watched.why)
-        return (*straggler, *_finish(state, rollout, move, Outcome(why=why, never_begun=True), why))
-
-    def _fold_join(
-        self, state: RolloutState, rollout: Rollout, move: Move, wait: Joining, answers: Answers, now: datetime
-    ) -> tuple[list[Fact], datetime | None]:
-        """Return the facts that an answer of the cluster makes, and when to poll again; None once the wait is over."""
-        watch, configuration = state.watches[move], state.inputs.configuration
-        asked = joining.first_poll(wait, configuration) <= now
-        joined = joining.judge(wait, answers.readiness if asked else None, configuration, now)
-        watch.joining = joined.joining
-        facts = list(_progress(watch, rollout, move, Outcome(joined.ready), frozenset()))
-        if joined.poll_at is not None:
-            return facts, joined.poll_at
-        not_ready = f"{len(joined.lost)} not ready" if joined.lost else ""
-        message = "; ".join(part for part in (wait.message, not_ready) if part)
-        return [*facts, *_finish(state, rollout, move, Outcome(reasons=joined.lost), message)], None
+        end = finish(state.watches.pop(move), rollout, move, Outcome(why=why, never_begun=True), why)
+        return (*straggler, *end)
 
     def _left_all(self, state: RolloutState, rollout: Rollout, why: str) -> tuple[Fact, ...]:
         facts: list[Fact] = []
         for move in rollout.running:
             watch = state.watches[move]
             detail = why
-            if watch.joining is None:
+            facts.extend(node_waits.left(state, move, why))
+            if watch.at_provisioner:
                 job = watch.job.id
                 facts.extend(self._left(state, move, job, rollout.unsettled(move), frozenset(), why))
                 detail = f"{why}; job {job} may be at work"
@@ -409,40 +441,3 @@ def _known(state: RolloutState) -> Rollout:
     if state.rollout is None:
         raise AssertionError("a move is under way before the members are known")
     return state.rollout
-
-
-def _progress(
-    watch: Watch, rollout: Rollout, move: Move, certain: Outcome, failed: frozenset[NodeName]
-) -> tuple[Fact, ...]:
-    """Settle what is certain of a move that goes on."""
-    watch.done = (*watch.done, *(node for node in rollout.unsettled(move) if node in certain.succeeded))
-    return rollout.progress(move, certain, failed)
-
-
-def _finish(state: RolloutState, rollout: Rollout, move: Move, outcome: Outcome, message: str) -> tuple[Fact, ...]:
-    """End a move."""
-    watch = state.watches.pop(move)
-    good = len(watch.done) + len(outcome.succeeded.intersection(rollout.unsettled(move)))
-    timed_out = outcome.timed_out or outcome.never_begun or bool(watch.joining and watch.joining.timed_out)
-    status = PhaseStatus.TIMEOUT if timed_out else _status(good, len(move.nodes))
-    return (PhaseEnded(move.group, move.phase, status, message, move.batch), *rollout.finish(move, outcome))
-
-
-def _status(good: int, of: int) -> PhaseStatus:
-    if good == of:
-        return PhaseStatus.SUCCESS
-    return PhaseStatus.PARTIAL_SUCCESS if good else PhaseStatus.FAILURE
-
-
-def _settle_empty(rollout: Rollout) -> tuple[Fact, ...]:
-    """Begin the groups that need no provisioner: they have no nodes, or other groups moved them all.
-
-    An empty set of names must never be sent: to Drydock it means success (contract: drydock, 7, trap 3). When nothing
-    is left to do, the report of the whole follows.
-    """
-    facts: list[Fact] = []
-    while (move := rollout.next_move()) is not None and not move.nodes:
-        facts.extend(rollout.start(move))
-    if rollout.done:
-        facts.append(rollout.report())
-    return tuple(facts)

@@ -18,12 +18,16 @@ Answer = Mapping[NodeName, NodeReadiness] | Trouble
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """A wait for nodes, and how their deploy itself ended: ``timed_out`` and the provisioner's ``message``."""
+    """A wait for nodes, and how their deploy itself ended: ``timed_out`` and the provisioner's ``message``.
+
+    ``ready``: nodes that have joined and do not count yet, because their group has acceptance tasks.
+    """
 
     since: datetime
     nodes: frozenset[NodeName]
     timed_out: bool
     message: str
+    ready: frozenset[NodeName] = frozenset()
 
     def to_json(self) -> Json:
         """Return the stored form."""
@@ -32,13 +36,14 @@ class Joining:
             "nodes": sorted(self.nodes),
             "timed_out": self.timed_out,
             "message": self.message,
+            **({"ready": sorted(self.ready)} if self.ready else {}),
         }
 
     @classmethod
     def from_json(cls, stored: Json) -> "Joining":
         """Return the wait from its stored form."""
-        nodes = frozenset(NodeName(node) for node in stored["nodes"])
-        return cls(datetime.fromisoformat(stored["since"]), nodes, stored["timed_out"], stored["message"])
+        nodes, ready = (frozenset(map(NodeName, stored.get(key, ()))) for key in ("nodes", "ready"))
+        return cls(datetime.fromisoformat(stored["since"]), nodes, stored["timed_out"], stored["message"], ready)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,9 @@ from enum import Enum
 from typing import Any
 
 from shipyard_api.actions.steps import job_watch, joining
+from shipyard_api.actions.steps.acceptance import Acceptance
+from shipyard_api.actions.steps.software.software_stage import NoPlan
+from shipyard_api.actions.steps.software.task_item import LookAtTask, Results, StartTask
 from shipyard_api.domain.deploy_steps.planning import (
     RequestedSteps,
     only,
@@ -45,17 +48,22 @@ MOST_TOLD = 3  # different answers in the summary of one poll
 
 @dataclass(frozen=True, slots=True)
 class SelectMembers:
-    """Ask which nodes the groups hold."""
+    """Ask which nodes the groups hold, and for the acceptance tasks of the groups."""
 
     inputs: SiteInputs
+    action: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PollJobs:
-    """Ask for the state of these jobs, each about its unsettled nodes, and which nodes have joined the cluster."""
+    """Ask for the state of these jobs, each about its unsettled nodes, and which nodes have joined the cluster.
+
+    ``accepting``: acceptance tasks that run.
+    """
 
     jobs: Mapping[JobId, Work]
     joining: tuple[NodeName, ...]
+    accepting: tuple[LookAtTask, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,26 +88,42 @@ class SubmitMove:
         """Return the stored form."""
         flags: dict[str, Any] = {self.kind.value: True} if self.kind.value else {}
         steps = {"steps": requested_to_json(self.steps)} if self.steps else {}
-        return (
-            flags
-            | steps
-            | {
-                "group": self.move.group,
-                "phase": self.move.phase.value,
-                "nodes": list(self.move.nodes),
-                "batch": self.move.batch,
-                "design": self.design,
-            }
-        )
+        return flags | steps | move_to_json(self.move) | {"design": self.design}
 
     @classmethod
     def from_json(cls, stored: Json) -> "SubmitMove":
         """Return the effect from its stored form."""
-        nodes = tuple(NodeName(node) for node in stored["nodes"])
-        move = Move(GroupName(stored["group"]), Phase(stored["phase"]), nodes, stored["batch"])
         steps = requested_from_json(stored.get("steps", ()))
         kind = next((one for one in Kind if stored.get(one.value)), Kind.DEPLOYMENT)
-        return cls(move, stored["design"], kind, steps)
+        return cls(move_from_json(stored), stored["design"], kind, steps)
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptNodes:
+    """Start an acceptance task on nodes of a move, and look at it where it runs; may be repeated."""
+
+    move: Move
+    start: StartTask
+
+    def to_json(self) -> Json:
+        """Return the stored form."""
+        return {"move": move_to_json(self.move), "accept": self.start.to_json()}
+
+    @classmethod
+    def from_json(cls, stored: Json) -> "AcceptNodes":
+        """Return the effect from its stored form."""
+        return cls(move_from_json(stored["move"]), StartTask.from_json(stored["accept"]))
+
+
+def move_to_json(move: Move) -> dict[str, Any]:
+    """Return the stored form of a move."""
+    return {"group": move.group, "phase": move.phase.value, "nodes": list(move.nodes), "batch": move.batch}
+
+
+def move_from_json(stored: Mapping[str, Any]) -> Move:
+    """Return a move from its stored form."""
+    nodes = tuple(NodeName(node) for node in stored["nodes"])
+    return Move(GroupName(stored["group"]), Phase(stored["phase"]), nodes, stored["batch"])
 
 
 def steps_of(inputs: SiteInputs, phase: Phase, nodes: Collection[NodeName]) -> RequestedSteps:
@@ -109,17 +133,22 @@ def steps_of(inputs: SiteInputs, phase: Phase, nodes: Collection[NodeName]) -> R
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The nodes of each group."""
+    """The nodes of each group, and the acceptance tasks of those that have any, or why these cannot run."""
 
     by_group: Mapping[GroupName, frozenset[NodeName]]
+    acceptance: Acceptance | NoPlan | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the provisioner and the cluster reported; ``readiness`` is None where the cluster was not asked."""
+    """What the peers reported; ``readiness`` is None where the cluster was not asked.
+
+    ``accepted``: how acceptance tasks stand, by the marker of each that was looked at.
+    """
 
     reports: Reports | Trouble
     readiness: joining.Answer | None
+    accepted: Mapping[str, Results | Trouble] = field(default_factory=dict)
 
     def of(self, job: JobId) -> JobReport | Trouble:
         """Return the report on a job, or why there is none."""
@@ -139,6 +168,6 @@ class Answers:
         said = list(dict.fromkeys(troubles or reports))
         return "; ".join(said[:MOST_TOLD])
 
-    def _each(self) -> list[JobReport | joining.Answer]:
+    def _each(self) -> list[JobReport | joining.Answer | Results]:
         reports = [self.reports] if isinstance(self.reports, Trouble) else [self.of(job) for job in self.reports]
-        return [*reports, *([] if self.readiness is None else [self.readiness])]
+        return [*reports, *([] if self.readiness is None else [self.readiness]), *self.accepted.values()]

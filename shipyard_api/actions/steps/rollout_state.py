@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
+from shipyard_api.actions.steps.acceptance import Acceptance, Accepting
 from shipyard_api.actions.steps.job_watch import Job, Limits, described
 from shipyard_api.actions.steps.job_watch import limit as job_limit
 from shipyard_api.actions.steps.joining import Joining
@@ -22,11 +23,11 @@ from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.waiting import Awaited
 from shipyard_api.workflow.step import Json
 
-VERSION = 3
+VERSION = 4
 """The version of the state that this release writes.
 
 Version 1 listed the names of the nodes of each status, and had no group with the reason ``refused``. Version 2 had no
-nodes in a queue, and jobs without ``silent_since`` and ``behind``.
+nodes in a queue, and jobs without ``silent_since`` and ``behind``. Version 3 had no acceptance tasks.
 """
 
 MOST_WORKS = 3  # moves named in what an action waits for
@@ -42,7 +43,7 @@ _OF_LETTER = {letter: status for status, letter in _LETTERS.items()}
 
 @dataclass(slots=True)
 class Watch:
-    """How a running move is polled: its job, or after the job's end the wait of its nodes for the cluster.
+    """How a running move is polled: its job, or after the job's end what its nodes wait for, one of the two.
 
     ``done`` are nodes that it brought to their goal and that are settled already.
     """
@@ -50,6 +51,12 @@ class Watch:
     job: Job
     joining: Joining | None = None
     done: tuple[NodeName, ...] = ()
+    accepting: Accepting | None = None
+
+    @property
+    def at_provisioner(self) -> bool:
+        """Whether the job is what counts."""
+        return self.joining is None and self.accepting is None
 
 
 @dataclass(slots=True)
@@ -58,7 +65,8 @@ class RolloutState:
 
     ``since``: when the provisioner first gave no answer to the question for members. ``failed`` ends the step without a
     verdict. ``kept`` are nodes that the action ``kept_from`` deployed and that are left alone. ``fixed`` is the stored
-    text of inputs and members, empty until both are known.
+    text of inputs, members and acceptance tasks, empty until all are known. ``acceptance``: None without such tasks.
+    ``action``: the id of the action.
     """
 
     inputs: SiteInputs
@@ -69,6 +77,8 @@ class RolloutState:
     kept: tuple[NodeName, ...] = ()
     kept_from: str = ""
     fixed: str = ""
+    acceptance: Acceptance | None = None
+    action: str = ""
 
     def limits(self, phase: Phase) -> PhaseLimits:
         """Return interval and time limit of one phase of one group."""
@@ -93,7 +103,7 @@ class RolloutState:
         Groups that have not started are left out: most of a large site, at first. Inputs and members do not change, so
         they are one text, which is made and parsed once.
         """
-        fixed = self.fixed or _fixed_text(self.inputs, self.rollout)
+        fixed = self.fixed or _fixed_text(self.inputs, self.rollout, self.acceptance)
         if self.rollout is not None:
             self.fixed = fixed
         stored: dict[str, Any] = {
@@ -101,6 +111,7 @@ class RolloutState:
             "fixed": fixed,
             "since": self.since.isoformat() if self.since else None,
             "failed": self.failed,
+            "action": self.action,
         }
         if self.kept:
             stored |= {"kept": list(self.kept), "kept_from": self.kept_from}
@@ -120,6 +131,8 @@ class RolloutState:
             failed=stored["failed"],
             kept=_nodes(stored.get("kept", ())),
             kept_from=stored.get("kept_from", ""),
+            acceptance=fixed.acceptance,
+            action=stored.get("action", ""),
         )
         if fixed.membership is not None:
             watched = [_load_watch(one) for one in stored["rollout"]["running"]]
@@ -135,8 +148,12 @@ def awaited(state: RolloutState, provisioner: str, submitted: Move | None = None
     configuration = state.inputs.configuration
     at_peer: list[str] = []
     joining: list[str] = []
+    accepting: list[str] = []
     deadlines: list[datetime] = []
     for move, watch in state.watches.items():
+        if watch.accepting is not None:
+            accepting.append(f"acceptance task {watch.accepting.state.work.task} of group {move.group}")
+            continue
         if watch.joining is not None:
             joining.append(f"nodes of group {move.group} to be ready")
             limit = configuration.join_wait + configuration.node_status.timeout
@@ -148,8 +165,8 @@ def awaited(state: RolloutState, provisioner: str, submitted: Move | None = None
         deadlines.append(job_limit(watch.job, limits)[1])
     if submitted is not None:
         at_peer.append(f"{submitted.phase.value} of group {submitted.group}")
-    who = provisioner if at_peer else "Kubernetes"
-    works = [*at_peer, *joining]
+    who = provisioner if at_peer else "Kubernetes" if joining else "the nodes"
+    works = [*at_peer, *joining, *accepting]
     more = f" and {len(works) - MOST_WORKS} more" if len(works) > MOST_WORKS else ""
     return Awaited(who, f"{'; '.join(works[:MOST_WORKS])}{more}", deadline=min(deadlines, default=None))
 
@@ -167,13 +184,15 @@ def _dump_watch(move: Move, watch: Watch) -> dict[str, Any]:
         "job": watch.job.to_json(),
         "joining": watch.joining.to_json() if watch.joining else None,
         "done": list(watch.done),
+        **({"accepting": watch.accepting.to_json()} if watch.accepting else {}),
     }
 
 
 def _load_watch(stored: Mapping[str, Any]) -> tuple[Move, Watch]:
     move = Move(GroupName(stored["group"]), Phase(stored["phase"]), _nodes(stored["nodes"]), stored["batch"])
     joining = Joining.from_json(stored["joining"]) if stored["joining"] else None
-    return move, Watch(Job.from_json(stored["job"]), joining, _nodes(stored["done"]))
+    accepting = Accepting.from_json(stored["accepting"]) if "accepting" in stored else None
+    return move, Watch(Job.from_json(stored["job"]), joining, _nodes(stored["done"]), accepting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,18 +201,21 @@ class _Fixed:
 
     inputs: SiteInputs
     membership: Membership | None
+    acceptance: Acceptance | None
 
 
-def _fixed_text(inputs: SiteInputs, rollout: Rollout | None) -> str:
+def _fixed_text(inputs: SiteInputs, rollout: Rollout | None, acceptance: Acceptance | None) -> str:
     members = None if rollout is None else {name: sorted(nodes) for name, nodes in rollout.members.items()}
-    return json.dumps({"inputs": inputs.to_json(), "members": members}, separators=(",", ":"))
+    tasks = {"acceptance": acceptance.to_json()} if acceptance else {}
+    return json.dumps({"inputs": inputs.to_json(), "members": members, **tasks}, separators=(",", ":"))
 
 
 @lru_cache(maxsize=8)
 def _fixed(text: str) -> _Fixed:
     stored = json.loads(text)
     inputs, members = SiteInputs.from_json(stored["inputs"]), stored["members"]
-    return _Fixed(inputs, None if members is None else Membership(inputs.strategy, members))
+    tasks = Acceptance.from_json(stored["acceptance"]) if "acceptance" in stored else None
+    return _Fixed(inputs, None if members is None else Membership(inputs.strategy, members), tasks)
 
 
 def _dump(rollout: Rollout) -> dict[str, Any]:

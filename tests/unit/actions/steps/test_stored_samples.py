@@ -50,6 +50,7 @@ NEXT: dict[str, type] = {
     "BaremetalNodes.no-answer": Act,
     "BaremetalNodes.never-begun": Act,
     "BaremetalNodes.joining": Look,
+    "BaremetalNodes.accepting": Act,
     "SiteWork.begun": Act,
     "MarkRevision.tagging": Act,
     "NodeTeardown.drain": Act,

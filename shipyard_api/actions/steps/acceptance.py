@@ -1,0 +1,160 @@
+"""Running the acceptance tasks of a group on its deployed nodes, one task after another on all of them.
+
+A task on the nodes of a move stands as a work item of the software stage does (``TaskItem``): it is started under a
+marker that no other task has, so that a repeated start only reports.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from shipyard_api.actions.steps.software.software_stage import NoPlan
+from shipyard_api.actions.steps.software.state import TaskOnNodes, TaskState
+from shipyard_api.actions.steps.software.task_item import LookAtTask, StartTask, TaskItem
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.moves import Move
+from shipyard_api.domain.strategy.strategy import GroupName, Strategy
+from shipyard_api.domain.task_graph.tasks import TaskId
+from shipyard_api.ports.remote_tasks import Host
+from shipyard_api.workflow.step import Folded, Json
+
+ITEM = TaskItem(None)
+"""Decides nothing and asks nobody: its folds are those of every task."""
+
+_SHOWN = 300
+"""Characters of output in the reason of a node; the result of the task has more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """The acceptance tasks of a rollout, as they were when it began.
+
+    ``action``: the beginning of all markers. ``tasks``: by group, in order. ``documents``: their entries in the task
+    graph. ``hosts``: where nodes are reached.
+    """
+
+    action: str
+    tasks: Mapping[GroupName, tuple[TaskId, ...]]
+    documents: Mapping[TaskId, Json]
+    hosts: Mapping[NodeName, Host]
+
+    def to_json(self) -> Json:
+        """Return the stored form."""
+        return {
+            "action": self.action,
+            "tasks": {group: list(ids) for group, ids in self.tasks.items()},
+            "documents": dict(self.documents),
+            "hosts": {name: [host.address, host.port] for name, host in self.hosts.items()},
+        }
+
+    @classmethod
+    def from_json(cls, stored: Json) -> "Acceptance":
+        """Return it from its stored form."""
+        return cls(
+            stored["action"],
+            {GroupName(group): tuple(map(TaskId, ids)) for group, ids in stored["tasks"].items()},
+            {TaskId(task): entry for task, entry in stored["documents"].items()},
+            {NodeName(name): Host(NodeName(name), *where) for name, where in stored["hosts"].items()},
+        )
+
+    def task(self, move: Move, number: int, nodes: Collection[NodeName]) -> TaskState | None:
+        """Return a task of the move's group, by its place in the list, before it has begun; None behind the last."""
+        ids = self.tasks.get(move.group, ())
+        if number >= len(ids):
+            return None
+        hosts = tuple(self.hosts[node] for node in move.nodes if node in nodes)
+        marker = f"{self.action}.accept.{move.group}.{move.batch}.{number}"
+        work = TaskOnNodes(ids[number], self.documents[ids[number]], marker, hosts)
+        return TaskState(work, tuple(host.name for host in hosts))
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAcceptance:
+    """How acceptance tasks are planned, and run. ``plan`` gets action, revision, strategy and the nodes of its groups.
+
+    ``plan`` raises ports.errors.
+    """
+
+    plan: Callable[[str, int, Strategy, Collection[NodeName]], Acceptance | NoPlan]
+    item: TaskItem
+
+
+@dataclass(frozen=True, slots=True)
+class Accepting:
+    """Nodes of a move that run an acceptance task, and how their deploy itself ended.
+
+    ``number``: the place of the task in the list of its group. ``again``: when nodes are asked again that have not
+    answered a start. ``timed_out`` and ``message``: of the deploy.
+    """
+
+    number: int
+    state: TaskState
+    again: datetime
+    timed_out: bool
+    message: str
+
+    def to_json(self) -> Json:
+        """Return the stored form."""
+        return {
+            "number": self.number,
+            "task": self.state.to_json(),
+            "again": self.again.isoformat(),
+            "timed_out": self.timed_out,
+            "message": self.message,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Json) -> "Accepting":
+        """Return it from its stored form."""
+        state, again = TaskState.from_json(stored["task"]), datetime.fromisoformat(stored["again"])
+        return cls(stored["number"], state, again, stored["timed_out"], stored["message"])
+
+    @property
+    def question(self) -> LookAtTask | None:
+        """How the task is looked at, None while it has not begun anywhere."""
+        state = self.state
+        return LookAtTask(state.work, state.hosts(state.running)) if state.running else None
+
+    def start(self, now: datetime) -> StartTask | None:
+        """Return how the task is started where it has not begun, None if nothing is due."""
+        state = self.state
+        if not state.waiting or now < self.again:
+            return None
+        return StartTask(state.work, state.hosts(state.waiting), state.hosts(state.running))
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What a report means. ``failed``: nodes that failed by it, with reasons; ``poll_at`` None: all have ended."""
+
+    accepting: Accepting
+    facts: tuple[Fact, ...]
+    failed: Mapping[NodeName, str]
+    poll_at: datetime | None
+
+    @property
+    def passed(self) -> frozenset[NodeName]:
+        """The nodes that passed the task; only of one that has ended."""
+        work, failed = self.accepting.state.work, self.accepting.state.failed
+        return frozenset(host.name for host in work.hosts if host.name not in failed)
+
+
+def judge(accepting: Accepting, folded: Folded[TaskState], now: datetime) -> Accepted:
+    """Return what the state of the task means after a report."""
+    failed = {
+        one.node: _reason(fact.task, one)
+        for fact in folded.facts
+        if isinstance(fact, TaskChanged)
+        for one in fact.results
+        if one.status is TaskStatus.FAILED
+    }
+    accepting = replace(accepting, state=folded.state, again=folded.wait_until or now)
+    return Accepted(accepting, folded.facts, failed, folded.wait_until)
+
+
+def _reason(task: TaskId, result: NodeResult) -> str:
+    output = " ".join(result.tail.split())
+    shown = output if len(output) <= _SHOWN else f"…{output[-_SHOWN:]}"
+    return f"acceptance task {task}: {result.detail}{f'; its output ends with: {shown}' if shown else ''}"

@@ -1,0 +1,46 @@
+"""Settling the moves of a rollout: what is certain of one that goes on, its end, and groups without work."""
+
+from shipyard_api.actions.steps.rollout_state import Watch
+from shipyard_api.domain.facts.fact import Fact
+from shipyard_api.domain.facts.phases import PhaseEnded
+from shipyard_api.domain.groups import PhaseStatus
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.rollout.moves import Move, Outcome
+from shipyard_api.domain.rollout.rollout import Rollout
+
+
+def progress(
+    watch: Watch, rollout: Rollout, move: Move, certain: Outcome, failed: frozenset[NodeName]
+) -> tuple[Fact, ...]:
+    """Settle what is certain of a move that goes on."""
+    watch.done = (*watch.done, *(node for node in rollout.unsettled(move) if node in certain.succeeded))
+    return rollout.progress(move, certain, failed)
+
+
+def finish(watch: Watch, rollout: Rollout, move: Move, outcome: Outcome, message: str) -> tuple[Fact, ...]:
+    """End a move. Its watch is not needed any more."""
+    good = len(watch.done) + len(outcome.succeeded.intersection(rollout.unsettled(move)))
+    wait = watch.joining or watch.accepting
+    timed_out = outcome.timed_out or outcome.never_begun or bool(wait and wait.timed_out)
+    status = PhaseStatus.TIMEOUT if timed_out else _status(good, len(move.nodes))
+    return (PhaseEnded(move.group, move.phase, status, message, move.batch), *rollout.finish(move, outcome))
+
+
+def settle_empty(rollout: Rollout) -> tuple[Fact, ...]:
+    """Begin the groups that need no provisioner: they have no nodes, or other groups moved them all.
+
+    An empty set of names must never be sent: to Drydock it means success (contract: drydock, 7, trap 3). When nothing
+    is left to do, the report of the whole follows.
+    """
+    facts: list[Fact] = []
+    while (move := rollout.next_move()) is not None and not move.nodes:
+        facts.extend(rollout.start(move))
+    if rollout.done:
+        facts.append(rollout.report())
+    return tuple(facts)
+
+
+def _status(good: int, of: int) -> PhaseStatus:
+    if good == of:
+        return PhaseStatus.SUCCESS
+    return PhaseStatus.PARTIAL_SUCCESS if good else PhaseStatus.FAILURE
