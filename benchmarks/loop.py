@@ -65,12 +65,14 @@ from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from shipyard_api.storage.writer_lock import SqlWriterLock
 from shipyard_api.usecases.actions.check import CheckAction
+from shipyard_api.usecases.actions.check_acceptance import CheckAcceptance
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.callers.caller import Caller
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, CommitMode
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
 from shipyard_api.workflow.turn import Engine
 from shipyard_simulators.embedded_postgres import server
 
@@ -245,7 +247,14 @@ class Run:
         action = ActionId(uuid4().hex[:26].upper())
         create = CreateAction(
             store=store,
-            check=CheckAction(designs, rendered, schemas, rules),
+            check=CheckAction(
+                designs,
+                rendered,
+                schemas,
+                rules,
+                PlanDeploySteps(store, rendered, provisioner, schemas.check),
+                CheckAcceptance(store, rendered, rules, None),
+            ),
             definitions=steps,
             new_id=lambda: action,
             time_scale=1.0,

@@ -53,6 +53,7 @@ from shipyard_api.storage.suitability import check_database
 from shipyard_api.storage.unit_of_work import SqlStore, connect, connect_readers
 from shipyard_api.storage.writer_lock import SqlWriterLock
 from shipyard_api.usecases.actions.check import CheckAction
+from shipyard_api.usecases.actions.check_acceptance import CheckAcceptance
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.describe import DescribeAction
@@ -258,7 +259,8 @@ def api(settings: Settings) -> "Mount":
     definitions = _definitions(made)
     on_load = version_rule(settings, settings.validations.deployment_version_create)
     plan_steps = PlanDeploySteps(store, rendered, made.provisioner, schemas.check)
-    check = CheckAction(designs, rendered, schemas, made.rules, plan_steps)
+    check_acceptance = CheckAcceptance(store, rendered, made.rules, made.access.hosts if made.access else None)
+    check = CheckAction(designs, rendered, schemas, made.rules, plan_steps, check_acceptance)
     create = CreateAction(
         store=store,
         check=check,
@@ -292,7 +294,9 @@ def api(settings: Settings) -> "Mount":
             clock_skew=skew,
             metrics=monitoring.api_metrics(store, skew.latest),
             load_configdocs=LoadConfigdocs(designs, made.lock, made.compile_schema, on_load),
-            commit_configdocs=CommitConfigdocs(designs, rendered, made.lock, made.rules, _validators(made, plan_steps)),
+            commit_configdocs=CommitConfigdocs(
+                designs, rendered, made.lock, made.rules, _validators(made, plan_steps, check_acceptance)
+            ),
             read_configdocs=ReadConfigdocs(designs, rendered),
             create_action=create,
             control_action=control,
@@ -397,7 +401,7 @@ def _cluster_nodes(made: Parts) -> ClusterNodes | None:
     return made.cluster.nodes if made.cluster else None
 
 
-def _validators(made: Parts, plan_steps: PlanDeploySteps) -> list[Validator]:
+def _validators(made: Parts, plan_steps: PlanDeploySteps, acceptance: CheckAcceptance) -> list[Validator]:
     """Return the peers that validate a design before commit. Armada is retired and not among them."""
     provisioner = made.provisioner
 
@@ -407,7 +411,7 @@ def _validators(made: Parts, plan_steps: PlanDeploySteps) -> list[Validator]:
     promenade = promenades.validation(made.settings)
     others = [Validator("Promenade", promenade)] if promenade else []
     steps = Validator(provisioner.name, lambda revision: plan_steps(revision).findings)
-    return [Validator(provisioner.name, validate), steps, *others]
+    return [Validator(provisioner.name, validate), steps, Validator("Shipyard", acceptance), *others]
 
 
 def _machines(rendered: RenderedDesigns, revision: int) -> Inventory:

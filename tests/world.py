@@ -10,15 +10,15 @@ import copy
 import functools
 import itertools
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sqlalchemy as sa
 
 from shipyard_api.actions.catalog import catalog
-from shipyard_api.actions.site_checks import ActionDesigns, Systems
+from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, Systems
 from shipyard_api.actions.site_parts import RetryPolicy
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
@@ -27,11 +27,13 @@ from shipyard_api.domain.actions import ENDED, ActionId, ActionName, Control
 from shipyard_api.domain.deploy_steps.supported import SupportedStep, SupportedSteps
 from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, Interface
 from shipyard_api.domain.deploy_steps.traits import TraitName
-from shipyard_api.domain.documents import BufferMode
+from shipyard_api.domain.documents import BufferMode, Rendering
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import DesignRules
+from shipyard_api.domain.task_graph.layers import Layer, ReleaseId
 from shipyard_api.ports.provisioner import JobId, Marker
+from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.ports.state.deploy_templates import TemplateId
 from shipyard_api.ports.state.store import Transaction
 from shipyard_api.storage import tables
@@ -39,6 +41,7 @@ from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import SqlStore, connect
 from shipyard_api.storage.writer_lock import SqlWriterLock
 from shipyard_api.usecases.actions.check import CheckAction
+from shipyard_api.usecases.actions.check_acceptance import CheckAcceptance
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.callers.caller import Caller
@@ -54,6 +57,7 @@ from tests.factories import document, group_entry, layering_policy, node
 from tests.fakes.clock import FakeClock
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.provisioner import FakeProvisioner, Fate
+from tests.fakes.remote_tasks import FakeRemoteTasks
 
 SETTLE = 10.0
 SCHEMAS = SchemaFiles(ROOT / "schemas")
@@ -135,7 +139,7 @@ class Moment:
     """All that a worker leaves that is killed: what was committed, and what its peers are at."""
 
     rows: Rows
-    peers: tuple[FakeClock, FakeProvisioner, FakeCluster | None]
+    peers: tuple[FakeClock, FakeProvisioner, FakeCluster | None, FakeRemoteTasks | None]
 
 
 @dataclass
@@ -145,7 +149,8 @@ class World:
     ``configuration`` (``physical_provisioner``) and ``kubernetes`` are sections of the deployment configuration;
     without ``groups`` they are those of this module. ``promenade``, if given, is asked about revisions. ``early`` nodes
     are told as done while their jobs run. ``traits``: those of nodes, as a document has them; their templates are in
-    ``TEMPLATES``, and the provisioner supports ``STEPS``.
+    ``TEMPLATES``, and the provisioner supports ``STEPS``. ``graph``: the task graph, whose tasks run by ``tasks``
+    on ``hosts``, by default somewhere.
     """
 
     url: str
@@ -158,6 +163,9 @@ class World:
     kubernetes: dict[str, Any] = field(default_factory=dict)
     traits: dict[str, Any] | None = None
     name: ActionName = ActionName.DEPLOY_SITE
+    graph: Sequence[dict[str, Any]] = ()
+    tasks: FakeRemoteTasks | None = None
+    hosts: Mapping[NodeName, Host] = field(default_factory=dict)
     clock: FakeClock = field(default_factory=FakeClock)
     provisioner: FakeProvisioner = field(init=False)
     action: ActionId = field(init=False)
@@ -174,6 +182,11 @@ class World:
             with self.store().begin() as tx:
                 for number, template in enumerate(TEMPLATES):
                     tx.deploy_templates.create(TemplateId(str(uuid.UUID(int=number))), template, {})
+        if self.graph:
+            with self.store().begin() as tx:
+                release = tx.software.release(ReleaseId(1))
+                assert release
+                tx.software.save_release(replace(release, layer=Layer(tuple(self.graph))))
         self._commit(_groups() if self.groups is None else self.groups)
         store = self.store()
         definitions = self.definitions(Checkpoints())
@@ -193,7 +206,13 @@ class World:
     def check(self, rules: DesignRules | None = None) -> CheckAction:
         rendered = RenderedDesigns(self.designs())
         steps = PlanDeploySteps(self.store(), rendered, self.provisioner, SCHEMAS.check)
-        return CheckAction(rendered._designs, rendered, SCHEMAS, rules or self.rules, steps)
+        return CheckAction(rendered._designs, rendered, SCHEMAS, rules or self.rules, steps, self.acceptance(rendered))
+
+    def acceptance(self, rendered: RenderedDesigns) -> CheckAcceptance:
+        return CheckAcceptance(self.store(), rendered, self.rules, self.reach if self.tasks else None)
+
+    def reach(self, _: Rendering, nodes: Sequence[NodeName]) -> tuple[Mapping[NodeName, Host], Sequence[Finding]]:
+        return {name: self.hosts.get(name, Host(name, "10.0.0.1")) for name in nodes}, ()
 
     def commit_again(self, *, strategy_of: list[str]) -> None:
         """Commit another design, whose only group holds these nodes."""
@@ -205,7 +224,9 @@ class World:
             "design", BufferMode.REPLACE, _design(groups, self.configuration, self.kubernetes, self.traits)
         )
         validator = Validator("Fake", lambda revision: self.check().plan_steps(revision).findings)
-        commit = CommitConfigdocs(designs, RenderedDesigns(designs), lock, self.rules, [validator])
+        rendered = RenderedDesigns(designs)
+        accepts = Validator("Shipyard", self.acceptance(rendered))
+        commit = CommitConfigdocs(designs, rendered, lock, self.rules, [validator, accepts])
         committed = commit(CommitMode.NORMAL)
         assert committed.committed, committed.findings
 
@@ -231,6 +252,7 @@ class World:
                 Watched(self.provisioner, points, frozenset({"design_reference"})),  # type: ignore[arg-type]  # fills the port by delegation
                 Watched(self.cluster, points) if self.cluster else None,  # type: ignore[arg-type]  # fills the port by delegation
                 self.promenade,
+                access=RemoteAccess(Watched(self.tasks, points), self.reach) if self.tasks else None,  # type: ignore[arg-type]  # fills the port by delegation
             ),
             self.rules,
             RetryPolicy(give_up_after=300, pause=10),
@@ -257,14 +279,14 @@ class World:
 
     def moment(self, rows: Rows | None = None) -> Moment:
         """Return how things are, with rows that are known to be those of now."""
-        return Moment(rows or self.rows(), copy.deepcopy((self.clock, self.provisioner, self.cluster)))
+        return Moment(rows or self.rows(), copy.deepcopy((self.clock, self.provisioner, self.cluster, self.tasks)))
 
     def at(self, moment: Moment) -> World:
         """Return this world, in the same database, as it was then."""
         with self.engine().begin() as connection, connection.connection.cursor() as cursor:
             restore(cursor, moment.rows)  # type: ignore[arg-type]  # the driver's own
         world = copy.copy(self)
-        world.clock, world.provisioner, world.cluster = copy.deepcopy(moment.peers)
+        world.clock, world.provisioner, world.cluster, world.tasks = copy.deepcopy(moment.peers)
         return world
 
     def control(self, control: Control) -> bool:
@@ -331,6 +353,7 @@ class World:
         assert record is not None
         assert len({one.marker for one in self.provisioner.submissions}) == len(self.provisioner.submissions)
         assert {one.marker for one in self.provisioner.submissions} <= set(markers)
+        assert not self.tasks or len(set(self.tasks.log)) == len(self.tasks.log)
         return (
             record.state,
             steps,
@@ -343,6 +366,7 @@ class World:
                 (one.work.operation, one.work.nodes, *([one.work.steps] if one.work.steps else []))
                 for one in self.provisioner.submissions
             ],
+            *([sorted(self.tasks.log)] if self.tasks else []),
         )
 
     def outcome(self) -> Any:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from shipyard_api.domain.actions import ActionName
 from shipyard_api.domain.nodes import NodeName
+from tests.factories import group_entry
 from tests.fakes.cluster import FakeCluster
+from tests.fakes.remote_tasks import FakeRemoteTasks
+from tests.task_graphs import stage, task
 from tests.world import Checkpoints, Moment, World
 
 TRAITS = {
@@ -27,16 +31,34 @@ class Plan:
     ending: Callable[[World], Any]
 
 
-def joined() -> FakeCluster:
+def joined(*nodes: NodeName) -> FakeCluster:
     cluster = FakeCluster()
-    cluster.join(*(node for node in NODES if node != "n2"))
+    cluster.join(*nodes)
     return cluster
+
+
+ACCEPTANCE = [
+    stage("test"),
+    task("disk", stage="test", role="*"),
+    task("net", stage="test", role="*"),
+]
+"""Two tasks that accept nodes, and that no other stage runs."""
+
+
+def accepting() -> dict[str, Any]:
+    """The groups of the world, where nodes must pass both tasks; one of the first fails one, one of the second too."""
+    half = {"percent_successful_nodes": 50}
+    first = group_entry("first", selectors=[{"rack_names": ["r1"]}], success_criteria=half, accept=["disk", "net"])
+    second = group_entry("second", depends_on=["first"], selectors=[{"node_names": ["n3", "n5"]}], accept=["net"])
+    failing = {("run disk", NodeName("n2")), ("run net", NodeName("n5"))}
+    tasks = FakeRemoteTasks(polls=1, failing=failing, prints="no\nlink\n")
+    return {"groups": [first, second], "graph": ACCEPTANCE, "tasks": tasks, "cluster": joined(*NODES)}
 
 
 # Where nodes are streamed, who sends which node when depends on when one looks: then only how all ends must be alike.
 PLANS = {
     "one after another": Plan(dict, World.ending),
-    "joining a cluster": Plan(lambda: {"cluster": joined()}, World.ending),
+    "joining a cluster": Plan(lambda: {"cluster": joined(*(node for node in NODES if node != "n2"))}, World.ending),
     "all at once": Plan(
         lambda: {
             "configuration": {"max_parallel_groups": 9, "deploy_as_prepared": True, "max_nodes_in_flight": 4},
@@ -44,6 +66,7 @@ PLANS = {
         },
         World.outcome,
     ),
+    "acceptance tasks": Plan(accepting, World.ending),
     "update_site": Plan(lambda: {"name": ActionName.UPDATE_SITE}, World.ending),
     "deploy steps": Plan(lambda: {"traits": TRAITS}, World.ending),
     "update_software": Plan(lambda: {"name": ActionName.UPDATE_SOFTWARE}, World.ending),
@@ -76,7 +99,8 @@ class Calm(Checkpoints):
         super().passed(name)
         world = self.world
         rows, asked = world.rows(), world.cluster.asked if world.cluster else ()
-        last, self._last = self._last, (rows, [*world.provisioner.calls], len(asked), world.clock.at)
+        tasks = copy.deepcopy(world.tasks.__dict__) if world.tasks else None
+        last, self._last = self._last, (rows, [*world.provisioner.calls], len(asked), world.clock.at, tasks)
         self.moments.append(world.moment(rows) if self._last != last else None)
 
     def _delivered(self) -> None:

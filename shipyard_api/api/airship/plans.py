@@ -145,6 +145,7 @@ def _group(planned: PlannedGroup) -> dict[str, Any]:
             "minimum_successful_nodes": criteria.minimum_successful_nodes,
             "maximum_failed_nodes": criteria.maximum_failed_nodes,
         },
+        "accept": list(group.accept),
         "can_succeed": planned.can_succeed,
         "nodes": list(planned.members),
         "sends": list(planned.sends),

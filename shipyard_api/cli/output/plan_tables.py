@@ -85,7 +85,9 @@ def _groups(found: Sequence[JsonObject]) -> TextTable:
 
 def _needs(group: JsonObject) -> str:
     wanted = object_at(group, "success_criteria")
-    criteria = ", ".join(text.format(wanted[name]) for name, text in _CRITERIA.items() if wanted.get(name) is not None)
+    needs = [text.format(wanted[name]) for name, text in _CRITERIA.items() if wanted.get(name) is not None]
+    needs += [f"each passes {task}" for task in list_at(group, "accept")]
+    criteria = ", ".join(needs)
     return criteria if required(group, "can_succeed") else f"{criteria} (impossible)".lstrip()
 
 

@@ -41,6 +41,7 @@ from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.state.store import Transaction
+from shipyard_api.usecases.actions.check_acceptance import CheckAcceptance
 from shipyard_api.usecases.actions.preconditions import refuse_held, refuse_operations, refuse_stragglers
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
@@ -118,6 +119,7 @@ class CheckAction:
     schemas: Schemas
     rules: DesignRules
     plan_steps: PlanDeploySteps
+    check_acceptance: CheckAcceptance
 
     def __call__(
         self, request: ActionRequest, heads: Heads | None = None, revision: Revision | None = None
@@ -186,6 +188,9 @@ class CheckAction:
             return self._planned(checked, inputs, plan, InvalidParameters(errors(plan.findings)))
         if checked.request.name not in DEPLOYING:
             return checked
+        if not inputs.targets and (faults := errors(self.check_acceptance(inputs.revision))):
+            # Not even continue-on-fail: no node could ever be accepted.
+            return checked.refused(InvalidDesign(faults))
         # Of the whole design: which nodes the groups hold, the provisioner says when the action runs.
         plan = self.plan_steps(inputs.revision, inputs.targets or None)
         return self._planned(checked, inputs, plan, InvalidDesign(plan.findings))

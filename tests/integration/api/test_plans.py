@@ -85,6 +85,7 @@ def test_a_plan_shows_the_groups_in_the_order_in_which_they_would_run(site: Site
             "minimum_successful_nodes": 1,
             "maximum_failed_nodes": None,
         },
+        "accept": [],
         "can_succeed": True,
         "nodes": ["ntp01"],
         "sends": ["ntp01"],
