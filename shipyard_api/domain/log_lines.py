@@ -34,9 +34,13 @@ _WIDEST_KIND = len("work left behind")
 
 def log_line(entry: JournalEntry) -> str:
     """Return the line: when, what kind of event, what happened."""
-    text = f"by {entry.worker}" if isinstance(entry.fact, StepStarted) else _text(entry.fact)
     at = entry.at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
-    return _one_line(f"{at}Z {entry.kind.replace('_', ' '):<{_WIDEST_KIND}} {text}".rstrip())
+    return f"{at}Z {entry.kind.replace('_', ' '):<{_WIDEST_KIND}} {sentence(entry)}".rstrip()
+
+
+def sentence(entry: JournalEntry) -> str:
+    """Return what happened, as its log line has it."""
+    return _one_line(f"by {entry.worker}" if isinstance(entry.fact, StepStarted) else _text(entry.fact))
 
 
 @singledispatch

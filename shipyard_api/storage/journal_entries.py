@@ -14,13 +14,28 @@ from shipyard_api.domain.facts.jobs import JobStarted
 from shipyard_api.domain.facts.phases import PhaseStarted
 from shipyard_api.domain.facts.steps import AttemptFailed, StepStarted
 from shipyard_api.ports.provisioner import JobId
-from shipyard_api.ports.state.journal import StepRun
+from shipyard_api.ports.state.journal import ActionEntry, Ends, StepRun
 from shipyard_api.storage import tables as t
 
 Row = sa.Row[Any]
 
 # An entry can name every node of a site. Sizes are as stored: compressed to a half or a fifth.
 _PAGE_BYTES = 100_000
+
+# Ids are not in the order of commits. Each transaction that inserts holds a shared advisory lock on the lowest id that
+# its entries can get (migration 0018), until it has ended. The snapshot of this statement is older than the list of
+# locks: an entry below ``last`` that it does not show is either below a lock, or visible to the next statement.
+_ENDS = sa.text("""
+    SELECT own.last, least(own.last, own.open - 1) AS settled FROM (
+        SELECT
+            (SELECT coalesce(max(id), 0) FROM journal) AS last,
+            (
+                SELECT min(((classid::bigint & 65535) << 32) + objid::bigint) FROM pg_locks
+                WHERE locktype = 'advisory' AND objsubid = 1 AND classid::bigint >> 16 = 21271
+                AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+            ) AS open
+    ) AS own
+""")
 
 
 class SqlJournal:
@@ -80,17 +95,30 @@ class SqlJournal:
     def step_entries(
         self, action: ActionId, step: StepId, *, after: int, until: int | None, limit: int
     ) -> Sequence[JournalEntry]:
-        """Return a page of the entries about a step. The database measures them, without reading them."""
+        """Return a page of the entries about a step."""
         own = t.journal.c
         found = sa.select(t.journal).where(own.action_id == action, own.step_id == step, own.id > after)
         if until is not None:
             found = found.where(own.id <= until)
-        page = found.order_by(own.id).limit(limit).subquery()
-        size = sa.func.pg_column_size(page.c.facts)
-        before = (sa.func.sum(size).over(order_by=page.c.id) - size).label("before")
-        measured = sa.select(page, before).subquery()
-        query = sa.select(measured).where(measured.c.before < _PAGE_BYTES).order_by(measured.c.id)
-        return [_entry(row) for row in self._connection.execute(query)]
+        return [_entry(row) for row in self._connection.execute(_page(found, limit))]
+
+    def ends(self) -> Ends:
+        """Return how far the journal is written and settled."""
+        row = self._connection.execute(_ENDS).one()
+        return Ends(row.last, row.settled)
+
+    def following(self, after: int, until: int, *, action: ActionId | None, limit: int) -> Sequence[ActionEntry]:
+        """Return a page of the entries of one action or of all."""
+        own = t.journal.c
+        found = (
+            sa.select(t.journal, t.actions.c.name)
+            .join(t.actions, t.actions.c.id == own.action_id)
+            .where(own.id > after, own.id <= until)
+        )
+        if action is not None:
+            found = found.where(own.action_id == action)
+        rows = self._connection.execute(_page(found, limit))
+        return [ActionEntry(ActionId(row.action_id), row.name, _entry(row)) for row in rows]
 
     def entry(self, entry: int) -> tuple[ActionId, JournalEntry] | None:
         """Return one entry."""
@@ -104,6 +132,15 @@ class SqlJournal:
             query = query.where(t.journal.c.action_id.in_(actions))
         rows = self._connection.execute(query.order_by(t.journal.c.id))
         return [(ActionId(row.action_id), _entry(row)) for row in rows]
+
+
+def _page(found: "sa.Select[Any]", limit: int) -> "sa.Select[Any]":
+    """Return the query of a page of these entries: the database measures them, without reading them."""
+    page = found.order_by(t.journal.c.id).limit(limit).subquery()
+    size = sa.func.pg_column_size(page.c.facts)
+    before = (sa.func.sum(size).over(order_by=page.c.id) - size).label("before")
+    measured = sa.select(page, before).subquery()
+    return sa.select(measured).where(measured.c.before < _PAGE_BYTES).order_by(measured.c.id)
 
 
 def _entry(row: Row) -> JournalEntry:

@@ -4,7 +4,7 @@ Rules that must always hold are named constraints. The name maps a violation to 
 """
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult
@@ -409,6 +409,15 @@ api_tokens = sa.Table(
     sa.Column("revoked_at", _MOMENT),
     # To the minute, so that not every request writes.
     sa.Column("last_used_at", _MOMENT),
+)
+
+# Tickets for event streams, by the sha256 of their secret; they expire in seconds.
+event_tickets = sa.Table(
+    "event_tickets",
+    metadata,
+    sa.Column("digest", sa.LargeBinary(32), primary_key=True),
+    sa.Column("identity", JSONB, nullable=False),
+    sa.Column("expires_at", _MOMENT, nullable=False),
 )
 
 # How far the database's clock is ahead of the site's since somebody set it; no row, or 0: not at all. The functions

@@ -22,6 +22,7 @@ from shipyard_api.storage.outages import outages
 from shipyard_api.storage.software import SqlSoftware
 from shipyard_api.storage.stragglers import SqlStragglers
 from shipyard_api.storage.task_results import SqlTaskResults
+from shipyard_api.storage.tickets import SqlTickets
 from shipyard_api.storage.tokens import SqlTokens
 from shipyard_api.storage.turns import SqlTurns
 from shipyard_api.storage.write_limits import SqlWriteLimits
@@ -39,6 +40,7 @@ class SqlTransaction:
     journal: SqlJournal
     stragglers: SqlStragglers
     tokens: SqlTokens
+    tickets: SqlTickets
     nodes: SqlNodes
     holds: SqlHolds
     write_limits: SqlWriteLimits
@@ -102,6 +104,7 @@ class SqlStore:
             SqlJournal(connection),
             SqlStragglers(connection),
             SqlTokens(connection),
+            SqlTickets(connection),
             SqlNodes(connection),
             SqlHolds(connection),
             SqlWriteLimits(connection),

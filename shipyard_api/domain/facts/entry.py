@@ -11,7 +11,7 @@ from shipyard_api.domain.facts.fact import JournalFact
 class JournalEntry:
     """One fact about an action: which step recorded it, in which turn, when, and on which worker.
 
-    ``id`` grows in the order in which entries are written.
+    ``id`` grows in the order in which entries are written; those of other actions may be committed out of order.
     """
 
     id: int

@@ -21,6 +21,23 @@ class StepRun:
     failed: Sequence[int]
 
 
+@dataclass(frozen=True, slots=True)
+class ActionEntry:
+    """A journal entry with its action and the action's name."""
+
+    action: ActionId
+    name: str
+    entry: JournalEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """``last``: the highest id of an entry. ``settled``: no entry with this id or a lower one can still appear."""
+
+    last: int
+    settled: int
+
+
 class Journal(Protocol):
     """What happened to actions. The engine writes it; this is how it is read."""
 
@@ -52,3 +69,13 @@ class Journal(Protocol):
 
     def jobs_since(self, moment: datetime) -> frozenset[JobId]:
         """Return every job of the provisioner that an action has recorded since then."""
+
+    def ends(self) -> Ends:
+        """Return how far the journal is written, and how far it can be read without missing a later commit."""
+
+    def following(self, after: int, until: int, *, action: ActionId | None, limit: int) -> Sequence[ActionEntry]:
+        """Return entries, of one action or (None) of all, with ids above ``after`` and up to ``until``, in order.
+
+        ``until`` must be settled, by an earlier query. Returns at most ``limit`` entries, and fewer if they are large;
+        none only if there are no more.
+        """

@@ -14,6 +14,7 @@ from shipyard_api.ports.state.nodes import Nodes
 from shipyard_api.ports.state.software import Software
 from shipyard_api.ports.state.stragglers import Stragglers
 from shipyard_api.ports.state.task_results import TaskResults
+from shipyard_api.ports.state.tickets import Tickets
 from shipyard_api.ports.state.tokens import Tokens
 from shipyard_api.ports.state.turns import Turns
 from shipyard_api.ports.state.write_limits import WriteLimits
@@ -55,6 +56,10 @@ class Transaction(Protocol):
     @property
     def tokens(self) -> Tokens:
         """API tokens."""
+
+    @property
+    def tickets(self) -> Tickets:
+        """Tickets for event streams."""
 
     @property
     def write_limits(self) -> WriteLimits:

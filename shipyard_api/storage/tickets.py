@@ -1,0 +1,36 @@
+"""Tickets for event streams. Only the digest of a ticket is ever stored."""
+
+from dataclasses import asdict
+
+import sqlalchemy as sa
+
+from shipyard_api.ports.identity import Identity
+from shipyard_api.storage import tables as t
+
+
+class SqlTickets:
+    """Fills ``ports.state.tickets.Tickets``; by the clock of the database."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def create(self, digest: bytes, identity: Identity, *, seconds: float) -> None:
+        """Store a ticket, and delete those that have expired."""
+        tickets = t.event_tickets.c
+        # A locked row is being deleted by somebody else.
+        expired = sa.select(tickets.digest).where(tickets.expires_at < sa.func.now()).with_for_update(skip_locked=True)
+        self._connection.execute(t.event_tickets.delete().where(tickets.digest.in_(expired)))
+        self._connection.execute(
+            t.event_tickets.insert().values(
+                digest=digest,
+                identity={**asdict(identity), "roles": sorted(identity.roles)},
+                expires_at=sa.func.now() + sa.func.make_interval(0, 0, 0, 0, 0, 0, seconds),
+            )
+        )
+
+    def by_digest(self, digest: bytes) -> Identity | None:
+        """Return the owner of a valid ticket."""
+        tickets = t.event_tickets.c
+        valid = (tickets.digest == digest, tickets.expires_at > sa.func.now())
+        stored = self._connection.execute(sa.select(tickets.identity).where(*valid)).scalar_one_or_none()
+        return Identity(**{**stored, "roles": frozenset(stored["roles"])}) if stored else None
