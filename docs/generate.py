@@ -24,6 +24,7 @@ from shipyard_api.adapters.oslo_policy import policy
 from shipyard_api.api.airship import error_answers, texts
 from shipyard_api.api.airship.action_views import shown_steps
 from shipyard_api.api.airship.app import Collaborators, routes
+from shipyard_api.api.events import resources as events
 from shipyard_api.api.fuel import app as fuel
 from shipyard_api.api.ironic import app as ironic
 from shipyard_api.cli.main import shipyard
@@ -89,7 +90,8 @@ def routes_page() -> str:
     nothing = cast(Any, None)
     description = share_directory() / "schemas" / "openapi.yaml"
     own = Collaborators(
-        **dict.fromkeys((one.name for one in fields(Collaborators)), nothing) | {"openapi": description}
+        **dict.fromkeys((one.name for one in fields(Collaborators)), nothing)
+        | {"openapi": description, "events": events.routes(nothing, nothing)}
     )
     software = fuel.Collaborators(store=nothing, schemas=nothing, designs=nothing, rendered=nothing, create=nothing)
     further = {**ironic.routes(nothing, 0), **fuel.routes(software, None, fuel.Sizes(0, 0))}

@@ -8,7 +8,7 @@ import socket
 import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -72,6 +72,7 @@ from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.deploy_templates.manage import ManageTemplates
 from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
 from shipyard_api.usecases.holds.manage import NodeHolds
+from shipyard_api.usecases.journal.follow import FollowJournal
 from shipyard_api.usecases.journal.logs import ReadLogs
 from shipyard_api.usecases.journal.notes import ReadNotes
 from shipyard_api.usecases.journal.validations import ReadValidations
@@ -83,6 +84,7 @@ from shipyard_api.usecases.nodes.statuses import SiteStatuses
 from shipyard_api.usecases.software.results import ReadTaskResults
 from shipyard_api.usecases.stragglers.watch import WatchStragglers
 from shipyard_api.usecases.tokens.manage import ApiTokens, TokenFault
+from shipyard_api.usecases.tokens.tickets import EventTickets
 from shipyard_api.workflow.definition import Definition
 from shipyard_api.workflow.turn import Engine
 
@@ -247,7 +249,11 @@ def policy(settings: Settings) -> Policy:
 def api(settings: Settings) -> "Mount":
     """Return the ASGI application."""
     from shipyard_api import monitoring
+    from shipyard_api.adapters.identity.tickets import TicketIdentities
+    from shipyard_api.adapters.postgres_listen.notices import PostgresNotices
     from shipyard_api.api.airship.app import Collaborators, dialect
+    from shipyard_api.api.events import resources as events
+    from shipyard_api.api.events.hub import Hub
     from shipyard_api.api.fuel import app as fuel
     from shipyard_api.api.http.dialect import Guards, create_app
     from shipyard_api.api.http.waiting import EndedActions
@@ -288,6 +294,8 @@ def api(settings: Settings) -> "Mount":
         LimitWrites(store, settings.api.writes_per_minute, settings.api.writes_burst),
     )
     skew = clock_skew(made)
+    tickets = EventTickets(store)
+    hub = Hub(FollowJournal(store), PostgresNotices(conninfo(settings.database.url), SERVER_KEEPALIVES))
     airship = dialect(
         Collaborators(
             check_schema=store.check_schema,
@@ -327,6 +335,7 @@ def api(settings: Settings) -> "Mount":
             node_holds=NodeHolds(store, designs, rendered, made.clock),
             site_statuses=SiteStatuses(made.provisioner),
             task_results=ReadTaskResults(store, made.access.tasks if made.access else None),
+            events=events.routes(hub, tickets),
             schemas=schemas,
             openapi=share_directory() / "schemas" / "openapi.yaml",
             design_bytes=settings.api.design_bytes,
@@ -339,7 +348,8 @@ def api(settings: Settings) -> "Mount":
     sizes = fuel.Sizes(settings.api.design_bytes, settings.api.json_bytes)
     software = create_app(fuel.dialect(own, tokens, sizes), guards)
     prefixes = dict.fromkeys(ironic.PREFIXES, templates) | dict.fromkeys(fuel.PREFIXES, software)
-    return Mount(create_app(airship, guards), prefixes)
+    with_tickets = TicketIdentities(guards.identities, tickets.authenticate, events.PATH)
+    return Mount(create_app(airship, replace(guards, identities=with_tickets)), prefixes)
 
 
 def worker(settings: Settings) -> "TurnWorker":

@@ -30,7 +30,8 @@ from tests.integration.api.in_process import Client
 
 WRITE = {"admin", "admin_ucp"}
 READ = WRITE | {"admin_ucp_viewer", "viewer"}
-LOOKING = {"workflow_orchestrator:create_plan"}  # what changes nothing, although it is a POST
+# What changes nothing, although it is a POST.
+LOOKING = {"workflow_orchestrator:create_plan", "workflow_orchestrator:get_action"}
 
 
 def _application(monkeypatch: pytest.MonkeyPatch) -> tuple[Mount, dict[str, Any]]:

@@ -20,6 +20,8 @@ HELD_BYTES = 32 * 1024
 LINGER_SECONDS = 2.0
 # The key of a request's scope under which the application finds how to close its connection at once.
 ABORT = "shipyard.abort"
+# And the one under which it finds whether the worker goes on.
+SERVING = "shipyard.serving"
 
 _TITLES = {
     400: "The request is not valid HTTP",
@@ -88,10 +90,13 @@ class BoundedConnection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no 
 
     def _build_http_scope(self, request: Any, sockname: Any, peername: Any) -> Any:
         scope = super()._build_http_scope(request, sockname, peername)
-        scope.setdefault("extensions", {})[ABORT] = self.transport.abort
+        scope.setdefault("extensions", {}).update({ABORT: self.transport.abort, SERVING: self._is_serving})
         if isinstance(sockname, str | bytes):
             scope["server"] = scope["client"] = None  # a unix socket
         return scope
+
+    def _is_serving(self) -> bool:
+        return bool(self.worker.alive)
 
     def _send_error_response(self, status: int, message: str, extra_headers: Any = ()) -> None:
         """Refuse a request that no application sees, in the form of the API's errors."""

@@ -1,6 +1,6 @@
 """The route table: which address is which resource. What a resource may be asked, and by whom, it says itself."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -67,7 +67,8 @@ from shipyard_api.usecases.software.results import ReadTaskResults
 class Collaborators:
     """What the resources work with. The two limits are the largest bodies accepted, in bytes.
 
-    ``check_schema`` raises UnsuitableDatabase if the database has a schema of another release.
+    ``check_schema`` raises UnsuitableDatabase if the database has a schema of another release. ``events``: the
+    addresses of event streams, which have the errors of this dialect.
     """
 
     check_schema: Callable[[], None]
@@ -96,6 +97,7 @@ class Collaborators:
     plan_steps: PlanDeploySteps
     site_statuses: SiteStatuses
     task_results: ReadTaskResults
+    events: Mapping[str, Guarded]
     schemas: Schemas
     openapi: Path
     design_bytes: int
@@ -112,6 +114,7 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
         "/health": health.Readiness(own.check_schema, own.find_left_alone, own.clock_skew),
         "/metrics": Metrics(own.metrics),
         "/openapi.json": health.OpenApi(own.openapi),
+        **own.events,
         f"{v1}/health": versions.Health(),
         f"{v1}/configdocs": differences.ConfigdocsStatus(read),
         f"{v1}/configdocs/{{collection_id}}": configdocs.Collection(own.load_configdocs, read, own.design_bytes),

@@ -19,6 +19,10 @@ PIECE = 32 * 1024
 LARGE_PIECE = 1024 * 1024
 # The key of a request's scope that is set once its caller is authenticated.
 AUTHENTICATED = "shipyard.authenticated"
+# The key of a request's scope that is set once its answer is a stream without an end.
+STREAM = "shipyard.stream"
+# The server's extension that says whether the process goes on: streams end before it stops.
+SERVING = "shipyard.serving"
 # The server's extension that closes a connection at once, without waiting for the caller to take the rest.
 ABORT = "shipyard.abort"
 
@@ -28,6 +32,7 @@ _NOTHING_YET: Message = {"type": "http.request", "body": b"", "more_body": True}
 
 class CallerLimits:
     """ASGI middleware. Seconds: ``body`` from the first wait for a body to its end, ``answer`` for all of an answer.
+    Each part of a stream has the time of an answer, and goes out in small pieces.
 
     A body that is late ends as if its caller had hung up; the connection of an answer that is not taken is closed.
     """
@@ -97,11 +102,12 @@ class _Answer:
         if message["type"] != "http.response.body":
             await self._send(message)
             return
-        if not self._deadline:
+        is_stream = STREAM in self._scope
+        if is_stream or not self._deadline:
             self._deadline = asyncio.get_running_loop().time() + self._seconds
         try:
             async with asyncio.timeout_at(self._deadline):
-                await self._in_pieces(message, LARGE_PIECE if AUTHENTICATED in self._scope else PIECE)
+                await self._in_pieces(message, LARGE_PIECE if AUTHENTICATED in self._scope and not is_stream else PIECE)
         except TimeoutError:
             raise _NotTaken from None
 

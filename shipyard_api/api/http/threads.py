@@ -4,7 +4,7 @@ One pool serves a process, so its size bounds how many database connections and 
 A caller who sends or reads slowly holds no thread: bodies are received, and answers are sent, by the event loop.
 Work that may take seconds of processor time, by the size of a body or by a design, has a few threads of its own: while
 it waits for its turn, other requests find a thread, and there are few others to share the processor with. So has work
-that waits for Kubernetes or etcd: a peer that hangs holds up nothing else.
+that waits for Kubernetes or etcd: a peer that hangs holds up nothing else. Listeners who catch up share one thread.
 """
 
 import asyncio
@@ -36,6 +36,7 @@ class _Pool:
         self.bodies = ThreadPoolExecutor(1, thread_name_prefix="large-body")
         self.designs = ThreadPoolExecutor(2, thread_name_prefix="design")
         self.peers = ThreadPoolExecutor(_PEER_THREADS, thread_name_prefix="peer")
+        self.events = ThreadPoolExecutor(1, thread_name_prefix="events")
 
 
 _POOL = _Pool()
@@ -50,6 +51,11 @@ def use_threads(number: int) -> None:
 async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Return what the work returns, run in a thread under the context of this request."""
     return await _run(_POOL.executor, partial(work, *args, **kwargs))
+
+
+async def in_events_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Return what the work returns, run in the one thread of those who catch up with events."""
+    return await _run(_POOL.events, partial(work, *args, **kwargs))
 
 
 async def parsed(parse: Callable[[bytes], T], body: bytes) -> T:

@@ -74,7 +74,11 @@ def described(app: Mount, token: str) -> Any:
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 @pytest.mark.parametrize(
     ("method", "path"),
-    [pytest.param(method, path, id=f"{method} {path}") for method, path, _ in description.operations()],
+    [
+        pytest.param(method, path, id=f"{method} {path}")
+        for method, path, _ in description.operations()
+        if path != "/events"  # has no end
+    ],
 )
 def test_every_answer_is_described(described: Any, token: str, method: str, path: str, mode: GenerationMode) -> None:
     # What is refused is in test_bad_input.py; here an empty parameter would count as wrong, although it is absent.

@@ -38,6 +38,8 @@ EXPECTED: dict[tuple[str, str], set[str] | None] = {
     ("GET", "/health"): OPEN,
     ("GET", "/openapi.json"): OPEN,
     ("GET", f"{V1}/health"): OPEN,
+    ("GET", "/events"): READ,
+    ("POST", "/events/tickets"): READ,
     ("GET", f"{V1}/configdocs"): READ,
     ("GET", f"{V1}/configdocs/design"): READ,
     ("POST", f"{V1}/configdocs/design"): WRITE,

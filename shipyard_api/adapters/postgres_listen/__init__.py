@@ -1,0 +1,1 @@
+"""The notices port, filled by LISTEN of Postgres."""

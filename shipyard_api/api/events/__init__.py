@@ -1,0 +1,1 @@
+"""Events: the journal as server-sent events (HTML, 9.2)."""

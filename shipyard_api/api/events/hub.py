@@ -1,0 +1,226 @@
+"""All event streams of a process: one reader of the journal, woken by one LISTEN, hands each entry to its listeners.
+
+A listener holds a socket and no thread. What waits for it is shared by all and bounded: one who falls behind is handed
+nothing more, and reads from the database again until it has caught up.
+"""
+
+import asyncio
+import logging
+import random
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from shipyard_api.api.events import wire
+from shipyard_api.api.http.threads import in_events_thread, in_thread
+from shipyard_api.domain.actions import ActionId
+from shipyard_api.ports.notices import JournalNotices
+from shipyard_api.ports.state.errors import StoreUnavailable
+from shipyard_api.usecases.journal.follow import FollowJournal
+
+LOG = logging.getLogger(__name__)
+
+HEARTBEAT = 15.0
+# Seconds until a stream ends and its caller, who comes back with the cursor, is authenticated again.
+LIFETIME = 900.0
+MOST_LISTENERS = 1500
+# Bytes that wait for one listener; its connection holds 32 kB more.
+MOST_WAITING = 32 * 1024
+# Seconds between two checks whether the process is being stopped.
+_TICK = 1.0
+# Seconds between two looks at entries behind a transaction under way: if it is rolled back, no notice comes.
+_HELD_BACK = 0.2
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0
+
+
+class TooManyListeners(Exception):
+    """No further listener can be served by this process."""
+
+
+class _Listener:
+    """``cursor``: the end of what was handed to the connection."""
+
+    __slots__ = ("action", "cursor", "size", "waiting", "woken")
+
+    def __init__(self, action: ActionId | None, cursor: int) -> None:
+        self.action = action
+        self.cursor = cursor
+        self.waiting: deque[bytes] = deque()
+        self.size = 0
+        self.woken = asyncio.Event()
+
+    def offer(self, block: bytes) -> bool:
+        """Queue a block, and say whether there was room; without it, nothing waits any more."""
+        if self.waiting and self.size + len(block) > MOST_WAITING:
+            self.take()
+            return False
+        self.waiting.append(block)
+        self.size += len(block)
+        return True
+
+    def take(self) -> bytes:
+        """Return what waits."""
+        block = b"".join(self.waiting)
+        self.waiting.clear()
+        self.size = 0
+        self.woken.clear()
+        return block
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """Events by their actions, in order, and the cursor behind them."""
+
+    events: list[tuple[ActionId, bytes]]
+    until: int
+
+
+class Hub:
+    """The streams of one event loop. ``heartbeat`` and ``lifetime`` are seconds."""
+
+    def __init__(
+        self,
+        follow: FollowJournal,
+        notices: JournalNotices,
+        *,
+        heartbeat: float = HEARTBEAT,
+        lifetime: float = LIFETIME,
+        most: int = MOST_LISTENERS,
+    ) -> None:
+        self._follow = follow
+        self._notices = notices
+        self._heartbeat = heartbeat
+        self._lifetime = lifetime
+        self._most = most
+        self._position = 0
+        self._listeners: set[_Listener] = set()
+        # Those who were handed everything up to the position.
+        self._live: set[_Listener] = set()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def open(
+        self, action: ActionId | None, after: int | None, serving: Callable[[], bool] = lambda: True
+    ) -> AsyncIterator[wire.Block]:
+        """Return a stream of the entries behind a cursor; None: of those from now on.
+
+        ``serving`` says whether the process goes on. Raises TooManyListeners, ActionNotFound and StoreUnavailable.
+        """
+        if len(self._listeners) >= self._most:
+            raise TooManyListeners
+        if action is not None:
+            await in_thread(self._follow.check, action)
+        await self._start(serving)
+        # A cursor beyond the end is of entries that a fail-over has lost.
+        cursor = self._position if after is None else min(after, self._position)
+        return self._stream(_Listener(action, cursor))
+
+    async def _stream(self, listener: _Listener) -> AsyncIterator[wire.Block]:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self._lifetime * random.uniform(0.9, 1.0)  # noqa: S311  # not all at the same time
+        self._listeners.add(listener)
+        try:
+            yield wire.first(listener.cursor)
+            while self._tasks and (left := end - loop.time()) > 0:
+                if listener not in self._live:
+                    block = await self._missed(listener)
+                elif await self._woken(listener, min(left, self._heartbeat)):
+                    block, listener.cursor = listener.take(), self._position
+                else:
+                    listener.cursor = self._position
+                    block = wire.heartbeat(listener.cursor)
+                if block:
+                    yield wire.Block(block)
+        except StoreUnavailable:
+            return  # the caller comes back with its cursor
+        finally:
+            self._leave(listener)
+
+    async def _woken(self, listener: _Listener, seconds: float) -> bool:
+        """Wait, and return whether there is something for a live listener."""
+        try:
+            async with asyncio.timeout(seconds):
+                await listener.woken.wait()
+        except TimeoutError:
+            pass
+        return listener.woken.is_set()
+
+    async def _missed(self, listener: _Listener) -> bytes:
+        """Return a page of what the listener has missed; one who has missed nothing is live from now on."""
+        if listener.cursor >= self._position:
+            self._live.add(listener)
+            return b""
+        page = await in_events_thread(self._page, listener.cursor, self._position, listener.action)
+        listener.cursor = page.until
+        return b"".join(block for _, block in page.events)
+
+    def _leave(self, listener: _Listener) -> None:
+        self._listeners.discard(listener)
+        self._live.discard(listener)
+        if not self._listeners:
+            self._stop()
+
+    async def _start(self, serving: Callable[[], bool]) -> None:
+        if any(not task.done() for task in self._tasks):
+            return
+        settled = (await in_thread(self._follow.ends)).settled
+        if all(task.done() for task in self._tasks):
+            self._position = settled
+            self._live.clear()
+            self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._watch(serving))]
+
+    def _stop(self) -> None:
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        for listener in self._listeners:
+            listener.woken.set()
+
+    async def _watch(self, serving: Callable[[], bool]) -> None:
+        """End all streams when the process is being stopped."""
+        while serving():
+            await asyncio.sleep(_TICK)
+        self._stop()
+
+    async def _read(self) -> None:
+        """Hand over what is new whenever there is a notice; wait for a database that has gone."""
+        pause = _SHORTEST_PAUSE
+        while True:
+            try:
+                async with aclosing(self._notices(every=self._heartbeat)) as notices:
+                    async for _ in notices:
+                        await self._news()
+                        pause = _SHORTEST_PAUSE
+            except StoreUnavailable as error:
+                LOG.warning("events wait for the database", extra={"trouble": str(error)})
+            except Exception:
+                LOG.exception("reading events broke")
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _news(self) -> None:
+        while True:
+            ends = await in_thread(self._follow.ends)
+            while self._position < ends.settled:
+                self._hand_over(await in_thread(self._page, self._position, ends.settled, None))
+            if ends.last <= ends.settled:
+                return
+            await asyncio.sleep(_HELD_BACK)
+
+    def _page(self, after: int, until: int, action: ActionId | None) -> _Page:
+        page = self._follow.page(after, until, action)
+        return _Page([(one.action, wire.event(one)) for one in page.entries], page.until)
+
+    def _hand_over(self, page: _Page) -> None:
+        """Give each listener its part; nothing else of the event loop runs meanwhile."""
+        self._position = page.until
+        of_actions: dict[ActionId, list[bytes]] = {}
+        for action, block in page.events:
+            of_actions.setdefault(action, []).append(block)
+        blocks: dict[ActionId | None, bytes] = {action: b"".join(own) for action, own in of_actions.items()}
+        blocks[None] = b"".join(block for _, block in page.events)
+        for listener in list(self._live):
+            if own := blocks.get(listener.action):
+                if not listener.offer(own):
+                    self._live.discard(listener)
+                listener.woken.set()
