@@ -71,6 +71,7 @@ from shipyard_api.usecases.configdocs.read import ReadConfigdocs
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.deploy_templates.manage import ManageTemplates
 from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
+from shipyard_api.usecases.health import CheckHealth
 from shipyard_api.usecases.holds.manage import NodeHolds
 from shipyard_api.usecases.journal.follow import FollowJournal
 from shipyard_api.usecases.journal.logs import ReadLogs
@@ -201,7 +202,16 @@ def clock_skew(made: Parts) -> ClockSkew:
         "Keystone": settings.keystone.auth_url,
         "Kubernetes": settings.kubernetes.url,
     }
-    peers = {name: partial(clock_ahead, url) for name, url in addresses.items() if url}
+    trusted = {
+        "Ironic": ironic.ca_file,
+        "Keystone": settings.keystone.ca_file,
+        "Kubernetes": settings.kubernetes.ca_file,
+    }
+    peers = {
+        name: partial(clock_ahead, url, name, verify=trusted.get(name) or True)
+        for name, url in addresses.items()
+        if url
+    }
     return ClockSkew({"database": made.clock.ahead_of_host, **peers})
 
 
@@ -300,6 +310,7 @@ def api(settings: Settings) -> "Mount":
         Collaborators(
             check_schema=store.check_schema,
             clock_skew=skew,
+            check_health=CheckHealth(store, store.check_schema, skew),
             metrics=monitoring.api_metrics(store, skew.latest),
             load_configdocs=LoadConfigdocs(designs, made.lock, made.compile_schema, on_load),
             commit_configdocs=CommitConfigdocs(

@@ -342,23 +342,24 @@ def retry_after(headers: Headers, *, now: datetime) -> float | None:
     return min(max(0.0, (when - now).total_seconds()), _LONGEST_PAUSE)
 
 
-def clock_ahead(url: str, *, verify: bool | str = True, timeout: float = 3.0) -> float | None:
+def clock_ahead(url: str, system: str, *, verify: bool | str = True, timeout: float = 3.0) -> float | None:
     """Return how many seconds the ``Date`` of a peer is ahead of this host's clock, None without one.
 
-    Asks once and without credentials: any answer will do.
+    Asks once and without credentials: any answer will do but that of a gateway without its peer. Raises Unavailable.
+    ``system``: the peer in errors and metrics.
     """
     try:
         client = HttpClient(
             url,
-            system="",
+            system=system,
             connect_timeout=timeout,
             read_timeout=timeout,
             total_timeout=timeout,
             verify=verify,
             read_attempts=1,
         )
-        date = parsedate_to_datetime(client.send("GET", "").headers.get("date", ""))
-    except (PeerError, ValueError):
+        date = parsedate_to_datetime(client.get("").headers.get("date", ""))
+    except (Busy, ValueError):
         return None
     return (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
 

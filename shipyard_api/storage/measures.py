@@ -5,7 +5,7 @@ from collections import defaultdict
 import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ENDED, RunState
-from shipyard_api.ports.state.measures import Count, QueueLoad, SiteCounts
+from shipyard_api.ports.state.measures import Count, QueueHealth, QueueLoad, SiteCounts
 from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import tables as t
 
@@ -25,8 +25,6 @@ class SqlMeasures:
         found: defaultdict[str, list[Count]] = defaultdict(list)
         for row in self._connection.execute(_COUNTS):
             found[row.kind].append(Count(tuple(one for one in (row.first, row.second) if one), row.number))
-        load = self._connection.execute(sa.text(self._wakeup.load()))
-        beats = self._connection.execute(sa.text(self._wakeup.heartbeats()))
         return SiteCounts(
             actions=found["actions"],
             groups=found["groups"],
@@ -35,9 +33,21 @@ class SqlMeasures:
             items=found["items"],
             stragglers=_only(found["stragglers"]),
             holds=_only(found["holds"]),
-            queue=[QueueLoad(row.queue, row.state, row.jobs, max(0.0, row.oldest or 0.0)) for row in load],
-            heartbeats=[max(0.0, seconds) for (seconds,) in beats],
+            queue=self._load(),
+            heartbeats=self._heartbeats(),
         )
+
+    def queue(self) -> QueueHealth:
+        """Return how the queue and its workers are."""
+        lag = max((one.oldest for one in self._load()), default=0.0)
+        return QueueHealth(lag, min(self._heartbeats(), default=None))
+
+    def _load(self) -> list[QueueLoad]:
+        rows = self._connection.execute(sa.text(self._wakeup.load()))
+        return [QueueLoad(row.queue, row.state, row.jobs, max(0.0, row.oldest or 0.0)) for row in rows]
+
+    def _heartbeats(self) -> list[float]:
+        return [max(0.0, seconds) for (seconds,) in self._connection.execute(sa.text(self._wakeup.heartbeats()))]
 
 
 def _only(counts: list[Count]) -> int:

@@ -374,8 +374,9 @@ def test_the_clock_of_a_peer_is_read_without_credentials(peer):
     hour_ago = format_datetime(datetime.now(UTC) - timedelta(hours=1), usegmt=True)
     one = peer(dated(hour_ago), dated("soon"))
 
-    assert clock_ahead(one.url) == pytest.approx(-3600, abs=60)
-    assert clock_ahead(one.url) is None
+    assert clock_ahead(one.url, "Drydock") == pytest.approx(-3600, abs=60)
+    assert clock_ahead(one.url, "Drydock") is None
     assert TOKEN.encode() not in b"".join(one.requests)
-    assert clock_ahead("http://127.0.0.1:9") is None
-    assert clock_ahead("not an address") is None
+    assert clock_ahead("not an address", "Drydock") is None
+    with pytest.raises(Unavailable, match=r"^Drydock"):
+        clock_ahead("http://127.0.0.1:9", "Drydock")

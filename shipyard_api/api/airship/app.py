@@ -51,6 +51,7 @@ from shipyard_api.usecases.configdocs.commit import CommitConfigdocs
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.read import ReadConfigdocs
 from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
+from shipyard_api.usecases.health import CheckHealth
 from shipyard_api.usecases.holds.manage import NodeHolds
 from shipyard_api.usecases.journal.logs import ReadLogs
 from shipyard_api.usecases.journal.notes import ReadNotes
@@ -73,6 +74,7 @@ class Collaborators:
 
     check_schema: Callable[[], None]
     clock_skew: ClockSkew
+    check_health: CheckHealth
     metrics: Exposition
     load_configdocs: LoadConfigdocs
     commit_configdocs: CommitConfigdocs
@@ -112,6 +114,8 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
     return {
         "/versions": versions.Versions(),
         "/health": health.Readiness(own.check_schema, own.find_left_alone, own.clock_skew),
+        "/health/live": health.Live(),
+        "/health/ready": health.Ready(own.check_health),
         "/metrics": Metrics(own.metrics),
         "/openapi.json": health.OpenApi(own.openapi),
         **own.events,

@@ -12,6 +12,7 @@ from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.threads import threaded
 from shipyard_api.usecases.actions.left_alone import FindLeftAlone
 from shipyard_api.usecases.clock_skew import ClockSkew, clock_wording
+from shipyard_api.usecases.health import CheckHealth
 
 LEFT_ALONE_HEADER = "X-Shipyard-Left-Alone"
 CLOCK_SKEW_HEADER = "X-Shipyard-Clock-Skew"
@@ -42,6 +43,47 @@ class Readiness:
         if skew := self._clock_skew.latest():
             resp.set_header(CLOCK_SKEW_HEADER, clock_wording(skew))
         resp.status = falcon.HTTP_204
+
+
+class Live:
+    """``/health/live``: says whether the event loop of this process moves, and nothing else."""
+
+    policy: ClassVar[Policy] = {"GET": None}
+
+    async def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer 204."""
+        resp.status = falcon.HTTP_204
+
+
+class Ready:
+    """``/health/ready``: says whether this process can serve requests, with a check per peer.
+
+    Only the database decides: without a peer, most requests still work.
+    """
+
+    policy: ClassVar[Policy] = {"GET": None}
+
+    def __init__(self, check_health: CheckHealth) -> None:
+        self._check_health = check_health
+
+    @threaded
+    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer 200 or 503 with the checks."""
+        checks = self._check_health()
+        ready = all(one.ok for one in checks if one.critical)
+        resp.status = falcon.HTTP_200 if ready else falcon.HTTP_503
+        resp.media = {
+            "status": "ready" if ready else "unready",
+            "checks": [
+                {
+                    "name": one.name,
+                    "status": "ok" if one.ok else "failed",
+                    "critical": one.critical,
+                    "detail": one.detail,
+                }
+                for one in checks
+            ],
+        }
 
 
 class OpenApi:

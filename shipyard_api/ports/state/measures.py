@@ -45,8 +45,19 @@ class SiteCounts:
     heartbeats: Sequence[float]
 
 
+@dataclass(frozen=True, slots=True)
+class QueueHealth:
+    """``lag``: seconds since the oldest due job was due. ``heartbeat_age``: since any worker's latest; None: no worker."""
+
+    lag: float
+    heartbeat_age: float | None
+
+
 class Measures(Protocol):
     """Figures of the site."""
+
+    def queue(self) -> QueueHealth:
+        """Return how the queue and its workers are."""
 
     def counts(self) -> SiteCounts:
         """Return the figures. A few queries, whose time does not grow with the nodes of earlier actions."""

@@ -17,7 +17,7 @@ from tests.integration.api import description
 from tests.integration.api.conftest import settings
 from tests.integration.api.wire import JSON, V1, Caller, Site, small_design
 
-OPEN = ["/versions", "/health", "/openapi.json", f"{V1}/health"]
+OPEN = ["/versions", "/health", "/health/live", "/health/ready", "/openapi.json", f"{V1}/health"]
 
 
 def test_versions(site: Site) -> None:
@@ -72,6 +72,21 @@ def test_health_shows_clocks_once_they_are_read(site: Site) -> None:
         assert time.monotonic() < deadline
 
     assert re.match(r"database [+-]0\.\d s", shown)
+
+
+def test_a_process_is_ready_without_a_worker_and_without_a_peer_that_answers(site: Site) -> None:
+    deadline = time.monotonic() + 30
+    while len(checks := site.nobody.ask("GET", "/health/ready").json["checks"]) < 5:
+        assert time.monotonic() < deadline
+
+    assert site.nobody.ask("GET", "/health/live").status == falcon.HTTP_204
+    assert {one["name"]: (one["status"], one["critical"]) for one in checks} == {
+        "database": ("ok", True),
+        "queue": ("ok", False),
+        "workers": ("failed", False),
+        "Drydock": ("failed", False),
+        "clocks": ("ok", False),
+    }
 
 
 @pytest.mark.parametrize("path", [*OPEN, f"{V1}/actions", "/nowhere"])
@@ -195,6 +210,11 @@ def test_any_other_marker_is_replaced_by_the_request_id(site: Site, sent: str) -
 def test_without_its_database_the_service_says_so_and_invites_to_ask_again(tmp_path: Path) -> None:
     gone = Caller(bootstrap.api(settings("postgresql://nobody@127.0.0.1:9/none")), "a token")
 
+    ready = gone.ask("GET", "/health/ready")
+    assert (ready.status, ready.json["status"]) == (falcon.HTTP_503, "unready")
+    database = {"name": "database", "status": "failed", "critical": True, "detail": "it does not answer"}
+    assert ready.json["checks"][0] == database
+    assert gone.ask("GET", "/health/live").status == falcon.HTTP_204
     for answer in (gone.ask("GET", "/health"), gone.get("/actions"), gone.commit()):
         assert answer.status == falcon.HTTP_503
         assert (answer.json["message"], answer.json["retry"]) == ("No database connection", True)

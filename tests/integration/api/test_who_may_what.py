@@ -36,6 +36,9 @@ OPEN = None
 EXPECTED: dict[tuple[str, str], set[str] | None] = {
     ("GET", "/versions"): OPEN,
     ("GET", "/health"): OPEN,
+    ("GET", "/health/live"): OPEN,
+    ("GET", "/health/ready"): OPEN,
+    ("GET", "/metrics"): READ,
     ("GET", "/openapi.json"): OPEN,
     ("GET", f"{V1}/health"): OPEN,
     ("GET", "/events"): READ,

@@ -53,3 +53,4 @@ def test_figures_are_of_the_latest_site_action_and_of_open_work(
     assert (turns.queue, turns.state, turns.jobs) == ("turns", "due", 1)
     assert turns.oldest >= 90
     assert (found.groups, found.phases, found.heartbeats) == ([], [], [])
+    assert store.read(lambda tx: tx.measures.queue()).lag >= 90

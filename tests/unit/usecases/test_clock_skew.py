@@ -1,6 +1,7 @@
 """The clocks of others are read in the background, and not for every health check."""
 
-from shipyard_api.usecases.clock_skew import ClockSkew, clock_wording
+from shipyard_api.ports.errors import Unavailable
+from shipyard_api.usecases.clock_skew import Answered, ClockSkew, clock_wording
 
 
 def test_clocks_are_read_once_in_a_while() -> None:
@@ -19,7 +20,19 @@ def test_clocks_are_read_once_in_a_while() -> None:
         pass
 
     assert skew.latest() == {"database": 0.04}
-    assert asked == ["database", "Drydock"]
+    assert sorted(asked) == ["Drydock", "database"]
+
+
+def test_a_clock_that_cannot_be_read_is_not_a_system_that_does_not_answer() -> None:
+    def silent() -> float | None:
+        raise Unavailable("MAAS", "GET /", "no connection")
+
+    skew = ClockSkew({"MAAS": silent, "Drydock": lambda: None})
+    while not skew.answers():
+        pass
+
+    assert skew.answers() == {"MAAS": Answered(False, None), "Drydock": Answered(True, None)}
+    assert skew.latest() == {}
 
 
 def test_skew_is_one_line() -> None:

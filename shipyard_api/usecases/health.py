@@ -1,0 +1,67 @@
+"""Whether this process can work, and how its queue, its workers, its peers and their clocks are."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
+from shipyard_api.ports.state.measures import QueueHealth
+from shipyard_api.ports.state.store import Store
+from shipyard_api.usecases.clock_skew import Answered, ClockSkew
+
+_LATE = 60.0  # seconds that a due job may wait
+_SILENT = 60.0  # seconds without a heartbeat of any worker
+_SKEWED = 300.0  # seconds; up to here, nothing depends on clocks (product, section 10: Clocks)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A check. ``critical``: without it, this process can serve nothing. ``detail``: of a failed one, for anyone."""
+
+    name: str
+    ok: bool
+    detail: str = ""
+    critical: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CheckHealth:
+    """The use case. ``check_schema`` raises UnsuitableDatabase and StoreUnavailable."""
+
+    store: Store
+    check_schema: Callable[[], None]
+    clock_skew: ClockSkew
+
+    def __call__(self) -> Sequence[Check]:
+        """Return all checks, the critical one first. Peers are those of the latest answers; none are asked now."""
+        answers = self.clock_skew.answers()
+        try:
+            self.check_schema()
+            queue = self.store.read(lambda tx: tx.measures.queue())
+        except UnsuitableDatabase:
+            return [Check("database", False, "its schema is of another release", critical=True)]
+        except StoreUnavailable:
+            return [Check("database", False, "it does not answer", critical=True), *_peers(answers)]
+        return [Check("database", True, critical=True), *_work(queue), *_peers(answers), _clocks(answers)]
+
+
+def _work(queue: QueueHealth) -> Iterator[Check]:
+    lag, silence = queue.lag, queue.heartbeat_age
+    yield Check("queue", lag <= _LATE, "" if lag <= _LATE else f"a job has been due for {lag:.0f} s")
+    lives = silence is not None and silence <= _SILENT
+    said = "no worker is registered" if silence is None else f"no heartbeat of any worker for {silence:.0f} s"
+    yield Check("workers", lives, "" if lives else said)
+
+
+def _peers(answers: Mapping[str, Answered]) -> Iterator[Check]:
+    for name, answer in answers.items():
+        if name != "database":
+            yield Check(name, answer.up, "" if answer.up else "it does not answer")
+
+
+def _clocks(answers: Mapping[str, Answered]) -> Check:
+    skewed = [
+        f"{name} {one.ahead:+.0f} s"
+        for name, one in answers.items()
+        if one.ahead is not None and abs(one.ahead) > _SKEWED
+    ]
+    return Check("clocks", not skewed, f"off by more than 5 minutes: {', '.join(skewed)}" if skewed else "")

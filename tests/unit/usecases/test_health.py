@@ -1,0 +1,45 @@
+"""Health: what fails a check, and what makes a process unready."""
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from shipyard_api.ports.state.measures import QueueHealth
+from shipyard_api.usecases.clock_skew import Answered, ClockSkew
+from shipyard_api.usecases.health import CheckHealth
+
+CALM = QueueHealth(0.0, 1.0)
+
+
+def failed(queue: QueueHealth, answers: Mapping[str, Answered]) -> dict[str, str]:
+    transaction = SimpleNamespace(measures=SimpleNamespace(queue=lambda: queue))
+    store = SimpleNamespace(read=lambda query: query(transaction))
+    skew = SimpleNamespace(answers=lambda: answers)
+    checks = CheckHealth(cast(Any, store), lambda: None, cast(ClockSkew, skew))()
+    assert [one.name for one in checks if one.critical] == ["database"]
+    return {one.name: one.detail for one in checks if not one.ok}
+
+
+@pytest.mark.parametrize(
+    ("queue", "answers", "expected"),
+    [
+        pytest.param(CALM, {"Drydock": Answered(True, 299.0), "database": Answered(True, -299.0)}, {}, id="calm"),
+        pytest.param(QueueHealth(60.0, 60.0), {}, {}, id="at the limits"),
+        pytest.param(QueueHealth(61.0, 1.0), {}, {"queue": "a job has been due for 61 s"}, id="late"),
+        pytest.param(
+            QueueHealth(0.0, 61.0), {}, {"workers": "no heartbeat of any worker for 61 s"}, id="silent workers"
+        ),
+        pytest.param(QueueHealth(0.0, None), {}, {"workers": "no worker is registered"}, id="no worker"),
+        pytest.param(CALM, {"MAAS": Answered(False, None)}, {"MAAS": "it does not answer"}, id="silent peer"),
+        pytest.param(
+            CALM,
+            {"MAAS": Answered(True, -301.0)},
+            {"clocks": "off by more than 5 minutes: MAAS -301 s"},
+            id="skewed clock",
+        ),
+    ],
+)
+def test_checks(queue: QueueHealth, answers: Mapping[str, Answered], expected: Mapping[str, str]) -> None:
+    assert failed(queue, answers) == expected
