@@ -47,7 +47,7 @@ class SiteCounts:
 
 @dataclass(frozen=True, slots=True)
 class QueueHealth:
-    """``lag``: seconds since the oldest due job was due. ``heartbeat_age``: since any worker's latest; None: no worker."""
+    """Seconds: ``lag`` since the oldest due job was due, ``heartbeat_age`` since any worker's latest; None: no worker."""
 
     lag: float
     heartbeat_age: float | None
