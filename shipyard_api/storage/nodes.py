@@ -9,11 +9,14 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
+from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.rollout.history import PhaseHistory
 from shipyard_api.domain.teardown.order import WENT_WELL, Operation, Outcome
 from shipyard_api.ports.state.groups import PhaseRecord
 from shipyard_api.ports.state.nodes import LastNodeRecord, NodeChange, NodeHistory, NodeRecord, TeardownRecord
 from shipyard_api.storage import tables as t
+from shipyard_api.storage.phase_history import phase_history
 from shipyard_api.storage.phases import IN_ORDER, phase
 
 Row = sa.Row[Any]
@@ -125,6 +128,10 @@ class SqlNodes:
         return frozenset(
             NodeName(row.name) for row in self._connection.execute(newest) if row.status == NodeStatus.SUCCESS.value
         )
+
+    def phase_history(self, *, actions: int) -> Mapping[Phase, PhaseHistory]:
+        """Return the history of both phases."""
+        return phase_history(self._connection, actions=actions)
 
     def history(self, node: str, *, before: str | None, limit: int) -> Sequence[NodeHistory]:
         """Return the node in each action, newest first."""

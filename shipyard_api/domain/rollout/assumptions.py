@@ -1,5 +1,6 @@
 """What a forecast assumes of a phase: how often a node fails in it, and how long it takes."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -55,8 +56,9 @@ class PhaseAssumption:
 
         A phase that has lasted longer than any of the sample is expected to last a tenth longer.
         """
-        longer = [seconds for seconds in self.seconds if seconds > passed]
-        return longer[int(dice.random() * len(longer))] if longer else passed * 1.1
+        first = bisect_right(self.seconds, passed)
+        longer = len(self.seconds) - first
+        return self.seconds[first + int(dice.random() * longer)] if longer else passed * 1.1
 
 
 Assumptions = Mapping[Phase, PhaseAssumption]

@@ -1,13 +1,15 @@
 """Nodes of actions, as the store keeps them for readers."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
+from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.rollout.history import PhaseHistory
 from shipyard_api.domain.teardown.order import Operation, Outcome
 from shipyard_api.ports.state.groups import PhaseRecord
 
@@ -104,6 +106,12 @@ class Nodes(Protocol):
 
     def deployed(self, nodes: Collection[NodeName]) -> Collection[NodeName]:
         """Return those of the nodes that the newest action which worked on them deployed."""
+
+    def phase_history(self, *, actions: int) -> Mapping[Phase, PhaseHistory]:
+        """Return how nodes fared in both phases, and how long phases took, in the newest deploying actions.
+
+        Neither late results nor nodes that a hold kept back count, and no phase that was stopped.
+        """
 
     def history(self, node: str, *, before: str | None, limit: int) -> Sequence[NodeHistory]:
         """Return what each action did with the node, newest first, only actions before the given id.

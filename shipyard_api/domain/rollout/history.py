@@ -1,0 +1,41 @@
+"""What earlier actions of the site say about its phases (product, section 5: measured from this site's history)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shipyard_api.domain.groups import Phase
+from shipyard_api.domain.rollout.assumptions import PRIOR, Assumptions, PhaseAssumption
+
+# Without history a phase is taken to last from a quarter to three quarters of its time limit, in equal steps.
+_SHARES = tuple(0.25 + step / 20 for step in range(11))
+
+# So few phases say more about a site than its time limits do.
+_ENOUGH = 3
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseHistory:
+    """How nodes fared in a phase, and how long phases of groups took: seconds, in ascending order."""
+
+    failed: int = 0
+    succeeded: int = 0
+    seconds: Sequence[float] = ()
+
+    @property
+    def nodes(self) -> int:
+        """How many outcomes of nodes there are."""
+        return self.failed + self.succeeded
+
+
+def assume(
+    history: Mapping[Phase, PhaseHistory], limits: Mapping[Phase, float], given: Mapping[Phase, float]
+) -> Assumptions:
+    """Return what to assume of both phases; ``given`` probabilities replace measured ones. ``limits``: in seconds."""
+    assumed = {}
+    for phase in Phase:
+        measured = history.get(phase, PhaseHistory())
+        failure = PRIOR.observed(failed=measured.failed, succeeded=measured.succeeded)
+        usual = tuple(share * limits[phase] for share in _SHARES)
+        seconds = measured.seconds if len(measured.seconds) >= _ENOUGH else usual
+        assumed[phase] = PhaseAssumption(given.get(phase, failure), seconds)
+    return assumed

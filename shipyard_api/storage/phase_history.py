@@ -1,0 +1,51 @@
+"""How nodes fared in each phase of the newest actions, and how long the phases took."""
+
+from collections.abc import Mapping
+
+import sqlalchemy as sa
+
+from shipyard_api.domain.actions import DEPLOYING
+from shipyard_api.domain.groups import Phase, PhaseStatus
+from shipyard_api.domain.nodes import NodeStatus
+from shipyard_api.domain.rollout.history import PhaseHistory
+from shipyard_api.storage import tables as t
+
+_REACHED = {Phase.PREPARE: NodeStatus.PREPARED, Phase.DEPLOY: NodeStatus.SUCCESS}
+
+# A status with these reasons says nothing about the node: a hold kept it from being sent.
+_NOT_SENT = ("held",)
+
+
+def phase_history(connection: sa.Connection, *, actions: int) -> Mapping[Phase, PhaseHistory]:
+    """Return the history of both phases."""
+    newest = (
+        sa.select(t.actions.c.id)
+        .where(t.actions.c.name.in_([name.value for name in DEPLOYING]))
+        .order_by(t.actions.c.id.desc())
+        .limit(actions)
+    )
+    changes, phases = t.node_changes.c, t.group_phases.c
+    outcomes = connection.execute(
+        sa.select(changes.phase, changes.status, sa.func.sum(sa.func.cardinality(changes.nodes)).label("nodes"))
+        .where(
+            changes.action_id.in_(newest),
+            changes.late.is_(sa.false()),
+            sa.func.coalesce(changes.reason, "").not_in(_NOT_SENT),
+        )
+        .group_by(changes.phase, changes.status)
+    )
+    counts = {(row.phase, row.status): int(row.nodes) for row in outcomes}
+    seconds = sa.func.extract("epoch", phases.ended_at - phases.submitted_at).label("seconds")
+    took = connection.execute(
+        sa.select(phases.phase, seconds)
+        .where(phases.action_id.in_(newest), phases.ended_at.is_not(None), phases.status != PhaseStatus.STOPPED.value)
+        .order_by(seconds)
+    ).all()
+    return {
+        phase: PhaseHistory(
+            counts.get((phase.value, NodeStatus.FAILURE.value), 0),
+            counts.get((phase.value, reached.value), 0),
+            [float(row.seconds) for row in took if row.phase == phase.value],
+        )
+        for phase, reached in _REACHED.items()
+    }
