@@ -57,6 +57,7 @@ from shipyard_api.usecases.actions.check_acceptance import CheckAcceptance
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.describe import DescribeAction
+from shipyard_api.usecases.actions.forecast import ForecastAction
 from shipyard_api.usecases.actions.left_alone import FindLeftAlone
 from shipyard_api.usecases.actions.limits import ActionLimits
 from shipyard_api.usecases.actions.list import ListActions
@@ -329,6 +330,9 @@ def api(settings: Settings) -> "Mount":
                 definitions=definitions,
                 plan_drain=plan_drain,
                 plan_software=PlanSoftware(store, rendered, made.access.hosts if made.access else None),
+            ),
+            forecast_action=ForecastAction(
+                store, check, control, designs, rendered, made.clock, settings.engine.time_scale
             ),
             describe_action=DescribeAction(store),
             find_left_alone=FindLeftAlone(store, {name.value: one for name, one in definitions.items()}),

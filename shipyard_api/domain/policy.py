@@ -60,6 +60,7 @@ GUARDS = (
             ("get_action_validation", _READ, "See a validation of an action."),
             ("invoke_action_control", _WRITE, "Pause, unpause, stop or retry an action."),
             ("create_plan", _READ, "See what an action would do; it changes nothing."),
+            ("get_forecast", _READ, "See how an action is likely to go."),
             ("get_configdocs_status", _READ, "Compare versions of the documents."),
             ("create_configdocs", _WRITE, "Load documents."),
             ("get_configdocs", _READ, "Read the documents of a collection, without secrets."),

@@ -84,6 +84,7 @@ def test_the_walk_finds_errors_of_every_layer() -> None:
     assert modules == {
         "domain.errors",
         "domain.deploy_steps.errors",
+        "domain.rollout.errors",
         "domain.task_graph.errors",
         "domain.task_graph.result_errors",
         "api.http.errors",

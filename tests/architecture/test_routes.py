@@ -31,7 +31,11 @@ from tests.integration.api.in_process import Client
 WRITE = {"admin", "admin_ucp"}
 READ = WRITE | {"admin_ucp_viewer", "viewer"}
 # What changes nothing, although it is a POST.
-LOOKING = {"workflow_orchestrator:create_plan", "workflow_orchestrator:get_action"}
+LOOKING = {
+    "workflow_orchestrator:create_plan",
+    "workflow_orchestrator:get_action",
+    "workflow_orchestrator:get_forecast",
+}
 
 
 def _application(monkeypatch: pytest.MonkeyPatch) -> tuple[Mount, dict[str, Any]]:

@@ -13,6 +13,7 @@ from shipyard_api.api.airship import (
     differences,
     drain_plans,
     error_answers,
+    forecasts,
     holds,
     limits,
     node_operations,
@@ -41,6 +42,7 @@ from shipyard_api.ports.schemas import Schemas
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.describe import DescribeAction
+from shipyard_api.usecases.actions.forecast import ForecastAction
 from shipyard_api.usecases.actions.left_alone import FindLeftAlone
 from shipyard_api.usecases.actions.limits import ActionLimits
 from shipyard_api.usecases.actions.list import ListActions
@@ -83,6 +85,7 @@ class Collaborators:
     control_action: ControlAction
     action_limits: ActionLimits
     plan_action: PlanAction
+    forecast_action: ForecastAction
     describe_action: DescribeAction
     find_left_alone: FindLeftAlone
     list_actions: ListActions
@@ -138,8 +141,10 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
         f"{v1}/actions/{{action_id}}/tasks": tasks.Tasks(own.task_results),
         f"{v1}/actions/{{action_id}}/tasks/{{task}}/nodes/{{node_name}}/output": tasks.TaskOutput(own.task_results),
         f"{v1}/actions/{{action_id}}/limits": limits.Limits(own.action_limits, own.json_bytes),
+        f"{v1}/actions/{{action_id}}/forecast": forecasts.ActionForecasts(own.forecast_action),
         f"{v1}/actions/{{action_id}}/report": reports.Report(own.report_action),
         f"{v1}/plans": plans.Plans(own.plan_action, own.schemas, own.json_bytes),
+        f"{v1}/forecasts": forecasts.Forecasts(own.forecast_action, own.schemas, own.json_bytes),
         f"{v1}/notedetails/{{note_id}}": notes.NoteDetails(own.read_notes),
         f"{v1}/workflows": workflows.Workflows(own.list_actions),
         f"{v1}/workflows/{{workflow_id}}": workflows.Workflow(describe, own.list_actions),

@@ -8,7 +8,7 @@ from typing import Any
 
 import falcon
 
-from shipyard_api.api.airship import causes, hold_texts, task_texts
+from shipyard_api.api.airship import causes, forecast_texts, hold_texts, task_texts
 from shipyard_api.api.airship import errors as ours
 from shipyard_api.api.airship.text_rows import (
     NAMED,
@@ -309,8 +309,8 @@ _ACTIONS: dict[type[domain.ShipyardError], Row] = {
     ours.InvalidPlan: invalid(
         said(
             "JSON validation failed: either the name of an action or a retry",
-            'A plan is asked for with {"name": ACTION}, perhaps with "parameters" and "version", or with '
-            '{"retry": ACTION_ID} and nothing else',
+            'Name an action with {"name": ACTION}, perhaps with "parameters" and "version", or a retry with '
+            '{"retry": ACTION_ID} and neither of them',
         ),
         _FORMAT,
     ),
@@ -436,6 +436,7 @@ _DOCUMENTS: dict[type[domain.ShipyardError], Row] = {
 
 _PEERS: dict[type[domain.ShipyardError], Row] = {
     **task_texts.ROWS,
+    **forecast_texts.ROWS,
     ours.DetailsUnavailable: Row(
         falcon.HTTP_500,
         lambda failed: Text(

@@ -83,6 +83,11 @@ def threaded_design(responder: Responder) -> Callable[..., Coroutine[Any, Any, N
     return respond
 
 
+async def answer_in_design_thread(resp: falcon.Response, work: Callable[[], None]) -> None:
+    """Run the rest of a responder as ``answer_in_thread`` does; it may take seconds of processor time."""
+    await _run(_POOL.designs, partial(_respond, work, resp))
+
+
 def threaded_peer(responder: Responder) -> Callable[..., Coroutine[Any, Any, None]]:
     """Return a responder as ``threaded`` does, for one that waits for peers: they may take a minute to fail."""
 

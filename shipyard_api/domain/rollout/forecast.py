@@ -23,9 +23,9 @@ from shipyard_api.domain.strategy.strategy import GroupName
 # 95 % of a normal distribution is within so many standard deviations.
 _DEVIATIONS = 1.96
 
-# How many nodes and groups all rehearsals play together, and how many rehearsals there are at least and at most.
-_REHEARSED = 60_000
-_FEWEST, _MOST = 20, 400
+# How many members and groups all rehearsals play together, and how many rehearsals there are at least and at most.
+_REHEARSED = 150_000
+_FEWEST, _MOST = 5, 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +101,10 @@ def forecast(
     nodes = draw_nodes(membership, assumptions, runs=runs, dice=dice, progress=progress)
     groups = GroupRuns(membership, nodes, progress, every)
     deployed = sum(found.bit_count() for found in groups.deployed_nodes().values())
+    played = _REHEARSED // (1 + sum(1 + len(members) for members in membership.members.values()))
     rehearsals = [
         rehearse(membership, mode, progress, succeeding(nodes, run), assumptions, dice)
-        for run in range(min(runs, max(_FEWEST, min(_MOST, _REHEARSED // (len(nodes) + len(groups.order) + 1)))))
+        for run in range(min(runs, max(_FEWEST, min(_MOST, played))))
     ]
     return Forecast(
         runs,

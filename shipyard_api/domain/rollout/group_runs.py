@@ -63,6 +63,10 @@ class GroupRuns:
         """Return whether the group has not ended."""
         return self._statuses.get(name) not in (GroupStatus.SUCCESS, GroupStatus.FAILED)
 
+    def failures(self, name: GroupName) -> int:
+        """Return in how many runs the group begins and fails."""
+        return (self._begins(name, self.succeeds) & ~self.succeeds[name]).bit_count() if self.open(name) else 0
+
     def action_with(self, name: GroupName, criteria: SuccessCriteria | None) -> RunSet:
         """Return the runs in which the action succeeds if the group has other criteria."""
         enough = self._every if criteria is None else self._meets(name, criteria)

@@ -10,6 +10,10 @@ from shipyard_api.domain.strategy.strategy import GroupName
 _WORTH = 0.01
 _SHARE = 0.9
 
+# A look at one group with other criteria costs a step for every group.
+_LOOKS = 1_000_000
+_FEWEST = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
@@ -28,9 +32,10 @@ def best_relaxation(membership: Membership, runs: GroupRuns, number: int) -> Rel
     The criterion is the one whose removal gains most. It is relaxed only as far as nine tenths of that gain need.
     """
     before = runs.action.bit_count()
-    # A group that runs into nothing, or into failure elsewhere, costs one look for all of its criteria.
-    groups = [name for name in membership.groups if runs.open(name)]
-    hopeful = [name for name in groups if runs.action_with(name, None).bit_count() > before]
+    # Most groups cost one look for all of their criteria, and of very many groups only those that fail most are tried.
+    worst = sorted(filter(runs.failures, membership.groups), key=runs.failures, reverse=True)
+    tried = frozenset(worst[: max(_FEWEST, _LOOKS // len(membership.groups))])
+    hopeful = [name for name in membership.groups if name in tried and runs.action_with(name, None) != runs.action]
     best: tuple[int, GroupName, Criterion, int] | None = None
     for name in hopeful:
         criteria = membership.groups[name].success_criteria

@@ -23,19 +23,17 @@ from shipyard_api.domain.findings import Finding, error
 from shipyard_api.domain.holds import Hold
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.parameters import Parameters
 from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.planning import PlannedGroup, plan_groups
 from shipyard_api.domain.site_design import SiteInputs
-from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.domain.strategy.strategy import Strategy
-from shipyard_api.domain.targets import targeted
 from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed, UnknownRevision
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.state.errors import SiteBusy
 from shipyard_api.ports.state.store import Store
-from shipyard_api.usecases.actions.check import CheckAction, CheckedRequest, DesignCheck
+from shipyard_api.usecases.actions.check import CheckAction, CheckedRequest
 from shipyard_api.usecases.actions.control import ControlAction
+from shipyard_api.usecases.actions.design_groups import design_at, members_of, strategy_of
 from shipyard_api.usecases.actions.plan_software import PlanSoftware, SoftwarePlan
 from shipyard_api.usecases.actions.preconditions import site_is_busy
 from shipyard_api.usecases.actions.request import ActionRequest
@@ -97,8 +95,8 @@ class PlanAction:
         if revision is None and version is Version.BUFFER:
             raise NothingToPlan(version)
         checked = self._preview(request, heads, revision)
-        design = checked.design or self._read(request.name, revision)
-        strategy = _strategy(request.name, checked.parameters, design.inputs)
+        design = checked.design or design_at(self.check, request.name, revision)
+        strategy = strategy_of(request.name, checked.parameters, design.inputs)
         groups = self._groups(design.inputs, strategy, ()) if design.inputs and strategy else ()
         written = checked.parameters.software if checked.parameters else {}
         software = self._software(request.name, revision or checked.revision, groups, written)
@@ -132,7 +130,7 @@ class PlanAction:
             retried=old.id,
             revision=old.revision,
             refusal=retry.refusal,
-            findings=(*(self._read(old.name, old.revision).findings if deploys else ()), *steps.findings),
+            findings=(*(design_at(self.check, old.name, old.revision).findings if deploys else ()), *steps.findings),
             steps=self._steps(old.name, inputs, software),
             mode=inputs.configuration.mode if inputs else None,
             groups=groups,
@@ -186,21 +184,11 @@ class PlanAction:
         with self.store.begin() as tx:
             return self.check.holds(tx, checked)
 
-    def _read(self, name: ActionName, revision: Revision | None) -> DesignCheck:
-        """Return the design check even when the request is refused before it."""
-        if revision is None:
-            return DesignCheck()
-        try:
-            return self.check.design(name, revision)
-        except UnknownRevision as unknown:
-            return DesignCheck(findings=(error("RevisionNotFound", str(unknown)),))
-
     def _groups(self, inputs: SiteInputs, strategy: Strategy, kept: Collection[NodeName]) -> tuple[PlannedGroup, ...]:
         try:
-            machines = self.rendered.inventory(Revision(inputs.revision))
+            members = members_of(self.rendered, inputs, strategy)
         except (RenderingFailed, UnknownRevision):
             return ()
-        members = {group.name: select(group.selectors, machines) for group in strategy.groups}
         return plan_groups(strategy, members, inputs.configuration.mode, kept)
 
     def _software(
@@ -221,12 +209,3 @@ class PlanAction:
 def _unknown_steps(trouble: PeerError) -> StepPlan:
     message = f"{trouble.system} does not say which deploy steps its nodes support: {trouble.detail}"
     return StepPlan(findings=[error("DeployStepsUnknown", message)])
-
-
-def _strategy(name: ActionName, parameters: Parameters | None, inputs: SiteInputs | None) -> Strategy | None:
-    """Return the groups that the action deploys, None if it deploys none or its parameters are invalid."""
-    if parameters is None:
-        return None
-    if name is ActionName.REDEPLOY_SERVER:
-        return targeted(parameters.targets)
-    return inputs.strategy if inputs and CHECKS[name].documents is DocumentChecks.EVERYTHING else None

@@ -81,6 +81,8 @@ EXPECTED: dict[tuple[str, str], set[str] | None] = {
     ("GET", f"{V1}/etcd-cluster-health-statuses"): READ,
     ("GET", f"{V1}/site_statuses"): READ,
     ("POST", f"{V1}/plans"): READ,
+    ("POST", f"{V1}/forecasts"): READ,
+    ("GET", f"{V1}/actions/{ULID}/forecast"): READ,
 }
 ROLES = ("admin", "admin_ucp", "admin_ucp_viewer", "viewer", "peer", "anyone", "operator")
 NOT_KNOWN = ("Unauthenticated", "Credentials are not established")

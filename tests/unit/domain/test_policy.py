@@ -49,6 +49,7 @@ CONTRACT = {
 OURS = {
     "list_nodes": VIEWERS,
     "create_plan": VIEWERS,
+    "get_forecast": VIEWERS,
     "get_metrics": VIEWERS,
     "list_holds": VIEWERS,
     "place_hold": ADMINS,

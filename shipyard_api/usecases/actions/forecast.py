@@ -1,0 +1,215 @@
+"""Foresee how an action will go, or how a running one goes on (product, section 5). Nothing is changed."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import Enum
+from random import Random
+
+from shipyard_api.domain.actions import DEPLOYING, ActionId, RunState
+from shipyard_api.domain.documents import Version
+from shipyard_api.domain.errors import ActionNotFound, InvalidDesign, NothingToPlan
+from shipyard_api.domain.groups import GroupStatus, Phase, Reason
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.rollout.assumptions import Assumptions
+from shipyard_api.domain.rollout.errors import ForecastTooLarge, NothingToForecast, UnknownForecastGroups
+from shipyard_api.domain.rollout.forecast import Estimate, Forecast, Seconds, forecast
+from shipyard_api.domain.rollout.group_runs import NOTHING_DONE, Progress
+from shipyard_api.domain.rollout.history import PhaseHistory, assume
+from shipyard_api.domain.rollout.membership import Membership
+from shipyard_api.domain.rollout.moves import Move
+from shipyard_api.domain.rollout.run_sets import Dice
+from shipyard_api.domain.site_design import SiteInputs
+from shipyard_api.domain.strategy.criteria import SuccessCriteria
+from shipyard_api.domain.strategy.strategy import GroupName, Strategy
+from shipyard_api.ports.clock import Clock
+from shipyard_api.ports.documents import DesignStore, RenderingFailed
+from shipyard_api.ports.state.groups import GroupRecord
+from shipyard_api.ports.state.nodes import NodeRecord
+from shipyard_api.ports.state.store import Store
+from shipyard_api.usecases.actions.check import CheckAction
+from shipyard_api.usecases.actions.control import ControlAction
+from shipyard_api.usecases.actions.design_groups import design_at, members_of, strategy_of
+from shipyard_api.usecases.actions.request import ActionRequest
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.usecases.configdocs.versions import read_versions
+
+RUNS = 2_000
+MOST_RUNS = 10_000
+
+# How many actions the history is taken from: the site of last year was another one.
+_ACTIONS = 50
+
+# Of a forecast: nodes times runs, and memberships of nodes in groups. Together they bound it to a few seconds.
+_NODE_RUNS = 20_000_000
+_MEMBERSHIPS = 100_000
+
+
+class Source(Enum):
+    """Where the failure probabilities come from."""
+
+    GIVEN = "given"
+    HISTORY = "history"
+    DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a forecast is to assume. ``criteria`` replace those of the groups. The same seed gives the same answer."""
+
+    failures: Mapping[Phase, float] = field(default_factory=dict)
+    runs: int = RUNS
+    seed: int = 1
+    criteria: Mapping[GroupName, SuccessCriteria] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ActionForecast:
+    """A forecast and what it rests on. ``history``: what was measured, used or not."""
+
+    forecast: Forecast
+    seed: int
+    source: Source
+    assumptions: Assumptions
+    history: Mapping[Phase, PhaseHistory]
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastAction:
+    """The use case. ``time_scale``: seconds here for each second of the site's limits (1, except in simulations)."""
+
+    store: Store
+    check: CheckAction
+    control: ControlAction
+    designs: DesignStore
+    rendered: RenderedDesigns
+    clock: Clock
+    time_scale: float
+    new_dice: Callable[[int], Dice] = Random
+
+    def __call__(self, request: ActionRequest, version: Version, question: Question) -> ActionForecast:
+        """Return the forecast of an action on a version. Raises NothingToForecast, and why no groups can be known."""
+        heads = self.designs.heads()
+        revision = read_versions(self.designs, heads).of(version)
+        if revision is None and version is Version.BUFFER:
+            raise NothingToPlan(version)
+        checked = self.check(request, heads, revision)
+        design = checked.design or design_at(self.check, request.name, revision)
+        strategy = strategy_of(request.name, checked.parameters, design.inputs)
+        if design.inputs is None or strategy is None or request.name not in DEPLOYING:
+            raise checked.refusal or NothingToForecast(request.name.value)
+        inputs = design.inputs.scaled(self.time_scale)
+        return self._foresee(inputs, strategy, self._members(inputs, strategy), NOTHING_DONE, question)
+
+    def retry(self, action: str, question: Question) -> ActionForecast:
+        """Return the forecast of a retry of an action; raises NotFound and NothingToForecast."""
+        retry = self.control.plan_retry(action, force=True)
+        if retry.action.name not in DEPLOYING:
+            raise NothingToForecast(retry.action.name.value)
+        inputs = SiteInputs.from_json(retry.inputs)
+        kept = Progress(nodes=dict.fromkeys(retry.kept, NodeStatus.SUCCESS))
+        strategy = inputs.strategy
+        return self._foresee(inputs, strategy, self._members(inputs, strategy), kept, question)
+
+    def running(self, action: str, question: Question) -> ActionForecast:
+        """Return the forecast of an action from its current state; raises NotFound and NothingToForecast."""
+        with self.store.begin() as tx:
+            record = tx.actions.get(ActionId(action))
+            if record is None:
+                raise ActionNotFound(action)
+            if record.name not in DEPLOYING:
+                raise NothingToForecast(record.name.value)
+            stored = tx.actions.inputs(record.id)
+            groups = tx.actions.groups(record.id, status=(), group=(), after=-1, limit=_MEMBERSHIPS)
+            nodes = tx.actions.nodes(record.id, status=(), group=(), after="", limit=_MEMBERSHIPS)
+        inputs = SiteInputs.from_json(stored)
+        strategy = inputs.strategy
+        if nodes:
+            members = _held(strategy, nodes)
+            progress = _progress(groups, nodes, self.clock.now())
+        else:
+            members = self._members(inputs, strategy)
+            progress = Progress(nodes=dict.fromkeys(map(NodeName, stored.get("kept", ())), NodeStatus.SUCCESS))
+        foreseen = self._foresee(inputs, strategy, members, progress, question)
+        return _certain(foreseen, record.state) if record.ended_at else foreseen
+
+    def _members(self, inputs: SiteInputs, strategy: Strategy) -> Mapping[GroupName, frozenset[NodeName]]:
+        try:
+            return members_of(self.rendered, inputs, strategy)
+        except RenderingFailed as failed:
+            raise InvalidDesign(failed.findings) from failed
+
+    def _foresee(
+        self,
+        inputs: SiteInputs,
+        strategy: Strategy,
+        members: Mapping[GroupName, frozenset[NodeName]],
+        progress: Progress,
+        question: Question,
+    ) -> ActionForecast:
+        """Return the forecast. Raises UnknownForecastGroups and ForecastTooLarge."""
+        if unknown := [name for name in question.criteria if name not in members]:
+            raise UnknownForecastGroups(unknown)
+        if (memberships := sum(map(len, members.values()))) > _MEMBERSHIPS:
+            raise ForecastTooLarge(memberships, _MEMBERSHIPS)
+        groups = [
+            replace(group, success_criteria=question.criteria.get(group.name, group.success_criteria))
+            for group in strategy.groups
+        ]
+        membership = Membership(Strategy(tuple(groups)), members)
+        history = self.store.read(lambda tx: tx.nodes.phase_history(actions=_ACTIONS))
+        configuration = inputs.configuration
+        limits = {
+            Phase.PREPARE: configuration.prepare_nodes.timeout,
+            Phase.DEPLOY: configuration.deploy_nodes.timeout,
+        }
+        assumptions = assume(history, limits, question.failures)
+        found = forecast(
+            membership,
+            configuration.mode,
+            assumptions,
+            runs=min(question.runs, _NODE_RUNS // max(1, len(membership.nodes))),
+            dice=self.new_dice(question.seed),
+            progress=progress,
+        )
+        measured = all(history[phase].nodes for phase in Phase)
+        source = Source.GIVEN if question.failures else Source.HISTORY if measured else Source.DEFAULT
+        return ActionForecast(found, question.seed, source, assumptions, history)
+
+
+def _held(strategy: Strategy, nodes: Sequence[NodeRecord]) -> Mapping[GroupName, frozenset[NodeName]]:
+    """Return the nodes of each group as the running action knows them."""
+    held: dict[GroupName, set[NodeName]] = {group.name: set() for group in strategy.groups}
+    for node in nodes:
+        for name in node.groups:
+            held[GroupName(name)].add(NodeName(node.name))
+    return {name: frozenset(found) for name, found in held.items()}
+
+
+def _progress(groups: Sequence[GroupRecord], nodes: Sequence[NodeRecord], now: datetime) -> Progress:
+    """Return how far a rollout has come. Nodes that the provisioner never began are lost: they are not sent again."""
+    return Progress(
+        nodes={
+            NodeName(node.name): NodeStatus.FAILURE if node.reason == Reason.QUEUE_TIMEOUT.value else node.status
+            for node in nodes
+        },
+        groups={GroupName(group.name): GroupStatus(group.status) for group in groups},
+        reasons={GroupName(group.name): Reason(group.reason) for group in groups if group.reason},
+        running={
+            Move(GroupName(group.name), Phase(phase.phase), tuple(map(NodeName, phase.nodes)), phase.batch): max(
+                0.0, (now - phase.submitted_at).total_seconds()
+            )
+            for group in groups
+            for phase in group.phases
+            if phase.ended_at is None
+        },
+    )
+
+
+def _certain(foreseen: ActionForecast, state: RunState) -> ActionForecast:
+    """Return the forecast of an action that has ended, and so has an outcome and no time left."""
+    outcome = float(state is RunState.SUCCESS)
+    found = replace(
+        foreseen.forecast, success=Estimate(outcome, outcome, outcome), seconds=Seconds(0.0, 0.0, 0.0), relax=None
+    )
+    return replace(foreseen, forecast=found)

@@ -1,0 +1,120 @@
+"""Forecasts: of an action, of a retry, and of an action that runs, from what is given or from the site's history."""
+
+import json
+from typing import Any
+
+import falcon
+import pytest
+import sqlalchemy as sa
+from falcon.testing import Result
+
+from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
+from shipyard_api.domain.facts.nodes import NodesChanged
+from shipyard_api.domain.groups import GroupStatus, Phase, Reason
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.strategy.strategy import GroupName
+from tests.factories import group, strategy
+from tests.integration.api.recorded import record
+from tests.integration.api.test_plans import DEPLOY, ended
+from tests.integration.api.wire import JSON, Site, five_groups_design, small_design
+from tests.integration.storage.rows import counts
+
+ALL = {"percent_successful_nodes": 100}
+
+
+def ask(site: Site, body: Any) -> Result:
+    return site.viewer.post("/forecasts", json.dumps(body), JSON)
+
+
+def foreseen(site: Site, body: Any) -> dict[str, Any]:
+    answer = ask(site, body)
+    assert answer.status == falcon.HTTP_200, answer.text
+    found: dict[str, Any] = answer.json
+    return found
+
+
+def test_a_forecast_says_how_an_action_goes_with_these_failures_and_criteria(site: Site, engine: sa.Engine) -> None:
+    site.commit(*five_groups_design())
+    before = counts(engine)
+    sure = foreseen(site, {**DEPLOY, "failure_probability": 0})
+    failing = {**DEPLOY, "failure_probability": {"prepare": 0.1, "deploy": 0.2}, "runs": 1000, "seed": 5}
+
+    found, lax = foreseen(site, failing), foreseen(site, {**failing, "criteria": {"control-nodes": {}}})
+
+    assert (sure["success"]["probability"], sure["nodes_lost"], sure["relax"]) == (1.0, {"mean": 0.0}, None)
+    assert (sure["runs"], sure["seed"], sure["source"]) == (2000, 1, "given")
+    assert (found["runs"], found["seed"]) == (1000, 5)
+    assert found == foreseen(site, failing)
+    by_name = {one["name"]: one["success"]["probability"] for one in found["groups"]}
+    # Given the time server, 90 % of 4 control nodes are all of them: 0.72 each.
+    assert by_name["control-nodes"] / by_name["ntp-node"] == pytest.approx(0.72**4, abs=0.06)
+    assert lax["success"]["probability"] == by_name["ntp-node"]
+    relax = found["relax"]
+    assert (relax["group"], relax["criterion"]) == ("control-nodes", "percent_successful_nodes")
+    assert (relax["from"], relax["to"] <= 75) == (90, True)
+    assert relax["probability_after"] > found["success"]["probability"]
+    assert 0 < found["seconds"]["p10"] <= found["seconds"]["p50"] <= found["seconds"]["p90"]
+    assert counts(engine) == before
+
+
+def test_without_given_numbers_the_history_of_the_site_decides(site: Site) -> None:
+    site.commit(*small_design(tuple(f"n{number}" for number in range(1, 21))))
+    guessed = foreseen(site, DEPLOY)
+    action = site.create_action()
+    (default,) = strategy(group("default", critical=True)).groups
+    nodes = tuple(NodeName(f"n{number}") for number in range(1, 21))
+    held = NodesChanged(GroupName("default"), Phase.PREPARE, NodeStatus.FAILURE, nodes[10:], held=True)
+    prepared = NodesChanged(GroupName("default"), Phase.PREPARE, NodeStatus.PREPARED, nodes[:10])
+    failed = NodesChanged(GroupName("default"), Phase.DEPLOY, NodeStatus.FAILURE, nodes[:10])
+    ended(site, action, MembersKnown(1, 20, ((default, frozenset(nodes)),)), held, prepared, failed)
+
+    measured = foreseen(site, DEPLOY)
+
+    assert (guessed["source"], guessed["assumed"]["deploy"]["failure_probability"]) == ("default", 0.02)
+    assert measured["source"] == "history"
+    assert measured["assumed"]["prepare"]["measured_nodes"] == measured["assumed"]["deploy"]["measured_nodes"] == 10
+    # (10 failures + 0.2) of (10 nodes + 10)
+    assert measured["assumed"]["deploy"]["failure_probability"] == pytest.approx(0.51)
+    assert measured["assumed"]["prepare"]["failure_probability"] == pytest.approx(0.01)
+    assert foreseen(site, {"retry": action, "failure_probability": 0})["success"]["probability"] == 1.0
+    over = site.viewer.get(f"/actions/{action}/forecast").json
+    assert (over["success"]["probability"], over["seconds_left"]["p90"], "seconds" in over) == (0.0, 0.0, False)
+
+
+def test_a_running_action_is_foreseen_from_its_state(site: Site) -> None:
+    site.commit(*five_groups_design())
+    action = site.create_action()
+    begins = site.viewer.get(f"/actions/{action}/forecast").json
+    first, last = strategy(
+        group("ntp-node", critical=True, minimum=1), group("control-nodes", critical=True, after=["ntp-node"])
+    ).groups
+    ntp, control = NodeName("ntp01"), NodeName("control01")
+    failed = GroupChanged(first.name, GroupStatus.FAILED, Reason.PREPARE, "none")
+    membership = ((first, frozenset([ntp])), (last, frozenset([control])))
+    record(site.store, action, [MembersKnown(2, 2, membership), failed])
+
+    found = site.viewer.get(f"/actions/{action}/forecast")
+
+    assert found.status == falcon.HTTP_200, found.text
+    assert (begins["success"]["probability"] > 0.5, begins["seconds_left"]["p50"] > 0) == (True, True)
+    assert found.json["success"]["probability"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "reason"),
+    [
+        pytest.param({"name": "test_site"}, 409, "deploys no nodes", id="deploys nothing"),
+        pytest.param({**DEPLOY, "criteria": {"none": ALL}}, 404, "no group 'none'", id="unknown group"),
+        pytest.param({**DEPLOY, "version": "buffer"}, 404, "buffer", id="empty buffer"),
+        pytest.param({"retry": "01ARZ3NDEKTSV4RRFFQ69G5FAV"}, 404, "Unknown action", id="unknown action"),
+        pytest.param({"retry": "x", "name": "deploy_site"}, 400, "Name an action", id="both"),
+        pytest.param({**DEPLOY, "runs": 10_001}, 400, "", id="too many runs"),
+        pytest.param({**DEPLOY, "failure_probability": 1.1}, 400, "", id="no probability"),
+    ],
+)
+def test_what_cannot_be_foreseen(site: Site, body: dict[str, Any], code: int, reason: str) -> None:
+    site.commit(*small_design())
+    answer = ask(site, body)
+
+    assert answer.status_code == code, answer.text
+    assert reason in answer.json["reason"]
