@@ -61,6 +61,7 @@ from shipyard_api.usecases.actions.forecast import ForecastAction
 from shipyard_api.usecases.actions.left_alone import FindLeftAlone
 from shipyard_api.usecases.actions.limits import ActionLimits
 from shipyard_api.usecases.actions.list import ListActions
+from shipyard_api.usecases.actions.overview import OverviewAction
 from shipyard_api.usecases.actions.plan import PlanAction
 from shipyard_api.usecases.actions.plan_software import PlanSoftware
 from shipyard_api.usecases.actions.report import ReportAction
@@ -335,6 +336,7 @@ def api(settings: Settings) -> "Mount":
                 store, check, control, designs, rendered, made.clock, settings.engine.time_scale
             ),
             describe_action=DescribeAction(store),
+            overview_action=OverviewAction(store, rendered),
             find_left_alone=FindLeftAlone(store, {name.value: one for name, one in definitions.items()}),
             list_actions=ListActions(store, made.clock),
             report_action=ReportAction(store, made.clock, provisioners.places(settings)),

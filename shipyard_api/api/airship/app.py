@@ -8,6 +8,7 @@ from pathlib import Path
 from shipyard_api.api.airship import (
     action_nodes,
     actions,
+    callers,
     configdocs,
     deploy_steps,
     differences,
@@ -18,6 +19,7 @@ from shipyard_api.api.airship import (
     limits,
     node_operations,
     notes,
+    overviews,
     plans,
     rendered_documents,
     reports,
@@ -46,6 +48,7 @@ from shipyard_api.usecases.actions.forecast import ForecastAction
 from shipyard_api.usecases.actions.left_alone import FindLeftAlone
 from shipyard_api.usecases.actions.limits import ActionLimits
 from shipyard_api.usecases.actions.list import ListActions
+from shipyard_api.usecases.actions.overview import OverviewAction
 from shipyard_api.usecases.actions.plan import PlanAction
 from shipyard_api.usecases.actions.report import ReportAction
 from shipyard_api.usecases.clock_skew import ClockSkew
@@ -87,6 +90,7 @@ class Collaborators:
     plan_action: PlanAction
     forecast_action: ForecastAction
     describe_action: DescribeAction
+    overview_action: OverviewAction
     find_left_alone: FindLeftAlone
     list_actions: ListActions
     report_action: ReportAction
@@ -143,6 +147,9 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
         f"{v1}/actions/{{action_id}}/limits": limits.Limits(own.action_limits, own.json_bytes),
         f"{v1}/actions/{{action_id}}/forecast": forecasts.ActionForecasts(own.forecast_action),
         f"{v1}/actions/{{action_id}}/report": reports.Report(own.report_action),
+        f"{v1}/actions/{{action_id}}/overview": overviews.ActionOverview(describe, own.overview_action, rendered),
+        f"{v1}/actions/{{action_id}}/node-places": overviews.ActionNodePlaces(own.overview_action),
+        f"{v1}/caller": callers.Caller(),
         f"{v1}/plans": plans.Plans(own.plan_action, own.schemas, own.json_bytes),
         f"{v1}/forecasts": forecasts.Forecasts(own.forecast_action, own.schemas, own.json_bytes),
         f"{v1}/notedetails/{{note_id}}": notes.NoteDetails(own.read_notes),

@@ -240,3 +240,39 @@ def test_the_action_follows_its_engine(site: Site) -> None:
     assert states["create_action_tag"] == "success"
     build = site.viewer.get(f"/actions/{action}/steps/drydock_build").json
     assert (build["state"], build["start_date"], build["detail"]) == ("upstream_failed", None, "")
+
+
+def test_the_overview_has_a_letter_for_each_node_in_order_of_name(site: Site, action: str) -> None:
+    sent = tuple(NodeName(f"compute2{number}") for number in (1, 2))
+    record(
+        site.store,
+        action,
+        [
+            PhaseStarted(GroupName("compute-nodes-2"), Phase.PREPARE, sent, "job-3"),
+            PhaseStarted(CONTROL, Phase.DEPLOY, CONTROLLERS[1:], "job-4"),
+        ],
+    )
+    answer = site.viewer.get(f"/actions/{action}/overview")
+    places = site.viewer.get(f"/actions/{action}/node-places").json
+
+    found = answer.json
+    names = places["names"]
+    letters = dict(zip(names, found["nodes"]["letters"], strict=True))
+    assert names == sorted(names)
+    assert (found["action"]["id"], found["action"]["verdict"]) == (action, None)
+    assert [group["name"] for group in found["groups"]] == ORDER
+    assert [phase["nodes_sent"] for phase in found["groups"][0]["phases"]] == [4, 3]
+    assert {letters[name] for name in sent} == {"q"}
+    assert letters[CONTROLLERS[0]] == "f"
+    assert letters["ntp01"] == "s"
+    rack, group = places["rack_of"][names.index("ntp01")], places["groups_of"][names.index("ntp01")]
+    assert (places["racks"][rack], [places["groups"][one] for one in group]) == ("rack03", ["ntp-node"])
+    unchanged = site.viewer.ask(
+        "GET", f"/api/v1.0/actions/{action}/overview", headers={"If-None-Match": answer.headers["ETag"]}
+    )
+    assert unchanged.status_code == 304
+
+
+@pytest.mark.parametrize("what", ["overview", "node-places"])
+def test_an_unknown_action_has_no_overview(site: Site, what: str) -> None:
+    assert site.viewer.get(f"/actions/01M00000000000000000000000/{what}").status_code == 404

@@ -1,0 +1,109 @@
+"""An action at a glance, and where its nodes stand: what a live view needs. Shipyard v1.0 has no such resources."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import falcon
+
+from shipyard_api.api.airship.action_nodes import group_entity, phase_entity
+from shipyard_api.api.airship.action_views import verdict, waiting_entity
+from shipyard_api.api.airship.rendered_actions import RenderedActions
+from shipyard_api.api.airship.times import zulu
+from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.entity_tags import holds
+from shipyard_api.api.http.threads import threaded
+from shipyard_api.domain.actions import ActionId, lifecycle
+from shipyard_api.ports.state.actions import ActionRecord
+from shipyard_api.usecases.actions.describe import DescribeAction, ListedGroup
+from shipyard_api.usecases.actions.overview import Overview, OverviewAction
+
+
+class ActionOverview:
+    """``/actions/{action_id}/overview``: groups, phases and one letter for each node."""
+
+    policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:get_action"}
+
+    def __init__(self, describe: DescribeAction, overview: OverviewAction, rendered: RenderedActions) -> None:
+        self._describe = describe
+        self._overview = overview
+        self._rendered = rendered
+
+    @threaded
+    def on_get(self, req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
+        """Answer with the action at a glance; its nodes are letters, in the order of the action's node places."""
+
+        def version() -> str:
+            return self._describe.version(action_id)
+
+        if req.get_header("If-None-Match") and holds(req, resp, "overview", version()):
+            return
+        found, resp.data = self._rendered.current(
+            ActionId(action_id), ("overview", 0), version, lambda: self._read(action_id)
+        )
+        holds(req, resp, "overview", found)
+        resp.content_type = falcon.MEDIA_JSON
+
+    def _read(self, action_id: str) -> tuple[str, dict[str, Any]]:
+        found = self._overview(action_id)
+        return found.version, _entity(found)
+
+
+class ActionNodePlaces:
+    """``/actions/{action_id}/node-places``: the names, groups and racks of the nodes."""
+
+    policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:get_action"}
+
+    def __init__(self, overview: OverviewAction) -> None:
+        self._overview = overview
+
+    @threaded
+    def on_get(self, _req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
+        """Answer with columns, in order of name; groups and racks are places in their lists."""
+        found = self._overview.places(action_id)
+        groups = sorted({group for held in found.groups for group in held})
+        racks = sorted({rack for rack in found.racks if rack})
+        at_group, at_rack = _positions(groups), _positions(racks)
+        resp.media = {
+            "groups": groups,
+            "racks": racks,
+            "names": list(found.names),
+            "groups_of": [[at_group[group] for group in held] for held in found.groups],
+            "rack_of": [at_rack.get(rack) for rack in found.racks],
+        }
+
+
+def _positions(names: Sequence[str]) -> dict[str, int]:
+    return {name: place for place, name in enumerate(names)}
+
+
+def _entity(found: Overview) -> dict[str, Any]:
+    return {
+        "action": _action(found.action),
+        "groups": [_group(one) for one in found.groups],
+        "nodes": {"total": len(found.letters), "letters": found.letters},
+    }
+
+
+def _action(action: ActionRecord) -> dict[str, Any]:
+    return {
+        "id": action.id,
+        "name": action.name.value,
+        "parameters": dict(action.parameters),
+        "user": action.user,
+        "committed_rev_id": action.revision,
+        "dag_status": action.state.value,
+        "action_lifecycle": lifecycle(action.state),
+        "verdict": verdict(action.state),
+        "created_at": zulu(action.created_at),
+        "started_at": zulu(action.started_at),
+        "ended_at": zulu(action.ended_at),
+        "waiting_for": waiting_entity(action),
+    }
+
+
+def _group(listed: ListedGroup) -> dict[str, Any]:
+    phases = [
+        {**phase_entity(phase), "message": phase.message, "nodes_sent": len(phase.nodes)}
+        for phase in listed.group.phases
+    ]
+    return {**group_entity(listed.group), "needs": listed.needs, "phases": phases}

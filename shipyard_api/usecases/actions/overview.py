@@ -1,0 +1,129 @@
+"""Show an action at a glance: its groups and phases, one letter for each node, and where the nodes stand."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.errors import ActionNotFound
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.domain.site_design import stored_strategy
+from shipyard_api.domain.strategy.criteria import SuccessCriteria, needed
+from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
+from shipyard_api.ports.state.actions import ActionRecord
+from shipyard_api.ports.state.groups import GroupRecord
+from shipyard_api.ports.state.nodes import NodeRecord
+from shipyard_api.ports.state.store import Store, Transaction
+from shipyard_api.usecases.actions.describe import ListedGroup
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+
+_ALL = 2**31 - 1
+
+
+class NodeLetter(Enum):
+    """What a node does: its status, or the phase that has it at the moment. Values are the letters on the wire."""
+
+    NOT_STARTED = "n"
+    QUEUED = "q"
+    PREPARING = "i"
+    PREPARED = "p"
+    DEPLOYING = "d"
+    SUCCESS = "s"
+    FAILURE = "f"
+
+
+_OF_STATUS = {
+    NodeStatus.NOT_STARTED: NodeLetter.NOT_STARTED,
+    NodeStatus.PREPARED: NodeLetter.PREPARED,
+    NodeStatus.SUCCESS: NodeLetter.SUCCESS,
+    NodeStatus.FAILURE: NodeLetter.FAILURE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """An action at a glance. ``letters``: of its nodes, in order of name."""
+
+    version: str
+    action: ActionRecord
+    groups: Sequence[ListedGroup]
+    letters: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlaces:
+    """The nodes of an action in order of name, each with its groups and its rack; an empty rack is unknown."""
+
+    names: Sequence[str]
+    groups: Sequence[Sequence[str]]
+    racks: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class OverviewAction:
+    """The use case; changes nothing. Raises NotFound for an unknown action."""
+
+    store: Store
+    rendered: RenderedDesigns
+
+    def __call__(self, action: str) -> Overview:
+        """Return the action at a glance. It is at least as new as its version."""
+        return self.store.read(lambda tx: _overview(tx, action))
+
+    def places(self, action: str) -> NodePlaces:
+        """Return the nodes of an action, with the racks of its design if that can still be read."""
+        record, nodes = self.store.read(lambda tx: _action_with_nodes(tx, action))
+        racks = self._racks(record.revision) if nodes else {}
+        names = [node.name for node in nodes]
+        return NodePlaces(names, [node.groups for node in nodes], [racks.get(NodeName(name), "") for name in names])
+
+    def _racks(self, revision: Revision | None) -> Mapping[NodeName, str]:
+        if revision is None:
+            return {}
+        try:
+            machines = self.rendered.inventory(revision).nodes
+        except (UnknownRevision, RenderingFailed):
+            return {}
+        return {name: machine.rack for name, machine in machines.items()}
+
+
+def letters(nodes: Sequence[NodeRecord], groups: Sequence[GroupRecord]) -> str:
+    """Return one letter for each node: that of the phase which has it now, else that of its status."""
+    at_work = {}
+    for group in groups:
+        for phase in group.phases:
+            if phase.ended_at is not None:
+                continue
+            running = NodeLetter.PREPARING if phase.phase == "prepare" else NodeLetter.DEPLOYING
+            letter = NodeLetter.QUEUED if phase.running_at is None else running
+            before = NodeStatus.NOT_STARTED if phase.phase == "prepare" else NodeStatus.PREPARED
+            for name in phase.nodes:
+                at_work[name] = (before, letter)
+    found = []
+    for node in nodes:
+        before, letter = at_work.get(node.name, (node.status, _OF_STATUS[node.status]))
+        # A node that the provisioner reported as done already has the status that the phase leaves it with.
+        found.append((letter if node.status is before else _OF_STATUS[node.status]).value)
+    return "".join(found)
+
+
+def _overview(tx: Transaction, action: str) -> Overview:
+    # The version comes first: what is read after it may be newer, and is read once more at the next request.
+    version = tx.actions.version(ActionId(action)) or ""
+    record, nodes = _action_with_nodes(tx, action)
+    groups = tx.actions.groups(record.id, status=(), group=(), after=-1, limit=_ALL)
+    strategy = stored_strategy(tx.actions.inputs(record.id))
+    criteria = {str(group.name): group.success_criteria for group in strategy.groups}
+    listed = [
+        ListedGroup(group, needed(criteria.get(group.name, SuccessCriteria()), sum(group.nodes.values())))
+        for group in groups
+    ]
+    return Overview(version, record, listed, letters(nodes, groups))
+
+
+def _action_with_nodes(tx: Transaction, action: str) -> tuple[ActionRecord, Sequence[NodeRecord]]:
+    record = tx.actions.get(ActionId(action))
+    if record is None:
+        raise ActionNotFound(action)
+    return record, tx.actions.nodes(record.id, status=(), group=(), after="", limit=_ALL)
