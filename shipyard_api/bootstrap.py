@@ -264,6 +264,7 @@ def api(settings: Settings) -> "Mount":
     from shipyard_api.adapters.identity.tickets import TicketIdentities
     from shipyard_api.adapters.postgres_listen.notices import PostgresNotices
     from shipyard_api.api.airship.app import Collaborators, dialect
+    from shipyard_api.api.dashboard.app import PREFIX, Dashboard
     from shipyard_api.api.events import resources as events
     from shipyard_api.api.events.hub import Hub
     from shipyard_api.api.fuel import app as fuel
@@ -366,7 +367,10 @@ def api(settings: Settings) -> "Mount":
     software = create_app(fuel.dialect(own, tokens, sizes), guards)
     prefixes = dict.fromkeys(ironic.PREFIXES, templates) | dict.fromkeys(fuel.PREFIXES, software)
     with_tickets = TicketIdentities(guards.identities, tickets.authenticate, events.PATH)
-    return Mount(create_app(airship, replace(guards, identities=with_tickets)), prefixes)
+    page = Dashboard(otherwise=templates)
+    return Mount(
+        create_app(airship, replace(guards, identities=with_tickets)), {**prefixes, "/": page, PREFIX: page}
+    )
 
 
 def worker(settings: Settings) -> "TurnWorker":

@@ -1,0 +1,33 @@
+// Who is signed in. The token lives in this tab only: a fragment that brings it is erased at once.
+import { store } from "./store.js";
+
+const KEY = "shipyard.token";
+
+function brought() {
+  const found = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (found) {
+    history.replaceState(null, "", location.pathname + location.search);
+    sessionStorage.setItem(KEY, found);
+  }
+  return found || sessionStorage.getItem(KEY) || "";
+}
+
+export const session = store({ token: brought(), caller: null, refused: "" });
+
+export function signIn(token) {
+  sessionStorage.setItem(KEY, token);
+  session.set({ token, caller: null, refused: "" });
+}
+
+export function signOut(refused = "") {
+  sessionStorage.removeItem(KEY);
+  session.set({ token: "", caller: null, refused });
+}
+
+window.addEventListener("hashchange", () => {
+  const token = brought();
+  if (token !== session.get().token) signIn(token);
+});
+
+/** Whether the caller satisfies a rule of the policy; the server decides again. */
+export const may = (rule) => Boolean(session.get().caller?.rules.includes(`workflow_orchestrator:${rule}`));

@@ -1,0 +1,97 @@
+// Statuses, durations and reasons in the words that the command line uses, too.
+
+/** What a node does: a letter of the API, its word, the letter in its cell, its colour (a variable of base.css). */
+export const NODE = {
+  n: { word: "not started", letter: "", colour: "--idle" },
+  x: { word: "skipped", letter: "", colour: "--idle" },
+  q: { word: "queued", letter: "q", colour: "--queued" },
+  i: { word: "preparing", letter: "p", colour: "--preparing" },
+  p: { word: "prepared", letter: "P", colour: "--preparing" },
+  d: { word: "deploying", letter: "d", colour: "--working" },
+  s: { word: "deployed", letter: "D", colour: "--good" },
+  f: { word: "failed", letter: "F", colour: "--bad" },
+};
+export const LEGEND = ["n", "q", "i", "p", "d", "s", "f", "x"];
+
+export const GROUP = {
+  not_started: { word: "not started", glyph: "○", tone: "idle" },
+  preparing: { word: "preparing", glyph: "◐", tone: "working" },
+  deploying: { word: "deploying", glyph: "◕", tone: "working" },
+  success: { word: "succeeded", glyph: "✓", tone: "good" },
+  failed: { word: "failed", glyph: "✕", tone: "bad" },
+};
+
+export const ACTION = {
+  queued: { word: "Queued", glyph: "○", tone: "idle" },
+  running: { word: "Running", glyph: "◕", tone: "working" },
+  paused: { word: "Paused", glyph: "‖", tone: "queued" },
+  success: { word: "Succeeded", glyph: "✓", tone: "good" },
+  failed: { word: "Failed", glyph: "✕", tone: "bad" },
+};
+
+export const STEP = {
+  success: { glyph: "✓", tone: "good" },
+  failed: { glyph: "✕", tone: "bad" },
+  running: { glyph: "◕", tone: "working" },
+  skipped: { glyph: "–", tone: "idle" },
+};
+
+export const REASONS = {
+  prepare: "too few nodes were prepared",
+  deploy: "too few nodes were deployed",
+  dependency: "a group it depends on failed",
+  timeout: "ran out of time",
+  queue_timeout: "the provisioner never began it",
+  refused: "the provisioner refused it",
+  stopped: "the action was stopped",
+  held: "held",
+};
+
+export const plain = (word) => String(word ?? "").replaceAll("_", " ");
+export const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+
+/** 0:42, 12:34, 1:02:03. */
+export function clock(seconds) {
+  const whole = Math.max(0, Math.round(seconds));
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  const two = (number) => String(number).padStart(2, "0");
+  return hours ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
+}
+
+/** About 5 s, 12 min, 3 h, 2 d. */
+export function rough(seconds) {
+  const size = Math.abs(seconds);
+  if (size < 90) return `${Math.round(size)} s`;
+  if (size < 90 * 60) return `${Math.round(size / 60)} min`;
+  if (size < 36 * 3600) return `${Math.round(size / 360) / 10} h`;
+  return `${Math.round(size / 86400)} d`;
+}
+
+export const at = (text) => (text ? Date.parse(String(text).replace(" ", "T")) : NaN);
+export const percent = (share) => {
+  const value = 100 * share;
+  if (value > 0 && value < 1) return "< 1 %";
+  if (value > 99 && value < 100) return "> 99 %";
+  return `${Math.round(value)} %`;
+};
+
+export function localTime(text, withDate = false) {
+  const moment = new Date(at(text));
+  if (Number.isNaN(moment.getTime())) return "";
+  const time = moment.toLocaleTimeString("en-GB");
+  return withDate ? `${moment.toLocaleDateString("en-CA")} ${time}` : time;
+}
+
+/** The groups in run order: those without dependencies, those that only need these, and so on. */
+export function inRunOrder(groups) {
+  const left = new Map(groups.map((group) => [group.name, group]));
+  const ordered = [];
+  while (left.size) {
+    const ready = [...left.values()].filter((group) => !group.depends_on.some((name) => left.has(name)));
+    for (const group of ready.length ? ready : [...left.values()]) {
+      ordered.push(group);
+      left.delete(group.name);
+    }
+  }
+  return ordered;
+}
