@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
-from shipyard_api import bootstrap, design_stores, remote_nodes
+from shipyard_api import bootstrap, design_stores, policies, remote_nodes
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.domain.policy import ANYONE, SUGGESTED_ROLES
 from shipyard_api.ports.state.errors import UnsuitableDatabase
@@ -144,7 +144,7 @@ def check() -> None:
     settings = load(os.environ)
     made = bootstrap.parts(settings)
     bootstrap.identities(settings, made.store)
-    bootstrap.policy(settings)
+    policies.policy(settings)
     remote_nodes.remote_tasks(settings)
     for name, ahead in bootstrap.clock_skew(made).measure().items():
         if ahead is None:

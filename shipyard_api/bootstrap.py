@@ -19,6 +19,7 @@ from shipyard_api import (
     design_stores,
     keystone_identities,
     peer_tokens,
+    policies,
     promenades,
     provisioners,
     remote_nodes,
@@ -42,7 +43,7 @@ from shipyard_api.domain.site_design import DesignRules, VersionRule
 from shipyard_api.http import clock_ahead
 from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision, UnreadableDesign
-from shipyard_api.ports.identity import Identities, Policy
+from shipyard_api.ports.identity import Identities
 from shipyard_api.ports.provisioner import Marker, Provisioner
 from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
 from shipyard_api.ports.state.store import Store
@@ -247,17 +248,6 @@ def identities(settings: Settings, store: Store) -> Identities:
             return LoopbackIdentities()
 
 
-def policy(settings: Settings) -> Policy:
-    """Return the policy. Raises SettingsError for an invalid policy file."""
-    from shipyard_api.adapters.oslo_policy.options import USUAL_FILE
-    from shipyard_api.adapters.oslo_policy.policy import OsloPolicy
-
-    try:
-        return OsloPolicy(settings.policy.named, usual=USUAL_FILE)
-    except ValueError as error:
-        raise SettingsError([f"[policy] file: {error}"]) from error
-
-
 def api(settings: Settings) -> "Mount":
     """Return the ASGI application."""
     from shipyard_api import monitoring
@@ -303,7 +293,7 @@ def api(settings: Settings) -> "Mount":
     plan_drain = PlanDrain(designs, rendered, made.rules, nodes, etcd)
     guards = Guards(
         identities(settings, store),
-        policy(settings),
+        policies.policy(settings),
         LimitWrites(store, settings.api.writes_per_minute, settings.api.writes_burst),
     )
     skew = clock_skew(made)

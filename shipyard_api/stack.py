@@ -398,6 +398,7 @@ def _announce(options: StackOptions, ready: Mapping[str, object]) -> None:
         part.rename(options.ready_file)
     _say(f"Shipyard serves at {ready['url']} with a simulated site; Ctrl-C stops it. In another terminal:")
     _say(f"  export SHIPYARD_URL={ready['url']} SHIPYARD_TOKEN={ready['token']}")
+    _say(f"Or in a browser: {ready['url']}/#token={ready['token']}")
 
 
 def _default_directory() -> Path:

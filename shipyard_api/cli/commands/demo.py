@@ -293,6 +293,7 @@ def _resource(given: Path | None, *parts: str) -> Iterator[Path]:
 
 def _wait(progress: TextIO, ready: Mapping[str, Any]) -> None:
     say(progress, f"Still running:\n  export SHIPYARD_URL={ready['url']}\n  export SHIPYARD_TOKEN={ready['token']}")
+    say(progress, f"In a browser, signed in:\n  {ready['url']}/#token={ready['token']}")
     say(progress, "Ctrl-C stops everything.")
     sys.stdout.flush()
     with contextlib.suppress(KeyboardInterrupt):

@@ -1,0 +1,59 @@
+// One action: verdict, what it waits for, failures, groups and nodes; further views below tabs.
+import { html } from "./preact.js";
+import { follow, link } from "./address.js";
+import { Cells } from "./cells.js";
+import { Controls } from "./controls.js";
+import { DesignView } from "./design_view.js";
+import { Failures } from "./failures.js";
+import { ForecastView } from "./forecast_view.js";
+import { GroupGraph } from "./group_graph.js";
+import { PlanView } from "./plan_view.js";
+import { SoftwareView } from "./software_view.js";
+import { StepsView } from "./steps_view.js";
+import { Summary } from "./summary.js";
+import { Timeline } from "./timeline.js";
+
+export const VIEWS = {
+  now: "Now", timeline: "Timeline", plan: "Plan and reality", forecast: "What if", software: "Software",
+  design: "Design changes", steps: "Steps",
+};
+
+export function ActionPage({ now, place, onStart }) {
+  const { overview } = now;
+  if (now.missing) return html`<${Empty} title="There is no such action" text=${`Nothing is known of ${now.missing}.`} />`;
+  if (now.actions?.length === 0) {
+    return html`<${Empty} title="No action yet"
+      text="Load a design, commit it, and start deploy_site. A plan shows first what it would do.">
+      ${onStart && html`<button class="primary" onClick=${onStart}>Plan an action …</button>`}<//>`;
+  }
+  if (!overview) return html`<div class="loading" aria-busy="true"><p class="muted">Loading the action …</p></div>`;
+  const view = VIEWS[place.view] ? place.view : "now";
+  return html`
+    <${Summary} overview=${overview} forecast=${now.forecast}><${Controls} overview=${overview} /><//>
+    <nav class="tabs" aria-label="Views">${Object.entries(VIEWS).map(([name, word]) => html`
+      <a key=${name} href=${link({ view: name })} onClick=${follow({ view: name })}
+        aria-current=${name === view ? "page" : undefined}>${word}</a>`)}</nav>
+    <${View} view=${view} now=${now} place=${place} />`;
+}
+
+function View({ view, now, place }) {
+  const { overview, places, failures, forecast } = now;
+  const key = overview.action.id;
+  switch (view) {
+    case "timeline": return html`<${Timeline} key=${key} overview=${overview} />`;
+    case "plan": return html`<${PlanView} key=${key} overview=${overview} forecast=${forecast} />`;
+    case "forecast": return html`<${ForecastView} key=${key} overview=${overview} />`;
+    case "software": return html`<${SoftwareView} key=${key} overview=${overview} place=${place} />`;
+    case "design": return html`<${DesignView} key=${key} overview=${overview} />`;
+    case "steps": return html`<${StepsView} key=${key} overview=${overview} />`;
+    default: return html`
+      <${Failures} overview=${overview} failures=${failures} />
+      <${GroupGraph} key=${`graph ${key}`} overview=${overview} selected=${place.group} forecast=${forecast} />
+      <${Cells} key=${`cells ${key}`} overview=${overview} places=${places} by=${place.by} group=${place.group}
+        selected=${place.node} />`;
+  }
+}
+
+export function Empty({ title, text, children }) {
+  return html`<section class="empty"><h1>${title}</h1><p class="muted">${text}</p>${children}</section>`;
+}

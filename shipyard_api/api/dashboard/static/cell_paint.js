@@ -1,0 +1,94 @@
+// Draws cells: each state has a shape of its own besides its colour, and a letter where it fits.
+import { NODE } from "./words.js";
+
+const NAMES = [...new Set(Object.values(NODE).map((one) => one.colour)), "--panel", "--text", "--muted", "--on-fill"];
+
+/** The colours of the theme, as the canvas needs them. */
+export function palette(element) {
+  const probe = document.createElement("span");
+  element.append(probe);
+  const found = {};
+  for (const name of NAMES) {
+    probe.style.color = `var(${name})`;
+    found[name] = getComputedStyle(probe).color;
+  }
+  probe.remove();
+  return found;
+}
+
+export function paintCell(context, letter, x, y, pitch, colours, isDim) {
+  const gap = pitch >= 14 ? 3 : pitch >= 8 ? 2 : 1;
+  const size = pitch - gap;
+  const { colour, letter: sign } = NODE[letter];
+  context.clearRect(x, y, pitch, pitch);
+  context.globalAlpha = isDim ? 0.22 : 1;
+  context.fillStyle = colours[colour];
+  context.strokeStyle = colours[colour];
+  context.lineWidth = pitch >= 14 ? 1.5 : 1;
+  const half = context.lineWidth / 2;
+  const outline = () => context.strokeRect(x + half, y + half, size - 2 * half, size - 2 * half);
+  let ink = "--on-fill";
+  switch (letter) {
+    case "n": // hollow
+      outline();
+      break;
+    case "x": // hollow, struck out
+      outline();
+      line(context, x, y + size, x + size, y);
+      break;
+    case "q": // hollow, with a bar at its foot
+      outline();
+      context.fillRect(x, y + size * 0.72, size, size * 0.28);
+      ink = colour;
+      break;
+    case "i": // lower half
+      outline();
+      context.fillRect(x, y + size / 2, size, size / 2);
+      ink = "--text";
+      break;
+    case "p": // a square in a square
+      outline();
+      context.fillRect(x + size * 0.2, y + size * 0.2, size * 0.6, size * 0.6);
+      break;
+    case "d": // all but a corner
+      outline();
+      context.beginPath();
+      context.moveTo(x, y);
+      context.lineTo(x + size, y + size);
+      context.lineTo(x, y + size);
+      context.fill();
+      ink = "--text";
+      break;
+    case "s": // full
+      context.fillRect(x, y, size, size);
+      break;
+    default: // full, crossed out
+      context.fillRect(x, y, size, size);
+      context.strokeStyle = colours["--on-fill"];
+      if (pitch < 16) {
+        line(context, x, y, x + size, y + size);
+        line(context, x + size, y, x, y + size);
+      }
+  }
+  if (sign && pitch >= 16) {
+    context.font = `600 ${Math.round(size * 0.58)}px system-ui, sans-serif`;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    if (letter === "i" || letter === "d") {
+      context.lineWidth = 3;
+      context.strokeStyle = colours["--panel"];
+      context.lineJoin = "round";
+      context.strokeText(sign, x + size / 2, y + size / 2 + 0.5);
+    }
+    context.fillStyle = colours[ink];
+    context.fillText(sign, x + size / 2, y + size / 2 + (letter === "q" ? -size * 0.1 : 0.5));
+  }
+  context.globalAlpha = 1;
+}
+
+function line(context, fromX, fromY, toX, toY) {
+  context.beginPath();
+  context.moveTo(fromX, fromY);
+  context.lineTo(toX, toY);
+  context.stroke();
+}

@@ -1,0 +1,184 @@
+// One cell per node on a canvas. A change draws the cells that changed and no others.
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";
+import { go } from "./address.js";
+import { arrange, blocks, finder } from "./cell_layout.js";
+import { paintCell, palette } from "./cell_paint.js";
+import { ended } from "./live.js";
+import { tally } from "./summary.js";
+import { LEGEND, NODE, inRunOrder } from "./words.js";
+
+const TALLEST = 460;
+
+/** The letters of the nodes; those that can no longer start are skipped. */
+export function shownLetters(overview, places) {
+  const { letters } = overview.nodes;
+  if (!letters.includes("n")) return letters;
+  const over = new Set(overview.groups.filter((group) => group.status === "failed").map((group) => group.name));
+  const isOver = places.groups.map((name) => ended(overview.action) || over.has(name));
+  return Array.from(letters, (letter, node) => (
+    letter === "n" && places.groups_of[node].every((group) => isOver[group]) ? "x" : letter)).join("");
+}
+
+export function Cells({ overview, places, by, group, selected }) {
+  if (!places || !overview.nodes.total || places.names.length !== overview.nodes.total) return null;
+  return html`<${Grid} ...${{ overview, places, by, group, selected }} />`;
+}
+
+function Grid({ overview, places, by, group, selected }) {
+  const box = useRef(null);
+  const canvas = useRef(null);
+  const drawn = useRef({ key: null, letters: "" });
+  const [width, setWidth] = useState(0);
+  const [theme, setTheme] = useState(0);
+  const [hovered, hover] = useState(-1);
+  const [cursor, setCursor] = useState(-1);
+  const letters = useMemo(() => shownLetters(overview, places), [overview, places]);
+  const order = inRunOrder(overview.groups).map((one) => one.name).join("\n");
+  const laid = useMemo(
+    () => (width ? arrange(blocks(places, by, order.split("\n")), places.names.length, width, TALLEST) : null),
+    [places, by, width, order],
+  );
+  const find = useMemo(() => laid && finder(laid), [laid]);
+
+  useLayoutEffect(() => {
+    const measure = () => box.current && setWidth(Math.floor(box.current.clientWidth));
+    const watch = new ResizeObserver(measure);
+    watch.observe(box.current);
+    measure();
+    const recolour = () => setTheme((count) => count + 1);
+    const system = matchMedia("(prefers-color-scheme: dark)");
+    system.addEventListener("change", recolour);
+    window.addEventListener("themechange", recolour);
+    return () => {
+      watch.disconnect();
+      system.removeEventListener("change", recolour);
+      window.removeEventListener("themechange", recolour);
+    };
+  }, []);
+
+  useLayoutEffect(() => {
+    if (!laid) return;
+    const context = canvas.current.getContext("2d");
+    const before = drawn.current;
+    const isSame = before.laid === laid && before.theme === theme && before.group === group;
+    const colours = isSame ? before.colours : palette(box.current);
+    if (!isSame) {
+      const scale = window.devicePixelRatio || 1;
+      canvas.current.width = Math.ceil(laid.width * scale);
+      canvas.current.height = Math.ceil(laid.height * scale);
+      context.setTransform(scale, 0, 0, scale, 0, 0);
+    }
+    const at = places.groups.indexOf(group);
+    for (let node = 0; node < letters.length; node += 1) {
+      if (isSame && before.letters[node] === letters[node]) continue;
+      const isDim = at >= 0 && !places.groups_of[node].includes(at);
+      paintCell(context, letters[node], laid.x[node], laid.y[node], laid.pitch, colours, isDim);
+    }
+    drawn.current = { laid, theme, group, letters, colours };
+  }, [laid, letters, theme, group]);
+
+  const under = (event) => {
+    const edge = canvas.current.getBoundingClientRect();
+    return find ? find(event.clientX - edge.left, event.clientY - edge.top) : -1;
+  };
+  const open = (node) => node >= 0 && go({ node: places.names[node] });
+  const marked = places.names.indexOf(selected);
+  const active = hovered >= 0 ? hovered : cursor;
+
+  const keys = (event) => {
+    const step = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }[event.key];
+    if (step) {
+      event.preventDefault();
+      setCursor((now) => neighbour(laid, now < 0 ? Math.max(marked, 0) : now, step));
+      hover(-1);
+    } else if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      open(cursor);
+    }
+  };
+  const next = () => {
+    const failed = laid.order.filter((node) => letters[node] === "f");
+    const after = failed[(failed.indexOf(cursor) + 1) % failed.length];
+    setCursor(after);
+    open(after);
+  };
+  const counts = useMemo(() => tally(letters), [letters]);
+  const describe = (node) => `${places.names[node]}: ${NODE[letters[node]].word}, ${places.groups_of[node].map((one) => places.groups[one]).join(", ")}`;
+  return html`<section class="panel cells" aria-labelledby="cells-title">
+    <div class="row"><h2 id="cells-title">Nodes</h2>
+      <div class="switch" role="group" aria-label="Arrange by">${["group", "rack"].map((word) => html`
+        <button key=${word} aria-pressed=${by === word} onClick=${() => go({ by: word }, { replace: true })}>by ${word}</button>`)}</div>
+      ${group && html`<button class="chip" onClick=${() => go({ group: "" })} aria-label=${`Show all groups, not only ${group}`}>${group} ✕</button>`}
+      ${counts.f && html`<button class="quiet" onClick=${next}>Next failed</button>`}
+      <span class="space"></span><${Legend} counts=${counts} />
+    </div>
+    <div class="cell-box" ref=${box}>
+      ${laid && html`<div class="cell-inner" style=${{ height: `${laid.height}px` }}>
+        <canvas ref=${canvas} tabindex="0" role="application" aria-roledescription="grid of nodes"
+          aria-label=${`${letters.length} nodes by ${by}. Arrow keys move, Enter opens a node.`} aria-describedby="cell-now"
+          style=${{ width: `${laid.width}px`, height: `${laid.height}px` }} onKeyDown=${keys}
+          onFocus=${() => cursor < 0 && setCursor(marked >= 0 ? marked : laid.order[0])}
+          onPointerMove=${(event) => hover(under(event))} onPointerLeave=${() => hover(-1)}
+          onClick=${(event) => { const node = under(event); if (node >= 0) { setCursor(node); open(node); } }}></canvas>
+        ${laid.labels.map((one) => html`<span class="cell-label" key=${one.name} title=${one.name}
+          style=${{ left: `${one.x}px`, top: `${one.y}px`, width: `${one.width + 14}px` }}><b>${one.name}</b> ${one.count}</span>`)}
+        ${marked >= 0 && html`<i class="cell-mark" style=${frame(laid, marked)}></i>`}
+        ${active >= 0 && html`<i class="cell-mark cursor" style=${frame(laid, active)}></i>
+          <span class="tip" style=${tip(laid, active)}>${describe(active)}</span>`}
+      </div>`}
+    </div>
+    <p id="cell-now" class="unseen" role="status">${cursor >= 0 ? describe(cursor) : ""}</p>
+  </section>`;
+}
+
+function neighbour(laid, from, [right, down]) {
+  const [x, y] = [laid.x[from], laid.y[from]];
+  if (right) {
+    const place = laid.order.indexOf(from) + right;
+    return laid.order[Math.min(laid.order.length - 1, Math.max(0, place))];
+  }
+  let best = from;
+  let least = Infinity;
+  for (const node of laid.order) {
+    const away = (laid.y[node] - y) * down;
+    if (away <= 0) continue;
+    const cost = away * 4 + Math.abs(laid.x[node] - x);
+    if (cost < least) [best, least] = [node, cost];
+  }
+  return best;
+}
+
+const frame = (laid, node) => ({
+  left: `${laid.x[node] - 2}px`, top: `${laid.y[node] - 2}px`, width: `${laid.pitch + 1}px`, height: `${laid.pitch + 1}px`,
+});
+
+function tip(laid, node) {
+  const isRight = laid.x[node] > laid.width * 0.6;
+  return {
+    top: `${laid.y[node] + laid.pitch + 6}px`,
+    ...(isRight ? { right: `${laid.width - laid.x[node] - laid.pitch}px` } : { left: `${laid.x[node]}px` }),
+  };
+}
+
+function Legend({ counts }) {
+  const box = useRef(null);
+  return html`<ul class="legend" ref=${box} aria-label="Legend">${LEGEND.map((letter) => html`<li key=${letter} class=${counts[letter] ? "" : "none"}>
+    <${Swatch} letter=${letter} /><span>${NODE[letter].word}</span>${counts[letter] ? html`<b>${counts[letter].toLocaleString("en")}</b>` : ""}</li>`)}</ul>`;
+}
+
+export function Swatch({ letter }) {
+  const canvas = useRef(null);
+  useEffect(() => {
+    const draw = () => {
+      const scale = window.devicePixelRatio || 1;
+      const context = canvas.current.getContext("2d");
+      canvas.current.width = canvas.current.height = 19 * scale;
+      context.setTransform(scale, 0, 0, scale, 0, 0);
+      paintCell(context, letter, 0, 0, 19, palette(canvas.current.parentElement), false);
+    };
+    draw();
+    window.addEventListener("themechange", draw);
+    return () => window.removeEventListener("themechange", draw);
+  }, [letter]);
+  return html`<canvas ref=${canvas} class="swatch" aria-hidden="true"></canvas>`;
+}

@@ -1,0 +1,70 @@
+// Why it failed: each group that failed by itself, its nodes with the provisioner's words, its dependents folded below.
+import { html } from "./preact.js";
+import { follow, link } from "./address.js";
+import { REASONS, count, plain } from "./words.js";
+
+const SHOWN = 8;
+
+/** The groups that failed by themselves, each with those that failed because of it, direct and indirect. */
+export function roots(groups) {
+  const failed = groups.filter((group) => group.status === "failed");
+  const own = failed.filter((group) => group.reason !== "dependency");
+  return own.map((root) => {
+    const below = new Set([root.name]);
+    for (let grown = true; grown;) {
+      grown = false;
+      for (const group of failed) {
+        if (!below.has(group.name) && group.reason === "dependency" && group.depends_on.some((name) => below.has(name))) {
+          below.add(group.name);
+          grown = true;
+        }
+      }
+    }
+    below.delete(root.name);
+    return { root, dependents: groups.filter((group) => below.has(group.name)) };
+  });
+}
+
+export function Failures({ overview, failures }) {
+  const found = roots(overview.groups);
+  const shown = new Set();
+  const elsewhere = failures.filter((node) => !found.some(({ root }) => root.name === node.group));
+  if (!found.length && !failures.length) return null;
+  found.sort((one, other) => other.root.critical - one.root.critical);
+  return html`<section class="failures" aria-labelledby="failures-title">
+    <h2 id="failures-title">What failed</h2>
+    ${found.map(({ root, dependents }) => html`<${Root} key=${root.name} group=${root} dependents=${dependents}
+      nodes=${failures.filter((node) => node.group === root.name)} seen=${shown} />`)}
+    ${elsewhere.length > 0 && html`<div class="failure tolerated">
+      <h3>${count(elsewhere.length, "failed node")} in groups that go on</h3>
+      <${NodeList} nodes=${elsewhere} withGroup /></div>`}
+  </section>`;
+}
+
+function Root({ group, dependents, nodes }) {
+  return html`<div class=${`failure ${group.critical ? "critical" : ""}`}>
+    <h3><span class="glyph tone-bad" aria-hidden="true">✕</span>
+      <a href=${link({ group: group.name })} onClick=${follow({ group: group.name })}>${group.name}</a>
+      ${group.critical && html`<span class="badge bad">critical</span>`}
+      <span class="muted">${REASONS[group.reason] || plain(group.reason)}</span></h3>
+    ${group.detail && html`<p>${group.detail}</p>`}
+    <${NodeList} nodes=${nodes} />
+    ${dependents.length > 0 && html`<details>
+      <summary>${count(dependents.length, "group")} failed because of it</summary>
+      <ul class="chips">${dependents.map((one) => html`<li key=${one.name}>
+        <a class="chip" href=${link({ group: one.name })} onClick=${follow({ group: one.name })}>${one.name}
+        ${one.critical ? " · critical" : ""} · ${count(one.nodes.total, "node")}</a></li>`)}</ul>
+    </details>`}
+  </div>`;
+}
+
+function NodeList({ nodes, withGroup }) {
+  if (!nodes.length) return null;
+  const line = (node) => html`<li key=${node.name}>
+    <a href=${link({ node: node.name })} onClick=${follow({ node: node.name })}><b>${node.name}</b></a>
+    ${withGroup && node.group ? html` <span class="muted">${node.group}</span>` : ""}
+    <span> ${plain(node.reason || "")}${node.detail ? `: ${node.detail}` : ""}</span></li>`;
+  return html`<ul class="nodes">${nodes.slice(0, SHOWN).map(line)}</ul>
+    ${nodes.length > SHOWN && html`<details><summary>${nodes.length - SHOWN} more</summary>
+      <ul class="nodes">${nodes.slice(SHOWN).map(line)}</ul></details>`}`;
+}

@@ -1,0 +1,119 @@
+// The groups, left to right in run order; the chain that decides how long it takes is drawn thick.
+import { html, useEffect, useMemo, useState } from "./preact.js";
+import { follow, link } from "./address.js";
+import { GROUP, at, percent, plain } from "./words.js";
+
+const SIZE = { width: 224, height: 68 };
+let worker = null;
+let asked = 0;
+const waiting = new Map();
+
+function place(groups) {
+  if (!worker) {
+    worker = new Worker("/dashboard/layout_worker.js", { type: "module" });
+    worker.onmessage = ({ data }) => {
+      waiting.get(data.id)?.(data);
+      waiting.delete(data.id);
+    };
+  }
+  asked += 1;
+  const id = asked;
+  worker.postMessage({ id, size: SIZE, groups: groups.map(({ name, depends_on }) => ({ name, depends_on })) });
+  return new Promise((resolve) => waiting.set(id, resolve));
+}
+
+const seconds = (group) => {
+  const began = at(group.phases[0]?.submitted_at);
+  const last = group.phases.at(-1)?.ended_at;
+  return last ? (at(last) - began) / 1000 : NaN;
+};
+
+/** The names on the longest chain of dependencies, by how long its groups took; others count as an average group. */
+export function criticalPath(groups) {
+  const took = groups.map(seconds).filter((one) => one >= 0);
+  const usual = took.length ? took.reduce((sum, one) => sum + one, 0) / took.length : 1;
+  const byName = new Map(groups.map((group) => [group.name, group]));
+  const best = new Map();
+  const chain = (name, path) => {
+    if (best.has(name)) return best.get(name);
+    const group = byName.get(name);
+    if (!group || path.has(name)) return { length: 0, names: [] };
+    const before = group.depends_on.map((parent) => chain(parent, new Set(path).add(name)))
+      .reduce((one, other) => (other.length > one.length ? other : one), { length: 0, names: [] });
+    const own = seconds(group);
+    const found = { length: before.length + (own >= 0 ? own : usual), names: [...before.names, name] };
+    best.set(name, found);
+    return found;
+  };
+  const all = groups.map((group) => chain(group.name, new Set()));
+  return all.reduce((one, other) => (other.length > one.length ? other : one), { length: 0, names: [] }).names;
+}
+
+export function GroupGraph({ overview, selected, forecast }) {
+  const { groups } = overview;
+  const shape = groups.map((group) => `${group.name}<${group.depends_on.join()}`).join(";");
+  const [placed, set] = useState(null);
+  useEffect(() => {
+    let isCurrent = true;
+    if (groups.length) place(groups).then((found) => isCurrent && set(found));
+    return () => { isCurrent = false; };
+  }, [shape]);
+  const path = useMemo(() => criticalPath(groups), [overview]);
+  if (!groups.length) {
+    return html`<section class="panel"><h2>Groups</h2><p class="muted">
+      ${overview.action.ended_at ? "This action deployed no groups." : "Not selected yet: the action checks the design first."}</p></section>`;
+  }
+  const chances = new Map((forecast?.groups || []).map((one) => [one.name, one.success?.probability]));
+  const isOn = (edge) => path.includes(edge.to) && path[path.indexOf(edge.to) - 1] === edge.from;
+  return html`<section class="panel" aria-labelledby="groups-title">
+    <div class="row"><h2 id="groups-title">Groups</h2><span class="muted">in run order</span><span class="space"></span>
+      <span class="key"><i class="line path"></i>longest chain</span><span class="key"><i class="line"></i>depends on</span>
+      <span class="key"><span class="badge">critical</span>its failure fails the action</span></div>
+    <div class="graph" tabindex="0" role="group" aria-label="Graph of groups">
+      ${placed && html`<div class="graph-inner" style=${{ width: `${placed.width}px`, height: `${placed.height}px` }}>
+        <svg width=${placed.width} height=${placed.height} aria-hidden="true">
+          ${placed.edges.map((edge) => html`<path key=${`${edge.from} ${edge.to}`} class=${isOn(edge) ? "path" : ""} d=${curve(edge.points)} />`)}
+        </svg>
+        ${groups.map((group) => placed.at[group.name] && html`<${Card} key=${group.name} group=${group} at=${placed.at[group.name]}
+          isSelected=${group.name === selected} isOn=${path.length > 1 && path.includes(group.name)} chance=${chances.get(group.name)} />`)}
+      </div>`}
+    </div>
+  </section>`;
+}
+
+function curve(points) {
+  const [first, last] = [points[0], points.at(-1)];
+  if (points.length <= 3) {
+    const middle = (first.x + last.x) / 2;
+    return `M${first.x},${first.y}C${middle},${first.y} ${middle},${last.y} ${last.x},${last.y}`;
+  }
+  let text = `M${first.x},${first.y}`;
+  for (let place = 1; place < points.length; place += 1) {
+    const [from, to] = [points[place - 1], points[place]];
+    const middle = (from.x + to.x) / 2;
+    text += `C${middle},${from.y} ${middle},${to.y} ${to.x},${to.y}`;
+  }
+  return text;
+}
+
+function Card({ group, at: corner, isSelected, isOn, chance }) {
+  const state = GROUP[group.status];
+  const { total, success, failure } = group.nodes;
+  const patch = { group: isSelected ? "" : group.name };
+  const isOpen = group.status !== "success" && group.status !== "failed";
+  return html`<a class=${`card tone-${state.tone} ${isSelected ? "selected" : ""} ${isOn ? "on-path" : ""}`}
+    href=${link(patch)} onClick=${follow(patch)} aria-current=${isSelected ? "true" : undefined}
+    style=${{ left: `${corner.x}px`, top: `${corner.y}px`, width: `${SIZE.width}px`, height: `${SIZE.height}px` }}
+    title=${`${group.name}: ${state.word}${group.reason ? ` (${plain(group.reason)})` : ""}${group.detail ? `: ${group.detail}` : ""}`}>
+    <span class="name"><span class="glyph" aria-hidden="true">${state.glyph}</span><b>${group.name}</b>
+      ${group.critical && html`<span class="badge">critical</span>`}</span>
+    <span class="needs">${success} of ${total}, needs ${group.needs}</span>
+    <span class="state">${state.word}${group.reason === "dependency" ? " by dependency" : ""}
+      ${isOpen && chance !== undefined ? html`<span class="muted"> · ${percent(chance)}</span>` : ""}</span>
+    <span class="bar" aria-hidden="true">
+      <i class="fill-s" style=${{ width: `${(100 * success) / Math.max(1, total)}%` }}></i>
+      <i class="fill-p" style=${{ width: `${(100 * group.nodes.prepared) / Math.max(1, total)}%` }}></i>
+      <i class="fill-f" style=${{ width: `${(100 * failure) / Math.max(1, total)}%` }}></i>
+      ${total > 0 && html`<u style=${{ left: `${Math.min(100, (100 * group.needs) / total)}%` }}></u>`}</span>
+  </a>`;
+}

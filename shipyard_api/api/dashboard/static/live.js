@@ -1,0 +1,181 @@
+// Keeps the list of actions and the shown action up to date: at most one read a second, and only what changed.
+import { ApiError, get, post, segment, V1 } from "./api.js";
+import { address } from "./address.js";
+import { session } from "./session.js";
+import { store } from "./store.js";
+
+const MOST_ACTIONS = 50;
+const LISTED_FAILURES = 100;
+const WITHOUT_STREAM = { action: 1000, list: 3000, ended: 10_000 };
+const WITH_STREAM = { action: 15_000, list: 30_000, ended: 60_000 };
+
+const NOTHING = {
+  actions: null, overview: null, places: null, failures: [], forecast: null, missing: "", connection: "connecting",
+};
+export const live = store(NOTHING);
+
+let due = { action: 0, list: 0 };
+let timer = 0;
+let waits = 1000;
+let running = false;
+let again = false;
+let stream = null;
+let streamAfter = 0;
+
+/** The id of the action on the page: the one in the address, else the one that runs, else the newest. */
+export function shownId() {
+  const named = address.get().action;
+  if (named) return named;
+  const actions = live.get().actions || [];
+  return (actions.find((one) => !ended(one)) || actions[0])?.id || "";
+}
+
+export const ended = (action) => ["success", "failed"].includes(action.dag_status);
+
+/** Read everything again soon: after a command, or because an event says that something changed. */
+export function refresh() {
+  due = { action: 0, list: 0 };
+  schedule(0);
+}
+
+function schedule(milliseconds) {
+  clearTimeout(timer);
+  timer = setTimeout(turn, milliseconds);
+}
+
+async function turn() {
+  if (running) {
+    again = true;
+    return;
+  }
+  if (!session.get().token) return;
+  running = true;
+  try {
+    await read();
+    waits = 1000;
+    if (live.get().connection !== "live") live.update({ connection: "live" });
+    openStream();
+  } catch (error) {
+    if (!(error instanceof ApiError)) console.error(error);
+    if (error.status === 404) live.update({ missing: shownId(), overview: null, connection: "live" });
+    else if (error.status !== 401) {
+      waits = Math.min(10_000, waits * 2);
+      live.update({ connection: error.status === 403 ? "forbidden" : "reconnecting" });
+    }
+  }
+  running = false;
+  if (session.get().token) schedule(again ? Math.max(waits, 200) : document.hidden ? 5000 : waits);
+  again = false;
+}
+
+async function read() {
+  const now = Date.now();
+  const pace = stream ? WITH_STREAM : WITHOUT_STREAM;
+  if (!session.get().caller) {
+    const caller = await get(`${V1}/caller`);
+    session.update({ caller });
+  }
+  if (now >= due.list) {
+    const actions = await get(`${V1}/actions?order=desc&limit=${MOST_ACTIONS}`);
+    due.list = now + pace.list;
+    if (actions !== live.get().actions) live.update({ actions });
+  }
+  const id = shownId();
+  if (!id) {
+    if (live.get().overview) live.update({ overview: null, places: null, failures: [], forecast: null });
+    return;
+  }
+  if (now >= due.action || live.get().overview?.action.id !== id) {
+    await readAction(id);
+    const shown = live.get().overview;
+    due.action = now + (shown && ended(shown.action) ? pace.ended : pace.action);
+  }
+}
+
+async function readAction(id) {
+  const before = live.get();
+  const base = `${V1}/actions/${segment(id)}`;
+  const overview = await get(`${base}/overview`);
+  if (overview === before.overview) return;
+  const isOther = before.overview?.action.id !== id;
+  const places = !isOther && before.places?.names.length === overview.nodes.total
+    ? before.places : await get(`${base}/node-places`);
+  const failed = (one) => one.nodes.letters.split("f").length - 1;
+  let failures = isOther ? [] : before.failures;
+  if (failed(overview) === 0) failures = [];
+  else if (isOther || failed(overview) !== failed(before.overview)) {
+    failures = (await get(`${base}/nodes?status=failure&limit=${LISTED_FAILURES}`)).nodes;
+  }
+  if (shownId() !== id) return;
+  live.update({ overview, places, failures, missing: "", forecast: isOther ? null : before.forecast });
+  readForecast(base, id, overview);
+}
+
+let forecastAfter = 0;
+async function readForecast(base, id, overview) {
+  if (ended(overview.action) || Date.now() < forecastAfter) return;
+  forecastAfter = Date.now() + 5000;
+  try {
+    const forecast = await get(`${base}/forecast`);
+    if (shownId() === id) live.update({ forecast });
+  } catch (error) {
+    if (error.status === 404) forecastAfter = Date.now() + 600_000;
+  }
+}
+
+async function openStream() {
+  if (stream || Date.now() < streamAfter) return;
+  streamAfter = Date.now() + 10_000;
+  try {
+    const { ticket } = await post("/events/tickets", {});
+    const source = new EventSource(`/events?ticket=${segment(ticket)}`);
+    stream = source;
+    const lost = () => {
+      source.close();
+      if (stream === source) stream = null;
+      refresh();
+    };
+    source.onerror = lost;
+    source.onmessage = hint;
+    for (const kind of STREAMED) source.addEventListener(kind, hint);
+  } catch (error) {
+    stream = null;
+    // A server without events is asked for them no more.
+    if (error.status === 404 || error.status === 405) streamAfter = Infinity;
+  }
+}
+
+const STREAMED = [
+  "group_changed", "nodes_changed", "phase_started", "phase_ended", "step_changed", "action_changed", "waiting",
+];
+
+function hint(event) {
+  let about = "";
+  try {
+    about = JSON.parse(event.data).action_id;
+  } catch {
+    return;
+  }
+  due.list = Math.min(due.list, Date.now() + 1000);
+  if (about === shownId()) due.action = 0;
+}
+
+session.subscribe((now) => {
+  if (!now.token) {
+    clearTimeout(timer);
+    stream?.close();
+    stream = null;
+    live.set(NOTHING);
+  } else if (!now.caller) refresh();
+});
+address.subscribe(() => {
+  if (live.get().overview?.action.id !== shownId()) {
+    live.update({ overview: null, places: null, failures: [], forecast: null, missing: "" });
+    forecastAfter = 0;
+    refresh();
+  }
+});
+document.addEventListener("visibilitychange", () => document.hidden || refresh());
+window.addEventListener("online", refresh);
+
+export const start = () => schedule(0);

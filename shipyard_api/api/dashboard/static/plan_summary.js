@@ -1,0 +1,58 @@
+// What an action would touch: totals, why it would be refused, findings, and its groups in order.
+import { html } from "./preact.js";
+import { count, plain } from "./words.js";
+
+export function PlanSummary({ plan }) {
+  const { totals, refused } = plan;
+  const findings = plan.findings.filter((one) => one.error || one.level === "Warning");
+  return html`<div class="plan">
+    ${refused && html`<div class="fault" role="alert"><p><b>It would be refused:</b> ${refused.title}. ${refused.reason}</p>
+      ${refused.messages?.length > 0 && html`<ul>${refused.messages.slice(0, 8).map((one) => html`<li key=${one.message}>${one.message}</li>`)}</ul>`}</div>`}
+    <dl class="facts-list">
+      <dt>Design</dt><dd>${plan.revision ? `revision ${plan.revision}` : "none"}</dd>
+      <dt>Touches</dt><dd><b>${count(totals.sent, "node")}</b> of ${totals.nodes.toLocaleString("en")}${totals.kept ? `; keeps ${totals.kept.toLocaleString("en")} that are deployed` : ""}</dd>
+      <dt>Groups</dt><dd>${totals.groups}${totals.critical_groups ? `, ${totals.critical_groups} of them critical` : ""}</dd>
+      ${plan.held?.length > 0 && html`<dt>Held</dt><dd>${plan.held.slice(0, 5).map((one) => `${one.node} (${one.reason})`).join(", ")}</dd>`}
+    </dl>
+    ${findings.length > 0 && html`<ul class="findings">${findings.slice(0, 10).map((one) => html`<li key=${one.message}>
+      <span class=${`badge ${one.error ? "bad" : "queued"}`}>${one.error ? "error" : "warning"}</span> ${one.message}</li>`)}</ul>`}
+    ${plan.groups.length > 0 && html`<${PlannedGroups} groups=${plan.groups} />`}
+    ${plan.drains?.map((one) => html`<${Drain} key=${one.node} drain=${one} />`)}
+  </div>`;
+}
+
+export function criteria(written) {
+  const words = {
+    percent_successful_nodes: (number) => `at least ${number} %`,
+    minimum_successful_nodes: (number) => `at least ${count(number, "node")}`,
+    maximum_failed_nodes: (number) => `at most ${number} failed`,
+  };
+  const found = Object.entries(words).filter(([name]) => written[name] !== null && written[name] !== undefined);
+  return found.map(([name, say]) => say(written[name])).join(", ") || "none";
+}
+
+function PlannedGroups({ groups }) {
+  const most = 14;
+  return html`<div class="scroll"><table><thead><tr><th>#</th><th>Group</th><th class="number">Touches</th><th>Success criteria</th></tr></thead>
+    <tbody>${groups.slice(0, most).map((group) => html`<tr key=${group.name}>
+      <td class="number">${group.order}</td>
+      <td>${group.name} ${group.critical && html`<span class="badge">critical</span>`} ${!group.can_succeed && html`<span class="badge bad">cannot succeed</span>`}</td>
+      <td class="number">${group.sends.length} of ${group.nodes.length}</td><td>${criteria(group.success_criteria)}</td></tr>`)}</tbody></table>
+    ${groups.length > most && html`<p class="muted">${groups.length - most} more groups</p>`}</div>`;
+}
+
+const CLASSES = {
+  evictable: "leave", daemon: "daemons, stay", mirror: "mirror pods, stay",
+};
+
+export function Drain({ drain }) {
+  if (!drain.plan) return html`<p class="muted">No drain plan for ${drain.node}: ${drain.why_none}</p>`;
+  const { plan } = drain;
+  const pods = plan.pods.filter((pod) => !["evictable", "daemon", "mirror"].includes(pod.class ?? pod.pod_class));
+  return html`<div class="drain"><h3>Drain of ${drain.node}</h3>
+    <p>${Object.entries(plan.totals).filter(([, number]) => number).map(([name, number]) => `${number} ${CLASSES[name] || plain(name)}`).join(" · ") || "no pods"}</p>
+    ${pods.length > 0 && html`<ul>${pods.slice(0, 10).map((pod) => html`<li key=${`${pod.namespace}/${pod.name}`}>
+      <code>${pod.namespace}/${pod.name}</code> ${plain(pod.class ?? pod.pod_class)}${pod.budget ? ` by ${pod.budget}` : ""}</li>`)}</ul>`}
+    ${plan.etcd.map((one) => html`<p key=${one.cluster}>etcd <b>${one.cluster}</b>: survives ${one.survivable_failures ?? "?"} failures now, ${one.survivable_failures_after ?? "?"} afterwards</p>`)}
+  </div>`;
+}
