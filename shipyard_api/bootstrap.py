@@ -358,9 +358,7 @@ def api(settings: Settings) -> "Mount":
     prefixes = dict.fromkeys(ironic.PREFIXES, templates) | dict.fromkeys(fuel.PREFIXES, software)
     with_tickets = TicketIdentities(guards.identities, tickets.authenticate, events.PATH)
     page = Dashboard(otherwise=templates)
-    return Mount(
-        create_app(airship, replace(guards, identities=with_tickets)), {**prefixes, "/": page, PREFIX: page}
-    )
+    return Mount(create_app(airship, replace(guards, identities=with_tickets)), {**prefixes, "/": page, PREFIX: page})
 
 
 def worker(settings: Settings) -> "TurnWorker":
