@@ -66,3 +66,41 @@ SEED_GRAPH: list[dict[str, Any]] = [
 ]
 """The worked example of seed 001, with its role ``primar-controller`` spelt ``primary-controller``."""
 SEED_GRAPH[6]["parameters"]["puppet_modules"] = "/etc/puppet/modules"
+
+ALTERNATIVE: list[dict[str, Any]] = [
+    {
+        "id": "primary-controller",
+        "type": "puppet",
+        "required_for": ["deploy"],
+        "role": ["primary-controller"],
+        "strategy": {"type": "one_by_one"},
+        "parameters": PUPPET,
+    },
+    {
+        "id": "controller",
+        "type": "puppet",
+        "requires": ["primary-controller"],
+        "required_for": ["deploy"],
+        "strategy": {"type": "parallel", "amount": 2},
+        "parameters": PUPPET,
+    },
+    *(
+        {
+            "id": role,
+            "type": "puppet",
+            "requires": ["controller"],
+            "strategy": {"type": "parallel"},
+            "parameters": PUPPET,
+        }
+        for role in ("compute", "cinder", "ceph-osd")
+    ),
+]
+"""The alternative model of seed 001, with the ``puppet_modules`` that it leaves out."""
+
+MAINTENANCE = [
+    task("put_compute_into_maintenance_mode", role=["primary-controller"]),
+    task("migrate_vms_from_compute", role=["primary-controller"], requires=["put_compute_into_maintenance_mode"]),
+    task("reinstall_ovs", role=["compute"], requires=["put_compute_into_maintenance_mode", "migrate_vms_from_compute"]),
+    task("make_compute_available", role=["primary-controller"], requires=["reinstall_ovs"]),
+]
+"""The cross-references of seed 001, with its ``put_vm_into_maintenance_mode`` and ``reinstall_vs`` spelt as the ids."""

@@ -1,6 +1,7 @@
 """The software stage in process: order, batches, failures, stops, on nodes in memory."""
 
 from collections.abc import Callable, Iterator
+from itertools import accumulate, pairwise
 from typing import Any
 
 import pytest
@@ -10,8 +11,8 @@ from shipyard_api.domain.actions import ActionId, Control, RunState
 from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.nodes import NodeName
 from tests.fakes.remote_tasks import FakeRemoteTasks
-from tests.software_world import SoftwareWorld
-from tests.task_graphs import SEED_GRAPH, group, task
+from tests.software_world import ROLES, SoftwareWorld
+from tests.task_graphs import ALTERNATIVE, MAINTENANCE, SEED_GRAPH, group, task
 
 Worlds = Callable[..., SoftwareWorld]
 
@@ -41,6 +42,32 @@ def test_the_worked_example_of_the_seed_runs_batch_after_batch(worlds: Worlds) -
     assert waves == [[f"node-{number}" for number in wave] for wave in numbers]
     assert {one.status for one in world.results()} == {TaskStatus.SUCCESS}
     assert len(world.results()) == 16
+
+
+MODELS = {
+    "tasks with roles and strategies of their own": (
+        ALTERNATIVE,
+        {**ROLES, "node-7": "ceph-osd"},
+        ["node-1", "node-2 node-4", "node-3 node-5", "node-6 node-7 node-8"],
+    ),
+    "cross-references between nodes": (
+        MAINTENANCE,
+        {"c1": "primary-controller", "n1": "compute", "n2": "compute"},
+        ["c1", "c1", "n1 n2", "c1"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("graph", "roles", "batches"), MODELS.values(), ids=MODELS)
+def test_the_other_models_of_the_seed_run_as_written(worlds: Worlds, graph: Any, roles: Any, batches: Any) -> None:
+    world = worlds(graph=graph, roles=roles)
+    world.run(world.worker())
+
+    assert world.state() is RunState.SUCCESS
+    order = [node for _, node in world.started()]
+    ends = list(accumulate(len(one.split()) for one in batches))
+    assert [" ".join(sorted(order[first:last])) for first, last in pairwise([0, *ends])] == batches
+    assert len(order) == ends[-1]
 
 
 GRAPH = (

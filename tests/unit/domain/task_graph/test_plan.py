@@ -12,7 +12,7 @@ from shipyard_api.domain.task_graph.plan import SkipReason
 from shipyard_api.domain.task_graph.roles import ClusterNode, Primaries, choose_primaries
 from shipyard_api.domain.task_graph.selection import Selection
 from shipyard_api.domain.task_graph.tasks import Domain
-from tests.task_graphs import PUPPET, SEED_GRAPH, graph, group, real_graph, stage, task
+from tests.task_graphs import ALTERNATIVE, MAINTENANCE, PUPPET, SEED_GRAPH, graph, group, real_graph, stage, task
 from tests.task_plans import SEED_NODES, attempt, node, nodes_of, planned, waves_of
 
 # --- The examples of seed 001 ---------------------------------------------------------------------------------------
@@ -31,36 +31,6 @@ def test_the_worked_example_with_a_primary_that_the_cluster_chose() -> None:
     primaries = Primaries(choose_primaries(nodes, Domain.ROLES, ["controller"], {}))
 
     assert planned(SEED_GRAPH, nodes, primaries=primaries) == planned(SEED_GRAPH, SEED_NODES)
-
-
-ALTERNATIVE = [
-    {
-        "id": "primary-controller",
-        "type": "puppet",
-        "required_for": ["deploy"],
-        "role": ["primary-controller"],
-        "strategy": {"type": "one_by_one"},
-        "parameters": PUPPET,
-    },
-    {
-        "id": "controller",
-        "type": "puppet",
-        "requires": ["primary-controller"],
-        "required_for": ["deploy"],
-        "strategy": {"type": "parallel", "amount": 2},
-        "parameters": PUPPET,
-    },
-    *(
-        {
-            "id": role,
-            "type": "puppet",
-            "requires": ["controller"],
-            "strategy": {"type": "parallel"},
-            "parameters": PUPPET,
-        }
-        for role in ("compute", "cinder", "ceph-osd")
-    ),
-]
 
 
 @pytest.mark.parametrize(
@@ -87,18 +57,7 @@ def test_the_alternative_model_has_tasks_with_roles_and_strategies_of_their_own(
 
 
 def test_the_maintenance_example_goes_back_and_forth_between_nodes() -> None:
-    entries = [
-        task("put_compute_into_maintenance_mode", role=["primary-controller"]),
-        task("migrate_vms_from_compute", role=["primary-controller"], requires=["put_compute_into_maintenance_mode"]),
-        task(
-            "reinstall_ovs",
-            role=["compute"],
-            requires=["put_compute_into_maintenance_mode", "migrate_vms_from_compute"],
-        ),
-        task("make_compute_available", role=["primary-controller"], requires=["reinstall_ovs"]),
-    ]
-
-    made = planned(entries, [node("c1", "primary-controller"), node("n1", "compute"), node("n2", "compute")])
+    made = planned(MAINTENANCE, [node("c1", "primary-controller"), node("n1", "compute"), node("n2", "compute")])
 
     assert [(run.tasks[0], run.nodes) for batch in made.batches for run in batch.runs] == [
         ("put_compute_into_maintenance_mode", ("c1",)),

@@ -1,0 +1,93 @@
+"""Runs of the software stage that are asked for over HTTP, and run on nodes in memory (seed 002)."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import sqlalchemy as sa
+
+from shipyard_api.actions.catalog import catalog
+from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, Systems
+from shipyard_api.actions.site_parts import RetryPolicy
+from shipyard_api.domain.actions import ENDED, ActionId
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.provisioner import Marker
+from shipyard_api.ports.remote_tasks import Host
+from shipyard_api.storage import tables
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+from shipyard_api.workflow.turn import Engine
+from tests.fakes.clock import FakeClock
+from tests.fakes.provisioner import FakeProvisioner
+from tests.fakes.remote_tasks import FakeRemoteTasks
+from tests.integration.api.test_software import GRAPH, TAGS, Fuel, fuel_of, prepared, task
+from tests.integration.api.wire import Site
+from tests.one_action import seconds_until_due, state_of
+from tests.world import RULES, SETTLE
+
+NODES = ["n1", "n2", "n3"]
+
+
+@pytest.fixture
+def admin(site: Site) -> Fuel:
+    return prepared(fuel_of(site, NODES).admin)
+
+
+def run(site: Site, engine: sa.Engine, action: ActionId) -> None:
+    """Run an action to its end."""
+    rendered, clock = RenderedDesigns(site.designs), FakeClock()
+
+    def reach(_: object, nodes: Sequence[NodeName]) -> tuple[Mapping[NodeName, Host], tuple[()]]:
+        return {name: Host(name, "10.0.0.1") for name in nodes}, ()
+
+    systems = Systems(FakeProvisioner(), access=RemoteAccess(FakeRemoteTasks(polls=1), reach))
+    definitions = catalog(site.store, ActionDesigns(site.designs, rendered.of), systems, RULES, RetryPolicy())
+    worker = Engine(site.store, definitions, clock, lambda: Marker(str(uuid4())), settle=SETTLE, worker="w")
+    with engine.begin() as connection:
+        connection.execute(tables.actions.update().where(tables.actions.c.id == action).values(wake_at=clock.now()))
+    for _ in range(200):
+        worker.run(action)
+        worker.items.run(action, "run")
+        if state_of(site.store, action) in ENDED:
+            return
+        clock.advance(seconds_until_due(engine, action, clock.now()))
+    raise AssertionError("the action does not end")
+
+
+ALL = ["globals", "haproxy", "mysql", "rabbitmq"]
+PLACES: dict[str, tuple[dict[str, list[str]], dict[str, list[str]], dict[str, list[str]]]] = {
+    "a controller with all its tags": ({}, {}, {"n1": ALL}),
+    "only rabbitmq": ({"n1": ["mysql", "controller-common"]}, {}, {"n1": ["globals", "rabbitmq"]}),
+    "haproxy not on a mysql node": (
+        {"n1": ["rabbitmq", "controller-common"]}, {"n2": ["controller-common"]},
+        {"n1": ["globals", "mysql"], "n2": ["haproxy"]},
+    ),
+    "an instance of a tag": (
+        {"n1": list(TAGS)}, {"n1": ["mysql:1"], "n2": ["mysql:2"]}, {"n1": ["globals"], "n2": ["second"]},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("taken", "given", "runs"), PLACES.values(), ids=PLACES)
+def test_the_examples_of_seed_002_run_where_the_tags_are(
+    site: Site, engine: sa.Engine, admin: Fuel, taken: Any, given: Any, runs: Any
+) -> None:
+    admin.put("releases/1/deployment_tasks/", [*GRAPH, task("second", tags=["mysql:2"])])
+    admin.post("clusters/1/assignment/", [{"id": "n1", "roles": ["controller"]}])
+    for node, tags in taken.items():
+        admin.ask("DELETE", f"nodes/{node}/tags/", tags)
+    for node, tags in given.items():
+        admin.post(f"nodes/{node}/tags/", tags)
+
+    made = admin.put(f"clusters/1/deploy/?nodes={','.join(NODES)}", {})
+    run(site, engine, ActionId(made["uuid"]))
+
+    ended = admin.get(f"transactions/{made['id']}/")
+    assert (ended["status"], ended["progress"]) == ("ready", 100), json.dumps(ended)
+    names = {str(one["id"]): one["name"] for one in admin.get("nodes/")}
+    found: dict[str, list[str]] = {}
+    for row in admin.get(f"transactions/{made['id']}/deployment_history/"):
+        assert row["status"] == "ready"
+        found.setdefault(names[row["node_id"]], []).append(row["task_name"])
+    assert {node: sorted(tasks) for node, tasks in found.items()} == runs
