@@ -15,6 +15,7 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.task_graph.layers import Layer, ReleaseId
 from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.usecases.actions.request import ActionRequest
+from shipyard_api.usecases.software.results import ReadTaskResults
 from tests.contract.remote_task_sites import sshd
 from tests.crash.calm import accepting
 from tests.factories import group_entry
@@ -46,6 +47,9 @@ def test_nodes_that_fail_a_task_have_failed_and_the_criteria_decide(world: World
     details = {one.name: one.detail for one in found}
     assert details["n2"] == "acceptance task disk: exit status 1; its output ends with: no link"
     assert results[0] == ("n0", "disk", TaskStatus.SUCCESS)
+    assert world.tasks
+    output = ReadTaskResults(world.store(), world.tasks).output(world.action, "disk", "n2", offset=0, limit=99)[1]
+    assert output.text == "no\nlink\n"
     assert (NodeName("n2"), "net") not in {(node, task) for node, task, _ in results}
 
 

@@ -4,7 +4,8 @@ A task on the nodes of a move stands as a work item of the software stage does (
 marker that no other task has, so that a repeated start only reports.
 """
 
-from collections.abc import Callable, Collection, Mapping
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -58,6 +59,19 @@ class Acceptance:
             {TaskId(task): entry for task, entry in stored["documents"].items()},
             {NodeName(name): Host(NodeName(name), *where) for name, where in stored["hosts"].items()},
         )
+
+    @classmethod
+    def find(cls, texts: Iterable[str]) -> "Acceptance | None":
+        """Return the acceptance tasks in the fixed texts of an action's steps, None if there are none."""
+        # A quick look first: the texts of a large site have megabytes.
+        found = (json.loads(text).get("acceptance") for text in texts if '"acceptance":' in text)
+        return next((cls.from_json(stored) for stored in found if stored), None)
+
+    def of(self, task: TaskId, node: NodeName, marker: str) -> TaskOnNodes | None:
+        """Return a task on one node, None if no group has it."""
+        if task not in self.documents or node not in self.hosts:
+            return None
+        return TaskOnNodes(task, self.documents[task], marker, (self.hosts[node],))
 
     def task(self, move: Move, number: int, nodes: Collection[NodeName]) -> TaskState | None:
         """Return a task of the move's group, by its place in the list, before it has begun; None behind the last."""

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from shipyard_api.actions.steps.acceptance import Acceptance
 from shipyard_api.actions.steps.software.state import TaskOnNodes
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.errors import ActionNotFound
@@ -64,8 +65,7 @@ class ReadTaskResults:
         def read(tx: Transaction) -> tuple[TaskRecord | None, TaskOnNodes | None]:
             own = _action(tx, action)
             record = next(iter(tx.task_results.of(own, node=node, task=task)), None)
-            item = record and tx.items.task(own, ItemId(record.marker.removeprefix(f"{own}.")))
-            return record, TaskOnNodes.from_json(item) if item else None
+            return record, _work(tx, own, record) if record else None
 
         record, work = self.store.read(read)
         if record is None:
@@ -80,6 +80,15 @@ class ReadTaskResults:
         if found is None:
             raise OutputNotKept(action, task, node)
         return record, found
+
+
+def _work(tx: Transaction, action: ActionId, record: TaskRecord) -> TaskOnNodes | None:
+    """Return what ran: an item of the software stage, or an acceptance task of a group."""
+    item = tx.items.task(action, ItemId(record.marker.removeprefix(f"{action}.")))
+    if item:
+        return TaskOnNodes.from_json(item)
+    accepted = Acceptance.find(tx.actions.fixed_texts(action))
+    return accepted.of(record.task, record.node, record.marker) if accepted else None
 
 
 def _action(tx: Transaction, action: str) -> ActionId:
