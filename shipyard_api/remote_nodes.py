@@ -46,7 +46,8 @@ def remote_tasks(settings: Settings) -> "SshRemoteTasks | None":
     )
     if fault := key_fault(access):
         raise SettingsError([f"[ssh] {fault}"])
-    return SshRemoteTasks(access, limit=own.read_timeout_seconds)
+    directory = Path(own.files).expanduser() if own.files else None
+    return SshRemoteTasks(access, limit=own.read_timeout_seconds, directory=directory)
 
 
 def hosts(settings: Settings, documents: Iterable[Document]) -> tuple[dict[NodeName, Host], dict[NodeName, str]]:

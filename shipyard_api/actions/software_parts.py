@@ -1,6 +1,6 @@
 """The software stage from the configured systems: plan it, run it (product, section 7; seeds 001 and 002)."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from shipyard_api.actions.site_checks import RemoteAccess, SiteChecks
@@ -14,10 +14,13 @@ from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.strategy import Strategy
 from shipyard_api.domain.task_graph.acceptance import accepting_groups, check_acceptance
+from shipyard_api.domain.task_graph.commands import filled
 from shipyard_api.domain.task_graph.layers import SITE
+from shipyard_api.domain.task_graph.roles import MASTER
 from shipyard_api.domain.task_graph.site_plan import SiteRun, plan_site
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
+from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.ports.state.software import SoftwareSite
 from shipyard_api.workflow.step import AnyStep, Json
 
@@ -82,9 +85,9 @@ class SoftwareParts:
         except UnknownRevision as unknown:
             return NoPlan(str(unknown))
         with self.checks.store.begin() as tx:
-            cluster = tx.software.cluster(SITE)
-        documents = cluster.layer.tasks if cluster else ()
+            site = tx.software.site(SITE, ())
         hosts, unreachable = access.hosts(rendering, sorted(nodes))
+        documents = [filled(entry, _keys(site, hosts)) for entry in site.tasks]
         if faults := (*check_acceptance(strategy, documents), *unreachable):
             return _refused(faults)
         tasks = accepting_groups(strategy)
@@ -96,7 +99,8 @@ class SoftwareParts:
 def _plan(
     access: RemoteAccess, site: SoftwareSite, rendering: Rendering, deployed: frozenset[NodeName] | None, written: Json
 ) -> StageSoftware | NoPlan:
-    run = SiteRun(site.tasks, site.nodes, site.primaries, site.status, site.models, written, deployed)
+    keys = _keys(site, access.hosts(rendering, ())[0])
+    run = SiteRun(site.tasks, site.nodes, site.primaries, site.status, site.models, written, deployed, keys)
     made = plan_site(run)
     if made.plan is None or made.rules is None:
         return _refused(made.findings)
@@ -105,6 +109,10 @@ def _plan(
         return _refused(unknown)
     warnings = tuple(finding.message for finding in made.findings)
     return StageSoftware(tuple(batch.runs for batch in made.plan.batches), made.rules, made.documents, hosts, warnings)
+
+
+def _keys(site: SoftwareSite, hosts: Mapping[NodeName, Host]) -> Mapping[str, str]:
+    return {**site.keys, **({"MASTER_IP": hosts[MASTER].address} if MASTER in hosts else {})}
 
 
 def _refused(findings: Iterable[Finding]) -> NoPlan:

@@ -15,12 +15,13 @@ from enum import Enum
 from typing import Protocol
 
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.task_graph.commands import RemoteFile, RemoteTask
+from shipyard_api.domain.task_graph.commands import CopiedFile, RemoteFile, RemoteTask
 from shipyard_api.ports.provisioner import Marker
 
 __all__ = [
     "ENDED_REMOTE",
     "TAIL",
+    "CopiedFile",
     "Host",
     "Output",
     "RemoteFile",
@@ -107,8 +108,11 @@ class RemoteTasks(Protocol):
     def start(self, marker: Marker, task: RemoteTask, hosts: Sequence[Host]) -> Mapping[NodeName, RemoteResult]:
         """Start the task on every host where this marker has not started it yet; return how it stands on each.
 
+        A node that a task reboots does not answer for a while: ``unreachable`` or ``refused`` is no end then.
+
         A node on which another task of ours runs is not excluded here: whoever calls orders tasks.
-        Raises Refused for settings that cannot be used (key, known_hosts), before any host is asked.
+        Raises Refused for settings that cannot be used (key, known_hosts) and files that cannot be copied, before any
+        host is asked.
         """
 
     def look(self, marker: Marker, task: RemoteTask, hosts: Sequence[Host]) -> Mapping[NodeName, RemoteResult]:

@@ -193,6 +193,31 @@ def test_after_a_reboot_a_running_task_is_lost(node: Node) -> None:
     assert node.stop().state is RemoteState.STOPPED
 
 
+def test_a_reboot_happens_once_however_often_it_is_started(node: Node) -> None:
+    boot, tools = node.directory / "boot_id", node.directory / "bin"
+    boot.write_text("boot-1\n")
+    tools.mkdir()
+    (tools / "reboot").write_text(f"#!/bin/sh\necho reboot >>'{node.marks}'\n")
+    (tools / "reboot").chmod(0o755)
+    here = SCRIPT.replace("/proc/sys/kernel/random/boot_id", str(boot)).replace("PATH=${PATH", f"PATH={tools}:${{PATH")
+    task = RemoteTask("reboot", timeout=30, reboots=True)
+
+    for _ in range(3):
+        going = node.start(task, here)
+        assert going is not None
+        assert going.state is RemoteState.RUNNING
+    deadline = time.monotonic() + 30
+    while not (node.state / "end").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    boot.write_text("boot-2\n")
+    for _ in range(2):
+        done = node.start(task, here)
+        assert done is not None
+        assert done.state is RemoteState.SUCCESS
+    assert node.marks.read_text() == "reboot\n"
+
+
 @pytest.mark.parametrize("name", ["run", "end", "attempt", "total", "head"])
 @pytest.mark.parametrize("content", [b"", b"garbage \xff\x00$(reboot)\n" * 3, b"9" * 100_000, b"- - - - -"])
 def test_records_of_garbage_are_a_state_or_a_refusal(node: Node, name: str, content: bytes) -> None:

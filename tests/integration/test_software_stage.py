@@ -1,5 +1,6 @@
 """The software stage in process: order, batches, failures, stops, on nodes in memory."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import accumulate, pairwise
 from typing import Any
@@ -9,10 +10,12 @@ import pytest
 from shipyard_api.actions.software_parts import SOFTWARE
 from shipyard_api.domain.actions import ActionId, Control, RunState
 from shipyard_api.domain.facts.software import TaskStatus
+from shipyard_api.domain.items import ItemId
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.remote_tasks import Host
 from tests.fakes.remote_tasks import FakeRemoteTasks
 from tests.software_world import ROLES, SoftwareWorld
-from tests.task_graphs import ALTERNATIVE, MAINTENANCE, SEED_GRAPH, group, task
+from tests.task_graphs import ALTERNATIVE, MAINTENANCE, SEED_GRAPH, group, real_graph, task
 
 Worlds = Callable[..., SoftwareWorld]
 
@@ -159,7 +162,14 @@ def test_while_it_is_paused_a_task_is_watched_and_none_begins(worlds: Worlds) ->
 REFUSED = {
     "an unknown node": ({"nodes": ["w1", "w9"]}, GRAPH, "The design has no node w9."),
     "an unknown task": ({"tasks": ["three"]}, GRAPH, "'three' is not in the task graph."),
-    "a type that cannot run": ({}, (*GRAPH, {**task("three", groups=["web"]), "type": "reboot"}), "reboot"),
+    "content that is computed": (
+        {},
+        (
+            *GRAPH,
+            task("three", groups=["web"], type="upload_file", parameters={"path": "/a", "data": {"yaql_exp": "$"}}),
+        ),
+        "data is an expression",
+    ),
 }
 
 
@@ -172,6 +182,44 @@ def test_what_cannot_be_planned_fails_before_anything_begins(
 
     assert said in world.steps()[SOFTWARE][1]
     assert (world.state(), world.started()) == (RunState.FAILED, [])
+
+
+@pytest.mark.parametrize("version", ["9.2"])
+def test_a_real_graph_runs_whole_but_for_what_it_computes(worlds: Worlds, version: str) -> None:
+    entries = real_graph(version)
+    computed = [one["id"] for one in entries if isinstance(one.get("parameters", {}).get("data"), dict)]
+    roles = {"n1": "primary-controller", "n2": "controller", "n3": "compute", "n4": "cinder", "n5": "ceph-osd"}
+    hosts = {name: Host(name, "10.0.0.1") for name in map(NodeName, (*roles, "master"))}
+    world = worlds(graph=entries, roles=roles, hosts=hosts, limited={"skip": computed})
+    world.run(world.worker())
+
+    assert world.state() is RunState.SUCCESS, world.steps()
+    kinds = {entry["id"]: entry["type"] for entry in entries}
+    ran = Counter(kinds[task] for task, _ in world.started())
+    assert {"puppet", "shell", "sync", "copy_files"} <= set(ran)
+    assert ran.total() > 200
+    copied, *_ = {one.marker for one in world.results() if one.task == "copy_keys"}
+    item = world.store().read(lambda tx: tx.items.task(world.action, ItemId(copied.removeprefix(f"{world.action}."))))
+    assert item["document"]["parameters"]["files"][0]["src"] == "/var/lib/fuel/keys/1/neutron/neutron.pub"
+
+
+def test_a_reboot_runs_between_other_tasks_and_has_its_own_time_to_come_back(worlds: Worlds) -> None:
+    entries = [group("web"), task("one", groups=["web"]), task("two", groups=["web"], requires=["again"])]
+    again = {"id": "again", "type": "reboot", "groups": ["web"], "requires": ["one"], "parameters": {"timeout": 1500}}
+    tasks = FakeRemoteTasks(polls=1)
+    world = worlds(graph=[*entries, again], roles={"w1": "web", "w2": "web"}, tasks=tasks)
+    began = world.clock.now()
+
+    def restart() -> None:
+        (marker, *_) = {one.marker for one in world.results() if one.task == "again"} or {""}
+        since = (world.clock.now() - began).total_seconds()
+        down = {NodeName("w1")} if marker and since < 1200 else set()
+        tasks.down = down
+
+    world.run(world.worker(), each_time=restart)
+    assert world.state() is RunState.SUCCESS, world.steps()
+    assert [name for name, node in world.started() if node == "w1"] == ["one", "again", "two"]
+    assert (world.clock.now() - began).total_seconds() >= 1200
 
 
 def test_only_the_chosen_tasks_run_and_tests_run_only_when_asked_for(worlds: Worlds) -> None:

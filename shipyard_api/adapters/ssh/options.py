@@ -20,6 +20,7 @@ class SshOptions:
     ``network``: the network of the design whose address of a node is used (``addressing`` of its BaremetalNode).
     ``port``: the port of SSH on the nodes.
     ``master``: the address of the host for tasks with the role ``master``; empty: such tasks are refused.
+    ``files``: the directory of the files that tasks of the type ``copy_files`` copy; empty: such tasks are refused.
     ``jump_host``: reach the nodes through this host, written as host, user@host or user@host:port; empty: directly.
     ``connect_timeout_seconds``: timeout of a connection.
     ``read_timeout_seconds``: timeout of an answer of one node; others do not wait for it.
@@ -33,6 +34,7 @@ class SshOptions:
     network: str = ""
     port: int = PORT
     master: str = ""
+    files: str = ""
     jump_host: str = ""
     connect_timeout_seconds: float = 10.0
     read_timeout_seconds: float = 60.0
@@ -49,6 +51,8 @@ class SshOptions:
         for name, file in (("key_file", self.key_file), ("known_hosts", self.known_hosts)):
             if file and not Path(file).expanduser().is_file():
                 yield f"[ssh] {name}: there is no file {file}"
+        if self.files and not Path(self.files).expanduser().is_dir():
+            yield f"[ssh] files: there is no directory {self.files}"
         if self.port > 65535:
             yield f"[ssh] port: {self.port} is above 65535"
         try:

@@ -1,8 +1,10 @@
 """The port of tasks on running nodes, over SSH."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
-from shipyard_api.adapters.ssh import payload, text
+from shipyard_api.adapters.ssh import copies, payload, text
 from shipyard_api.adapters.ssh.connections import SYSTEM, Access, Connections, NodeError, NodeRefusal
 from shipyard_api.adapters.ssh.report import Report, ReportError, parse, result
 from shipyard_api.domain.nodes import NodeName
@@ -23,15 +25,19 @@ _ROOM = 128 * 1024  # bytes of an answer beside the output: the report, and what
 class SshRemoteTasks:
     """Runs tasks on nodes over SSH (ports/remote_tasks.py).
 
-    ``limit``: seconds for one node in one call; the others do not wait for it longer than that.
+    ``limit``: seconds for one node in one call; the others do not wait for it longer than that. ``directory``: where
+    files are that tasks copy; None for none.
     """
 
-    def __init__(self, access: Access, *, limit: float = 60.0) -> None:
+    def __init__(self, access: Access, *, limit: float = 60.0, directory: Path | None = None) -> None:
         self._connections = Connections(access)
         self._limit = limit
+        self._directory = directory
 
     def start(self, marker: Marker, task: RemoteTask, hosts: Sequence[Host]) -> Mapping[NodeName, RemoteResult]:
         """Start the task where it has not been started; see the port."""
+        if task.copies:
+            task = replace(task, files=(*task.files, *copies.read(self._directory, task.copies)))
         return self._ask("start", payload.start(marker, task, _window(task)), task, hosts)
 
     def look(self, marker: Marker, task: RemoteTask, hosts: Sequence[Host]) -> Mapping[NodeName, RemoteResult]:

@@ -66,14 +66,39 @@ def result(report: Report, task: RemoteTask) -> RemoteResult:
         return RemoteResult(RemoteState.UNKNOWN)
     if fields["run"] == ["stopped"]:
         return RemoteResult(RemoteState.STOPPED, detail="it was stopped before it began")
+    restarted = bool(fields["run"][1:2]) and fields["run"][1:2] != fields["boot"][:1]
+    seconds = max(0.0, _clock(fields["now"]) - began) if attempts and not restarted else 0.0
+    if task.reboots and not _declined(fields["end"], task):
+        return _rebooted(task, attempts, seconds, tail, report.total, restarted=restarted)
     if fields["end"]:
         return _ended(report, task, tail)
     if fields["alive"] == ["yes"]:
-        seconds = max(0.0, _clock(fields["now"]) - began) if attempts else 0.0
         return RemoteResult(RemoteState.RUNNING, None, attempts, seconds, tail, report.total)
-    restarted = fields["run"][1:2] != fields["boot"][:1]
     why = "the node was restarted" if restarted else "its supervisor on the node was killed"
     return RemoteResult(RemoteState.LOST, None, attempts, 0.0, tail, report.total, f"{why} while it ran")
+
+
+def _rebooted(
+    task: RemoteTask, attempts: int, seconds: float, tail: str, total: int, *, restarted: bool
+) -> RemoteResult:
+    """Return how a reboot stands: it is done once the node has another boot than at the claim.
+
+    Until then the supervisor may have ended, because a shutdown ends it before the connections.
+    """
+    if restarted:
+        return RemoteResult(RemoteState.SUCCESS, 0, max(attempts, 1), 0.0, tail, total)
+    if seconds < task.timeout:
+        return RemoteResult(RemoteState.RUNNING, None, attempts, seconds, tail, total)
+    why = f"the node was not restarted within {task.timeout} s"
+    return RemoteResult(RemoteState.TIMED_OUT, None, attempts, seconds, tail, total, why)
+
+
+def _declined(end: Sequence[str], task: RemoteTask) -> bool:
+    """Return whether the command that restarts the node failed by itself; a signal is part of a shutdown."""
+    code = end[1] if end[:1] == ["exit"] and len(end) > 1 else ""
+    return (
+        code.isascii() and code.isdigit() and len(code) < 4 and int(code) not in {*task.succeeds_with, *range(128, 256)}
+    )
 
 
 def _ended(report: Report, task: RemoteTask, tail: str) -> RemoteResult:

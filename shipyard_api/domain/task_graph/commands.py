@@ -6,15 +6,19 @@ task is shell text.
 
 import re
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from shipyard_api.domain.findings import Finding, error
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.task_graph.tasks import Kind, is_computed
 
 MOST_CONTENT = 1024 * 1024
 """The most bytes of a file, and of a command."""
+
+MOST_FILES = 50
+"""The most files of a ``copy_files`` task."""
 
 LONGEST_PATH = 4096  # bytes; PATH_MAX of Linux
 LONGEST_NAME = 255 - len(".shipyard.XXXXXX")  # bytes; it is first written under a longer name
@@ -25,7 +29,7 @@ LONGEST_INTERVAL = 3600  # seconds
 PUPPET_SUCCESS = frozenset({0, 2})
 """``puppet apply --detailed-exitcodes``: no changes, changes. 4 and 6 mean failures."""
 
-_KEY = re.compile(r"\{([A-Za-z_][A-Za-z0-9_.]*)\}")
+_KEY = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_.]*)\}")
 _MODE = re.compile(r"0?[0-7]{3,4}")
 
 
@@ -43,12 +47,27 @@ class RemoteFile:
 
 
 @dataclass(frozen=True, slots=True)
+class CopiedFile:
+    """A file like ``RemoteFile``, whose content is read beside Shipyard when the task starts.
+
+    ``source``: in the configured directory, relative to it or absolute.
+    """
+
+    source: str
+    path: str
+    mode: int = 0o644
+    directory_mode: int = 0o755
+
+
+@dataclass(frozen=True, slots=True)
 class RemoteTask:
     """What runs on each node of a call.
 
     ``command``: for the POSIX shell; None if there is nothing but files to write. ``succeeds_with``: exit codes that
     mean success. ``retries``: further attempts after a failed one, ``interval`` seconds apart. ``timeout``: seconds for
     all attempts together; after it the task and all its processes are ended. ``secrets``: texts that no output shows.
+    ``copies``: written like ``files``. ``reboots``: the command restarts the node, and the task succeeds when the node
+    answers after that; ``timeout`` is the limit of both.
     """
 
     command: str | None
@@ -59,6 +78,8 @@ class RemoteTask:
     retries: int = 0
     interval: int = 0
     secrets: tuple[str, ...] = ()
+    copies: tuple[CopiedFile, ...] = ()
+    reboots: bool = False
 
 
 class CommandError(ValueError):
@@ -69,15 +90,18 @@ class CommandError(ValueError):
         self.field = field
 
 
-def remote_task(
-    entry: Mapping[str, Any], keys: Mapping[str, str] | None = None, *, secrets: tuple[str, ...] = ()
-) -> RemoteTask:
-    """Return what a task of the document runs on a node. Raises CommandError.
+def filled(entry: JsonObject, keys: Mapping[str, str]) -> JsonObject:
+    """Return a task with the values of ``{NAME}`` in its parameters.
 
-    ``keys``: values of ``{NAME}`` in the parameters, such as ``CLUSTER_ID``. Other braces are left as they are.
+    Braces around other names stay as they are, and so do those of ``${NAME}``, a variable of the shell.
     """
+    return {**entry, "parameters": _filled(entry["parameters"], keys)} if "parameters" in entry else entry
+
+
+def remote_task(entry: Mapping[str, Any], *, secrets: tuple[str, ...] = ()) -> RemoteTask:
+    """Return what a task of the document runs on a node. Raises CommandError."""
     kind = _kind(entry)
-    parameters = _filled(entry.get("parameters") or {}, keys or {})
+    parameters = entry.get("parameters") or {}
     if not isinstance(parameters, Mapping):
         raise CommandError("parameters is not an object")
     read = _Parameters(parameters)
@@ -87,6 +111,12 @@ def remote_task(
         return _task(read, _text(read, "cmd", limit=MOST_CONTENT), secrets, timeout=300, retries=2, interval=2)
     if kind is Kind.UPLOAD_FILE:
         return _task(read, None, secrets, files=(_file(read),), timeout=60, retries=3, interval=2)
+    if kind is Kind.COPY_FILES:
+        task = _task(read, None, secrets, timeout=60, retries=3, interval=2)
+        return replace(task, copies=_copies(read))
+    if kind is Kind.REBOOT:
+        timeout = read.number("timeout", 900, LONGEST_TIMEOUT, least=1)
+        return RemoteTask("reboot", timeout=timeout, secrets=secrets, reboots=True)
     return _task(read, _rsync(read), secrets, timeout=300, retries=10, interval=2)
 
 
@@ -129,7 +159,7 @@ class _Parameters:
 
 def _kind(entry: Mapping[str, Any]) -> Kind:
     written = entry.get("type")
-    known = {kind.value: kind for kind in (Kind.PUPPET, Kind.SHELL, Kind.UPLOAD_FILE, Kind.RSYNC, Kind.SYNC)}
+    known = {kind.value: kind for kind in Kind if kind not in (Kind.STAGE, Kind.GROUP, Kind.SKIPPED)}
     if isinstance(written, str) and written in known:
         return known[written]
     raise CommandError(f"Shipyard cannot run tasks of type {_shown(written)}; it runs {', '.join(known)}")
@@ -179,15 +209,42 @@ def _rsync(read: _Parameters) -> str:
 
 
 def _file(read: _Parameters) -> RemoteFile:
-    path = _path(read, "path")
-    if path.endswith("/"):
-        raise CommandError("path ends with '/'; write the path of a file", "path")
-    if len(path.rpartition("/")[2].encode()) > LONGEST_NAME:
-        raise CommandError(f"path ends with a name of more than {LONGEST_NAME} bytes", "path")
+    path = _file_path(read, "path")
     content = _encoded(read, "data")
     if len(content) > MOST_CONTENT:
         raise CommandError(f"data has {len(content)} bytes; at most {MOST_CONTENT} can be uploaded", "data")
     return RemoteFile(path, content, read.mode("permissions", 0o644), read.mode("dir_permissions", 0o755))
+
+
+def _copies(read: _Parameters) -> tuple[CopiedFile, ...]:
+    """Return the files of a ``copy_files`` task; modes of the task are those of its files that have none."""
+    written = read.values.get("files")
+    if not isinstance(written, Sequence) or isinstance(written, str) or not written:
+        raise CommandError("files is not a list of files, each with src and dst", "files")
+    if len(written) > MOST_FILES:
+        raise CommandError(f"files has {len(written)} entries; at most {MOST_FILES} are possible", "files")
+    return tuple(_copy(read, number, one) for number, one in enumerate(written))
+
+
+def _copy(read: _Parameters, number: int, written: object) -> CopiedFile:
+    if not isinstance(written, Mapping):
+        raise CommandError(f"files[{number}] is not an object with src and dst", "files")
+    modes = {name: read.values[name] for name in ("permissions", "dir_permissions") if name in read.values}
+    one = _Parameters({**modes, **written})
+    try:
+        source, path = _path(one, "src", relative=True), _file_path(one, "dst")
+        return CopiedFile(source, path, one.mode("permissions", 0o644), one.mode("dir_permissions", 0o755))
+    except CommandError as fault:
+        raise CommandError(f"files[{number}]: {fault}", f"files/{number}/{fault.field}") from None
+
+
+def _file_path(read: _Parameters, name: str) -> str:
+    path = _path(read, name)
+    if path.endswith("/"):
+        raise CommandError(f"{name} ends with '/'; write the path of a file", name)
+    if len(path.rpartition("/")[2].encode()) > LONGEST_NAME:
+        raise CommandError(f"{name} ends with a name of more than {LONGEST_NAME} bytes", name)
+    return path
 
 
 def _text(read: _Parameters, name: str, *, limit: int = LONGEST_PATH) -> str:
@@ -209,9 +266,9 @@ def _encoded(read: _Parameters, name: str) -> bytes:
         raise CommandError(f"{name} is not valid Unicode", name) from None
 
 
-def _path(read: _Parameters, name: str) -> str:
+def _path(read: _Parameters, name: str, *, relative: bool = False) -> str:
     path = _text(read, name)
-    if not path.startswith("/"):
+    if not relative and not path.startswith("/"):
         raise CommandError(f"{name} is {_shown(path)}; write an absolute path", name)
     if ".." in path.split("/"):
         raise CommandError(f"{name} is {_shown(path)}; a path may not have '..' in it", name)

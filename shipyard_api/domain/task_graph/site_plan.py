@@ -8,7 +8,7 @@ from shipyard_api.domain.findings import Finding, error, errors
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.checks import check_tasks
-from shipyard_api.domain.task_graph.commands import check_command
+from shipyard_api.domain.task_graph.commands import check_command, filled
 from shipyard_api.domain.task_graph.execution import Rules
 from shipyard_api.domain.task_graph.graph import TaskGraph
 from shipyard_api.domain.task_graph.plan import Plan, Site, plan
@@ -25,7 +25,7 @@ class SiteRun:
     """What a run depends on. ``nodes``: all of the cluster. ``status`` and ``models``: of ``roles.facts_of``.
 
     ``written``: the limits of the run, as in the inputs of an action. ``deployed``: the nodes that the action has
-    deployed, perhaps none; None for an action that deploys no node.
+    deployed, perhaps none; None for an action that deploys no node. ``keys``: what stands for ``{NAME}`` in parameters.
     """
 
     documents: Sequence[JsonObject]
@@ -35,13 +35,14 @@ class SiteRun:
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     written: JsonObject = field(default_factory=dict)
     deployed: Collection[NodeName] | None = None
+    keys: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class SitePlan:
     """The plan of a run; ``plan`` is None if there is none, and then ``findings`` have the errors.
 
-    ``documents``: the entries of the task graph that run, by id.
+    ``documents``: the entries of the task graph that run, by id, with their keys filled.
     """
 
     plan: Plan | None
@@ -70,7 +71,7 @@ def plan_site(site: SiteRun) -> SitePlan:
     if made is None:
         return SitePlan(None, findings)
     ran = frozenset(task for batch in made.batches for one in batch.runs for task in one.tasks)
-    used = {TaskId(entry["id"]): entry for entry in documents if TaskId(entry["id"]) in ran}
+    used = {TaskId(entry["id"]): filled(entry, site.keys) for entry in documents if TaskId(entry["id"]) in ran}
     if faults := tuple(fault for entry in used.values() for fault in check_command(entry)):
         return SitePlan(None, faults)
     return SitePlan(made, findings, Rules.of(graph, made), used)

@@ -45,6 +45,12 @@ class SoftwareSite:
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
+    def keys(self) -> Mapping[str, str]:
+        """What stands for ``{NAME}`` in parameters of tasks (contract: fuel-task-graph, 1.3; seed 001: VERSION)."""
+        version = self.cluster.release.version
+        return {"CLUSTER_ID": str(self.cluster.id), "VERSION": version, "OPENSTACK_VERSION": version}
+
+    @property
     def tasks(self) -> tuple[JsonObject, ...]:
         """The effective task documents, as written."""
         return self.cluster.layer.tasks

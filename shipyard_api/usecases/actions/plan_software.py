@@ -56,7 +56,7 @@ class PlanSoftware:
             return SoftwarePlan(findings=[error("RevisionNotFound", str(unknown))])
         names = nodes_of(each.document for each in rendering.documents).nodes
         site = self.store.read(lambda tx: tx.software.site(SITE, names))
-        run = SiteRun(site.tasks, site.nodes, site.primaries, site.status, site.models, written, deployed)
+        run = SiteRun(site.tasks, site.nodes, site.primaries, site.status, site.models, written, deployed, site.keys)
         made = plan_site(run)
         findings = [*made.findings, *self._unreachable(rendering, sorted(made.nodes))]
         if not written.get("tests"):

@@ -134,7 +134,8 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
         """Take what each node reported."""
         if isinstance(report, Trouble):
             report = _of_trouble(report, asked)
-        before = frozenset(state.running)
+        before, task = frozenset(state.running), remote_task(state.work.document)
+        limit = max(SILENCE_SECONDS, float(task.timeout)) if task.reboots else SILENCE_SECONDS
         waiting, running = dict.fromkeys(state.waiting), dict.fromkeys(state.running)
         failed, silent = dict(state.failed), dict(state.silent)
         changes: list[NodeResult] = []
@@ -142,9 +143,11 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
             if node not in waiting and node not in running:
                 continue
             never_began = result.state is RemoteState.UNKNOWN and node in waiting
-            if result.state is RemoteState.UNREACHABLE or never_began:
+            # A node that boots may let nobody in yet.
+            restarts = task.reboots and result.state is RemoteState.REFUSED and (node in running or node in silent)
+            if result.state is RemoteState.UNREACHABLE or never_began or restarts:
                 since = silent.setdefault(node, now)
-                if (now - since).total_seconds() < SILENCE_SECONDS:
+                if (now - since).total_seconds() < limit:
                     continue
             silent.pop(node, None)
             waiting.pop(node, None)

@@ -77,6 +77,52 @@ def test_a_report_is_a_state(lines: dict[str, str], expected: RemoteResult) -> N
     assert result(parse(answer(**lines)), TASK) == expected
 
 
+RESTARTED = {**CLAIMED, "boot": "b2", "now": "5.00"}
+REBOOT = RemoteTask("reboot", timeout=60, reboots=True)
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        pytest.param({}, RemoteResult(RemoteState.UNKNOWN), id="not-claimed"),
+        pytest.param({**CLAIMED, "alive": "yes"}, RemoteResult(RemoteState.RUNNING, None, 2, 9.5), id="command-runs"),
+        pytest.param(
+            {**CLAIMED, "end": "exit 0 1 10.50 10.75"}, RemoteResult(RemoteState.RUNNING, None, 2, 9.5), id="going-down"
+        ),
+        pytest.param(
+            {**CLAIMED, "end": "stopped 143 1 10.50 10.75"},
+            RemoteResult(RemoteState.RUNNING, None, 2, 9.5),
+            id="told-to-end",
+        ),
+        pytest.param(CLAIMED, RemoteResult(RemoteState.RUNNING, None, 2, 9.5), id="killed-by-the-shutdown"),
+        pytest.param(
+            {**CLAIMED, "end": "exit 1 1 10.50 10.75"},
+            RemoteResult(RemoteState.FAILED, 1, 1, 0.25, detail="exit status 1"),
+            id="declined",
+        ),
+        pytest.param(
+            {**CLAIMED, "now": "70.50", "end": "exit 0 1 10.50 10.75"},
+            RemoteResult(RemoteState.TIMED_OUT, None, 2, 60.0, detail="the node was not restarted within 60 s"),
+            id="never-restarted",
+        ),
+        pytest.param(RESTARTED, RemoteResult(RemoteState.SUCCESS, 0, 2), id="restarted"),
+        pytest.param(
+            {**RESTARTED, "end": "exit 0 1 10.50 10.75"},
+            RemoteResult(RemoteState.SUCCESS, 0, 2),
+            id="restarted-after-its-end",
+        ),
+        pytest.param(
+            {"run": CLAIMED["run"], "boot": "b2"},
+            RemoteResult(RemoteState.SUCCESS, 0, 1),
+            id="restarted-before-the-command",
+        ),
+        pytest.param({"run": "x", "boot": "b2"}, RemoteResult(RemoteState.RUNNING), id="torn-claim"),
+    ],
+)
+def test_a_reboot_is_done_when_the_node_has_another_boot(lines: dict[str, str], expected: RemoteResult) -> None:
+    assert result(parse(answer(**lines)), REBOOT) == expected
+
+
 def test_the_report_is_found_behind_what_a_login_prints() -> None:
     found = parse(answer(b"tail", b"Welcome to n1!\n\x1b[31mred\n", **CLAIMED, end="exit 0 1 1.0 2.0"))
     assert result(found, TASK).tail == "tail"

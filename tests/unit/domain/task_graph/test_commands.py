@@ -8,9 +8,11 @@ import pytest
 from shipyard_api.domain.task_graph.commands import (
     MOST_CONTENT,
     CommandError,
+    CopiedFile,
     RemoteFile,
     RemoteTask,
     check_command,
+    filled,
     remote_task,
 )
 
@@ -26,8 +28,10 @@ def task(kind: str, **parameters: Any) -> dict[str, Any]:
     ("entry", "expected"),
     [
         pytest.param(
-            task("shell", cmd="echo {CLUSTER_ID} ${x} {unknown}", timeout=9, retries=0, interval=1, cwd="/tmp"),
-            RemoteTask("echo 7 ${x} {unknown}", cwd="/tmp", timeout=9, interval=1),
+            task(
+                "shell", cmd="echo {CLUSTER_ID} ${CLUSTER_ID} {unknown}", timeout=9, retries=0, interval=1, cwd="/tmp"
+            ),
+            RemoteTask("echo 7 ${CLUSTER_ID} {unknown}", cwd="/tmp", timeout=9, interval=1),
             id="shell",
         ),
         pytest.param(
@@ -77,18 +81,64 @@ def task(kind: str, **parameters: Any) -> dict[str, Any]:
             )
             for kind in ("rsync", "sync")
         ),
+        pytest.param(
+            task(
+                "copy_files",
+                files=[
+                    {"src": "keys/{CLUSTER_ID}/a", "dst": "/etc/a"},
+                    {"src": "/b", "dst": "/b", "permissions": "0644"},
+                ],
+                permissions="0600",
+                dir_permissions="0700",
+            ),
+            RemoteTask(
+                None,
+                timeout=60,
+                retries=3,
+                interval=2,
+                copies=(CopiedFile("keys/7/a", "/etc/a", 0o600, 0o700), CopiedFile("/b", "/b", 0o644, 0o700)),
+            ),
+            id="copy_files",
+        ),
+        pytest.param({"id": "t", "type": "reboot"}, RemoteTask("reboot", timeout=900, reboots=True), id="reboot"),
+        pytest.param(task("reboot", timeout=60), RemoteTask("reboot", timeout=60, reboots=True), id="reboot-timeout"),
     ],
 )
 def test_a_task_becomes_what_its_type_says(entry: dict[str, Any], expected: RemoteTask) -> None:
-    assert remote_task(entry, {"CLUSTER_ID": "7"}) == expected
+    assert remote_task(filled(entry, {"CLUSTER_ID": "7"})) == expected
     assert check_command(entry) == ()
 
 
 @pytest.mark.parametrize(
     ("entry", "message", "path"),
     [
-        pytest.param({"id": "t", "type": "reboot"}, "cannot run tasks of type 'reboot'", "/type", id="reboot"),
-        pytest.param(task("copy_files", files=[]), "cannot run tasks of type 'copy_files'", "/type", id="copy_files"),
+        pytest.param({"id": "t", "type": "group"}, "cannot run tasks of type 'group'", "/type", id="group"),
+        pytest.param(task("reboot", timeout=0), "timeout is 0", "/parameters/timeout", id="reboot-timeout"),
+        pytest.param(task("copy_files"), "files is not a list", "/parameters/files", id="copy-no-files"),
+        pytest.param(task("copy_files", files=[]), "files is not a list", "/parameters/files", id="copy-none"),
+        pytest.param(task("copy_files", files="a"), "files is not a list", "/parameters/files", id="copy-text"),
+        pytest.param(task("copy_files", files=["a"]), "files[0] is not an object", "/parameters/files", id="copy-item"),
+        *(
+            pytest.param(
+                task("copy_files", files=[{"src": "a", "dst": "/a"}, file]), words, f"/parameters/{at}", id=words
+            )
+            for file, words, at in (
+                ({"dst": "/a"}, "files[1]: src is missing", "files/1/src"),
+                ({"src": "../a", "dst": "/a"}, "files[1]: src is '../a'", "files/1/src"),
+                ({"src": "/a/../../b", "dst": "/a"}, "files[1]: src is '/a/../../b'", "files/1/src"),
+                ({"src": "a\n", "dst": "/a"}, "files[1]: src has a control character", "files/1/src"),
+                ({"src": "a", "dst": "a"}, "files[1]: dst is 'a'; write an absolute path", "files/1/dst"),
+                ({"src": "a", "dst": "/a/../b"}, "files[1]: dst is '/a/../b'", "files/1/dst"),
+                ({"src": "a", "dst": "/a/"}, "files[1]: dst ends with '/'", "files/1/dst"),
+                ({"src": "a", "dst": "/a", "permissions": 644}, "files[1]: permissions is 644", "files/1/permissions"),
+            )
+        ),
+        pytest.param(
+            task("copy_files", files=[{"src": "a", "dst": "/a"}] * 51),
+            "files has 51 entries",
+            "/parameters/files",
+            id="many",
+        ),
         pytest.param({"id": "t"}, "cannot run tasks of type None", "/type", id="no-type"),
         pytest.param({"id": "t", "type": {}}, "cannot run tasks of type {}", "/type", id="type-object"),
         pytest.param({"id": "t", "type": "shell"}, "cmd is missing", "/parameters/cmd", id="no-parameters"),
@@ -151,5 +201,5 @@ def test_no_value_leaves_its_quotes() -> None:
 
 
 def test_a_key_whose_value_has_braces_is_filled_once() -> None:
-    filled = remote_task(task("shell", cmd="{A} {B} {"), {"A": "{B}", "B": "b"})
-    assert filled.command == "{B} b {"
+    found = remote_task(filled(task("shell", cmd="{A} {B} {"), {"A": "{B}", "B": "b"}))
+    assert found.command == "{B} b {"

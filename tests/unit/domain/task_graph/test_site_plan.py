@@ -30,7 +30,11 @@ RUNS: dict[str, tuple[dict[str, Any], tuple[str, ...] | None, str, str]] = {
 REFUSED: dict[str, tuple[dict[str, Any], tuple[dict[str, Any], ...], str]] = {
     "an unknown node": ({"nodes": ["n1", "n9"]}, GRAPH, "The design has no node n9."),
     "an unknown task": ({"tasks": ["three"]}, GRAPH, "'three'"),
-    "a command that cannot run": ({}, (*GRAPH, {**task("x", groups=["web"]), "type": "reboot"}), "reboot"),
+    "a command that cannot run": (
+        {},
+        (*GRAPH, {**task("x", groups=["web"]), "type": "reboot", "parameters": {"timeout": 10**9}}),
+        "timeout is 1000000000",
+    ),
     "a cycle": ({}, (*GRAPH, task("x", requires=["x"])), "x"),
 }
 

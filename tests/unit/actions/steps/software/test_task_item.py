@@ -82,6 +82,19 @@ def test_a_node_has_failed_when_it_has_been_silent_for_too_long() -> None:
     assert [(one.node, one.status) for one in fact.results] == [(A, TaskStatus.FAILED)]  # type: ignore[attr-defined]
 
 
+def test_a_node_that_a_task_reboots_may_be_away_and_let_nobody_in_for_the_time_of_the_task() -> None:
+    document = {"id": "t", "type": "reboot", "parameters": {"timeout": 900}}
+    reboot = replace(RUNNING, work=replace(WORK, document=document))
+    first = ITEM.fold(reboot, LOOK, results(a="unreachable", b="refused"), at(5)).state
+    later = ITEM.fold(first, LOOK, results(a="unreachable", b="refused"), at(904)).state
+    assert (later.running, dict(later.failed)) == ((A, B), {})
+    done = ITEM.fold(later, LOOK, results(a="success", b="unreachable"), at(905)).state
+    assert (done.running, set(done.failed)) == ((), {B})
+
+    silent = replace(NEW, work=reboot.work, silent={A: at(5)})
+    assert ITEM.fold(silent, START, results(a="refused", b="running"), at(9)).state.waiting == (A,)
+
+
 TROUBLE = {
     "the nodes are held": (
         Trouble("node a is held", refused=True, nodes={A: "held: disk"}),
