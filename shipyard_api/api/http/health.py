@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import falcon
 import yaml
@@ -92,10 +93,16 @@ class OpenApi:
     policy: ClassVar[Policy] = {"GET": None}
 
     def __init__(self, path: Path) -> None:
-        document: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
-        self._body = json.dumps(document).encode()
+        self._path = path
 
-    async def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
+    @threaded
+    def on_get(self, _req: falcon.Request, resp: falcon.Response) -> None:
         """Answer with the document."""
         resp.content_type = falcon.MEDIA_JSON
-        resp.data = self._body
+        resp.data = _as_json(self._path)
+
+
+@cache
+def _as_json(path: Path) -> bytes:
+    """Return the document as JSON. Parsing it takes longer than everything else that a process does at its start."""
+    return json.dumps(yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)).encode()

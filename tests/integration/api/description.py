@@ -8,9 +8,7 @@ from urllib.parse import unquote
 
 import yaml
 from falcon.testing import Result
-from jsonschema import Draft202012Validator
-from referencing import Registry
-from referencing.jsonschema import DRAFT202012
+from jsonschema_rs import Draft202012Validator, Registry
 
 from shipyard_api.settings import share_directory
 from shipyard_api.yaml_stream import read_documents
@@ -76,7 +74,7 @@ def check(method: str, path: str, answer: Result) -> None:
     else:
         value = answer.json if kind == "application/json" else read_documents(answer.content)
     used = validator(f"{pointer}/content/{escape(kind)}/schema")
-    faults = [f"{fault.json_path}: {fault.message}" for fault in used.iter_errors(value)]
+    faults = [f"{list(fault.instance_path)}: {fault.message}" for fault in used.iter_errors(value)]
     assert faults == [], f"{method} {template}, {answer.status}: {answer.text}"
 
 
@@ -87,8 +85,8 @@ def validator(pointer: str) -> Draft202012Validator:
 
 
 @cache
-def _registry() -> "Registry[Any]":
-    return Registry().with_resource(_BASE, DRAFT202012.create_resource(read()))
+def _registry() -> Registry:
+    return Registry([(_BASE, read())])
 
 
 @cache
