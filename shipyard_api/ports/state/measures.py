@@ -47,7 +47,7 @@ class SiteCounts:
 
 @dataclass(frozen=True, slots=True)
 class QueueHealth:
-    """Seconds: ``lag`` since the oldest due job was due, ``heartbeat_age`` since any worker's latest; None: no worker."""
+    """Seconds: ``lag`` since the oldest due job was due, ``heartbeat_age`` since the latest of any worker, or None."""
 
     lag: float
     heartbeat_age: float | None
