@@ -19,6 +19,7 @@ from shipyard_api.cli.commands import (
     demo,
     deploy_templates,
     describe,
+    explain,
     help_topics,
     holds,
     labels,
@@ -253,6 +254,7 @@ for command in (
     describe_.add_command(command)
 for command in (
     plan.plan,
+    explain.explain,
     logs.logs,
     watch.watch,
     wait.wait,
@@ -288,7 +290,18 @@ for command in (
 
 for command in (node_operations.node, node_operations.drain_plan, deploy_templates.deploy_template):
     add_output_option(command)
-for command in (create, commit, get, describe_, plan.plan, logs.logs, control.retry, control.control, nodes.report):
+for command in (
+    create,
+    commit,
+    get,
+    describe_,
+    plan.plan,
+    explain.explain,
+    logs.logs,
+    control.retry,
+    control.control,
+    nodes.report,
+):
     add_output_option(command)
 for command in (software.software, labels.cluster, labels.role, labels.tag):
     add_output_option(command)

@@ -175,6 +175,13 @@ class RevisionNotNumeric(NotFound):
 
 
 @dataclass(eq=False)
+class NothingToExplain(NotFound):
+    """The parameters choose no document of the design, or several, or it has nothing at the path to explain."""
+
+    why: str
+
+
+@dataclass(eq=False)
 class BrokenDesign(ShipyardError):
     """The documents of a version cannot be rendered; `messageList` says why."""
 

@@ -8,11 +8,13 @@ import falcon
 
 from shipyard_api.api.airship.documents import YAML, as_yaml, version_of, wants_clear_text
 from shipyard_api.api.airship.errors import BrokenDesign, RevisionNotNumeric
+from shipyard_api.api.airship.explanations import explained, wanted_place
 from shipyard_api.api.http.authentication import Policy, may
 from shipyard_api.api.http.reading import integer, is_descending, single
 from shipyard_api.api.http.threads import threaded_design
 from shipyard_api.domain.documents import Query, Rendering, Revision
 from shipyard_api.domain.errors import NotRendered
+from shipyard_api.usecases.configdocs.explain import ExplainValue
 from shipyard_api.usecases.configdocs.read import ReadConfigdocs
 
 _KEPT_TEXTS = 4
@@ -27,14 +29,18 @@ class RenderedConfigdocs:
 
     def __init__(self, read: ReadConfigdocs) -> None:
         self._read = read
+        self._explain = ExplainValue(read)
         self._texts = _Texts(read)
 
     @threaded_design
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer with all documents of the design."""
+        """Answer with all documents of the design, or how a value of one came to be."""
         clear = wants_clear_text(req, self.cleartext_rule)
         version = version_of(req)
         try:
+            if (place := wanted_place(req)) is not None:
+                resp.media = explained(self._explain, self._read.version(version), _query(req), place)
+                return
             text = self._texts.of(self._read.version(version), Query(), clear=clear)
         except NotRendered as failed:
             raise BrokenDesign(failed.findings) from failed
@@ -52,13 +58,17 @@ class RevisionDesign:
     cleartext_rule: ClassVar[str] = "workflow_orchestrator:get_renderedconfigdocs_cleartext"
 
     def __init__(self, read: ReadConfigdocs) -> None:
+        self._explain = ExplainValue(read)
         self._texts = _Texts(read)
 
     @threaded_design
     def on_get(self, req: falcon.Request, resp: falcon.Response, revision: str) -> None:
-        """Answer with the documents of the design that fit the query."""
+        """Answer with the documents of the design that fit the query, or how a value of the only one came to be."""
         if not (revision.isascii() and revision.isdigit() and len(revision) <= 10):
             raise RevisionNotNumeric
+        if (place := wanted_place(req)) is not None:
+            resp.media = explained(self._explain, Revision(int(revision)), _query(req), place)
+            return
         rule = self.cleartext_rule
         clear = wants_clear_text(req, rule) if single(req, "cleartext-secrets") else may(req, rule)
         text = self._texts.of(Revision(int(revision)), _query(req), clear=clear)

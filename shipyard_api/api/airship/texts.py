@@ -90,9 +90,7 @@ def _wrong_state(failed: domain.WrongState) -> Text:
 
 
 def _no_version(title: str) -> Callable[[Any], Text]:
-    return lambda failed: Text(
-        title, f"{failed.version.value} version does not exist", cause=causes.NO_VERSION[failed.version]
-    )
+    return lambda of: Text(title, f"{of.version.value} version does not exist", cause=causes.NO_VERSION[of.version])
 
 
 def _occupied(failed: domain.BufferOccupied) -> Text:
@@ -427,6 +425,7 @@ _DOCUMENTS: dict[type[domain.ShipyardError], Row] = {
         said("Versions must be different for comparison", "Versions must be unique in order to perform comparison"),
         _APP,
     ),
+    ours.NothingToExplain: not_found("Nothing to explain", lambda failed: failed.why),
     ours.RevisionNotNumeric: not_found("Revision not found", lambda _: "A revision is a whole number"),
     ours.LoadTooLarge: Row(falcon.HTTP_413, lambda failed: _too_large(failed.body)),
     ours.LoadIncomplete: invalid(lambda failed: _incomplete(failed.body)),

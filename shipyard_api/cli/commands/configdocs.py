@@ -23,7 +23,8 @@ _BASES = ("committed", "successful-site-action", "last-site-action")
 _cleartext = click.option("--cleartext-secrets", is_flag=True, help="Print secrets; needs a role that may read them.")
 
 
-def _version_flags(command: Callable[..., Any]) -> Callable[..., Any]:
+def version_flags(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command a flag for each version."""
     for flag, summary in reversed(list(zip(_FLAGS, VERSIONS.values(), strict=True))):
         command = click.option(flag, f"-{flag[2]}", is_flag=True, help=summary)(command)
     return command
@@ -118,7 +119,7 @@ def commit(options: GlobalOptions, /, force: bool, dryrun: bool) -> None:
     ),
 )
 @click.option("--collection", help="Print the documents of this collection.")
-@_version_flags
+@version_flags
 @_cleartext
 @click.option("--base-version", type=click.Choice(_BASES), help="Compare with this version. (default: committed)")
 @click.option("--diff-version", type=click.Choice(("buffer", *_BASES)), help="Compare this version. (default: buffer)")
@@ -160,7 +161,7 @@ def get(
     short_help="Print the rendered design.",
     epilog=examples("shipyard get renderedconfigdocs", "shipyard get renderedconfigdocs --committed"),
 )
-@_version_flags
+@version_flags
 @_cleartext
 @click.pass_obj
 def get_rendered(options: GlobalOptions, /, cleartext_secrets: bool, **flags: bool) -> None:
@@ -172,10 +173,19 @@ def _chosen(flags: Mapping[str, bool]) -> list[str]:
     return [version for version in VERSIONS if flags[version]]
 
 
-def _print(options: GlobalOptions, path: str, chosen: list[str], *, cleartext: bool) -> None:
+def version_of(flags: Mapping[str, bool]) -> str:
+    """Return the version that the flags choose, the buffer without one."""
+    return _only(_chosen(flags))
+
+
+def _only(chosen: list[str]) -> str:
     if len(chosen) > 1:
         raise click.UsageError(f"You may only choose one of the following options: {', '.join(_FLAGS)}")
-    query = [("version", chosen[0] if chosen else "buffer")]
+    return chosen[0] if chosen else "buffer"
+
+
+def _print(options: GlobalOptions, path: str, chosen: list[str], *, cleartext: bool) -> None:
+    query = [("version", _only(chosen))]
     if cleartext:
         query.append(("cleartext-secrets", "true"))
 

@@ -3,7 +3,7 @@
 All findings come at once: an invalid document only stops the documents that depend on it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -80,6 +80,16 @@ def render(
     shown = [(one.document, one.secret) for one in result]
     findings.extend(schema_findings(shown, schemas, compile_schema, out_of_time))
     return (None if findings else Rendering(tuple(result))), tuple(findings)
+
+
+def render_data(relations: Relations, needed: Set[int]) -> dict[int, Any]:
+    """Return the rendered data of some documents, by index; ``needed`` has their dependencies, too.
+
+    A document with findings has none. For those who look at single documents of a design that renders.
+    """
+    renderer = _Renderer(replace(relations, order=[index for index in relations.order if index in needed]), _never)
+    renderer.run()
+    return renderer.data
 
 
 class _Renderer:

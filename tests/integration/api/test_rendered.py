@@ -288,3 +288,70 @@ def test_sorting_does_not_tell_what_is_in_a_secret(site: Site) -> None:
 
     assert hidden == sorted(hidden)
     assert clear == list("abcdef")
+
+
+def test_a_value_is_explained_down_to_where_it_was_written(site: Site) -> None:
+    source = document("a/Plain/v1", "source", {"deep": {"url": "http://a"}})
+    taken = {"src": {"schema": "a/Plain/v1", "name": "source", "path": ".deep"}, "dest": {"path": ".x"}}
+    user = document("a/Plain/v1", "user", {}, substitutions=[taken])
+    revision = site.commit(*small_design(), source, user)
+    query = {"schema": "a/Plain/v1", "metadata.name": "user", "explain": "/data/x/url"}
+
+    by_version = site.viewer.get("/renderedconfigdocs", version="committed", **query)
+    by_revision = site.viewer.get(f"/revisions/{revision}/rendered-documents", **query)
+
+    assert by_version.status == falcon.HTTP_200
+    assert by_version.json == by_revision.json
+    user_value, source_value = by_version.json["values"]
+    number = len(small_design()) + 1
+    assert {key: source_value[key] for key in ("name", "collection", "number", "revision", "path", "value")} == {
+        "name": "source",
+        "collection": "design",
+        "number": number,
+        "revision": revision,
+        "path": "/data/deep/url",
+        "value": "http://a",
+    }
+    assert [(step["kind"], step["path"], step["from"]) for step in user_value["steps"]] == [
+        ("substitution", "/metadata/substitutions/0", 1)
+    ]
+    assert [step["kind"] for step in source_value["steps"]] == ["written"]
+    printed = site.viewer.get("/configdocs/design", version="committed").content
+    text = printed.decode().split("---\n")[number]
+    # Without the two parts that a store adds, the lines are those of the document.
+    assert text.splitlines()[source_value["line"] - 1] == "    url: http://a"
+
+
+def test_an_explanation_shows_no_secret_and_no_name_within_one(site: Site) -> None:
+    site.commit(*small_design(), *secret_design()[1:])
+
+    answers = [
+        caller.get("/renderedconfigdocs", version="committed", explain=path, **{"metadata.name": name})
+        for caller in (site.admin, site.viewer)
+        for name, path in (("admin", "/data"), ("child", "/data/password"), ("child", "/data/nothing"))
+    ]
+
+    for answer in answers:
+        assert answer.status == falcon.HTTP_200
+        assert SECRET not in answer.text
+        assert {value["path"] for value in answer.json["values"]} == {"/data"}
+        assert all("value" not in value for value in answer.json["values"])
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "said"),
+    [
+        ({"metadata.name": "n1", "explain": "/data/nowhere"}, 404, "'n1' has nothing at /data/nowhere"),
+        ({"metadata.name": "n9", "explain": "/data"}, 404, "no document fits"),
+        ({"schema": "drydock/BaremetalNode/v1", "explain": "/data"}, 404, "several documents fit; name one: "),
+        ({"metadata.name": "n1", "explain": "data"}, 400, "explain"),
+        ({"metadata.name": "n1", "explain": "/metadata"}, 400, "explain"),
+    ],
+)
+def test_what_cannot_be_explained(site: Site, query: dict[str, str], code: int, said: str) -> None:
+    site.commit(*small_design())
+
+    answer = site.viewer.get("/renderedconfigdocs", version="committed", **query)
+
+    assert answer.status_code == code
+    assert said in everything_said(answer)

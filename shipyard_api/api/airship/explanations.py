@@ -1,0 +1,78 @@
+"""How a value of a rendered design came to be, as JSON: ``explain`` of the addresses of rendered designs."""
+
+from typing import Any
+
+import falcon
+
+from shipyard_api.api.airship.errors import NothingToExplain
+from shipyard_api.api.http.reading import single
+from shipyard_api.domain.documents import Query, Revision, canonical, redacted
+from shipyard_api.domain.documents.explanation import ExplainedValue, Place
+from shipyard_api.domain.documents.paths import MISSING
+from shipyard_api.usecases.configdocs.explain import ExplainValue
+from shipyard_api.yaml_stream.lines import lines_of
+
+_LARGEST = 2_000  # bytes of JSON; of larger values only the explained one is shown
+_LONGEST = 1_024  # characters of a pointer
+
+
+def wanted_place(req: falcon.Request) -> Place | None:
+    """Return the place to explain, None if the design is asked for."""
+    pointer = single(req, "explain")
+    if not pointer:
+        return None
+    first, *tokens = pointer.removeprefix("/").split("/")
+    if not pointer.startswith("/") or first != "data" or len(pointer) > _LONGEST:
+        raise falcon.HTTPInvalidParam("A JSON pointer into the data, such as /data/hardware_profile.", "explain")
+    return tuple(token.replace("~1", "/").replace("~0", "~") for token in tokens)
+
+
+def explained(explain: ExplainValue, revision: Revision, query: Query, place: Place) -> dict[str, Any]:
+    """Return an explanation for the wire; raises NothingToExplain, and what the use case raises."""
+    try:
+        found = explain(revision, query, place)
+    except LookupError as nothing:
+        raise NothingToExplain(str(nothing)) from nothing
+    return {
+        "values": [
+            _value(one, number, whole=position == 0)
+            for position, (one, number) in enumerate(zip(found.values, found.numbers, strict=True))
+        ]
+    }
+
+
+def _value(explained: ExplainedValue, number: int, *, whole: bool) -> dict[str, Any]:
+    stored, document = explained.stored, explained.stored.document
+    path = "".join(f"/{token.replace('~', '~0').replace('/', '~1')}" for token in ("data", *explained.place))
+    written = redacted(document, lambda _: "") if document.is_encrypted else document
+    shape = {"schema": document.schema, "metadata": written.metadata, "data": written.data}
+    lines = lines_of(shape, {path, *(step.pointer for step in explained.steps)})
+    return {
+        "schema": document.schema,
+        "name": document.name,
+        "layer": document.layer,
+        "collection": stored.collection,
+        "number": number,
+        "revision": stored.since,
+        "path": path,
+        "line": lines[path],
+        "secret": explained.secret,
+        **_shown(explained.value, explained, whole=whole),
+        "steps": [
+            {
+                "kind": step.kind.value,
+                "path": step.pointer,
+                "line": lines[step.pointer],
+                "detail": "" if explained.secret else step.detail,
+                "from": step.source,
+                **_shown(step.value, explained, whole=False),
+            }
+            for step in explained.steps
+        ],
+    }
+
+
+def _shown(value: Any, explained: ExplainedValue, *, whole: bool) -> dict[str, Any]:
+    if explained.secret or value is MISSING or not (whole or len(canonical(value)) <= _LARGEST):
+        return {}
+    return {"value": value}

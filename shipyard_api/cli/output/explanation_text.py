@@ -1,0 +1,39 @@
+"""An explanation of a value as text. Pure."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from shipyard_api.cli.output.shapes import as_objects, parse_object
+
+_LONGEST = 100
+
+
+def explanation(text: str) -> str:
+    """Return the values of an explanation, each with its steps in order."""
+    values = as_objects(parse_object(text).get("values"), "values")
+    return "\n\n".join("\n".join(_lines(number, one)) for number, one in enumerate(values, start=1))
+
+
+def _lines(number: int, one: Mapping[str, Any]) -> Iterator[str]:
+    secret = bool(one.get("secret"))
+    yield f"[{number}] {one.get('schema')} {one.get('name')} {one.get('path')}: {_value(one, secret=secret)}"
+    yield (
+        f"    layer {one.get('layer')}, collection {one.get('collection')}, document {one.get('number')}, "
+        f"line {one.get('line')}, unchanged since revision {one.get('revision')}"
+    )
+    for step in as_objects(one.get("steps"), "steps"):
+        kind, detail, source = step.get("kind"), step.get("detail"), step.get("from")
+        what = f"{kind} {detail}" if kind == "action" else str(kind)
+        what += f", pattern {detail}" if detail and kind == "substitution" else ""
+        what += f" from [{source + 1}]" if isinstance(source, int) else ""
+        yield f"  - line {step.get('line')}: {what}: {_value(step, secret=secret)}"
+
+
+def _value(one: Mapping[str, Any], *, secret: bool) -> str:
+    if secret:
+        return "secret"
+    if "value" not in one:
+        return "gone, or too long to show"
+    written = json.dumps(one["value"], ensure_ascii=False)
+    return written if len(written) <= _LONGEST else f"{written[:_LONGEST]} ..."

@@ -1,0 +1,55 @@
+"""Explain how a value of the rendered design came to be (product, section 9: explain)."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shipyard_api.domain.documents import Query, Revision, StoredDocument, choose
+from shipyard_api.domain.documents.explanation import ExplainedValue, Place, explain
+from shipyard_api.usecases.configdocs.read import ReadConfigdocs
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The values, the explained one first. ``numbers``: which document of its collection each belongs to, from 1."""
+
+    values: Sequence[ExplainedValue]
+    numbers: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainValue:
+    """The use case; changes nothing, and returns no secret: values of secret documents are marked as such."""
+
+    read: ReadConfigdocs
+
+    def __call__(self, revision: Revision, query: Query, place: Place) -> Explanation:
+        """Return the explanation of a value in the one document that the query chooses.
+
+        ``place``: below the data. Raises RevisionNotFound, NotRendered, and LookupError with a sentence. A Deckhand
+        renders designs itself; its documents are replayed by our rules, which leave out two of its faults.
+        """
+        design = self.read.design(revision)
+        chosen = choose(design.documents, query)
+        if len(chosen) != 1:
+            names = ", ".join(f"{one.document.schema} '{one.document.name}'" for one in chosen[:_SHOWN])
+            raise LookupError(f"several documents fit; name one: {names}" if chosen else "no document fits")
+        key = chosen[0].document.key
+        stored = self.read.designs.documents(revision)
+        try:
+            values = explain(stored, key, place)
+        except KeyError:
+            raise LookupError(f"{key[0]} '{key[1]}' has nothing at {'/'.join(('/data', *place))}") from None
+        numbers = _numbers(stored)
+        return Explanation(values, [numbers[one.stored.document.identity] for one in values])
+
+
+def _numbers(stored: Sequence[StoredDocument]) -> dict[tuple[str, str, str], int]:
+    counted: Counter[str] = Counter()
+    numbers = {}
+    for one in stored:
+        counted[one.collection] += 1
+        numbers[one.document.identity] = counted[one.collection]
+    return numbers
