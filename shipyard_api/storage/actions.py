@@ -366,12 +366,6 @@ class SqlActions:
         )
         return [NodeName(row.name) for row in rows]
 
-    def fixed_texts(self, action: ActionId) -> Sequence[str]:
-        """Return the fixed texts of the action's steps."""
-        steps = t.steps.c
-        found = sa.select(steps.fixed).where(steps.action_id == action, steps.fixed.is_not(None))
-        return list(self._connection.execute(found).scalars())
-
     def successor(self, action: ActionRecord) -> Successor | None:
         """Return the newest site action that overtook this one."""
         actions, nodes, own = t.actions.c, t.action_nodes.alias("worked").c, t.action_nodes.alias("own").c

@@ -10,6 +10,7 @@ from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.state.task_results import TaskRecord
+from shipyard_api.storage import tables
 from shipyard_api.storage.software_tables import task_results
 
 
@@ -60,6 +61,12 @@ class SqlTaskResults:
         for task, status, number in self._connection.execute(query.group_by(rows.task, rows.status)):
             found.setdefault(TaskId(task), {})[TaskStatus(status)] = number
         return found
+
+    def step_texts(self, action: ActionId) -> Sequence[str]:
+        """Return the fixed texts of the action's steps."""
+        steps = tables.steps.c
+        query = sa.select(steps.fixed).where(steps.action_id == action, steps.fixed.is_not(None))
+        return list(self._connection.execute(query).scalars())
 
     def _records(self, query: sa.Select[Any]) -> Sequence[TaskRecord]:
         return [

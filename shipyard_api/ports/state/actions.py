@@ -252,9 +252,6 @@ class Actions(Protocol):
     def deployed(self, action: ActionId) -> Sequence[NodeName]:
         """Return the nodes of the action that are deployed, in order of name."""
 
-    def fixed_texts(self, action: ActionId) -> Sequence[str]:
-        """Return the texts that the states of the action's steps keep unchanged (``workflow.step.Json``)."""
-
     def successor(self, action: ActionRecord) -> Successor | None:
         """Return the newest site action that overtook this one: it worked on its nodes, or deployed another revision.
 

@@ -49,3 +49,6 @@ class TaskResults(Protocol):
 
     def counts(self, action: ActionId) -> Mapping[TaskId, Mapping[TaskStatus, int]]:
         """Return how many nodes each task of an action has in each status."""
+
+    def step_texts(self, action: ActionId) -> Sequence[str]:
+        """Return the texts that the states of the action's steps keep unchanged (``workflow.step.Json``)."""

@@ -87,7 +87,7 @@ def _work(tx: Transaction, action: ActionId, record: TaskRecord) -> TaskOnNodes 
     item = tx.items.task(action, ItemId(record.marker.removeprefix(f"{action}.")))
     if item:
         return TaskOnNodes.from_json(item)
-    accepted = Acceptance.find(tx.actions.fixed_texts(action))
+    accepted = Acceptance.find(tx.task_results.step_texts(action))
     return accepted.of(record.task, record.node, record.marker) if accepted else None
 
 
