@@ -46,7 +46,10 @@ _numbers = itertools.count(1)
 
 @dataclass
 class SoftwareWorld:
-    """The worked example of seed 001 by default. ``roles``: the nodes of the site with the role of each."""
+    """The worked example of seed 001 by default. ``roles``: the nodes of the site with the role of each.
+
+    ``secret``: the data of an encrypted document of the design, if there is one.
+    """
 
     url: str
     graph: Sequence[Mapping[str, Any]] = field(default_factory=lambda: SEED_GRAPH)
@@ -56,6 +59,7 @@ class SoftwareWorld:
     hosts: Mapping[NodeName, Host] = field(default_factory=dict)
     clock: FakeClock = field(default_factory=FakeClock)
     action: ActionId = ACTION
+    secret: Any = None
 
     def __post_init__(self) -> None:
         self.engine = connect(self.url, pool_size=3)
@@ -87,7 +91,7 @@ class SoftwareWorld:
 
     def _definition(self, points: Checkpoints, store: Any) -> Definition:
         hosts = self.hosts or {NodeName(name): Host(NodeName(name), "10.0.0.1") for name in self.roles}
-        return software(store, Watched(self.tasks, points), hosts)  # type: ignore[arg-type]  # fills the port
+        return software(store, Watched(self.tasks, points), hosts, self.secret)  # type: ignore[arg-type]  # fills the port
 
     def worker(self, points: Checkpoints | None = None) -> Engine:
         points = points or Checkpoints()
@@ -153,15 +157,21 @@ class SoftwareWorld:
         self.engine.dispose()
 
 
-def software(store: Any, tasks: RemoteTasks, hosts: Mapping[NodeName, Host]) -> Definition:
+def software(store: Any, tasks: RemoteTasks, hosts: Mapping[NodeName, Host], secret: Any = None) -> Definition:
     """Return update_software without its checks, on a site of these hosts."""
     metadata = document("x", "y", {})["metadata"]
+    written = [(BAREMETAL_NODE, name, {}) for name in hosts] + (
+        [("site/Passphrase/v1", "own", secret)] if secret else []
+    )
     rendering = Rendering(
         tuple(
             RenderedDocument(
-                Document(BAREMETAL_NODE, name, "site", metadata, {}), Collection("design"), Revision(1), secret=False
+                Document(schema, name, "site", metadata, data),
+                Collection("design"),
+                Revision(1),
+                secret=schema != BAREMETAL_NODE,
             )
-            for name in hosts
+            for schema, name, data in written
         )
     )
 

@@ -9,12 +9,12 @@ from shipyard_api.actions.steps.software.software_stage import NoPlan, PlanSoftw
 from shipyard_api.actions.steps.software.state import StageSoftware
 from shipyard_api.actions.steps.software.task_item import TaskItem
 from shipyard_api.domain.actions import DEPLOYING, ActionId, StepId
-from shipyard_api.domain.documents import Rendering, Revision, inventory
+from shipyard_api.domain.documents import Rendering, Revision, inventory, secret_texts
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.strategy import Strategy
 from shipyard_api.domain.task_graph.acceptance import accepting_groups, check_acceptance
-from shipyard_api.domain.task_graph.commands import filled
+from shipyard_api.domain.task_graph.commands import filled, secrets_in
 from shipyard_api.domain.task_graph.layers import SITE
 from shipyard_api.domain.task_graph.roles import MASTER
 from shipyard_api.domain.task_graph.site_plan import SiteRun, plan_site
@@ -93,7 +93,7 @@ class SoftwareParts:
         tasks = accepting_groups(strategy)
         used = {task for ids in tasks.values() for task in ids}
         entries = {TaskId(entry["id"]): entry for entry in documents if entry["id"] in used}
-        return Acceptance(action, tasks, entries, {node: hosts[node] for node in nodes})
+        return Acceptance(action, tasks, entries, {node: hosts[node] for node in nodes}, _secrets(rendering, entries))
 
 
 def _plan(
@@ -108,7 +108,13 @@ def _plan(
     if unknown:
         return _refused(unknown)
     warnings = tuple(finding.message for finding in made.findings)
-    return StageSoftware(tuple(batch.runs for batch in made.plan.batches), made.rules, made.documents, hosts, warnings)
+    batches = tuple(batch.runs for batch in made.plan.batches)
+    return StageSoftware(batches, made.rules, made.documents, hosts, warnings, _secrets(rendering, made.documents))
+
+
+def _secrets(rendering: Rendering, entries: Mapping[TaskId, Json]) -> tuple[str, ...]:
+    known = secret_texts(rendering.secrets)
+    return tuple(sorted({text for entry in entries.values() for text in secrets_in(entry, known)})) if known else ()
 
 
 def _keys(site: SoftwareSite, hosts: Mapping[NodeName, Host]) -> Mapping[str, str]:

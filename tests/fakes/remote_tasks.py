@@ -75,9 +75,7 @@ class FakeRemoteTasks:
             raise Unavailable(self.name, "output", "no answer", marker=marker)
         if (marker, host.name) not in self._left:
             return None
-        text = self.prints
-        for secret in secrets:
-            text = text.replace(secret, "***")
+        text = _masked(self.prints, secrets)
         size, end = len(text), min(offset + limit, len(text))
         return Output(text[offset:end], offset, max(offset, end), size, size)
 
@@ -135,8 +133,14 @@ class FakeRemoteTasks:
         return self._ended[key]
 
     def _end(self, task: RemoteTask, node: NodeName) -> RemoteResult:
-        size = len(self.prints)
+        size, tail = len(self.prints), _masked(self.prints, task.secrets)
         if {(task.command, node), (None, node)} & self.failing:
             attempts = task.retries + 1
-            return RemoteResult(RemoteState.FAILED, 1, attempts, tail=self.prints, size=size, detail="exit status 1")
-        return RemoteResult(RemoteState.SUCCESS, 0, 1, tail=self.prints, size=size)
+            return RemoteResult(RemoteState.FAILED, 1, attempts, tail=tail, size=size, detail="exit status 1")
+        return RemoteResult(RemoteState.SUCCESS, 0, 1, tail=tail, size=size)
+
+
+def _masked(text: str, secrets: Sequence[str]) -> str:
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return text

@@ -13,6 +13,7 @@ from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.items import ItemId
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.remote_tasks import Host
+from shipyard_api.usecases.software.results import ReadTaskResults
 from tests.fakes.remote_tasks import FakeRemoteTasks
 from tests.software_world import ROLES, SoftwareWorld
 from tests.task_graphs import ALTERNATIVE, MAINTENANCE, SEED_GRAPH, group, real_graph, task
@@ -157,6 +158,19 @@ def test_while_it_is_paused_a_task_is_watched_and_none_begins(worlds: Worlds) ->
     assert world.control(Control.UNPAUSE)
     world.run(worker)
     assert world.state() is RunState.SUCCESS
+
+
+def test_no_result_shows_a_secret_of_the_design_that_a_task_has_in_its_parameters(worlds: Worlds) -> None:
+    file = task("file", groups=["web"], type="upload_file", parameters={"path": "/a", "data": "password: hunter2\n"})
+    entries = [group("web"), file, task("one", groups=["web"], requires=["file"])]
+    tasks = FakeRemoteTasks(prints="hunter2 and swordfish\n")
+    world = worlds(graph=entries, roles={"w1": "web"}, tasks=tasks, secret={"users": ["hunter2", "swordfish"]})
+    world.run(world.worker())
+
+    # Other tasks of the run may print it, too. What no task has is not known to the run.
+    assert {one.task: one.tail for one in world.results()} == dict.fromkeys(("file", "one"), "*** and swordfish\n")
+    read = ReadTaskResults(world.store(), tasks).output
+    assert read(world.action, "file", "w1", offset=0, limit=99)[1].text == "*** and swordfish\n"
 
 
 REFUSED = {

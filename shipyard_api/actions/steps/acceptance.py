@@ -33,13 +33,14 @@ class Acceptance:
     """The acceptance tasks of a rollout, as they were when it began.
 
     ``action``: the beginning of all markers. ``tasks``: by group, in order. ``documents``: their entries in the task
-    graph. ``hosts``: where nodes are reached.
+    graph. ``hosts``: where nodes are reached. ``secrets``: as of ``StageSoftware``.
     """
 
     action: str
     tasks: Mapping[GroupName, tuple[TaskId, ...]]
     documents: Mapping[TaskId, Json]
     hosts: Mapping[NodeName, Host]
+    secrets: tuple[str, ...] = ()
 
     def to_json(self) -> Json:
         """Return the stored form."""
@@ -48,6 +49,7 @@ class Acceptance:
             "tasks": {group: list(ids) for group, ids in self.tasks.items()},
             "documents": dict(self.documents),
             "hosts": {name: [host.address, host.port] for name, host in self.hosts.items()},
+            **({"secrets": list(self.secrets)} if self.secrets else {}),
         }
 
     @classmethod
@@ -58,6 +60,7 @@ class Acceptance:
             {GroupName(group): tuple(map(TaskId, ids)) for group, ids in stored["tasks"].items()},
             {TaskId(task): entry for task, entry in stored["documents"].items()},
             {NodeName(name): Host(NodeName(name), *where) for name, where in stored["hosts"].items()},
+            tuple(stored.get("secrets", ())),
         )
 
     @classmethod
@@ -71,7 +74,7 @@ class Acceptance:
         """Return a task on one node, None if no group has it."""
         if task not in self.documents or node not in self.hosts:
             return None
-        return TaskOnNodes(task, self.documents[task], marker, (self.hosts[node],))
+        return TaskOnNodes(task, self.documents[task], marker, (self.hosts[node],), self.secrets)
 
     def task(self, move: Move, number: int, nodes: Collection[NodeName]) -> TaskState | None:
         """Return a task of the move's group, by its place in the list, before it has begun; None behind the last."""
@@ -80,7 +83,7 @@ class Acceptance:
             return None
         hosts = tuple(self.hosts[node] for node in move.nodes if node in nodes)
         marker = f"{self.action}.accept.{move.group}.{move.batch}.{number}"
-        work = TaskOnNodes(ids[number], self.documents[ids[number]], marker, hosts)
+        work = TaskOnNodes(ids[number], self.documents[ids[number]], marker, hosts, self.secrets)
         return TaskState(work, tuple(host.name for host in hosts))
 
 

@@ -25,7 +25,7 @@ from shipyard_api.domain.documents.document import (
 )
 from shipyard_api.domain.documents.machines import BAREMETAL_NODE, HOST_PROFILE, inventory
 from shipyard_api.domain.documents.queries import Query, choose
-from shipyard_api.domain.documents.redaction import redacted, scrubbed, scrubber
+from shipyard_api.domain.documents.redaction import redacted, scrubbed, scrubber, secret_texts
 from shipyard_api.domain.documents.relations import secret_keys
 from shipyard_api.domain.documents.rendering import RenderedDocument, Rendering, render
 from shipyard_api.domain.documents.shape import parse_documents
@@ -69,5 +69,6 @@ __all__ = [
     "scrubbed",
     "scrubber",
     "secret_keys",
+    "secret_texts",
     "unified",
 ]

@@ -25,7 +25,7 @@ def redacted(document: Document, fingerprint: Fingerprint) -> Document:
 
 def scrubber(secrets: Iterable[Any]) -> Callable[[str], str]:
     """Return a function that replaces every text of the secret values in a peer's text."""
-    words = sorted({text for value in secrets for text in _texts(value)}, key=len, reverse=True)
+    words = sorted(secret_texts(secrets), key=len, reverse=True)
 
     def clean(text: str) -> str:
         for word in words:
@@ -33,6 +33,11 @@ def scrubber(secrets: Iterable[Any]) -> Callable[[str], str]:
         return text
 
     return clean
+
+
+def secret_texts(secrets: Iterable[Any]) -> frozenset[str]:
+    """Return every text of the secret values that is long enough to be hidden, and its lines."""
+    return frozenset(text for value in secrets for text in _texts(value))
 
 
 def scrubbed(findings: Sequence[Finding], secrets: Iterable[Any]) -> tuple[Finding, ...]:

@@ -6,7 +6,7 @@ task is shell text.
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -96,6 +96,12 @@ def filled(entry: JsonObject, keys: Mapping[str, str]) -> JsonObject:
     Braces around other names stay as they are, and so do those of ``${NAME}``, a variable of the shell.
     """
     return {**entry, "parameters": _filled(entry["parameters"], keys)} if "parameters" in entry else entry
+
+
+def secrets_in(entry: JsonObject, known: Collection[str]) -> tuple[str, ...]:
+    """Return the known secrets that the parameters of a task contain, sorted."""
+    written = tuple(_texts(entry.get("parameters")))
+    return tuple(sorted(secret for secret in known if any(secret in text for text in written)))
 
 
 def remote_task(entry: Mapping[str, Any], *, secrets: tuple[str, ...] = ()) -> RemoteTask:
@@ -283,6 +289,14 @@ def _filled(value: Any, keys: Mapping[str, str]) -> Any:
     if isinstance(value, list):
         return [_filled(item, keys) for item in value]
     return {name: _filled(item, keys) for name, item in value.items()} if isinstance(value, Mapping) else value
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (list, Mapping)):
+        for one in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(one)
 
 
 def _shown(value: object) -> str:

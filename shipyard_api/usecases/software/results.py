@@ -9,7 +9,6 @@ from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.errors import ActionNotFound
 from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.items import ItemId
-from shipyard_api.domain.task_graph.commands import remote_task
 from shipyard_api.domain.task_graph.result_errors import NodesOutOfReach, OutputNotKept, TaskResultNotFound
 from shipyard_api.domain.task_graph.tasks import TaskId
 from shipyard_api.ports.provisioner import Marker
@@ -75,8 +74,7 @@ class ReadTaskResults:
         host = next((one for one in work.hosts if one.name == node), None) if work else None
         if work is None or host is None:
             raise OutputNotKept(action, task, node)
-        secrets = remote_task(work.document).secrets
-        found = self.remote.output(Marker(record.marker), host, secrets=secrets, offset=offset, limit=limit)
+        found = self.remote.output(Marker(record.marker), host, secrets=work.secrets, offset=offset, limit=limit)
         if found is None:
             raise OutputNotKept(action, task, node)
         return record, found

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.commands import RemoteTask, remote_task
 from shipyard_api.domain.task_graph.execution import Execution, Limit, Piece, Place, Rules
 from shipyard_api.domain.task_graph.plan import Run
 from shipyard_api.domain.task_graph.tasks import TaskId
@@ -19,7 +20,8 @@ from shipyard_api.workflow.step import Json
 class StageSoftware:
     """What a run of the stage works from, once it is planned: it stays as it is until the run ends.
 
-    ``documents``: the entries of the task graph that run, by id. ``hosts``: where each node is reached.
+    ``documents``: the entries of the task graph that run, by id. ``hosts``: where each node is reached. ``secrets``:
+    what the design keeps secret and any of these tasks has in its parameters; no output shows it.
     """
 
     batches: tuple[tuple[Run, ...], ...]
@@ -27,6 +29,7 @@ class StageSoftware:
     documents: Mapping[TaskId, Json]
     hosts: Mapping[NodeName, Host]
     warnings: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
 
     def to_text(self) -> str:
         """Return the stored form."""
@@ -38,6 +41,7 @@ class StageSoftware:
             "documents": dict(self.documents),
             "hosts": {name: [host.address, host.port] for name, host in self.hosts.items()},
             "warnings": list(self.warnings),
+            **({"secrets": list(self.secrets)} if self.secrets else {}),
         }
         return json.dumps(stored, separators=(",", ":"))
 
@@ -64,6 +68,7 @@ class StageSoftware:
             stored["documents"],
             {NodeName(name): Host(NodeName(name), *where) for name, where in stored["hosts"].items()},
             tuple(stored["warnings"]),
+            tuple(stored.get("secrets", ())),
         )
 
 
@@ -132,29 +137,38 @@ class StageState:
 
 @dataclass(frozen=True, slots=True)
 class TaskOnNodes:
-    """What a work item works from: one task on up to fifty nodes, under one marker."""
+    """What a work item works from: one task on up to fifty nodes, under one marker. Outputs show no ``secrets``."""
 
     task: TaskId
     document: Json
     marker: str
     hosts: tuple[Host, ...]
+    secrets: tuple[str, ...] = ()
+
+    @property
+    def remote(self) -> RemoteTask:
+        """The task as nodes get it."""
+        return remote_task(self.document, secrets=self.secrets)
 
     @classmethod
     def of(cls, action: str, software: StageSoftware, piece: Piece) -> "TaskOnNodes":
         """Return the work of a piece. Its marker is the same for ever, and no other piece has it."""
         hosts = tuple(software.hosts[node] for node in piece.nodes)
-        return cls(piece.task, software.documents[piece.task], f"{action}.{piece.place}", hosts)
+        document, marker = software.documents[piece.task], f"{action}.{piece.place}"
+        return cls(piece.task, document, marker, hosts, software.secrets)
 
     def to_json(self) -> Json:
         """Return the stored form."""
         hosts = [[host.name, host.address, host.port] for host in self.hosts]
-        return {"task": self.task, "document": self.document, "marker": self.marker, "hosts": hosts}
+        secrets = {"secrets": list(self.secrets)} if self.secrets else {}
+        return {"task": self.task, "document": self.document, "marker": self.marker, "hosts": hosts, **secrets}
 
     @classmethod
     def from_json(cls, stored: Json) -> "TaskOnNodes":
         """Return it from its stored form."""
         hosts = tuple(Host(NodeName(name), *where) for name, *where in stored["hosts"])
-        return cls(TaskId(stored["task"]), stored["document"], stored["marker"], hosts)
+        secrets = tuple(stored.get("secrets", ()))
+        return cls(TaskId(stored["task"]), stored["document"], stored["marker"], hosts, secrets)
 
 
 @dataclass(frozen=True, slots=True)

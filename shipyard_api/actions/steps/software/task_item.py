@@ -9,7 +9,6 @@ from shipyard_api.actions.steps.software.state import TaskOnNodes, TaskState
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.software import NodeResult, TaskChanged, TaskStatus
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.task_graph.commands import remote_task
 from shipyard_api.ports.errors import Refused
 from shipyard_api.ports.provisioner import Marker
 from shipyard_api.ports.remote_tasks import Host, RemoteResult, RemoteState, RemoteTasks
@@ -104,7 +103,7 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
     def perform(self, effect: StartTask, marker: Marker) -> Results:
         """Start it, under the marker of the piece of work: the engine's own would change with every attempt."""
         work, tasks = effect.work, self._tasks("start")
-        task = remote_task(work.document)
+        task = work.remote
         results = dict(tasks.start(Marker(work.marker), task, effect.waiting))
         if effect.running:
             results |= tasks.look(Marker(work.marker), task, effect.running)
@@ -113,7 +112,7 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
     def ask(self, question: LookAtTask) -> Results:
         """Look at it."""
         work = question.work
-        return self._tasks("look").look(Marker(work.marker), remote_task(work.document), question.hosts)
+        return self._tasks("look").look(Marker(work.marker), work.remote, question.hosts)
 
     def touches(self, effect: StartTask) -> tuple[NodeName, ...]:
         """Return the nodes."""
@@ -134,7 +133,7 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
         """Take what each node reported."""
         if isinstance(report, Trouble):
             report = _of_trouble(report, asked)
-        before, task = frozenset(state.running), remote_task(state.work.document)
+        before, task = frozenset(state.running), state.work.remote
         limit = max(SILENCE_SECONDS, float(task.timeout)) if task.reboots else SILENCE_SECONDS
         waiting, running = dict.fromkeys(state.waiting), dict.fromkeys(state.running)
         failed, silent = dict(state.failed), dict(state.silent)

@@ -14,6 +14,7 @@ from shipyard_api.domain.task_graph.commands import (
     check_command,
     filled,
     remote_task,
+    secrets_in,
 )
 
 PUPPET = {"puppet_manifest": "/etc/m.pp", "puppet_modules": "/etc/modules"}
@@ -189,6 +190,12 @@ def test_what_cannot_run_is_refused_with_its_place(entry: dict[str, Any], messag
     (finding,) = check_command(entry)
     assert message in finding.message
     assert path is None or finding.path == path
+
+
+def test_secrets_are_found_anywhere_in_the_parameters() -> None:
+    entry = task("shell", cmd="echo hunter2", env=[{"key": "a swordfish b"}], timeout=5)
+    assert secrets_in(entry, {"hunter2", "swordfish", "timeout", "shell"}) == ("hunter2", "swordfish")
+    assert secrets_in({"id": "hunter2", "type": "reboot"}, {"hunter2"}) == ()
 
 
 def test_no_value_leaves_its_quotes() -> None:
