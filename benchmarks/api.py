@@ -232,7 +232,9 @@ def _play(load: Load, callers: int, number: int, seconds: float, seed: int, queu
 
 
 @contextlib.contextmanager
-def gunicorn(application: str, url: str, *, chdir: Path, root: Path = ROOT) -> Iterator[tuple[int, int]]:
+def gunicorn(
+    application: str, url: str, *, chdir: Path, root: Path = ROOT, workers: int = WORKERS
+) -> Iterator[tuple[int, int]]:
     """Serve an application as the API is shipped; yields its port and the id of its process."""
     with socket.create_server(("127.0.0.1", 0), backlog=2048) as listening:
         environ = {
@@ -241,7 +243,7 @@ def gunicorn(application: str, url: str, *, chdir: Path, root: Path = ROOT) -> I
             "DATABASE_URL": url,
             "SHIPYARD_DRYDOCK_URL": "http://127.0.0.1:9/api/v1.0",
             "SHIPYARD_DRYDOCK_DESIGN_URL": "http://127.0.0.1:9/{revision}",
-            "SHIPYARD_API_WORKERS": str(WORKERS),
+            "SHIPYARD_API_WORKERS": str(workers),
             "SHIPYARD_API_THREADS": str(THREADS),
             # Its caller writes as often as it can.
             "SHIPYARD_API_WRITES_PER_MINUTE": "0",
@@ -288,6 +290,17 @@ def megabytes(master: int) -> list[float]:
             if int(told["PPid"]) == master:
                 found.append(int(told["VmRSS"].split()[0]) / 1024)
     return sorted(found)
+
+
+def cpu_seconds(master: int) -> float:
+    """Return the processor time of the workers of a gunicorn so far (Linux)."""
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            told = stat.read_text().rpartition(")")[2].split()
+            if int(told[1]) == master:
+                ticks += int(told[11]) + int(told[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def prepared(url: str) -> str:

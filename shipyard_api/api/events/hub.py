@@ -8,9 +8,10 @@ import asyncio
 import logging
 import random
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import lru_cache
 
 from shipyard_api.api.events import wire
 from shipyard_api.api.http.threads import in_events_thread, in_thread
@@ -27,8 +28,12 @@ LIFETIME = 900.0
 MOST_LISTENERS = 1500
 # Bytes that wait for one listener; its connection holds 32 kB more.
 MOST_WAITING = 32 * 1024
-# Seconds between two checks whether the process is being stopped.
+# Seconds between two checks whether the process is being stopped, and who is due for a heartbeat.
 _TICK = 1.0
+# So many listeners are woken before others of the event loop have their turn.
+_SLICE = 25
+# Those who come back after a restart read the same pages: of all actions, a page ends at a multiple of so many ids.
+_PAGE_IDS, _KEPT_PAGES = 256, 16
 # Seconds between two looks at entries behind a transaction under way: if it is rolled back, no notice comes.
 _HELD_BACK = 0.2
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0
@@ -39,13 +44,14 @@ class TooManyListeners(Exception):
 
 
 class _Listener:
-    """``cursor``: the end of what was handed to the connection."""
+    """``cursor``: the end of what was handed to the connection. ``due``: when it is to hear of us at the latest."""
 
-    __slots__ = ("action", "cursor", "size", "waiting", "woken")
+    __slots__ = ("action", "cursor", "due", "size", "waiting", "woken")
 
     def __init__(self, action: ActionId | None, cursor: int) -> None:
         self.action = action
         self.cursor = cursor
+        self.due = 0.0
         self.waiting: deque[bytes] = deque()
         self.size = 0
         self.woken = asyncio.Event()
@@ -97,6 +103,7 @@ class Hub:
         self._listeners: set[_Listener] = set()
         # Those who were handed everything up to the position.
         self._live: set[_Listener] = set()
+        self._missed_page = lru_cache(_KEPT_PAGES)(self._read_page)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def open(
@@ -121,14 +128,16 @@ class Hub:
         self._listeners.add(listener)
         try:
             yield wire.first(listener.cursor)
-            while self._tasks and (left := end - loop.time()) > 0:
+            while self._tasks and (now := loop.time()) < end:
                 if listener not in self._live:
                     block = await self._missed(listener)
-                elif await self._woken(listener, min(left, self._heartbeat)):
-                    block, listener.cursor = listener.take(), self._position
+                elif not listener.woken.is_set():
+                    listener.due = min(end, now + self._heartbeat)
+                    await listener.woken.wait()
+                    continue
                 else:
-                    listener.cursor = self._position
-                    block = wire.heartbeat(listener.cursor)
+                    block, listener.cursor = listener.take(), self._position
+                    block = block or wire.heartbeat(listener.cursor)
                 if block:
                     yield wire.Block(block)
         except StoreUnavailable:
@@ -136,23 +145,20 @@ class Hub:
         finally:
             self._leave(listener)
 
-    async def _woken(self, listener: _Listener, seconds: float) -> bool:
-        """Wait, and return whether there is something for a live listener."""
-        try:
-            async with asyncio.timeout(seconds):
-                await listener.woken.wait()
-        except TimeoutError:
-            pass
-        return listener.woken.is_set()
-
     async def _missed(self, listener: _Listener) -> bytes:
         """Return a page of what the listener has missed; one who has missed nothing is live from now on."""
         if listener.cursor >= self._position:
             self._live.add(listener)
             return b""
-        page = await in_events_thread(self._page, listener.cursor, self._position, listener.action)
-        listener.cursor = page.until
-        return b"".join(block for _, block in page.events)
+        until = self._position
+        if listener.action is None:
+            until = min(until, (listener.cursor // _PAGE_IDS + 1) * _PAGE_IDS)
+        block, listener.cursor = await in_events_thread(self._missed_page, listener.cursor, until, listener.action)
+        return block
+
+    def _read_page(self, after: int, until: int, action: ActionId | None) -> tuple[bytes, int]:
+        page = self._page(after, until, action)
+        return b"".join(block for _, block in page.events), page.until
 
     def _leave(self, listener: _Listener) -> None:
         self._listeners.discard(listener)
@@ -177,9 +183,12 @@ class Hub:
             listener.woken.set()
 
     async def _watch(self, serving: Callable[[], bool]) -> None:
-        """End all streams when the process is being stopped."""
+        """Let each listener hear of us, and end all streams when the process is being stopped."""
+        loop, pause = asyncio.get_running_loop(), min(_TICK, self._heartbeat)
         while serving():
-            await asyncio.sleep(_TICK)
+            now = loop.time()
+            await _wake([listener for listener in self._live if listener.due <= now])
+            await asyncio.sleep(pause)
         self._stop()
 
     async def _read(self) -> None:
@@ -202,7 +211,8 @@ class Hub:
         while True:
             ends = await in_thread(self._follow.ends)
             while self._position < ends.settled:
-                self._hand_over(await in_thread(self._page, self._position, ends.settled, None))
+                page = await in_thread(self._page, self._position, ends.settled, None)
+                await _wake(self._hand_over(page))
             if ends.last <= ends.settled:
                 return
             await asyncio.sleep(_HELD_BACK)
@@ -211,16 +221,21 @@ class Hub:
         page = self._follow.page(after, until, action)
         return _Page([(one.action, wire.event(one)) for one in page.entries], page.until)
 
-    def _hand_over(self, page: _Page) -> None:
-        """Give each listener its part; nothing else of the event loop runs meanwhile."""
+    def _hand_over(self, page: _Page) -> list[_Listener]:
+        """Give each listener its part, and return those to wake; nothing else of the event loop runs meanwhile."""
         self._position = page.until
         of_actions: dict[ActionId, list[bytes]] = {}
         for action, block in page.events:
             of_actions.setdefault(action, []).append(block)
         blocks: dict[ActionId | None, bytes] = {action: b"".join(own) for action, own in of_actions.items()}
         blocks[None] = b"".join(block for _, block in page.events)
-        for listener in list(self._live):
-            if own := blocks.get(listener.action):
-                if not listener.offer(own):
-                    self._live.discard(listener)
-                listener.woken.set()
+        given = [listener for listener in self._live if blocks.get(listener.action)]
+        self._live -= {listener for listener in given if not listener.offer(blocks[listener.action])}
+        return given
+
+
+async def _wake(listeners: Iterable[_Listener]) -> None:
+    for number, listener in enumerate(listeners):
+        listener.woken.set()
+        if number % _SLICE == _SLICE - 1:
+            await asyncio.sleep(0)

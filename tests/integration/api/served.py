@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -40,6 +40,7 @@ class Server:
     port: int
     token: str
     path: str = ""
+    stop: Callable[[], None] = lambda: None
 
     def send(self, raw: bytes, *, hang_up: bool = False) -> list[Answer]:
         """Send bytes and return every answer until the server closes; ``hang_up`` ends our half first."""
@@ -87,7 +88,7 @@ def _answers(received: bytes) -> Iterator[Answer]:
 def gunicorn(url: str, token: str, *, path: str = "", **environment: str) -> Iterator[Server]:
     """The API on a database, with one worker and no limit of writes; on a port, or at a path if there is one."""
     with socket.create_server(("127.0.0.1", 0), backlog=128) as listening:
-        server = Server(listening.getsockname()[1], token, path)
+        port = listening.getsockname()[1]
         environ = {
             **os.environ,
             "DATABASE_URL": url,
@@ -102,6 +103,7 @@ def gunicorn(url: str, token: str, *, path: str = "", **environment: str) -> Ite
         process = subprocess.Popen(
             [*command, "--chdir", str(ROOT), "shipyard_api.asgi:app"], env=environ, pass_fds=[listening.fileno()]
         )
+    server = Server(port, token, path, process.terminate)
     try:
         _await(process, server)
         yield server

@@ -11,11 +11,13 @@ from contextlib import ExitStack, contextmanager, suppress
 import pytest
 import sqlalchemy as sa
 
+from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.storage.unit_of_work import SqlStore
 from shipyard_api.usecases.tokens.manage import ApiTokens
 from shipyard_api.yaml_stream import write_documents
 from tests.factories import document
 from tests.integration.api.served import WAIT, Server, gunicorn
+from tests.integration.storage.conftest import new_action
 from tests.integration.storage.rows import counts, empty
 
 SHORT, LONG = 1.0, 600.0
@@ -37,6 +39,20 @@ def token(store: SqlStore, engine: sa.Engine) -> str:
     empty(engine)
     _, token = ApiTokens(store).create("slow", "admin")
     return token
+
+
+@pytest.fixture(scope="module")
+def long_journal(engine: sa.Engine, token: str) -> None:
+    """More events than the buffers of the system take."""
+    with SqlStore(engine, ProcrastinateWakeup()).begin() as tx:
+        action = tx.actions.create(new_action("a_step")).id
+    add = sa.text(
+        "INSERT INTO journal (action_id, epoch, kind, at, worker, facts) "
+        "SELECT :action, 1, 'noted', now(), 'w', json_build_object('topic', 'Test', 'text', repeat('a', 4000)) "
+        "FROM generate_series(1, :number)"
+    )
+    with engine.begin() as connection:
+        connection.execute(add, {"action": action, "number": 4000})
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +98,8 @@ SLOW: dict[str, Callable[[Server], bytes]] = {
     ),
     "a stranger who reads nothing": lambda server: unread(server, token=False),
     "a caller who reads nothing": lambda server: unread(server, token=True),
+    "a listener": lambda server: server.request("GET /events"),
+    "a listener who reads nothing": lambda server: server.request("GET /events?last_event_id=0"),
 }
 
 
@@ -123,6 +141,7 @@ def everything(caller: socket.socket) -> bytes:
     return bytes(received)
 
 
+@pytest.mark.usefixtures("long_journal")
 def test_slow_callers_of_every_kind_hold_no_thread(patient: Server) -> None:
     load_large(patient)
     with callers(patient, *[sent(patient) for sent in SLOW.values() for _ in range(3)]):
@@ -130,7 +149,7 @@ def test_slow_callers_of_every_kind_hold_no_thread(patient: Server) -> None:
             assert is_served(patient)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in SLOW if "reads nothing" not in kind])
+@pytest.mark.parametrize("kind", [kind for kind in SLOW if kind != "a listener" and "reads nothing" not in kind])
 def test_who_sends_slowly_is_ended(hasty: Server, kind: str) -> None:
     with callers(hasty, SLOW[kind](hasty)) as (slow,):
         received = everything(slow)
@@ -139,6 +158,15 @@ def test_who_sends_slowly_is_ended(hasty: Server, kind: str) -> None:
     if kind == "a body that is wanted":
         assert b"400 Bad Request" in received
         assert b"Body incomplete" in received
+
+
+def test_a_stream_ends_with_its_last_chunk_when_the_server_stops(shared_url: str, token: str) -> None:
+    with gunicorn(shared_url, token, **limits(LONG)) as server, callers(server, SLOW["a listener"](server)) as (one,):
+        received = one.recv(4096)
+        server.stop()
+        received += everything(one)
+
+    assert received.endswith(b"\r\n0\r\n\r\n")
 
 
 def test_sockets_are_bounded_and_a_place_that_gets_free_is_taken(patient: Server) -> None:

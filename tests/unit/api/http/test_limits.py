@@ -3,7 +3,17 @@
 import asyncio
 from typing import Any
 
-from shipyard_api.api.http.limits import ABORT, PIECE, CallerLimits, Message, Receive, Scope, Send
+from shipyard_api.api.http.limits import (
+    ABORT,
+    AUTHENTICATED,
+    PIECE,
+    STREAM,
+    CallerLimits,
+    Message,
+    Receive,
+    Scope,
+    Send,
+)
 
 BODY = [(b"content-length", b"9")]
 SOON, NEVER = 0.001, 600.0
@@ -95,3 +105,21 @@ def test_an_answer_that_is_not_taken_ends_the_connection() -> None:
 
     assert ask(app, answer=SOON, send=forever) == [{"type": "abort"}]
     assert ended == []
+
+
+def test_each_part_of_a_stream_has_the_time_of_an_answer_and_goes_out_in_small_pieces() -> None:
+    taken: list[Message] = []
+
+    async def take(message: Message) -> None:
+        if len(taken) == 4:
+            await forever()
+        taken.append(message)
+
+    async def app(scope: Scope, _receive: Receive, send: Send) -> None:
+        scope[AUTHENTICATED] = scope[STREAM] = True
+        for body in (b"x" * (PIECE + 1), b"y", b"z", b"never"):
+            await asyncio.sleep(0.03)
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+
+    assert ask(app, answer=0.05, send=take) == [{"type": "abort"}]
+    assert [len(one["body"]) for one in taken] == [PIECE, 1, 1, 1]
