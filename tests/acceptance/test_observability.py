@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -17,12 +18,14 @@ from tests.conftest import ROOT
 from tests.stand import Stand
 
 SITE = ROOT / "shipyard_simulators" / "sites" / "five-groups.yaml"
+SAMPLES = ("grafana/shipyard.json", "prometheus/shipyard-rules.yaml")
 Samples = dict[str, list[tuple[dict[str, str], float]]]
 
 
 def parsed(text: str) -> Samples:
     found: Samples = {}
     for family in text_string_to_metric_families(text):
+        found.setdefault(family.name, [])
         for sample in family.samples:
             found.setdefault(sample.name, []).append((sample.labels, sample.value))
     return found
@@ -61,6 +64,12 @@ def test_api_and_worker_are_scraped_and_probed(tmp_path: Path, database_url: str
 
     assert (probe.returncode, probe.stderr) == (0, "")
     api = scrapes[-1]
+    queries = "".join((ROOT / "etc" / name).read_text() for name in SAMPLES)
+    used = {
+        name.removesuffix("_count").removesuffix("_bucket")
+        for name in re.findall(r"\b(?:shipyard|process)_\w+", queries)
+    }
+    assert used <= {*api, *worker}
     assert ({"action": "deploy_site", "state": "success"}, 1.0) in api["shipyard_actions"]
     assert api["shipyard_nodes"] == [({"status": "success"}, 16.0)]
     assert {labels["phase"] for labels, _ in api["shipyard_phases"]} == {"prepare", "deploy"}
