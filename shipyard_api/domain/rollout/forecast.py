@@ -45,6 +45,11 @@ class Estimate:
         # Rounding must not take the share out of its own interval.
         return cls(share, max(min(centre - half, share), 0.0), min(max(centre + half, share), 1.0))
 
+    @classmethod
+    def certain(cls, outcome: bool) -> "Estimate":  # it is the value itself
+        """Return the estimate of what has happened."""
+        return cls(*[float(outcome)] * 3)
+
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
@@ -159,7 +164,9 @@ def _group(
         name,
         membership.groups[name].critical,
         len(membership.members[name]),
-        Estimate.of(groups.succeeds[name].bit_count(), runs),
+        Estimate.of(groups.succeeds[name].bit_count(), runs)
+        if groups.open(name)
+        else Estimate.certain(bool(groups.succeeds[name])),
         _percentile(starts, 0.5) if ended else None,
         _percentile(lasts, 0.5) if ended else None,
     )

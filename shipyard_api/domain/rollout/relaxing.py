@@ -29,7 +29,8 @@ class Relaxation:
 def best_relaxation(membership: Membership, runs: GroupRuns, number: int) -> Relaxation | None:
     """Return the single criterion that gains most, None if none gains a hundredth; ``number``: that of the runs.
 
-    The criterion is the one whose removal gains most. It is relaxed only as far as nine tenths of that gain need.
+    The criterion is the one that gains most if it asks for one node only. It is relaxed no further than nine tenths of
+    that gain need.
     """
     before = runs.action.bit_count()
     # Most groups cost one look for all of their criteria, and of very many groups only those that fail most are tried.
@@ -41,9 +42,10 @@ def best_relaxation(membership: Membership, runs: GroupRuns, number: int) -> Rel
         criteria = membership.groups[name].success_criteria
         for criterion in Criterion:
             value = getattr(criteria, criterion.value)
-            if value is None:
+            if value is None or _steps(criterion, value, len(membership.members[name])) < 1:
                 continue
-            reached = runs.action_with(name, _with(criteria, criterion, None)).bit_count()
+            weakest = _relaxed(criterion, value, _steps(criterion, value, len(membership.members[name])))
+            reached = runs.action_with(name, _with(criteria, criterion, weakest)).bit_count()
             if reached - before > (best[0] if best else _WORTH * number):
                 best = (reached - before, name, criterion, value)
     if best is None:
@@ -52,18 +54,25 @@ def best_relaxation(membership: Membership, runs: GroupRuns, number: int) -> Rel
     criteria = membership.groups[name].success_criteria
 
     def reached_by(steps: int) -> int:
-        changed = value + steps if criterion is Criterion.MAXIMUM_FAILED else value - steps
-        return runs.action_with(name, _with(criteria, criterion, changed)).bit_count()
+        return runs.action_with(name, _with(criteria, criterion, _relaxed(criterion, value, steps))).bit_count()
 
-    low, high = 0, len(membership.members[name]) if criterion is Criterion.MAXIMUM_FAILED else value
+    low, high = 0, _steps(criterion, value, len(membership.members[name]))
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if reached_by(middle) - before >= _SHARE * gain else (middle, high)
-    to_value = value + high if criterion is Criterion.MAXIMUM_FAILED else value - high
-    return Relaxation(name, criterion, value, to_value, reached_by(high) / number)
+    return Relaxation(name, criterion, value, _relaxed(criterion, value, high), reached_by(high) / number)
 
 
-def _with(criteria: SuccessCriteria, criterion: Criterion, value: int | None) -> SuccessCriteria:
+def _steps(criterion: Criterion, value: int, members: int) -> int:
+    """Return by how much the criterion can be relaxed so that it still asks for one node."""
+    return members - 1 - value if criterion is Criterion.MAXIMUM_FAILED else value - 1
+
+
+def _relaxed(criterion: Criterion, value: int, steps: int) -> int:
+    return value + steps if criterion is Criterion.MAXIMUM_FAILED else value - steps
+
+
+def _with(criteria: SuccessCriteria, criterion: Criterion, value: int) -> SuccessCriteria:
     match criterion:
         case Criterion.PERCENT:
             return replace(criteria, percent_successful_nodes=value)

@@ -208,8 +208,6 @@ def _progress(groups: Sequence[GroupRecord], nodes: Sequence[NodeRecord], now: d
 
 def _certain(foreseen: ActionForecast, state: RunState) -> ActionForecast:
     """Return the forecast of an action that has ended, and so has an outcome and no time left."""
-    outcome = float(state is RunState.SUCCESS)
-    found = replace(
-        foreseen.forecast, success=Estimate(outcome, outcome, outcome), seconds=Seconds(0.0, 0.0, 0.0), relax=None
-    )
+    success = Estimate.certain(state is RunState.SUCCESS)
+    found = replace(foreseen.forecast, success=success, seconds=Seconds(0.0, 0.0, 0.0), relax=None)
     return replace(foreseen, forecast=found)
