@@ -20,6 +20,7 @@ from shipyard_api.cli.commands import (
     deploy_templates,
     describe,
     explain,
+    forecast,
     help_topics,
     holds,
     labels,
@@ -45,9 +46,10 @@ if TYPE_CHECKING:
 
 
 _SECTIONS = {
-    "Documents": ("create", "commit", "get", "help"),
+    "Documents": ("create", "commit", "get", "explain", "help"),
     "Actions": (
         "plan",
+        "forecast",
         "watch",
         "wait",
         "report",
@@ -255,6 +257,7 @@ for command in (
 for command in (
     plan.plan,
     explain.explain,
+    forecast.forecast,
     logs.logs,
     watch.watch,
     wait.wait,
@@ -297,6 +300,7 @@ for command in (
     describe_,
     plan.plan,
     explain.explain,
+    forecast.forecast,
     logs.logs,
     control.retry,
     control.control,

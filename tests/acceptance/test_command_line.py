@@ -227,6 +227,8 @@ def documents(session: Session) -> None:
 def actions(session: Session) -> tuple[str, str]:
     """Return the id of an action that failed, and the id of a note that leads to more."""
     session.show("get-actions-of-nothing", "get actions")
+    # Before anything has run: what a forecast measures differs from run to run.
+    session.show("forecast", "forecast deploy_site --failures prepare=0.1 --failures deploy=0.2 --runs 500 --seed 7")
     created = session.show(
         "create-action", "create action deploy_site --param a=b=c --allow-intermediate-commits", session.at_rest
     )

@@ -1,18 +1,32 @@
 """``shipyard plan``: what an action, or a retry, would do now, without changing anything."""
 
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
 import click
 
-from shipyard_api.cli.commands.actions import check_action_name, complete_action_name, parse_parameters
+from shipyard_api.cli.commands.actions import complete_action_name
+from shipyard_api.cli.commands.forecast import request_body
 from shipyard_api.cli.commands.request import show
 from shipyard_api.cli.commands.syntax import check_action_id, examples
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import plan_tables
+from shipyard_api.cli.output.answers import Answer
+from shipyard_api.cli.output.shapes import parse_object
+
+if TYPE_CHECKING:
+    from shipyard_api.cli.client import Api
+
+Query = list[tuple[str, str]]
 
 
 @click.command(
-    short_help="Show what an action would do: groups in order, nodes, findings.",
+    short_help="Show what an action would do: groups in order, nodes, steps, findings.",
     epilog=examples(
-        "shipyard plan deploy_site",
+        "shipyard plan deploy_site --forecast",
         "shipyard plan deploy_site --version=buffer",
         "shipyard plan --retry 01ARZ3NDEKTSV4RRFFQ69G5FAV",
     ),
@@ -28,6 +42,7 @@ from shipyard_api.cli.output import plan_tables
 @click.option("--strict", is_flag=True, help="As for `shipyard create action`.")
 @click.option("--retry", metavar="ACTION", help="Plan a retry of this action, in place of an action NAME.")
 @click.option("--force", is_flag=True, help="As for `shipyard retry`.")
+@click.option("--forecast", "with_forecast", is_flag=True, help="Add the forecast, as `shipyard forecast` shows it.")
 @click.pass_obj
 def plan(
     options: GlobalOptions,
@@ -39,6 +54,7 @@ def plan(
     strict: bool,
     retry: str | None,
     force: bool,
+    with_forecast: bool,
 ) -> None:
     """Show what the action NAME, such as deploy_site, would do now, without starting it.
 
@@ -51,17 +67,27 @@ def plan(
     if (for_an_action and retry) or (force and name):
         raise click.UsageError("With --retry only --force may be used; it may not be used with the NAME of an action.")
     body: dict[str, object]
-    query = []
+    query: Query = []
     if retry:
         body = {"retry": check_action_id(retry)}
         query += [("force", "true")] if force else []
     else:
-        body = {
-            "name": check_action_name(str(name)),
-            "parameters": parse_parameters(parameters),
-            "version": version or "committed",
-        }
+        body = request_body(str(name), parameters, version)
         query += [("allow-intermediate-commits", str(allow_intermediate_commits))]
         query += [("strict", "true")] if strict else []
 
-    show(options, lambda api: api.post("plans", query, json=body), expected=200, cli=plan_tables.plan)
+    def request(api: "Api") -> Answer:
+        found = api.post("plans", query, json=body)
+        return _with_forecast(api, found, query, body) if with_forecast and found.status == HTTPStatus.OK else found
+
+    show(options, request, expected=200, cli=plan_tables.plan)
+
+
+def _with_forecast(api: "Api", plan: Answer, query: Query, body: Mapping[str, object]) -> Answer:
+    """Return the plan with its forecast, or why there is none."""
+    known = [(name, value) for name, value in query if name == "allow-intermediate-commits"]
+    answer = api.post("forecasts", known, json=body)
+    if answer.status != HTTPStatus.OK:
+        return answer
+    merged = {**parse_object(plan.text), "forecast": parse_object(answer.text)}
+    return replace(plan, text=json.dumps(merged, ensure_ascii=False))

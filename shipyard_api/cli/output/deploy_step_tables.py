@@ -1,10 +1,8 @@
 """Deploy steps and deploy templates as tables. Pure."""
 
 import json
-from collections.abc import Sequence
 
-from shipyard_api.cli.output.node_names import listed
-from shipyard_api.cli.output.printout import Printout, TextTable, fields, sections, table
+from shipyard_api.cli.output.printout import Printout, fields, sections, table
 from shipyard_api.cli.output.shapes import JsonObject, as_object, list_at, objects_at, parse_object, required
 
 
@@ -15,21 +13,6 @@ def node_steps(text: str) -> Printout:
     about += [("Note:", hint) for hint in list_at(found, "hints")]
     rows = [(required(one, "priority"), _key(one), _arguments(one), _remark(one)) for one in objects_at(found, "steps")]
     return sections(fields(about), table(rows, ("Priority", "Step", "Arguments (* required)", "Remark"), gap=2))
-
-
-def planned(found: Sequence[JsonObject]) -> list[TextTable | str | Printout]:
-    """Return the deploy steps in a plan: those of nodes that are alike in one table."""
-    parts: list[TextTable | str | Printout] = []
-    for one in found:
-        rows = [
-            (number, _key(step), required(step, "priority"), step.get("template") or "default", _json(step.get("args")))
-            for number, step in enumerate(objects_at(one, "steps"), 1)
-        ]
-        about = [("Deploy Steps:", listed(list_at(one, "nodes")))]
-        disabled = [f"{_key(step)} (by {step.get('template')})" for step in objects_at(one, "disabled")]
-        about += [("Disabled:", ", ".join(disabled))] if disabled else []
-        parts += [fields(about), table(rows, ("Index", "Deploy Step", "Priority", "Template", "Arguments"), gap=2)]
-    return parts
 
 
 def templates(text: str) -> Printout:

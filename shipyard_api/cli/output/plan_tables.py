@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
-from shipyard_api.cli.output.deploy_step_tables import planned
+from shipyard_api.cli.output import forecast_tables
 from shipyard_api.cli.output.drain_tables import drains
 from shipyard_api.cli.output.hold_tables import held
 from shipyard_api.cli.output.node_names import listed
+from shipyard_api.cli.output.plan_tree import needs, tree
 from shipyard_api.cli.output.printout import Printout, TextTable, fields, sections, table
 from shipyard_api.cli.output.shapes import (
     JsonObject,
@@ -21,11 +22,6 @@ from shipyard_api.cli.output.status_text import message_lines
 from shipyard_api.cli.output.task_tables import stage
 
 _SUMMARY_GAP = 3  # blanks between columns; no contract sets them
-_CRITERIA = {
-    "percent_successful_nodes": "{} % succeed",
-    "minimum_successful_nodes": "at least {} succeed",
-    "maximum_failed_nodes": "at most {} fail",
-}
 
 
 def plan(text: str) -> Printout:
@@ -43,9 +39,10 @@ def plan(text: str) -> Printout:
         ("At Once:", _mode(object_at(found, "mode"))),
         ("Refused:", f"{refused.get('title')}: {refused.get('reason')}" if refused else "no"),
     ]
-    parts: list[TextTable | str | Printout] = [fields(about), _groups(as_objects(required(found, "groups"), "groups"))]
+    groups = as_objects(required(found, "groups"), "groups")
+    parts: list[TextTable | str | Printout] = [fields(about), tree(groups, objects_at(found, "deploy_steps"))]
+    parts += forecast_tables.parts(object_at(found, "forecast")) if found.get("forecast") else []
     parts.append(table([(number, step) for number, step in enumerate(list_at(found, "steps"), 1)], ("Index", "Step")))
-    parts += planned(objects_at(found, "deploy_steps"))
     parts += stage(found)
     parts += drains(objects_at(found, "drains"))
     lines = message_lines([*objects_at(refused, "messages"), *objects_at(found, "findings")])
@@ -74,21 +71,13 @@ def _groups(found: Sequence[JsonObject]) -> TextTable:
             required(one, "name"),
             "yes" if one.get("critical") else "no",
             ", ".join(map(str, list_at(one, "depends_on"))),
-            _needs(one),
+            needs(one),
             _count(one),
             listed(list_at(one, "nodes")),
         )
         for one in found
     ]
     return table(rows, ("Order", "Group", "Critical", "Depends On", "Needs", "Nodes", "Names"), gap=4)
-
-
-def _needs(group: JsonObject) -> str:
-    wanted = object_at(group, "success_criteria")
-    needs = [text.format(wanted[name]) for name, text in _CRITERIA.items() if wanted.get(name) is not None]
-    needs += [f"each passes {task}" for task in list_at(group, "accept")]
-    criteria = ", ".join(needs)
-    return criteria if required(group, "can_succeed") else f"{criteria} (impossible)".lstrip()
 
 
 def _count(group: JsonObject) -> str:

@@ -36,6 +36,7 @@ _LINE_STYLES = (
     (re.compile(r"- Warn\w*"), _WARNING),
     (re.compile(r"(Status|Reason): |####  .*|(Validations|Subworkflows|\w+ Notes):"), _BOLD),
     (re.compile(r"(Nodes|Machines) [\w ]+:|\w+ action/\w+, .*"), _BOLD),
+    (re.compile(r"(\d+\.|never:) [^ :]+"), _BOLD),  # a group of a plan
     (re.compile(r" +(Message|Diagnostic|Document|Source): |> |- |  - |\s*(Comparing Base|to New): "), _DIM),
 )
 _DIFF_STYLES = (
@@ -44,6 +45,7 @@ _DIFF_STYLES = (
     (re.compile(r"-.*"), _FAILURE),
     (re.compile(r"\+.*"), _SUCCESS),
 )
+_BAR = re.compile(r"■*·*")
 _ITEM = re.compile(r"(?:action|step|node|validation|workflow)/(?:\w{26}/)?")
 
 
@@ -135,7 +137,13 @@ def _records(rows: Iterable[Sequence[Sequence[str]]]) -> Text:
 def _cell(text: str) -> Text:
     """Return a cell; status words are coloured, and the common part of an item such as ``action/`` is dim."""
     text = printable_lines(text)
-    shown = Text(text, _WORD_STYLES.get(text.lower(), ""))
+    shown = Text(text, _WORD_STYLES.get(text.lower(), _bar_style(text) if _BAR.fullmatch(text) else ""))
     if found := _ITEM.match(text):
         shown.stylize(_DIM, 0, found.end())
     return shown
+
+
+def _bar_style(bar: str) -> Style:
+    """Return the colour of a bar of a chance: how much of it is filled says the same."""
+    share = bar.count("■") / max(1, len(bar))
+    return _SUCCESS if share > 0.8 else _WARNING if share > 0.4 else _FAILURE

@@ -206,3 +206,41 @@ Reason: Validation
 
 ####  Errors: 1, Warnings: 0, Infos: 1, Other: 0  ####
 """
+
+FORECAST = {
+    "runs": 2000,
+    "seed": 1,
+    "source": "history",
+    "assumed": {
+        "prepare": {"failure_probability": 0.01, "measured_nodes": 480, "seconds": {"p50": 610.0}},
+        "deploy": {"failure_probability": 0.03, "measured_nodes": 472, "seconds": {"p50": 1805.0}},
+    },
+    "success": {"probability": 0.089, "low": 0.0769, "high": 0.1018},
+    "nodes_lost": {"mean": 2.361},
+    "groups": [
+        {
+            "name": "compute",
+            "critical": True,
+            "success": {"probability": 0.089, "low": 0.0769, "high": 0.1018},
+            "nodes": 60,
+            "starts": {"p50": 0.0},
+            "seconds": {"p50": 2415.0},
+        },
+        {
+            "name": "monitoring",
+            "critical": False,
+            "success": {"probability": 1.0, "low": 0.998, "high": 1.0},
+            "nodes": 2,
+            "starts": None,
+            "seconds": None,
+        },
+    ],
+    "relax": {
+        "group": "compute",
+        "criterion": "percent_successful_nodes",
+        "from": 100,
+        "to": 93,
+        "probability_after": 0.902,
+    },
+    "seconds": {"p10": 2201.0, "p50": 2415.0, "p90": 3830.0},
+}

@@ -98,7 +98,7 @@ USAGE = {
         f"control halt action/{ID}",
         "Invalid action.  Please enter pause, unpause, or stop.",
     ),
-    "word that is named first": ("forecast", "Error: There is no command 'forecast'. `shipyard --help` lists all.\n"),
+    "word that is named first": ("telemetry", "Error: There is no command 'telemetry'. `shipyard --help` lists all.\n"),
     "word that is nearly a command": ("retri action/x", "There is no command 'retri'. Did you mean retry?"),
     "shell": ("completion csh", "Invalid value for '{bash|zsh|fish}': "),
     "unknown word": ("describe nothing", "Invalid namespace item. Please utilize one of the following formats"),

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.unit.cli.fake_api import Reply
-from tests.unit.cli.samples import ID
+from tests.unit.cli.samples import FORECAST, ID
 
 
 def group(name, order, nodes, **fields):
@@ -53,9 +53,10 @@ Nodes:           12: 12 sent, 0 kept
 At Once:         2 groups, any number of nodes
 Refused:         no
 
-Order    Group      Critical    Depends On    Needs                           Nodes    Names
-1        control    yes                       90 % succeed, at most 1 fail    2        c1, c2
-2        compute    no          control                                       10       n[0-9]
+1. control (critical): 2 nodes, 90 % succeed, at most 1 fail
+`-- c1, c2
+2. compute after control: 10 nodes
+`-- n[0-9]
 
 Index        Step
 1            preflight
@@ -120,8 +121,54 @@ def test_a_group_that_cannot_succeed_or_never_begins_is_told(api, run):
     api.replies["POST /plans"] = Reply(200, PLAN | again)
     text = lines(run("plan", "--retry", ID).stdout).split("\n")
     assert f"Of:              action/{ID}, again" in text
-    assert "never    a        yes                       at least 2 succeed (impossible)    1         n1" in text
-    assert "1        b        yes                                                          1 of 2    n1, n2" in text
+    at = text.index("never: a (critical): 1 node, at least 2 succeed (impossible)")
+    assert text[at + 1 : at + 5] == [
+        "`-- n1",
+        "1. b (critical): 2 nodes",
+        "|-- n1 (not sent by this group)",
+        "`-- n2",
+    ]
+
+
+def test_nodes_with_the_same_deploy_steps_are_one_branch(api, run):
+    def step(name, **fields):
+        return {"interface": "deploy", "step": name, "priority": 100, "args": {}, "template": None} | fields
+
+    steps = [
+        {"nodes": ["n1", "n2"], "steps": [step("write_image")], "disabled": []},
+        {
+            "nodes": ["n3"],
+            "steps": [step("raid", priority=120, args={"level": 1}, template="CUSTOM_RAID"), step("write_image")],
+            "disabled": [step("erase", template="CUSTOM_KEEP")],
+        },
+    ]
+    groups = [group("all", 1, ["n1", "n2", "n3", "n4"])]
+    api.replies["POST /plans"] = Reply(200, PLAN | {"groups": groups, "deploy_steps": steps})
+    text = lines(run("plan", "deploy_site").stdout)
+    assert (
+        """
+1. all (critical): 4 nodes
+|-- n1, n2
+|   `-- 100 deploy.write_image
+|-- n3
+|   |-- 120 deploy.raid {"level": 1} (CUSTOM_RAID)
+|   |-- 100 deploy.write_image
+|   `-- off deploy.erase (CUSTOM_KEEP)
+`-- n4
+"""
+        in text
+    )
+
+
+def test_a_forecast_can_be_part_of_a_plan(api, run):
+    api.replies["POST /plans"] = Reply(200, PLAN)
+    api.replies["POST /forecasts"] = Reply(200, FORECAST)
+    result = run("plan", "deploy_site", "--param", "a=b", "--forecast")
+    assert (result.exit_code, "8.9 % (7.7 % to 10.2 %)" in result.stdout) == (0, True)
+    planned, foreseen = api.requests
+    assert planned.body == foreseen.body
+    raw = run("--output-format=raw", "plan", "deploy_site", "--forecast")
+    assert json.loads(raw.stdout) == PLAN | {"forecast": FORECAST}
 
 
 WRONG = {

@@ -1,0 +1,104 @@
+"""A forecast as tables. Pure."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from shipyard_api.cli.output.printout import Printout, TextTable, fields, sections, table
+from shipyard_api.cli.output.shapes import JsonObject, object_at, objects_at, parse_object, required
+from shipyard_api.cli.output.wording import clock
+
+_BAR = 10
+_SOURCES = {
+    "given": "with the given probabilities",
+    "history": "measured on this site",
+    "default": "a guess: no earlier deployment was measured",
+}
+_CRITERIA = {
+    "percent_successful_nodes": "needs {} % of its nodes",
+    "minimum_successful_nodes": "needs {} of its nodes",
+    "maximum_failed_nodes": "lets at most {} fail",
+}
+
+
+def forecast(text: str) -> Printout:
+    """Return a forecast."""
+    return sections(*parts(parse_object(text)))
+
+
+def parts(found: JsonObject) -> Sequence[TextTable | str | Printout]:
+    """Return a forecast: its totals, the criterion to relax, and its groups."""
+    left = object_at(found, "seconds_left")
+    groups = objects_at(found, "groups")
+    nodes = sum(int(required(group, "nodes")) for group in groups)
+    lost = float(required(object_at(found, "nodes_lost"), "mean"))
+    about = [
+        ("Success:", _interval(object_at(found, "success"))),
+        ("Nodes Lost:", f"{lost:.1f} of {nodes} on average"),
+        ("Time Left:" if left else "Duration:", _spread(left or object_at(found, "seconds"))),
+        ("Assumed:", _assumed(found)),
+        ("Relax:", _relax(object_at(found, "relax"))),
+        ("Simulated:", f"{int(required(found, 'runs')):,} runs, seed {required(found, 'seed')}"),
+    ]
+    rows = [_row(group) for group in groups]
+    headers = ("Group", "Critical", "Nodes", "Chance", "Success (95 %)", "Starts", "Lasts")
+    return [fields(about), table(rows, headers, gap=2)]
+
+
+def _row(group: JsonObject) -> tuple[object, ...]:
+    success = object_at(group, "success")
+    chance = float(required(success, "probability"))
+    return (
+        required(group, "name"),
+        "yes" if group.get("critical") else "no",
+        required(group, "nodes"),
+        "■" * _filled(chance) + "·" * (_BAR - _filled(chance)),
+        _interval(success),
+        _median(object_at(group, "starts"), "+"),
+        _median(object_at(group, "seconds")),
+    )
+
+
+def _filled(chance: float) -> int:
+    """Return how much of the bar to fill: all of it, or none, only if that is exact."""
+    return round(chance * _BAR) if chance in (0.0, 1.0) else min(max(round(chance * _BAR), 1), _BAR - 1)
+
+
+def _interval(estimate: JsonObject) -> str:
+    chance, low, high = (float(required(estimate, name)) for name in ("probability", "low", "high"))
+    return _percent(chance) if low == high else f"{_percent(chance)} ({_percent(low)} to {_percent(high)})"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _spread(seconds: JsonObject) -> str:
+    low, middle, high = (clock(timedelta(seconds=required(seconds, name))) for name in ("p10", "p50", "p90"))
+    return middle if low == high else f"{middle} (8 of 10 times {low} to {high})"
+
+
+def _median(seconds: JsonObject, sign: str = "") -> str:
+    return f"{sign}{clock(timedelta(seconds=required(seconds, 'p50')))}" if seconds else "-"
+
+
+def _assumed(found: JsonObject) -> str:
+    assumed = object_at(found, "assumed")
+    phases = {phase: object_at(assumed, phase) for phase in ("prepare", "deploy")}
+    shares = [
+        f"{_percent(float(required(one, 'failure_probability')))} of nodes fail {phase}"
+        for phase, one in phases.items()
+    ]
+    source = str(required(found, "source"))
+    measured = [str(required(one, "measured_nodes")) for one in phases.values()]
+    by = f" ({' and '.join(measured)} nodes)" if source == "history" else ""
+    return f"{', '.join(shares)}; {_SOURCES.get(source, source)}{by}"
+
+
+def _relax(relax: JsonObject) -> str:
+    if not relax:
+        return "no single criterion helps"
+    criterion, group = str(required(relax, "criterion")), required(relax, "group")
+    now, then = required(relax, "from"), required(relax, "to")
+    wanted = _CRITERIA.get(criterion, criterion + " {}").format(now)
+    after = _percent(float(required(relax, "probability_after")))
+    return f"{group} {wanted}; with {then} the action succeeds in {after}"

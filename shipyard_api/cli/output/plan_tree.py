@@ -1,0 +1,64 @@
+"""The groups of a plan as a tree: groups in order, their nodes, and the deploy steps of these. Pure."""
+
+import json
+from collections.abc import Iterable, Sequence
+
+from shipyard_api.cli.output.node_names import listed
+from shipyard_api.cli.output.shapes import JsonObject, list_at, object_at, objects_at, required
+
+_CRITERIA = {
+    "percent_successful_nodes": "{} % succeed",
+    "minimum_successful_nodes": "at least {} succeed",
+    "maximum_failed_nodes": "at most {} fail",
+}
+
+
+def needs(group: JsonObject) -> str:
+    """Return what the group needs to succeed, in words; "" if nothing."""
+    wanted = object_at(group, "success_criteria")
+    criteria = ", ".join(text.format(wanted[name]) for name, text in _CRITERIA.items() if wanted.get(name) is not None)
+    return criteria if required(group, "can_succeed") else f"{criteria} (impossible)".lstrip()
+
+
+def tree(groups: Sequence[JsonObject], steps: Sequence[JsonObject]) -> str:
+    """Return the tree; nodes that are alike share a line. ``steps``: the deploy steps of a plan, with their nodes."""
+    steps_of = {node: one for one in steps for node in list_at(one, "nodes")}
+    return "\n".join(line for group in groups for line in _group(group, steps_of)) or "Groups: none"
+
+
+def _group(group: JsonObject, steps_of: dict[object, JsonObject]) -> Iterable[str]:
+    nodes, sends = list_at(group, "nodes"), frozenset(list_at(group, "sends"))
+    order = group.get("order")
+    parents = list_at(group, "depends_on")
+    about = [f"{order}." if order else "never:", str(required(group, "name"))]
+    about += ["(critical)"] if group.get("critical") else []
+    about += [f"after {', '.join(map(str, parents))}"] if parents else []
+    yield f"{' '.join(about)}: {', '.join(filter(None, (_count(nodes), needs(group))))}"
+    alike: dict[tuple[bool, int], list[object]] = {}
+    for node in nodes:
+        alike.setdefault((node in sends, id(steps_of.get(node))), []).append(node)
+    for place, ((sent, _), found) in enumerate(alike.items(), 1):
+        last = place == len(alike)
+        yield f"{'`--' if last else '|--'} {listed(found)}{'' if sent else ' (not sent by this group)'}"
+        lines = list(_steps(steps_of.get(found[0], {}))) if sent else []
+        for number, line in enumerate(lines, 1):
+            yield f"{'   ' if last else '|  '} {'`--' if number == len(lines) else '|--'} {line}"
+
+
+def _count(nodes: Sequence[object]) -> str:
+    return f"{len(nodes)} node{'s' * (len(nodes) != 1)}"
+
+
+def _steps(planned: JsonObject) -> Iterable[str]:
+    for step in objects_at(planned, "steps"):
+        arguments = step.get("args")
+        written = json.dumps(arguments, separators=(", ", ": "), ensure_ascii=False) if arguments else ""
+        source = f"({step['template']})" if step.get("template") else ""
+        parts = (required(step, "priority"), _key(step), written, source)
+        yield " ".join(str(part) for part in parts if part != "")
+    for step in objects_at(planned, "disabled"):
+        yield f"off {_key(step)} ({step.get('template')})"
+
+
+def _key(step: JsonObject) -> str:
+    return f"{required(step, 'interface')}.{required(step, 'step')}"

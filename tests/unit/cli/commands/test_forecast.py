@@ -1,0 +1,92 @@
+"""How an action is likely to go: what is asked, and what people read of the answer."""
+
+import json
+
+import pytest
+
+from tests.unit.cli.fake_api import Reply
+from tests.unit.cli.samples import FORECAST, ID
+
+TEXT = """\
+Success:           8.9 % (7.7 % to 10.2 %)
+Nodes Lost:        2.4 of 62 on average
+Duration:          40:15 (8 of 10 times 36:41 to 1:03:50)
+Assumed:           1.0 % of nodes fail prepare, 3.0 % of nodes fail deploy; measured on this site (480 and 472 nodes)
+Relax:             compute needs 100 % of its nodes; with 93 the action succeeds in 90.2 %
+Simulated:         2,000 runs, seed 1
+
+Group       Critical  Nodes  Chance      Success (95 %)              Starts  Lasts
+compute     yes       60     ■·········  8.9 % (7.7 % to 10.2 %)     +0:00   40:15
+monitoring  no        2      ■■■■■■■■■■  100.0 % (99.8 % to 100.0 %)  -       -
+"""
+
+
+def lines(text):
+    return "\n".join(line.rstrip() for line in text.split("\n"))
+
+
+def words_of(text):
+    return [line.split() for line in text.split("\n")]
+
+
+def test_a_forecast_shows_intervals_and_what_to_relax(api, run):
+    api.replies["POST /forecasts"] = Reply(200, FORECAST)
+    result = run("forecast", "deploy_site")
+    assert (result.exit_code, words_of(result.stdout.strip())) == (0, words_of(TEXT.strip()))
+
+
+def test_of_a_running_action_the_time_left_is_shown(api, run):
+    left = {name: value for name, value in FORECAST.items() if name != "seconds"}
+    left |= {"seconds_left": FORECAST["seconds"], "source": "default", "relax": None}
+    api.replies[f"GET /actions/{ID}/forecast"] = Reply(200, left)
+    text = run("forecast", f"action/{ID}").stdout
+    assert ["Time", "Left:", "40:15"] in [words[:3] for words in words_of(text)]
+    assert ["Relax:", "no", "single", "criterion", "helps"] in words_of(text)
+
+
+USUAL = {"name": "deploy_site", "parameters": {}, "version": "committed"}
+REQUESTS = {
+    "nothing more": (["deploy_site"], USUAL),
+    "everything": (
+        ["deploy_site", "--version=buffer", "--param=a=b", "--failures=0.1", "--runs=100", "--seed=7"],
+        {**USUAL, "version": "buffer", "parameters": {"a": "b"}, "failure_probability": 0.1, "runs": 100, "seed": 7},
+    ),
+    "by phase": (
+        ["deploy_site", "--failures", "deploy=.2", "--failures", "prepare=0"],
+        {**USUAL, "failure_probability": {"deploy": 0.2, "prepare": 0.0}},
+    ),
+    "other criteria": (
+        [
+            "deploy_site",
+            *(f"--criterion=a:b:{one}" for one in ("maximum_failed_nodes=1", "minimum_successful_nodes=2")),
+        ],
+        {**USUAL, "criteria": {"a:b": {"maximum_failed_nodes": 1, "minimum_successful_nodes": 2}}},
+    ),
+    "retry": (["--retry", f"action/{ID}"], {"retry": ID}),
+}
+
+
+@pytest.mark.parametrize(("words", "body"), REQUESTS.values(), ids=REQUESTS.keys())
+def test_what_is_asked(api, run, words, body):
+    api.replies["POST /forecasts"] = Reply(200, FORECAST)
+    assert run("forecast", *words).exit_code == 0
+    (request,) = api.requests
+    assert json.loads(request.body) == body
+
+
+WRONG = {
+    "nothing": ([], "Give the NAME of an action"),
+    "both": (["deploy_site", "--retry", ID], "Give the NAME of an action"),
+    "unknown phase": (["deploy_site", "--failures=drain=0.1"], "write a number from 0 to 1"),
+    "no chance": (["deploy_site", "--failures=2"], "write a number from 0 to 1"),
+    "both and one": (["deploy_site", "--failures=0.1", "--failures=deploy=0.1"], "give one number, or numbers"),
+    "unknown criterion": (["deploy_site", "--criterion=a:percent=5"], "write GROUP:NAME=VALUE"),
+    "running with runs": ([ID, "--runs=100"], "takes no options"),
+    "retry with a parameter": (["--retry", ID, "--param=a=b"], "With --retry"),
+}
+
+
+@pytest.mark.parametrize(("words", "text"), WRONG.values(), ids=WRONG.keys())
+def test_a_wrong_command_line_asks_nothing(api, run, words, text):
+    result = run("forecast", *words)
+    assert (result.exit_code, text in result.stderr, api.requests) == (2, True, [])
