@@ -1,18 +1,10 @@
 """The Kubernetes cluster that deployed servers join (contract: shipyard-actions, 8.5)."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
+from shipyard_api.domain.drift.sightings import SeenMember
 from shipyard_api.domain.nodes import NodeName
-
-
-@dataclass(frozen=True, slots=True)
-class NodeReadiness:
-    """Whether a node is ready now, and if not, the cluster's reason."""
-
-    ready: bool
-    why: str = ""
 
 
 class Cluster(Protocol):
@@ -22,7 +14,7 @@ class Cluster(Protocol):
     def name(self) -> str:
         """The system's name, as operators know it (``Kubernetes``)."""
 
-    def readiness(self, nodes: Collection[NodeName]) -> Mapping[NodeName, NodeReadiness]:
+    def readiness(self, nodes: Collection[NodeName]) -> Mapping[NodeName, SeenMember]:
         """Return the readiness of each of these nodes; a node that the cluster does not have is not ready.
 
         It is the status of the condition of type ``Ready``, wherever it is in the list (contract: shipyard-actions,

@@ -13,6 +13,7 @@ from typing import NewType, Protocol
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
 from shipyard_api.domain.deploy_steps.templates import DeployStep
+from shipyard_api.domain.drift.sightings import SeenMachine
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.provisioner_limits import NO_LIMITS, ProvisionerLimits
@@ -81,15 +82,6 @@ class Work:
     nodes: tuple[NodeName, ...] | None = None
     wipe: Wipe = Wipe.ALL
     steps: Mapping[NodeName, Sequence[DeployStep]] = field(default_factory=dict, hash=False)
-
-
-@dataclass(frozen=True, slots=True)
-class NodeCondition:
-    """The condition of a machine; ``status`` is the provisioner's own label, ``power`` is on, off or unknown."""
-
-    name: str
-    status: str
-    power: str
 
 
 class JobState(Enum):
@@ -167,7 +159,7 @@ class Provisioner(Protocol):
         "nothing to do". Changes nothing; may be repeated.
         """
 
-    def conditions(self) -> Sequence[NodeCondition]:
+    def conditions(self) -> Sequence[SeenMachine]:
         """Return every machine of the provisioner, by name. Changes nothing; may be slow on large sites."""
 
     def supported_steps(self, nodes: Collection[NodeName]) -> Mapping[NodeName, SupportedSteps]:

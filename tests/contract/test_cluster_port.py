@@ -15,8 +15,8 @@ import yaml
 from shipyard_api.adapters.kubernetes.access import Address
 from shipyard_api.adapters.kubernetes.client import KubernetesClient
 from shipyard_api.adapters.kubernetes.cluster import KubernetesCluster
+from shipyard_api.domain.drift.sightings import SeenMember
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.ports.cluster import NodeReadiness
 from shipyard_api.ports.errors import Busy, PeerError, Refused, Unavailable
 from shipyard_simulators.kubernetes import simulator as kubernetes_simulator
 from shipyard_simulators.scenario import parse_scenario
@@ -38,7 +38,7 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
         yield SITES[request.param](cleanup, tmp_path)
 
 
-def one(site: Site, node: NodeName) -> NodeReadiness:
+def one(site: Site, node: NodeName) -> SeenMember:
     answer = site.cluster.readiness([node])
     assert set(answer) == {node}
     return answer[node]
@@ -49,17 +49,18 @@ def test_a_cluster_has_a_name(site: Site) -> None:
 
 
 def test_a_ready_node_is_ready_and_nothing_is_said_of_it(site: Site) -> None:
-    assert one(site, site.add("n1", NO_PRESSURE, READY)) == NodeReadiness(ready=True)
+    found = one(site, site.add("n1", NO_PRESSURE, READY))
+    assert (found.ready, found.why, found.joined, found.cordoned) == (True, "", True, False)
 
 
 def test_a_node_that_is_not_in_the_cluster_is_not_ready(site: Site) -> None:
-    assert one(site, site.name("n9")) == NodeReadiness(ready=False, why="not in the cluster")
+    assert one(site, site.name("n9")) == SeenMember(ready=False, why="not in the cluster", joined=False)
 
 
 @pytest.mark.parametrize("said", [NOT_YET, SILENT], ids=lambda said: said["status"])
 def test_a_node_that_is_not_ready_says_why(site: Site, said: dict[str, str]) -> None:
     found = one(site, site.add("n1", NO_PRESSURE, said))
-    assert found == NodeReadiness(ready=False, why=f"{said['reason']}: {said['message']}")
+    assert (found.ready, found.why, found.joined) == (False, f"{said['reason']}: {said['message']}", True)
 
 
 @pytest.mark.parametrize("others", [(NETWORK,), (NETWORK, NO_PRESSURE), (PRESSURE,)], ids=len)

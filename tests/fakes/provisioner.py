@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from enum import Enum
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
+from shipyard_api.domain.drift.sightings import SeenMachine
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import Inventory, Node, NodeName
 from shipyard_api.domain.provisioner_limits import ProvisionerLimits
@@ -17,7 +18,6 @@ from shipyard_api.ports.provisioner import (
     JobReport,
     JobState,
     Marker,
-    NodeCondition,
     Operation,
     Reports,
     Wipe,
@@ -130,9 +130,9 @@ class FakeProvisioner:
             raise Refused(self.name, "select_nodes", "the design names no node")
         return tuple(select(selectors, self._inventory) for selectors in groups)
 
-    def conditions(self) -> Sequence[NodeCondition]:
+    def conditions(self) -> Sequence[SeenMachine]:
         self._call("conditions")
-        return [] if self.empty else [NodeCondition(name, "Ready", "off") for name in sorted(self._inventory.nodes)]
+        return [] if self.empty else [SeenMachine(name, "Ready", "off") for name in sorted(self._inventory.nodes)]
 
     def supported_steps(self, nodes: Collection[NodeName]) -> Mapping[NodeName, SupportedSteps]:
         self._call("supported_steps")

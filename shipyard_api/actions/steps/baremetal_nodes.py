@@ -29,6 +29,7 @@ from shipyard_api.actions.steps.software.software_stage import NoPlan
 from shipyard_api.actions.steps.software.task_item import SILENCE_SECONDS, Results, StartTask, TaskItem
 from shipyard_api.domain.actions import StepId
 from shipyard_api.domain.deploy_steps.planning import work_steps
+from shipyard_api.domain.drift.sightings import SeenMember
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.fact import Fact
 from shipyard_api.domain.facts.groups import MembersKnown
@@ -43,7 +44,7 @@ from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.targets import TARGET_GROUP
 from shipyard_api.domain.waiting import Awaited
-from shipyard_api.ports.cluster import Cluster, NodeReadiness
+from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.errors import PeerError, Refused
 from shipyard_api.ports.provisioner import JobId, JobState, Marker, Operation, Provisioner, Reports, Work
 from shipyard_api.ports.state.store import Store
@@ -217,7 +218,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
 
     def _ask_peers(self, question: PollJobs) -> Answers:
         reports: Reports | Trouble = {}
-        readiness: Mapping[NodeName, NodeReadiness] | Trouble | None = None
+        readiness: Mapping[NodeName, SeenMember] | Trouble | None = None
         errors: list[PeerError] = []
         try:
             if question.jobs:
@@ -246,7 +247,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             LOG.warning("peer in trouble", extra={"step": self.id, "trouble": str(one)})
         return Answers(reports, readiness, accepted)
 
-    def _readiness(self, nodes: tuple[NodeName, ...]) -> Mapping[NodeName, NodeReadiness]:
+    def _readiness(self, nodes: tuple[NodeName, ...]) -> Mapping[NodeName, SeenMember]:
         if self.cluster is None:
             raise Refused("Kubernetes", "readiness", "this worker is configured with no cluster ([kubernetes])")
         return self.cluster.readiness(nodes)

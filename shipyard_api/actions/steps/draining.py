@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
+from shipyard_api.domain.drift.sightings import SeenMachine
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.selectors import Selector
@@ -19,7 +20,6 @@ from shipyard_api.ports.provisioner import (
     JobReport,
     JobState,
     Marker,
-    NodeCondition,
     Operation,
     Provisioner,
     Reports,
@@ -71,7 +71,7 @@ class DrainingProvisioner:
         """Return the nodes of each group."""
         return self.provisioner.select_nodes(design, groups)
 
-    def conditions(self) -> Sequence[NodeCondition]:
+    def conditions(self) -> Sequence[SeenMachine]:
         """Return every machine."""
         return self.provisioner.conditions()
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
+from shipyard_api.domain.drift.sightings import SeenMember
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.ports.cluster import NodeReadiness
 from shipyard_api.workflow.step import Json, Trouble
 
-Answer = Mapping[NodeName, NodeReadiness] | Trouble
+Answer = Mapping[NodeName, SeenMember] | Trouble
 
 
 @dataclass(frozen=True, slots=True)

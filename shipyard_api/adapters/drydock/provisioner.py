@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
+from shipyard_api.domain.drift.sightings import SeenMachine
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.strategy.selectors import Selector
@@ -20,7 +21,6 @@ from shipyard_api.ports.provisioner import (
     JobReport,
     JobState,
     Marker,
-    NodeCondition,
     Operation,
     Reports,
     Work,
@@ -126,16 +126,11 @@ class DrydockProvisioner:
             found = dict(zip(distinct, answers, strict=True))
         return tuple(everyone if one is None else found[repr(one)] for one in filters)
 
-    def conditions(self) -> Sequence[NodeCondition]:
+    def conditions(self) -> Sequence[SeenMachine]:
         """Return the machines of MAAS as Drydock shows them. Slow on large sites."""
 
-        def text(one: Mapping[str, Any], key: str) -> str:
-            return self._scrubber(str(one.get(key) or "unknown"))
-
-        return [
-            NodeCondition(name, text(one, "status_name"), text(one, "power_state"))
-            for name, one in sorted(self._client.nodes().items())
-        ]
+        listed = sorted(self._client.nodes().items())
+        return [translate.condition(name, one, self._scrubber) for name, one in listed]
 
     def supported_steps(self, nodes: Collection[NodeName]) -> Mapping[NodeName, SupportedSteps]:
         """Return no step for any node: Drydock's API takes none."""

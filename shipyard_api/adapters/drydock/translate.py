@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
+from shipyard_api.domain.drift.sightings import MachineState, SeenMachine
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
@@ -51,6 +52,21 @@ def check_design_template(template: str) -> None:
         raise ValueError(
             f"the design address {shown!r} can reach {longest} characters; Drydock stores {LONGEST_DESIGN_REFERENCE}"
         )
+
+
+# By MAAS's labels, as Drydock passes them on (contract: maas, 4).
+_STATES: Mapping[str, MachineState] = {
+    "deployed": MachineState.DEPLOYED,
+    **dict.fromkeys(("deploying", "failed deployment"), MachineState.INSTALLING),
+    **dict.fromkeys(
+        (
+            *("new", "commissioning", "failed commissioning", "missing", "ready", "reserved", "retired", "allocated"),
+            *("releasing", "releasing failed", "disk erasing", "failed disk erasing"),
+        ),
+        MachineState.FREE,
+    ),
+    **dict.fromkeys(("broken", "rescue mode", "testing", "failed testing"), MachineState.OTHER),
+}
 
 
 def design_reference(template: str, revision: int) -> str:
@@ -264,3 +280,14 @@ def _named(node_filter: object) -> frozenset[NodeName] | None:
             return _NO_NAMES if any(others.values()) else frozenset(NodeName(str(name)) for name in names)
         case _:
             return _NO_NAMES
+
+
+def condition(name: str, machine: JsonObject, scrubber: Scrubber) -> SeenMachine:
+    """Return a machine of ``GET /nodes``, with MAAS's label as status. Drydock shows no installations."""
+
+    def text(key: str) -> str:
+        return scrubber(str(machine.get(key) or "unknown"))
+
+    label = text("status_name")
+    state = _STATES.get(label.lower(), MachineState.UNKNOWN)
+    return SeenMachine(name, label, text("power_state"), state, str(machine.get("boot_mac") or "").lower())

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
+from shipyard_api.domain.drift.sightings import SeenMachine
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.strategy.selectors import Selector, select
@@ -20,7 +21,6 @@ from shipyard_api.ports.provisioner import (
     JobReport,
     JobState,
     Marker,
-    NodeCondition,
     Operation,
     Reports,
     Wipe,
@@ -129,9 +129,9 @@ class IronicProvisioner:
             raise Refused(SYSTEM, "select_nodes", f"the design {design} names no node")
         return tuple(select(selectors, inventory) for selectors in groups)
 
-    def conditions(self) -> Sequence[NodeCondition]:
+    def conditions(self) -> Sequence[SeenMachine]:
         """Return every node of Ironic with its provision state; one without a name goes by its UUID."""
-        listed = self._client.nodes(("uuid", "name", "provision_state", "power_state"))
+        listed = self._client.nodes(translate.CONDITION)
         conditions = (replace(one, status=self._scrubber(one.status)) for one in map(translate.condition, listed))
         return sorted(conditions, key=lambda condition: condition.name)
 

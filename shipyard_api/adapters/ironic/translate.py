@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+from shipyard_api.domain.drift.sightings import MachineState, SeenMachine
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.provisioner_limits import ProvisionerLimits
-from shipyard_api.ports.provisioner import NodeCondition, Operation
+from shipyard_api.ports.provisioner import Operation
 
 from .client import SYSTEM, Reply
 
@@ -19,6 +20,7 @@ FIELDS = (
     *("uuid", "name", "provision_state", "provision_updated_at", "last_error", "maintenance", "maintenance_reason"),
     *("fault", "instance_uuid", "protected", "power_state", "target_power_state", "automated_clean", "extra"),
 )
+CONDITION = ("uuid", "name", "provision_state", "provision_updated_at", "instance_uuid", "power_state")
 INTERNAL = "driver_internal_info"
 MARK = "shipyard"  # our key in ``extra``
 
@@ -26,6 +28,22 @@ LONGEST_REASON = 500  # characters of Ironic's text about one node
 MOST_PREDECESSORS = 8  # earlier jobs that a mark remembers
 MOST_NAMED = 10  # nodes in one finding
 SHORTEST_SECRET = 4  # shorter arguments (true, 1, off) are no secrets, and masking them would garble every text
+
+# All others are on the way to a deployment, or back from one.
+_STATES: Mapping[str, MachineState] = {
+    "active": MachineState.DEPLOYED,
+    **dict.fromkeys(
+        ("deploying", "wait call-back", "deploy hold", "deploy failed", "rebuild"), MachineState.INSTALLING
+    ),
+    **dict.fromkeys(
+        (
+            *("rescue", "rescuing", "rescue wait", "rescue failed", "unrescuing", "unrescue failed"),
+            *("servicing", "service wait", "service hold", "service failed"),
+        ),
+        MachineState.OTHER,
+    ),
+    "": MachineState.UNKNOWN,
+}
 
 _SHIPYARD = uuid.UUID("5c1b7f0e-8b0c-5f0e-9a57-3f2f7f5d2a61")
 _LOCKED = "is locked by"
@@ -261,11 +279,15 @@ def findings(names: Collection[NodeName], known: Collection[NodeName]) -> tuple[
     return (Finding("NodeNotInProvisioner", Level.WARNING, text, source=SYSTEM),)
 
 
-def condition(listed: JsonObject) -> NodeCondition:
-    """Return the condition of a node."""
+def condition(listed: JsonObject) -> SeenMachine:
+    """Return a node; it is installed as it was until it leaves its state, or its instance changes."""
     node = Node.read(listed)
     power = {"power on": "on", "power off": "off"}.get(node.power, "unknown")
-    return NodeCondition(node.name or node.uuid, node.state, power)
+    parts = (f"instance {node.instance}" if node.instance else "", f"since {node.since}" if node.since else "")
+    state = _STATES.get(node.state, MachineState.FREE)
+    return SeenMachine(
+        node.name or node.uuid, node.state, power, state, node.uuid, ", ".join(part for part in parts if part)
+    )
 
 
 def error_of(node: Node) -> str:

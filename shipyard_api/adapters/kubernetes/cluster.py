@@ -6,8 +6,8 @@ from shipyard_api.adapters.kubernetes import translate
 from shipyard_api.adapters.kubernetes.client import KubernetesClient
 from shipyard_api.adapters.kubernetes.exchange import SYSTEM
 from shipyard_api.adapters.kubernetes.nodes import KubernetesNodes
+from shipyard_api.domain.drift.sightings import SeenMember
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.ports.cluster import NodeReadiness
 
 
 class KubernetesCluster:
@@ -19,6 +19,6 @@ class KubernetesCluster:
         self._client = client
         self.nodes = KubernetesNodes(client)
 
-    def readiness(self, nodes: Collection[NodeName]) -> Mapping[NodeName, NodeReadiness]:
+    def readiness(self, nodes: Collection[NodeName]) -> Mapping[NodeName, SeenMember]:
         """Return the readiness of each of these nodes, from one listing of all nodes (no nodes: no request)."""
         return translate.readiness(self._client.nodes(), nodes, self._client.scrubber) if nodes else {}

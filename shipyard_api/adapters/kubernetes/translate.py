@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Iterable
 
+from shipyard_api.domain.drift.sightings import SeenMember
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.ports.cluster import NodeReadiness
 from shipyard_api.scrubbing import Scrubber
 
 LONGEST_WHY = 500  # characters
@@ -14,7 +14,7 @@ _HOSTNAME = "kubernetes.io/hostname"
 
 def readiness(
     objects: Iterable[JsonObject], nodes: Collection[NodeName], scrubber: Scrubber
-) -> dict[NodeName, NodeReadiness]:
+) -> dict[NodeName, SeenMember]:
     """Return the readiness of each of the nodes, from the Node objects of the whole cluster.
 
     An object is a node's if it has its name, in lower case as Kubernetes wants names, else if it is labelled as the
@@ -29,19 +29,33 @@ def readiness(
     return {node: _readiness(by_name.get(node.lower()) or by_host.get(node.lower()), scrubber) for node in nodes}
 
 
-def _readiness(node: JsonObject | None, scrubber: Scrubber) -> NodeReadiness:
+def _readiness(node: JsonObject | None, scrubber: Scrubber) -> SeenMember:
     if node is None:
-        return NodeReadiness(ready=False, why="not in the cluster")
+        return SeenMember(ready=False, why="not in the cluster", joined=False)
+    ready, why = _ready(node)
+    metadata = _mapping(node.get("metadata"))
+    info = _mapping(_mapping(node.get("status")).get("nodeInfo"))
+    return SeenMember(
+        ready,
+        "" if ready else one_line(scrubber(why), LONGEST_WHY),
+        cordoned=_mapping(node.get("spec")).get("unschedulable") is True,
+        uid=str(metadata.get("uid") or ""),
+        machine=str(info.get("machineID") or ""),
+        labels=_mapping(metadata.get("labels")),
+    )
+
+
+def _ready(node: JsonObject) -> tuple[bool, str]:
+    """Return whether a node is ready, and if not, why."""
     leaving = _mapping(node.get("metadata")).get("deletionTimestamp")
     if leaving:
-        return NodeReadiness(ready=False, why=one_line(scrubber(f"being deleted since {leaving}"), LONGEST_WHY))
+        return False, f"being deleted since {leaving}"
     conditions = _mapping(node.get("status")).get("conditions")
     for condition in conditions if isinstance(conditions, list) else ():
         # By its type: the order of the list depends on other writers of conditions.
         if isinstance(condition, dict) and condition.get("type") == "Ready":
-            ready = condition.get("status") == "True"
-            return NodeReadiness(ready, "" if ready else one_line(scrubber(_why(condition)), LONGEST_WHY))
-    return NodeReadiness(ready=False, why="in the cluster, but its kubelet has not said whether it is ready")
+            return (True, "") if condition.get("status") == "True" else (False, _why(condition))
+    return False, "in the cluster, but its kubelet has not said whether it is ready"
 
 
 def _why(condition: JsonObject) -> str:

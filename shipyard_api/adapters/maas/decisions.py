@@ -67,7 +67,10 @@ class Verb(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine in MAAS. ``power``: on, off, unknown or error, as MAAS last saw it."""
+    """A machine in MAAS. ``power``: on, off, unknown or error, as MAAS last saw it.
+
+    ``installation``: the number of its latest installation; empty before the first.
+    """
 
     system_id: str
     hostname: str
@@ -78,6 +81,7 @@ class Machine:
     power: str = "unknown"
     tags: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+    installation: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shipyard_api.domain.documents.machines import BAREMETAL_NODE
+from shipyard_api.domain.drift.sightings import MachineState, SeenMachine
 from shipyard_api.domain.findings import DocumentRef, Finding, Level
 from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.domain.provisioner_limits import ProvisionerLimits
 from shipyard_api.ports.errors import Refused, Unavailable
-from shipyard_api.ports.provisioner import Marker, NodeCondition, Operation, Work
+from shipyard_api.ports.provisioner import Marker, Operation, Work
 
 from .client import SYSTEM, Fields
-from .decisions import Machine, Rules, Verb
+from .decisions import Machine, Rules, Status, Verb
 from .deploy_steps import fault
 from .options import Erase
 
@@ -50,6 +51,20 @@ _OPERATIONS: Mapping[Verb, str] = {
     Verb.POWER_OFF: "power_off",
 }
 
+
+# Of all others, the machine keeps its installation: broken, in rescue mode or tests, or on the way.
+_STATES: Mapping[int, MachineState] = {
+    Status.DEPLOYED: MachineState.DEPLOYED,
+    **dict.fromkeys((Status.DEPLOYING, Status.FAILED_DEPLOYMENT), MachineState.INSTALLING),
+    **dict.fromkeys(
+        (
+            *(Status.NEW, Status.COMMISSIONING, Status.FAILED_COMMISSIONING, Status.MISSING, Status.READY),
+            *(Status.RESERVED, Status.RETIRED, Status.ALLOCATED, Status.RELEASING, Status.FAILED_RELEASING),
+            *(Status.DISK_ERASING, Status.FAILED_DISK_ERASING),
+        ),
+        MachineState.FREE,
+    ),
+}
 
 _ERASE: Mapping[Erase, tuple[str, ...]] = {
     Erase.QUICK: ("erase", "quick_erase"),
@@ -158,6 +173,7 @@ def read_machine(found: JsonObject) -> Machine:
         power=str(found.get("power_state") or "unknown"),
         tags=frozenset(map(str, tags)) if isinstance(tags, list) else frozenset(),
         notes=tuple(dict.fromkeys(filter(None, notes))),
+        installation=str(found.get("current_installation_result_id") or ""),
     )
 
 
@@ -169,10 +185,12 @@ def by_hostname(found: Iterable[JsonObject]) -> dict[str, list[Machine]]:
     return dict(machines)
 
 
-def condition(machine: Machine) -> NodeCondition:
-    """Return the condition of a machine, with MAAS's own label as status."""
+def condition(machine: Machine) -> SeenMachine:
+    """Return a machine with MAAS's own label as status; every deployment has an installation of its own."""
     power = machine.power if machine.power in ("on", "off") else "unknown"
-    return NodeCondition(machine.hostname, machine.label, power)
+    installed = f"installation {machine.installation}" if machine.installation else ""
+    state = _STATES.get(machine.status, MachineState.OTHER)
+    return SeenMachine(machine.hostname, machine.label, power, state, machine.system_id, installed)
 
 
 def reason(machine: Machine, why: str, event: JsonObject | None = None) -> str:

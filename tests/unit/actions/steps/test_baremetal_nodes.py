@@ -11,6 +11,7 @@ from shipyard_api.actions.steps.baremetal_nodes import AFTER_REFUSAL, CRITICAL_F
 from shipyard_api.actions.steps.job_watch import Job, Submitted
 from shipyard_api.actions.steps.rollout_messages import Answers, Members, PollJobs, SelectMembers, SubmitMove
 from shipyard_api.actions.steps.rollout_state import RolloutState
+from shipyard_api.domain.drift.sightings import SeenMember
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown, RolloutEnded
 from shipyard_api.domain.facts.jobs import WorkLeftBehind
@@ -21,7 +22,6 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.moves import Move
 from shipyard_api.domain.strategy.strategy import GroupName
-from shipyard_api.ports.cluster import NodeReadiness
 from shipyard_api.ports.errors import Refused, Unavailable
 from shipyard_api.ports.provisioner import JobId, Marker, Operation, Work
 from shipyard_api.workflow.step import Act, Done, Failed, Folded, Look, Trouble
@@ -398,7 +398,7 @@ def test_a_provisioner_that_forgets_a_group_is_not_believed(monkeypatch: pytest.
         rollouts.step(provisioner).ask(SelectMembers(INPUTS))
 
 
-READY = {NodeName("n9"): NodeReadiness(ready=True)}
+READY = {NodeName("n9"): SeenMember(ready=True)}
 DOWN, AWAY = Unavailable("Fake", "reports", "broken"), Unavailable("Fake", "readiness", "away")
 REPORTS_FAILED = Trouble("Fake reports: broken", refused=False)
 READINESS_FAILED = Trouble("Fake readiness: away", refused=False)

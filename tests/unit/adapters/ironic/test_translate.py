@@ -10,9 +10,10 @@ from shipyard_api.adapters.ironic.client import Reply
 from shipyard_api.adapters.ironic.decisions import Job, Verb
 from shipyard_api.adapters.ironic.patches import Payload
 from shipyard_api.adapters.ironic.translate import Mark, Node, Reaction
+from shipyard_api.domain.drift.sightings import MachineState, SeenMachine
 from shipyard_api.domain.findings import Level
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.ports.provisioner import NodeCondition, Operation, Wipe
+from shipyard_api.ports.provisioner import Operation, Wipe
 
 PREPARE, DEPLOY, DESTROY = Operation.PREPARE_NODES, Operation.DEPLOY_NODES, Operation.DESTROY_NODES
 FULL = Mark("m", "deploy_nodes", {"active": "t"}, ("a", "b"), "c", {"automated_clean": None}, ("x.y",), "no", True)
@@ -130,7 +131,19 @@ def test_of_many_unknown_nodes_ten_are_named() -> None:
 )
 def test_a_condition_has_the_words_of_the_port(power: str | None, expected: str) -> None:
     listed = {"uuid": "u", "name": None, "provision_state": "active", "power_state": power}
-    assert translate.condition(listed) == NodeCondition("u", "active", expected)
+    assert translate.condition(listed) == SeenMachine("u", "active", expected, MachineState.DEPLOYED, "u")
+
+
+def test_a_node_is_installed_as_it_was_until_it_leaves_its_state_or_its_instance_changes() -> None:
+    listed = {
+        "uuid": "u",
+        "name": "n1",
+        "provision_state": "rebuild",
+        "provision_updated_at": "T1",
+        "instance_uuid": "i",
+    }
+    found = translate.condition(listed)
+    assert (found.state, found.machine, found.installed) == (MachineState.INSTALLING, "u", "instance i, since T1")
 
 
 def test_our_arguments_are_hidden_in_what_ironic_quotes() -> None:

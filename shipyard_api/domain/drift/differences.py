@@ -1,0 +1,115 @@
+"""Compare nodes that were left with what peers show of them now."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from shipyard_api.domain.drift.sightings import LeftNode, MachineState, SeenMachine, SeenMember
+from shipyard_api.domain.nodes import NodeName
+
+
+class Kind(Enum):
+    """The kinds of differences; the values are the words on the wire. The last four are about the cluster alone."""
+
+    VANISHED = "vanished"
+    RENAMED = "renamed"
+    REPLACED = "replaced"
+    RELEASED = "released"
+    REINSTALLED = "reinstalled"
+    OUT_OF_SERVICE = "out-of-service"
+    POWERED_OFF = "powered-off"
+    MISSING = "missing"
+    NOT_READY = "not-ready"
+    CORDONED = "cordoned"
+    LABELS = "labels"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One difference of one node. ``since``: when an action left the node as expected."""
+
+    node: NodeName
+    kind: Kind
+    expected: str
+    seen: str
+    since: datetime
+
+
+def of_machines(left: Iterable[LeftNode], seen: Iterable[SeenMachine]) -> Sequence[Difference]:
+    """Return how machines differ, in order of node; names are compared in lower case."""
+    by_name: defaultdict[str, list[SeenMachine]] = defaultdict(list)
+    by_machine: dict[str, SeenMachine] = {}
+    for one in seen:
+        by_name[one.name.lower()].append(one)
+        if one.machine:
+            by_machine[one.machine] = one
+    return [
+        Difference(node.name, *found, node.since)
+        for node in sorted(left, key=lambda one: one.name)
+        for found in _machine(node, by_name.get(node.name.lower(), ()), by_machine)
+    ]
+
+
+def of_members(
+    left: Iterable[LeftNode], seen: Mapping[NodeName, SeenMember], *, cordoned_by_us: Collection[NodeName]
+) -> Sequence[Difference]:
+    """Return how nodes of the cluster differ, in order of node. A node that never joined is not compared.
+
+    ``cordoned_by_us``: nodes that may be cordoned.
+    """
+    return [
+        Difference(node.name, *found, node.since)
+        for node in sorted(left, key=lambda one: one.name)
+        if node.in_cluster and node.sighting and node.sighting.member and node.name in seen
+        for found in _member(node.sighting.member, seen[node.name], may_cordon=node.name in cordoned_by_us)
+    ]
+
+
+def _machine(
+    node: LeftNode, named: Sequence[SeenMachine], by_machine: Mapping[str, SeenMachine]
+) -> Iterator[tuple[Kind, str, str]]:
+    sighting = node.sighting
+    known = by_machine.get(sighting.machine) if sighting and sighting.machine else None
+    if not named and known is None:
+        yield Kind.VANISHED, "a machine", "none"
+        return
+    if known is not None and known not in named:
+        yield Kind.RENAMED, node.name, known.name
+    found = known or named[0]
+    if sighting and sighting.machine and found.machine and found.machine != sighting.machine:
+        yield Kind.REPLACED, f"machine {sighting.machine}", f"machine {found.machine}"
+        return
+    if found.state is MachineState.FREE:
+        yield Kind.RELEASED, "deployed", found.status
+    elif found.state is MachineState.INSTALLING:
+        yield Kind.REINSTALLED, "deployed", found.status
+    elif found.state is MachineState.OTHER:
+        yield Kind.OUT_OF_SERVICE, "deployed", found.status
+    elif found.state is MachineState.DEPLOYED:
+        if sighting and sighting.installed and found.installed and found.installed != sighting.installed:
+            yield Kind.REINSTALLED, sighting.installed, found.installed
+        if found.power == "off":
+            yield Kind.POWERED_OFF, "power on", "power off"
+
+
+def _member(left: SeenMember, seen: SeenMember, *, may_cordon: bool) -> Iterator[tuple[Kind, str, str]]:
+    if not seen.joined:
+        yield Kind.MISSING, "in the cluster", "not in the cluster"
+        return
+    if left.machine and seen.machine and left.machine != seen.machine:
+        yield Kind.REINSTALLED, f"system {left.machine}", f"system {seen.machine}"
+    elif left.uid and seen.uid and left.uid != seen.uid:
+        yield Kind.REPLACED, f"Node {left.uid}", f"Node {seen.uid}"
+    if left.ready and not seen.ready:
+        yield Kind.NOT_READY, "Ready", seen.why
+    if seen.cordoned and not left.cordoned and not may_cordon:
+        yield Kind.CORDONED, "schedulable", "cordoned"
+    changed = sorted(key for key, value in left.labels.items() if seen.labels.get(key) != value)
+    if changed:
+        yield (
+            Kind.LABELS,
+            ", ".join(f"{key}={left.labels[key]}" for key in changed),
+            ", ".join(f"{key}={seen.labels[key]}" if key in seen.labels else f"no {key}" for key in changed),
+        )

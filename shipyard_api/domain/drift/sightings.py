@@ -1,0 +1,79 @@
+"""What peers show of nodes: now, and when an action had left them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+
+from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.nodes import NodeName
+
+
+class MachineState(Enum):
+    """What a provisioner's status means for a machine that Shipyard deployed.
+
+    ``INSTALLING`` includes an installation that failed; ``FREE``: released, or on the way to it or back from it;
+    ``OTHER``: deployed, but out of service, such as in rescue mode. ``UNKNOWN`` is compared with nothing.
+    """
+
+    DEPLOYED = "deployed"
+    INSTALLING = "installing"
+    FREE = "free"
+    OTHER = "other"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class SeenMachine:
+    """A machine as the provisioner shows it. ``status``: its own label; ``power``: on, off or unknown.
+
+    ``machine``: what stays when it is renamed; ``installed``: what changes when it is installed again. Empty: the
+    provisioner does not show that.
+    """
+
+    name: str
+    status: str
+    power: str
+    state: MachineState = MachineState.UNKNOWN
+    machine: str = ""
+    installed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenMember:
+    """A node in the cluster: whether it is ready, and if not, the cluster's reason. ``joined``: the cluster has it.
+
+    ``uid``: of its Node object; ``machine``: the id of its installed system; ``labels``: all of them, but only those of
+    the design for a node that was left.
+    """
+
+    ready: bool
+    why: str = ""
+    joined: bool = True
+    cordoned: bool = False
+    uid: str = ""
+    machine: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A node as the peers showed it when its action had ended. ``member``: None if the cluster did not have it."""
+
+    machine: str = ""
+    installed: str = ""
+    member: SeenMember | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftNode:
+    """A node that an action left deployed, and when. ``sighting``: None if no peer could be asked since.
+
+    ``in_cluster``: whether the cluster may be compared. It may not after a later teardown of the node.
+    """
+
+    name: NodeName
+    action: ActionId
+    since: datetime
+    sighting: Sighting | None = None
+    in_cluster: bool = True

@@ -1,0 +1,103 @@
+"""Differences between nodes that were left and what peers show, as tables."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.drift.differences import Kind, of_machines, of_members
+from shipyard_api.domain.drift.sightings import LeftNode, MachineState, SeenMachine, SeenMember, Sighting
+from shipyard_api.domain.nodes import NodeName
+
+AT = datetime(2026, 11, 21, tzinfo=UTC)
+N1 = NodeName("n1")
+MEMBER = SeenMember(ready=True, uid="u1", machine="s1", labels={"rack": "r1", "role": "web"})
+LEFT = LeftNode(N1, ActionId("A"), AT, Sighting("m1", "installation 1", MEMBER))
+SEEN = SeenMachine("n1", "Deployed", "on", MachineState.DEPLOYED, "m1", "installation 1")
+FREED = replace(SEEN, status="Ready", state=MachineState.FREE)
+OTHER = SeenMachine("n2", "Ready", "off", MachineState.FREE, "m2")
+
+MACHINES = {
+    "as it was left": (LEFT, [OTHER, SEEN], []),
+    "another case": (LEFT, [replace(SEEN, name="N1")], []),
+    "gone": (LEFT, [OTHER], [(Kind.VANISHED, "a machine", "none")]),
+    "renamed": (LEFT, [replace(SEEN, name="x")], [(Kind.RENAMED, "n1", "x")]),
+    "renamed, and another has its name": (
+        LEFT,
+        [replace(OTHER, name="n1"), replace(SEEN, name="x")],
+        [(Kind.RENAMED, "n1", "x")],
+    ),
+    "two of one name": (LEFT, [replace(OTHER, name="n1"), SEEN], []),
+    "another machine of its name": (LEFT, [replace(SEEN, machine="m9")], [(Kind.REPLACED, "machine m1", "machine m9")]),
+    "released": (
+        LEFT,
+        [replace(SEEN, status="Ready", state=MachineState.FREE)],
+        [(Kind.RELEASED, "deployed", "Ready")],
+    ),
+    "a released machine may be off": (LEFT, [replace(FREED, power="off")], [(Kind.RELEASED, "deployed", "Ready")]),
+    "being installed": (
+        LEFT,
+        [replace(SEEN, status="Deploying", state=MachineState.INSTALLING)],
+        [(Kind.REINSTALLED, "deployed", "Deploying")],
+    ),
+    "installed again, and off": (
+        LEFT,
+        [replace(SEEN, installed="installation 2", power="off")],
+        [(Kind.REINSTALLED, "installation 1", "installation 2"), (Kind.POWERED_OFF, "power on", "power off")],
+    ),
+    "power that nobody knows": (LEFT, [replace(SEEN, power="unknown")], []),
+    "in rescue mode": (
+        LEFT,
+        [replace(SEEN, status="Rescue mode", state=MachineState.OTHER)],
+        [(Kind.OUT_OF_SERVICE, "deployed", "Rescue mode")],
+    ),
+    "a status that nobody knows": (LEFT, [replace(SEEN, state=MachineState.UNKNOWN, power="off")], []),
+    "a peer that names no installations": (LEFT, [replace(SEEN, machine="", installed="")], []),
+    "never sighted": (replace(LEFT, sighting=None), [replace(SEEN, machine="m9", installed="installation 9")], []),
+    "never sighted, and gone": (replace(LEFT, sighting=None), [OTHER], [(Kind.VANISHED, "a machine", "none")]),
+    "sighted by a peer that names nothing": (replace(LEFT, sighting=Sighting()), [SEEN], []),
+}
+
+
+@pytest.mark.parametrize(("left", "seen", "expected"), MACHINES.values(), ids=MACHINES.keys())
+def test_machines(left: LeftNode, seen: list[SeenMachine], expected: list[tuple[Kind, str, str]]) -> None:
+    found = of_machines([left], seen)
+    assert [(one.kind, one.expected, one.seen) for one in found] == expected
+    assert {(one.node, one.since) for one in found} <= {(N1, AT)}
+
+
+GONE = SeenMember(ready=False, why="not in the cluster", joined=False)
+MEMBERS = {
+    "as it was left": (LEFT, MEMBER, []),
+    "gone": (LEFT, GONE, [(Kind.MISSING, "in the cluster", "not in the cluster")]),
+    "another Node": (LEFT, replace(MEMBER, uid="u2"), [(Kind.REPLACED, "Node u1", "Node u2")]),
+    "another system": (LEFT, replace(MEMBER, uid="u2", machine="s2"), [(Kind.REINSTALLED, "system s1", "system s2")]),
+    "not ready": (LEFT, replace(MEMBER, ready=False, why="silent"), [(Kind.NOT_READY, "Ready", "silent")]),
+    "cordoned": (LEFT, replace(MEMBER, cordoned=True), [(Kind.CORDONED, "schedulable", "cordoned")]),
+    "more labels": (LEFT, replace(MEMBER, labels={**MEMBER.labels, "more": "yes"}), []),
+    "labels lost and changed": (
+        LEFT,
+        replace(MEMBER, labels={"rack": "r2"}),
+        [(Kind.LABELS, "rack=r1, role=web", "rack=r2, no role")],
+    ),
+    "left cordoned": (replace(LEFT, sighting=Sighting(member=replace(MEMBER, cordoned=True))), MEMBER, []),
+    "left cordoned, as it is": (
+        replace(LEFT, sighting=Sighting(member=replace(MEMBER, cordoned=True, ready=False))),
+        replace(MEMBER, cordoned=True, ready=False),
+        [],
+    ),
+    "never joined": (replace(LEFT, sighting=Sighting()), GONE, []),
+    "never sighted": (replace(LEFT, sighting=None), GONE, []),
+    "torn down since": (replace(LEFT, in_cluster=False), GONE, []),
+}
+
+
+@pytest.mark.parametrize(("left", "seen", "expected"), MEMBERS.values(), ids=MEMBERS.keys())
+def test_members(left: LeftNode, seen: SeenMember, expected: list[tuple[Kind, str, str]]) -> None:
+    found = of_members([left], {N1: seen}, cordoned_by_us=())
+    assert [(one.kind, one.expected, one.seen) for one in found] == expected
+
+
+def test_a_held_node_may_be_cordoned() -> None:
+    assert not of_members([LEFT], {N1: replace(MEMBER, cordoned=True)}, cordoned_by_us={N1})
