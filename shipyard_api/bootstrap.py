@@ -74,6 +74,8 @@ from shipyard_api.usecases.configdocs.read import ReadConfigdocs
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.deploy_templates.manage import ManageTemplates
 from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
+from shipyard_api.usecases.drift.find import FindDrift
+from shipyard_api.usecases.drift.sight import SightNodes
 from shipyard_api.usecases.health import CheckHealth
 from shipyard_api.usecases.holds.manage import NodeHolds
 from shipyard_api.usecases.journal.follow import FollowJournal
@@ -342,6 +344,7 @@ def api(settings: Settings) -> "Mount":
             plan_steps=plan_steps,
             node_holds=NodeHolds(store, designs, rendered, made.clock),
             site_statuses=SiteStatuses(made.provisioner),
+            find_drift=FindDrift(store, made.provisioner, made.cluster),
             task_results=ReadTaskResults(store, made.access.tasks if made.access else None),
             events=events.routes(hub, tickets),
             schemas=schemas,
@@ -379,6 +382,8 @@ def worker(settings: Settings) -> "TurnWorker":
     options = settings.worker
     pause = STRAGGLER_SECONDS * settings.engine.time_scale
     watch = WatchStragglers(made.store, made.provisioner, made.clock.now, pause, name)
+    machines = partial(_machines, made.rendered)
+    sight = SightNodes(made.store, made.provisioner, made.cluster, machines, made.clock.now, pause)
 
     def sweep() -> int:
         made.clock.measure()
@@ -390,7 +395,7 @@ def worker(settings: Settings) -> "TurnWorker":
         engine.items.run,
         sweep,
         options,
-        chores=watch,
+        chores=lambda: (watch(), sight()),
         chores_seconds=pause / 3,
         on_connect=SERVER_KEEPALIVES,
     )

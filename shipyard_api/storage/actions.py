@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.exc import IntegrityError
 from ulid import ULID
 
@@ -44,7 +43,7 @@ from shipyard_api.ports.state.nodes import NodeRecord
 from shipyard_api.storage import description, journal
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.action_filters import filtered
-from shipyard_api.storage.nodes import node_record
+from shipyard_api.storage.nodes import Wanted, nodes_of_action
 from shipyard_api.storage.phases import IN_ORDER, phase
 from shipyard_api.storage.projections.line import Line
 from shipyard_api.storage.turns import SqlTurns
@@ -52,7 +51,8 @@ from shipyard_api.storage.turns import SqlTurns
 Row = sa.Row[Any]
 
 # The columns for readers. Inputs can be large, and only the engine reads them.
-_SHOWN = tuple(column for column in t.actions.c if column.name not in ("inputs", "limits"))
+SHOWN = tuple(column for column in t.actions.c if column.name not in ("inputs", "limits"))
+"""The columns of an ActionRecord."""
 
 
 _MOVING = tuple(state.value for state in RunState if state not in ENDED)
@@ -105,13 +105,13 @@ class SqlActions:
         self._audit(action.id, "invoke", action.user)
         journal.record(self._connection, Line(action.id, row.epoch, None, row.created_at, "api"), action.facts)
         self._turns.wake(action.id, None)
-        return _action(row)
+        return action_record(row)
 
     def _insert(self, values: Mapping[str, Any]) -> sa.Row[Any] | None:
         """Return the row of a new action, None if another one blocked it and has ended since."""
         try:
             with self._connection.begin_nested():
-                return self._connection.execute(t.actions.insert().values(**values).returning(*_SHOWN)).one()
+                return self._connection.execute(t.actions.insert().values(**values).returning(*SHOWN)).one()
         except IntegrityError as error:
             constraint = error.orig.diag.constraint_name if error.orig else ""  # type: ignore[attr-defined]  # psycopg2's own error
             if constraint == t.ONE_FOR_EACH_KEY:
@@ -127,9 +127,9 @@ class SqlActions:
         """Return the action of this key."""
         actions = t.actions.c
         row = self._connection.execute(
-            sa.select(*_SHOWN).where(actions.caller == caller, actions.idempotency_key == key)
+            sa.select(*SHOWN).where(actions.caller == caller, actions.idempotency_key == key)
         ).one_or_none()
-        return (_action(row), row.request_digest) if row else None
+        return (action_record(row), row.request_digest) if row else None
 
     def lock_creation(self) -> None:
         """Take the lock of all who create what excludes others."""
@@ -138,8 +138,8 @@ class SqlActions:
     def node_operations(self) -> Sequence[ActionRecord]:
         """Return the node operations that have not ended."""
         own = t.actions.c
-        query = sa.select(*_SHOWN).where(own.name == ActionName.NODE_OPERATION.value, own.state.in_(_MOVING))
-        return [_action(row) for row in self._connection.execute(query.order_by(own.id))]
+        query = sa.select(*SHOWN).where(own.name == ActionName.NODE_OPERATION.value, own.state.in_(_MOVING))
+        return [action_record(row) for row in self._connection.execute(query.order_by(own.id))]
 
     def ended(self, actions: Collection[ActionId]) -> Collection[ActionId]:
         """Return those that have ended."""
@@ -156,8 +156,8 @@ class SqlActions:
 
     def get(self, action: ActionId) -> ActionRecord | None:
         """Return the action."""
-        row = self._connection.execute(sa.select(*_SHOWN).where(t.actions.c.id == action)).one_or_none()
-        return _action(row) if row else None
+        row = self._connection.execute(sa.select(*SHOWN).where(t.actions.c.id == action)).one_or_none()
+        return action_record(row) if row else None
 
     def matching(
         self,
@@ -168,14 +168,15 @@ class SqlActions:
         limit: int | None = None,
     ) -> Sequence[ActionRecord]:
         """Return a page of actions."""
-        query = filtered(sa.select(*_SHOWN), filters, after, descending=descending, limit=limit)
-        return [_action(row) for row in self._connection.execute(query)]
+        query = filtered(sa.select(*SHOWN), filters, after, descending=descending, limit=limit)
+        return [action_record(row) for row in self._connection.execute(query)]
 
     def by_ids(self, actions: Collection[ActionId]) -> Sequence[ActionRecord]:
         """Return these actions."""
         own = t.actions.c.id
         return [
-            _action(row) for row in self._connection.execute(sa.select(*_SHOWN).where(own.in_(actions)).order_by(own))
+            action_record(row)
+            for row in self._connection.execute(sa.select(*SHOWN).where(own.in_(actions)).order_by(own))
         ]
 
     def version(self, action: ActionId) -> str | None:
@@ -198,9 +199,9 @@ class SqlActions:
 
     def created_at(self, name: ActionName, moment: datetime) -> ActionRecord | None:
         """Return the action of that name and moment."""
-        query = sa.select(*_SHOWN).where(t.actions.c.name == name.value, t.actions.c.created_at == moment)
+        query = sa.select(*SHOWN).where(t.actions.c.name == name.value, t.actions.c.created_at == moment)
         row = self._connection.execute(query.order_by(t.actions.c.id).limit(1)).one_or_none()
-        return _action(row) if row else None
+        return action_record(row) if row else None
 
     def steps(self, actions: Collection[ActionId]) -> Mapping[ActionId, Sequence[StepRecord]]:
         """Return the steps of these actions."""
@@ -283,15 +284,7 @@ class SqlActions:
         limit: int,
     ) -> Sequence[NodeRecord]:
         """Return a page of nodes."""
-        nodes = t.action_nodes
-        query = sa.select(nodes).where(nodes.c.action_id == action, nodes.c.name > after)
-        if names:
-            query = query.where(nodes.c.name == sa.any_(sa.cast(list(names), ARRAY(sa.Text))))
-        if status:
-            query = query.where(nodes.c.status.in_(status))
-        if group:
-            query = query.where(nodes.c.groups.overlap(sa.cast(list(group), nodes.c.groups.type)))
-        return [node_record(row) for row in self._connection.execute(query.order_by(nodes.c.name).limit(limit))]
+        return nodes_of_action(self._connection, action, Wanted(status, group, names, after, limit))
 
     def inputs(self, action: ActionId) -> JsonObject:
         """Return the frozen inputs of the action."""
@@ -428,7 +421,8 @@ class SqlActions:
         return found
 
 
-def _action(row: Row) -> ActionRecord:
+def action_record(row: Row) -> ActionRecord:
+    """Return a row of ``actions``."""
     return ActionRecord(
         ActionId(row.id),
         ActionName(row.name),

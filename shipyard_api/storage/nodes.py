@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +21,17 @@ from shipyard_api.storage.phase_history import phase_history
 from shipyard_api.storage.phases import IN_ORDER, phase
 
 Row = sa.Row[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A page of the nodes of an action; an empty filter passes all."""
+
+    status: Collection[str]
+    group: Collection[str]
+    names: Collection[str]
+    after: str
+    limit: int
 
 
 class SqlNodes:
@@ -196,6 +208,19 @@ class SqlNodes:
         for row in rows:
             found[row.action_id].append((row.group_name, phase(row, ())))
         return found
+
+
+def nodes_of_action(connection: sa.Connection, action: ActionId, wanted: Wanted) -> Sequence[NodeRecord]:
+    """Return a page of the nodes of an action, in order of name."""
+    nodes = t.action_nodes
+    query = sa.select(nodes).where(nodes.c.action_id == action, nodes.c.name > wanted.after)
+    if wanted.names:
+        query = query.where(nodes.c.name == sa.any_(sa.cast(list(wanted.names), ARRAY(sa.Text))))
+    if wanted.status:
+        query = query.where(nodes.c.status.in_(wanted.status))
+    if wanted.group:
+        query = query.where(nodes.c.groups.overlap(sa.cast(list(wanted.group), nodes.c.groups.type)))
+    return [node_record(row) for row in connection.execute(query.order_by(nodes.c.name).limit(wanted.limit))]
 
 
 def _held(node: str, actions: Sequence[str]) -> "sa.Subquery":

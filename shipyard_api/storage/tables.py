@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult
 from shipyard_api.domain.facts.phases import PhaseStarted
-from shipyard_api.storage import software_tables  # noqa: F401  # of the same schema
+from shipyard_api.storage import sighting_tables, software_tables  # noqa: F401  # of the same schema
 from shipyard_api.storage.table_metadata import metadata
 
 ONE_SITE_ACTION = "actions_one_site_action_at_a_time"

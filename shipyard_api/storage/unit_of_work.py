@@ -19,6 +19,7 @@ from shipyard_api.storage.journal_entries import SqlJournal
 from shipyard_api.storage.measures import SqlMeasures
 from shipyard_api.storage.nodes import SqlNodes
 from shipyard_api.storage.outages import outages
+from shipyard_api.storage.sightings import SqlSightings
 from shipyard_api.storage.software import SqlSoftware
 from shipyard_api.storage.stragglers import SqlStragglers
 from shipyard_api.storage.task_results import SqlTaskResults
@@ -43,6 +44,7 @@ class SqlTransaction:
     tickets: SqlTickets
     nodes: SqlNodes
     holds: SqlHolds
+    sightings: SqlSightings
     write_limits: SqlWriteLimits
     deploy_templates: SqlDeployTemplates
     software: SqlSoftware
@@ -107,6 +109,7 @@ class SqlStore:
             SqlTickets(connection),
             SqlNodes(connection),
             SqlHolds(connection),
+            SqlSightings(connection),
             SqlWriteLimits(connection),
             SqlDeployTemplates(connection),
             SqlSoftware(connection),

@@ -85,6 +85,7 @@ def test_the_walk_finds_errors_of_every_layer() -> None:
         "domain.errors",
         "domain.deploy_steps.errors",
         "domain.rollout.errors",
+        "domain.drift.errors",
         "domain.task_graph.errors",
         "domain.task_graph.result_errors",
         "api.http.errors",

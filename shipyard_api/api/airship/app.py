@@ -23,6 +23,7 @@ from shipyard_api.api.airship import (
     plans,
     rendered_documents,
     reports,
+    site_differences,
     site_nodes,
     site_statuses,
     steps,
@@ -56,6 +57,7 @@ from shipyard_api.usecases.configdocs.commit import CommitConfigdocs
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.read import ReadConfigdocs
 from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
+from shipyard_api.usecases.drift.find import FindDrift
 from shipyard_api.usecases.health import CheckHealth
 from shipyard_api.usecases.holds.manage import NodeHolds
 from shipyard_api.usecases.journal.logs import ReadLogs
@@ -105,6 +107,7 @@ class Collaborators:
     plan_drain: PlanDrain
     plan_steps: PlanDeploySteps
     site_statuses: SiteStatuses
+    find_drift: FindDrift
     task_results: ReadTaskResults
     events: Mapping[str, Guarded]
     schemas: Schemas
@@ -170,6 +173,7 @@ def routes(own: Collaborators) -> dict[str, Guarded]:
         f"{v1}/etcd-cluster-health-statuses": node_operations.EtcdHealthStatuses(own.etcd_health),
         f"{v1}/holds": holds.Holds(own.node_holds),
         f"{v1}/holds/{{hold_id}}": holds.Hold(own.node_holds),
+        f"{v1}/site/differences": site_differences.SiteDifferences(own.find_drift),
         f"{v1}/site_statuses": site_statuses.SiteStatuses(own.site_statuses),
     }
 

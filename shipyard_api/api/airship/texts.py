@@ -3,12 +3,12 @@
 Every class of error has a row of its own; a test walks them all.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import falcon
 
-from shipyard_api.api.airship import causes, forecast_texts, hold_texts, task_texts
+from shipyard_api.api.airship import causes, drift_texts, forecast_texts, hold_texts, task_texts
 from shipyard_api.api.airship import errors as ours
 from shipyard_api.api.airship.text_rows import (
     NAMED,
@@ -445,4 +445,4 @@ _PEERS: dict[type[domain.ShipyardError], Row] = {
     ),
 }
 
-ROWS: Mapping[type[domain.ShipyardError], Row] = {**_CALLERS, **_REQUESTS, **_ACTIONS, **_DOCUMENTS, **_PEERS}
+ROWS: dict[type[domain.ShipyardError], Row] = _CALLERS | _REQUESTS | _ACTIONS | _DOCUMENTS | _PEERS | drift_texts.ROWS

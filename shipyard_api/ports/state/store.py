@@ -11,6 +11,7 @@ from shipyard_api.ports.state.items import Items
 from shipyard_api.ports.state.journal import Journal
 from shipyard_api.ports.state.measures import Measures
 from shipyard_api.ports.state.nodes import Nodes
+from shipyard_api.ports.state.sightings import Sightings
 from shipyard_api.ports.state.software import Software
 from shipyard_api.ports.state.stragglers import Stragglers
 from shipyard_api.ports.state.task_results import TaskResults
@@ -52,6 +53,10 @@ class Transaction(Protocol):
     @property
     def holds(self) -> Holds:
         """Holds on nodes."""
+
+    @property
+    def sightings(self) -> Sightings:
+        """Nodes as peers showed them when their action had ended."""
 
     @property
     def tokens(self) -> Tokens:

@@ -82,6 +82,7 @@ EXPECTED: dict[tuple[str, str], set[str] | None] = {
     ("GET", f"{V1}/nodes/n1/deploy-steps"): READ,
     ("GET", f"{V1}/nodes/n1/tasks"): READ,
     ("GET", f"{V1}/etcd-cluster-health-statuses"): READ,
+    ("GET", f"{V1}/site/differences"): READ,
     ("GET", f"{V1}/site_statuses"): READ,
     ("POST", f"{V1}/plans"): READ,
     ("POST", f"{V1}/forecasts"): READ,

@@ -1,0 +1,56 @@
+"""Drift: how the site differs from what an action left. Shipyard v1.0 has no such resource."""
+
+from typing import Any, ClassVar
+
+import falcon
+
+from shipyard_api.api.airship.times import zulu
+from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.reading import words
+from shipyard_api.api.http.threads import threaded_peer
+from shipyard_api.domain.drift.differences import Difference
+from shipyard_api.usecases.drift.find import Drift, FindDrift, Since
+
+
+class SiteDifferences:
+    """``/site/differences``: what the provisioner and Kubernetes show now, against what an action left."""
+
+    policy: ClassVar[Policy] = {"GET": "workflow_orchestrator:get_site_statuses"}
+
+    def __init__(self, drift: FindDrift) -> None:
+        self._drift = drift
+
+    @threaded_peer
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer with a row for each difference, and with what could not be compared."""
+        given = words(req, "since", [one.value for one in Since])
+        if len(given) > 1:
+            raise falcon.HTTPInvalidParam(f"The parameter takes one value, not {len(given)}.", "since")
+        since = Since(given[0]) if given else Since.SUCCESSFUL_SITE_ACTION
+        found = self._drift(since)
+        resp.media = {
+            "since": since.value,
+            "action": {"id": found.base.id, "name": found.base.name.value, "ended_at": zulu(found.base.ended_at)},
+            "compared": found.compared,
+            "differences": [_row(system, one) for system, rows in found.differences.items() for one in rows],
+            **_left_out(found),
+        }
+
+
+def _row(system: str, difference: Difference) -> dict[str, Any]:
+    return {
+        "node": difference.node,
+        "kind": difference.kind.value,
+        "expected": difference.expected,
+        "seen": difference.seen,
+        "since": zulu(difference.since),
+        "system": system,
+    }
+
+
+def _left_out(found: Drift) -> dict[str, Any]:
+    return {
+        "unanswered": [{"system": one.system, "why": one.why} for one in found.unanswered],
+        "skipped": [{"node": node, "action_id": action} for node, action in sorted(found.skipped.items())],
+        "unsighted": list(found.unsighted),
+    }

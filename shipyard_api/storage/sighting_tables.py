@@ -1,0 +1,29 @@
+"""The tables of sightings: what peers showed of nodes when their action had ended (product, section 9)."""
+
+import sqlalchemy as sa
+
+from shipyard_api.storage.table_metadata import metadata
+
+# The newest sighting of each node.
+node_sightings = sa.Table(
+    "node_sightings",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("action_id", sa.String(26), sa.ForeignKey("actions.id"), nullable=False),
+    # What the provisioner names the machine and its installation by; empty where it does not show that.
+    sa.Column("machine", sa.Text, nullable=False),
+    sa.Column("installed", sa.Text, nullable=False),
+    # The node in its cluster; NULL if the cluster did not have it.
+    sa.Column("member", sa.JSON(none_as_null=True)),
+    sa.Column("at", sa.DateTime(timezone=True), nullable=False),
+)
+
+# Ended actions whose nodes are to be sighted, until they have been.
+sighted_actions = sa.Table(
+    "sighted_actions",
+    metadata,
+    sa.Column("action_id", sa.String(26), sa.ForeignKey("actions.id"), primary_key=True),
+    sa.Column("look_at", sa.DateTime(timezone=True), nullable=False),
+    sa.Column("done_at", sa.DateTime(timezone=True)),
+)
+sa.Index("sighted_actions_due_index", sighted_actions.c.look_at, postgresql_where=sa.text("done_at IS NULL"))

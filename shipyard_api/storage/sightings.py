@@ -1,0 +1,133 @@
+"""Nodes that actions left deployed, and what peers showed of them then."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime, timedelta
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import ARRAY, distinct_on, insert
+
+from shipyard_api.domain.actions import ENDED, ActionId, ActionName, RunState
+from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.drift.sightings import LeftNode, SeenMember, Sighting
+from shipyard_api.domain.nodes import NodeName, NodeStatus
+from shipyard_api.ports.state.actions import ActionRecord
+from shipyard_api.ports.state.sightings import Unsighted
+from shipyard_api.storage import sighting_tables as s
+from shipyard_api.storage import tables as t
+from shipyard_api.storage.actions import SHOWN, action_record
+
+_ENDED = tuple(state.value for state in ENDED)
+_SITE = (ActionName.DEPLOY_SITE.value, ActionName.UPDATE_SITE.value)
+
+
+class SqlSightings:
+    """Fills ``ports.state.sightings.Sightings``."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def last_site_action(self, *, succeeded: bool) -> ActionRecord | None:
+        """Return the newest ended action that deployed the site."""
+        own = t.actions.c
+        states = (RunState.SUCCESS.value,) if succeeded else _ENDED
+        query = sa.select(*SHOWN).where(own.name.in_(_SITE), own.state.in_(states)).order_by(own.id.desc()).limit(1)
+        row = self._connection.execute(query).one_or_none()
+        return action_record(row) if row else None
+
+    def left(self, since: ActionId) -> Sequence[LeftNode]:
+        """Return the nodes whose newest record is a success."""
+        held, seen, torn = t.action_nodes.c, s.node_sightings.c, t.node_teardowns.c
+        newest = (
+            sa.select(held.name, held.action_id, held.status, held.updated_at)
+            .where(held.action_id >= since, held.status != NodeStatus.NOT_STARTED.value)
+            .ext(distinct_on(held.name))
+            .order_by(held.name, held.action_id.desc())
+            .subquery()
+        )
+        teardown = sa.exists().where(torn.node == newest.c.name, torn.at > newest.c.updated_at)
+        query = (
+            sa.select(newest, seen.machine, seen.installed, seen.member, teardown.label("torn_down"))
+            .select_from(newest)
+            .outerjoin(s.node_sightings, sa.and_(seen.name == newest.c.name, seen.action_id == newest.c.action_id))
+            .where(newest.c.status == NodeStatus.SUCCESS.value)
+            .order_by(newest.c.name)
+        )
+        return [
+            LeftNode(
+                NodeName(row.name),
+                ActionId(row.action_id),
+                row.updated_at,
+                None
+                if row.machine is None
+                else Sighting(row.machine, row.installed, SeenMember(**row.member) if row.member else None),
+                in_cluster=not row.torn_down,
+            )
+            for row in self._connection.execute(query)
+        ]
+
+    def at_work(self) -> Sequence[ActionRecord]:
+        """Return the actions that have not ended."""
+        query = sa.select(*SHOWN).where(t.actions.c.state.not_in(_ENDED)).order_by(t.actions.c.id)
+        return [action_record(row) for row in self._connection.execute(query)]
+
+    def nodes_at_work(self, actions: Collection[ActionId]) -> Mapping[NodeName, ActionId]:
+        """Return the nodes of actions and stragglers."""
+        held, late = t.action_nodes.c, t.stragglers.c
+        nodes = sa.select(held.name, held.action_id).where(
+            held.action_id == sa.any_(sa.cast([*actions], ARRAY(sa.Text)))
+        )
+        stragglers = sa.select(sa.func.unnest(late.nodes), late.action_id).where(late.ended_at.is_(None))
+        rows = self._connection.execute(sa.union_all(nodes, stragglers))
+        return {NodeName(name): ActionId(action) for name, action in rows}
+
+    def due(self, *, now: datetime, pause: float) -> Sequence[Unsighted]:
+        """Return ended actions to sight; no other worker gets them at the same time."""
+        own, rows = t.actions.c, s.sighted_actions
+        other = t.actions.alias("other").c
+        moving = sa.exists().where(other.exclusive, other.state.not_in(_ENDED))
+        new = sa.select(own.id, sa.literal(now)).where(
+            own.state.in_(_ENDED), own.exclusive, ~sa.exists().where(rows.c.action_id == own.id), ~moving
+        )
+        self._connection.execute(insert(rows).from_select(["action_id", "look_at"], new).on_conflict_do_nothing())
+        mine = (
+            sa.select(rows.c.action_id)
+            .where(rows.c.done_at.is_(None), rows.c.look_at <= now, ~moving)
+            .with_for_update(skip_locked=True)
+        )
+        taken = (
+            rows.update()
+            .where(rows.c.action_id.in_(mine), own.id == rows.c.action_id)
+            .values(look_at=now + timedelta(seconds=pause))
+            .returning(rows.c.action_id, own.revision, own.ended_at)
+        )
+        found = [
+            Unsighted(ActionId(row.action_id), None if row[1] is None else Revision(row[1]), row.ended_at)
+            for row in self._connection.execute(taken)
+        ]
+        return sorted(found, key=lambda one: one.action)
+
+    def record(
+        self, sightings: Mapping[NodeName, tuple[ActionId, Sighting]], done: Collection[ActionId], *, now: datetime
+    ) -> None:
+        """Store sightings, and count actions as sighted."""
+        rows = [
+            {
+                "name": name,
+                "action_id": action,
+                "machine": one.machine,
+                "installed": one.installed,
+                "member": asdict(one.member) if one.member else None,
+                "at": now,
+            }
+            for name, (action, one) in sorted(sightings.items())
+        ]
+        if rows:
+            new = insert(s.node_sightings)
+            kept = {key: new.excluded[key] for key in ("action_id", "machine", "installed", "member", "at")}
+            self._connection.execute(new.on_conflict_do_update(index_elements=["name"], set_=kept), rows)
+        self._connection.execute(
+            s.sighted_actions.update()
+            .where(s.sighted_actions.c.action_id == sa.any_(sa.cast([*done], ARRAY(sa.Text))))
+            .values(done_at=now)
+        )

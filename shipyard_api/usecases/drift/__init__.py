@@ -1,0 +1,1 @@
+"""Drift: sight what actions left, and find what has changed since."""

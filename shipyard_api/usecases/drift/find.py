@@ -1,0 +1,128 @@
+"""Find drift: how nodes differ from what an action left (product, section 9)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeVar
+
+from shipyard_api.domain.actions import ActionId, ActionName
+from shipyard_api.domain.drift.differences import Difference, of_machines, of_members
+from shipyard_api.domain.drift.errors import NoSiteAction
+from shipyard_api.domain.drift.sightings import LeftNode
+from shipyard_api.domain.errors import InvalidParameters, InvalidTargets
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.parameters import parse_parameters
+from shipyard_api.ports.cluster import Cluster
+from shipyard_api.ports.errors import PeerError
+from shipyard_api.ports.provisioner import Provisioner
+from shipyard_api.ports.state.actions import ActionRecord
+from shipyard_api.ports.state.store import Store
+
+T = TypeVar("T")
+
+
+class Since(Enum):
+    """The action whose result is compared; the values are those of the parameter."""
+
+    SUCCESSFUL_SITE_ACTION = "successful-site-action"
+    LAST_SITE_ACTION = "last-site-action"
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """A system that could not be asked."""
+
+    system: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """The differences of each system, and what could not be compared.
+
+    ``compared``: how many nodes were; ``skipped``: nodes that an action works on now. ``unsighted``: compared nodes of
+    which it is not known yet which machine and installation they had.
+    """
+
+    base: ActionRecord
+    differences: Mapping[str, Sequence[Difference]]
+    unanswered: Sequence[Unanswered]
+    compared: int
+    skipped: Mapping[NodeName, ActionId]
+    unsighted: Sequence[NodeName]
+
+
+@dataclass(frozen=True, slots=True)
+class FindDrift:
+    """The use case; changes nothing, and makes one listing of each peer. May take minutes on a large site."""
+
+    store: Store
+    provisioner: Provisioner
+    cluster: Cluster | None
+
+    def __call__(self, since: Since) -> Drift:
+        """Return the drift; raises NoSiteAction if there is nothing to compare with."""
+        with self.store.begin() as tx:
+            base = tx.sightings.last_site_action(succeeded=since is Since.SUCCESSFUL_SITE_ACTION)
+            if base is None:
+                raise NoSiteAction(since.value)
+            left = tx.sightings.left(base.id)
+            moving = tx.sightings.at_work()
+            held = {hold.node for hold in tx.holds.active([node.name for node in left])}
+        before = self._at_work(moving)
+        unanswered: list[Unanswered] = []
+        machines = _asked(self.provisioner.name, self.provisioner.conditions, unanswered)
+        names = [node.name for node in left]
+        members = None
+        if self.cluster is not None:
+            readiness = self.cluster.readiness
+            members = _asked(self.cluster.name, lambda: readiness(names), unanswered)
+        # Work that began or ended while the peers answered explains what they showed, too.
+        with self.store.begin() as tx:
+            moving = [*moving, *tx.sightings.at_work()]
+            now = {node.name: node for node in tx.sightings.left(base.id)}
+        busy = {**before, **self._at_work(moving)}
+        still = [node for node in left if node.name not in busy and _is_same(node, now.get(node.name))]
+        differences = {}
+        if machines is not None:
+            differences[self.provisioner.name] = of_machines(still, machines)
+        if self.cluster is not None and members is not None:
+            differences[self.cluster.name] = of_members(still, members, cordoned_by_us=held)
+        return Drift(
+            base,
+            differences,
+            unanswered,
+            len(still),
+            {node.name: busy[node.name] for node in left if node.name in busy},
+            [node.name for node in still if node.sighting is None],
+        )
+
+    def _at_work(self, moving: Sequence[ActionRecord]) -> Mapping[NodeName, ActionId]:
+        """Return the nodes that actions and stragglers work on, those of a target list from the start."""
+        with self.store.begin() as tx:
+            known = tx.sightings.nodes_at_work([action.id for action in moving])
+        targets = {node: action.id for action in moving for node in _targets(action)}
+        return {**targets, **known}
+
+
+def _is_same(left: LeftNode, now: LeftNode | None) -> bool:
+    return now is not None and (now.action, now.in_cluster) == (left.action, left.in_cluster)
+
+
+def _targets(action: ActionRecord) -> Sequence[NodeName]:
+    if action.name is ActionName.NODE_OPERATION:
+        return [NodeName(str(action.parameters.get("node")))]
+    try:
+        parameters, _ = parse_parameters(action.name, action.parameters)
+    except (InvalidParameters, InvalidTargets):
+        return ()
+    return parameters.targets
+
+
+def _asked(system: str, ask: Callable[[], T], unanswered: list[Unanswered]) -> T | None:
+    """Return an answer, or note that there is none."""
+    try:
+        return ask()
+    except PeerError as error:
+        unanswered.append(Unanswered(system, str(error)))
+        return None
