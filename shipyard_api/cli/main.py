@@ -1,6 +1,6 @@
 """The command ``shipyard``: global options, all commands, exit codes.
 
-Exit codes: 0 success, 1 an error of the API or no connection, 2 a wrong command line.
+Exit codes: 0 success, 1 an error of the API or no connection, 2 a wrong command line, or a difference found by `diff`.
 """
 
 import io
@@ -19,6 +19,7 @@ from shipyard_api.cli.commands import (
     demo,
     deploy_templates,
     describe,
+    drift,
     explain,
     forecast,
     help_topics,
@@ -62,7 +63,7 @@ _SECTIONS = {
         "set",
         "control",
     ),
-    "Nodes": ("hold", "release", "drain-plan", "node", "deploy-template"),
+    "Nodes": ("diff", "hold", "release", "drain-plan", "node", "deploy-template"),
     "Software": ("software", "cluster", "role", "tag"),
     "Try it": ("demo", "up"),
     "Run an installation": ("serve", "worker", "db", "token", "config", "simulate", "completion"),
@@ -268,6 +269,7 @@ for command in (
     limits.set_,
     control.control,
     nodes.report,
+    drift.diff,
     holds.hold,
     holds.release,
     node_operations.drain_plan,
@@ -291,7 +293,7 @@ for command in (
     shipyard.add_command(command)
 
 
-for command in (node_operations.node, node_operations.drain_plan, deploy_templates.deploy_template):
+for command in (drift.diff, node_operations.node, node_operations.drain_plan, deploy_templates.deploy_template):
     add_output_option(command)
 for command in (
     create,

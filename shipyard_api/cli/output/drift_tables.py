@@ -1,0 +1,38 @@
+"""Differences of a site as a table. Pure."""
+
+from shipyard_api.cli.output.node_names import listed
+from shipyard_api.cli.output.printout import Printout, TextTable, sections, table
+from shipyard_api.cli.output.shapes import list_at, object_at, objects_at, parse_object, required
+from shipyard_api.cli.output.wording import printable, to_the_second
+
+
+def differences(text: str) -> Printout:
+    """Return a line for each difference, and what could not be compared."""
+    found = parse_object(text)
+    rows = [
+        (
+            f"node/{required(one, 'node')}",
+            required(one, "kind"),
+            one.get("expected"),
+            one.get("seen"),
+            to_the_second(one.get("since")),
+            one.get("system"),
+        )
+        for one in objects_at(found, "differences")
+    ]
+    action = object_at(found, "action")
+    title = f"{required(found, 'compared')} nodes compared with {action.get('name')} action/{action.get('id')}"
+    parts: list[str | TextTable] = [f"{title}: {_number(len(rows))}"]
+    if rows:
+        parts.append(table(rows, ("Node", "Difference", "Expected", "Seen", "Since", "System"), gap=4))
+    unanswered = objects_at(found, "unanswered")
+    lines = [f"{one.get('system')} could not be asked: {printable(one.get('why'))}" for one in unanswered]
+    if skipped := [one.get("node") for one in objects_at(found, "skipped")]:
+        lines.append(f"Left out, because an action works on them: {listed(skipped)}")
+    if unsighted := list_at(found, "unsighted"):
+        lines.append(f"Not yet known which machine they had: {listed(unsighted)}")
+    return sections(*parts, *(["\n".join(lines)] if lines else []))
+
+
+def _number(rows: int) -> str:
+    return f"{rows} difference{'s' * (rows != 1)}" if rows else "no difference"
