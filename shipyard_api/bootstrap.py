@@ -265,6 +265,7 @@ def api(settings: Settings) -> "Mount":
     from shipyard_api.api.ironic import app as ironic
     from shipyard_api.api.mount import Mount
 
+    monitoring.trace("api", settings.traces)
     made = parts(settings)
     store, schemas, designs, rendered = made.store, made.schemas, made.designs, made.rendered
     definitions = _definitions(made)
@@ -366,8 +367,10 @@ def api(settings: Settings) -> "Mount":
 
 def worker(settings: Settings) -> "TurnWorker":
     """Return the worker. Raises UnsuitableDatabase or StoreUnavailable."""
+    from shipyard_api import monitoring
     from shipyard_api.adapters.procrastinate.worker import TurnWorker
 
+    monitoring.trace("worker", settings.traces)
     made = parts(settings)
     check_database(settings.database.url)
     name = f"{socket.gethostname()}:{os.getpid()}"

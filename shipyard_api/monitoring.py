@@ -3,7 +3,9 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 
+from shipyard_api.adapters.opentelemetry.options import TraceOptions
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.adapters.prometheus.activities import activity_metrics
 from shipyard_api.adapters.prometheus.exposition import PrometheusText
@@ -11,6 +13,7 @@ from shipyard_api.adapters.prometheus.site import SiteCollector
 from shipyard_api.adapters.status_port.server import served
 from shipyard_api.ports.metrics import Exposition
 from shipyard_api.ports.state.store import Store
+from shipyard_api.settings import SettingsError
 from shipyard_api.telemetry import observe_with
 
 
@@ -19,6 +22,19 @@ def api_metrics(store: Store, clocks: Callable[[], Mapping[str, float]]) -> Expo
     activities = activity_metrics()
     observe_with(activities.observe)
     return PrometheusText(activities, SiteCollector(lambda: store.read(lambda tx: tx.measures.counts()), clocks))
+
+
+@cache
+def trace(program: str, options: TraceOptions) -> None:
+    """Trace what this process does, if the settings ask for it. Raises SettingsError without the extra ``otel``."""
+    if not options.endpoint:
+        return
+    try:
+        # Imported late: it is an extra, and large.
+        from shipyard_api.adapters.opentelemetry.traces import exported
+    except ImportError as missing:
+        raise SettingsError([f"[traces] endpoint needs pip install 'shipyard[otel]': {missing}"]) from missing
+    observe_with(exported(program, options.endpoint, options.share).observe)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ part of the work receive it through ``propagated``.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field, replace
 from typing import ParamSpec, TypeVar
 from urllib.parse import quote
@@ -57,13 +57,12 @@ def restored() -> Iterator[None]:
 
 
 def propagated(work: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Return a function that runs ``work`` in any thread under the context of this one."""
-    current = _CURRENT.get()
+    """Return a function that runs ``work`` in any thread under the context of this one, that of traces included."""
+    current = copy_context()
 
     def run(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        with restored():
-            _CURRENT.set(current)
-            return work(*args, **kwargs)
+        # A copy for each call: several threads may run at once, and a context can be entered by one.
+        return current.copy().run(work, *args, **kwargs)
 
     return run
 

@@ -21,6 +21,7 @@ from shipyard_api.adapters.ironic.options import IronicOptions
 from shipyard_api.adapters.keystone.options import KeystoneOptions
 from shipyard_api.adapters.kubernetes.options import KubernetesOptions
 from shipyard_api.adapters.maas.options import MaasOptions
+from shipyard_api.adapters.opentelemetry.options import TraceOptions
 from shipyard_api.adapters.oslo_policy.options import PolicyOptions
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.adapters.promenade.options import PromenadeOptions
@@ -177,6 +178,7 @@ class Settings:
     document_info: DocumentInfoOptions = field(default_factory=DocumentInfoOptions)
     api: ApiOptions = field(default_factory=ApiOptions)
     log: LogOptions = field(default_factory=LogOptions)
+    traces: TraceOptions = field(default_factory=TraceOptions)
 
 
 def load(environ: Mapping[str, str]) -> Settings:

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -45,6 +46,7 @@ Observer = Callable[[Activity], AbstractContextManager[object]]
 """Begins to observe an activity; the context ends with it, and by then labels and outcome are complete."""
 
 _OBSERVERS: list[Observer] = []
+_TRACE: ContextVar[str] = ContextVar("trace", default="")
 
 
 def observe_with(observer: Observer) -> Callable[[], None]:
@@ -52,6 +54,21 @@ def observe_with(observer: Observer) -> Callable[[], None]:
     if observer not in _OBSERVERS:
         _OBSERVERS.append(observer)
     return lambda: _OBSERVERS.remove(observer)
+
+
+@contextmanager
+def within(trace: str) -> Iterator[None]:
+    """Make this the trace context of the block, as a W3C ``traceparent``; for an observer that traces."""
+    token = _TRACE.set(trace)
+    try:
+        yield
+    finally:
+        _TRACE.reset(token)
+
+
+def traceparent() -> str:
+    """Return the trace context of the current activity, to be stored or sent; empty without one."""
+    return _TRACE.get()
 
 
 def of_status(status: int) -> str:

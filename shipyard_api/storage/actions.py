@@ -47,6 +47,7 @@ from shipyard_api.storage.nodes import Wanted, nodes_of_action
 from shipyard_api.storage.phases import IN_ORDER, phase
 from shipyard_api.storage.projections.line import Line
 from shipyard_api.storage.turns import SqlTurns
+from shipyard_api.telemetry import traceparent
 
 Row = sa.Row[Any]
 
@@ -81,6 +82,7 @@ class SqlActions:
             "parameters": dict(action.parameters),
             "user_name": action.user,
             "context_marker": action.context_marker,
+            "traceparent": traceparent() or None,
             "revision": action.revision,
             "allow_intermediate_commits": action.allow_intermediate_commits,
             "idempotency_key": action.key.key if action.key else None,

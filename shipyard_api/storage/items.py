@@ -170,6 +170,7 @@ class SqlItems:
                 t.actions.c.state.label("action_state"),
                 t.actions.c.user_name,
                 t.actions.c.context_marker,
+                t.actions.c.traceparent,
             )
         ).one_or_none()
         if row is None:
@@ -187,6 +188,7 @@ class SqlItems:
             stop=row.stop,
             user=row.user_name,
             context_marker=row.context_marker,
+            traceparent=row.traceparent or "",
         )
 
     def start(self, claim: ItemClaim, state: JsonObject, *, now: datetime) -> ItemClaim:

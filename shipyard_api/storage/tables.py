@@ -28,14 +28,14 @@ actions = sa.Table(
     sa.Column("parameters", sa.JSON(none_as_null=True), nullable=False),
     sa.Column("user_name", sa.Text, nullable=False),
     sa.Column("context_marker", sa.String(36), nullable=False),
+    sa.Column("traceparent", sa.String(55)),  # of the request, if it was traced (W3C Trace Context)
     # NULL for an action that needs no documents while none are committed.
     sa.Column("revision", sa.Integer),
     sa.Column("allow_intermediate_commits", sa.Boolean),
     # What the caller sent as Idempotency-Key, and a sha256 of the request that came with it.
     sa.Column("idempotency_key", sa.String(255)),
     sa.Column("request_digest", sa.LargeBinary(32)),
-    # Owner of the key: the id of a token or user, because names are not unique. NULL without a key, and for keys older
-    # than this column that several tokens of the same name could have sent.
+    # Owner of the key: the id of a token or user, as names are not unique. NULL without a key, and if it is not known.
     sa.Column("caller", sa.Text),
     # Whether no other site action may run until this one has ended.
     sa.Column("exclusive", sa.Boolean, nullable=False),

@@ -86,6 +86,7 @@ class SqlTurns:
                 actions.c.stopped_by,
                 actions.c.user_name,
                 actions.c.context_marker,
+                actions.c.traceparent,
                 actions.c.waiting_for,
             )
         ).one_or_none()
@@ -121,6 +122,7 @@ class SqlTurns:
             stopped_by=row.stopped_by,
             user=row.user_name,
             context_marker=row.context_marker,
+            traceparent=row.traceparent or "",
             waiting=WaitingFor.from_json(row.waiting_for) if row.waiting_for else None,
         )
 

@@ -78,7 +78,7 @@ class ItemTurns:
                     if claim is None:
                         return False
                     request_context.begin(_request_context(claim))
-                    stack.enter_context(observed_turn(Kind.ITEM, {}, claim.log_fields))
+                    stack.enter_context(observed_turn(Kind.ITEM, {}, claim.log_fields, claim.traceparent))
                     attempt = self._decide(tx, claim, None)
                     committed_at = self.clock.monotonic()
                 if isinstance(attempt, Attempt):

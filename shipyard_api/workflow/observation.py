@@ -8,9 +8,14 @@ from shipyard_api.telemetry import Kind, observed
 
 
 @contextmanager
-def observed_turn(kind: Kind, labels: Mapping[str, str], details: Mapping[str, str | int]) -> Iterator[None]:
-    """Observe a turn from its claim on; the outcome is success, fenced, no_database, or failed for a bug."""
-    with observed(kind, kind.value, labels) as seen:
+def observed_turn(
+    kind: Kind, labels: Mapping[str, str], details: Mapping[str, str | int], parent: str
+) -> Iterator[None]:
+    """Observe a turn from its claim on; the outcome is success, fenced, no_database, or failed for a bug.
+
+    ``parent``: trace context of the request that created the action.
+    """
+    with observed(kind, kind.value, labels, parent=parent) as seen:
         seen.details |= {name: str(value) for name, value in details.items()}
         try:
             yield

@@ -106,7 +106,7 @@ class Engine:
                     if claim is None:
                         return Again.LATER
                     request_context.begin(_request_context(claim))
-                    turn = observed_turn(Kind.TURN, {"action": claim.name}, claim.log_fields)
+                    turn = observed_turn(Kind.TURN, {"action": claim.name}, claim.log_fields, claim.traceparent)
                     stack.enter_context(turn)
                     attempt = self._decide(tx, claim, None)
                     committed_at = self._clock.monotonic()

@@ -31,6 +31,7 @@ class ItemClaim:
     stop: str | None
     user: str
     context_marker: str
+    traceparent: str
 
     @property
     def waiting(self) -> None:

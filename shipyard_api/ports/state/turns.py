@@ -38,8 +38,8 @@ class Intent:
 class Claim:
     """A turn that has begun: the action, the epoch that fences it, and its current step (None: all ended).
 
-    ``name`` is the action's as stored, since this release may not know it. ``user`` and ``context_marker`` are those of
-    the action.
+    ``name`` is the action's as stored, since this release may not know it. ``user``, ``context_marker``
+    and ``traceparent`` are those of the action.
     """
 
     action: ActionId
@@ -55,6 +55,7 @@ class Claim:
     stopped_by: str | None
     user: str
     context_marker: str
+    traceparent: str
     waiting: WaitingFor | None
 
     @property

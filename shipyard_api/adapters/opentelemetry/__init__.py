@@ -1,0 +1,1 @@
+"""Traces, with OpenTelemetry (the extra ``otel``)."""

@@ -1,0 +1,15 @@
+"""The section [traces] of the settings."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class TraceOptions:
+    """Traces of requests, turns, effects and calls of peers; they need `pip install 'shipyard[otel]'`.
+
+    ``endpoint``: an OTLP collector over HTTP, such as http://127.0.0.1:4318/v1/traces; empty: no traces.
+    ``share``: share of the requests that begin a trace, up to 1; an action is traced if its request was.
+    """
+
+    endpoint: str = ""
+    share: float = 1.0
