@@ -1,5 +1,6 @@
 """Nodes over all actions, and the history of one. Shipyard v1.0 has no such resource."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import falcon
@@ -60,7 +61,7 @@ class SiteNode:
         last = found.history[-1].action if len(found.history) == limit else None
         resp.media = {
             **_latest(found.last),
-            "history": [_history(one) for one in found.history],
+            "history": [_history(one, self._nodes.job_address) for one in found.history],
             "teardowns": [_teardown(one) for one in found.teardowns],
             "next": last,
         }
@@ -71,7 +72,7 @@ def _latest(found: LastNodeRecord) -> dict[str, Any]:
     return {**node_entity(found.node), "action_id": found.action, "holds": holds}
 
 
-def _history(history: NodeHistory) -> dict[str, Any]:
+def _history(history: NodeHistory, job_address: Callable[[str], str | None]) -> dict[str, Any]:
     entity = node_entity(history.node)
     del entity["name"]
     return {
@@ -82,7 +83,13 @@ def _history(history: NodeHistory) -> dict[str, Any]:
         **entity,
         "changes": [_change(change) for change in history.changes],
         "phases": [
-            {**phase_entity(phase), "group": group, "message": phase.message} for group, phase in history.phases
+            {
+                **phase_entity(phase),
+                "group": group,
+                "message": phase.message,
+                "look_at": job_address(phase.job) if phase.job else None,
+            }
+            for group, phase in history.phases
         ],
     }
 

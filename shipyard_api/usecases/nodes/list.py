@@ -1,7 +1,7 @@
 """List every node that an action ever held: its state in the latest action, and its history."""
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from shipyard_api.domain.errors import NodeNotFound
@@ -24,9 +24,10 @@ class OneNode:
 
 @dataclass(frozen=True, slots=True)
 class ListNodes:
-    """The use case; changes nothing."""
+    """The use case; changes nothing. ``job_address``: where the provisioner shows a job, or None."""
 
     store: Store
+    job_address: Callable[[str], str | None]
 
     def page(
         self, *, status: Collection[str], prefix: str, names: Collection[str] = (), after: str, limit: int

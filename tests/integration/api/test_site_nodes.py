@@ -178,6 +178,7 @@ def test_one_node_with_all_that_was_done_with_it(site: Site, two: tuple[str, str
         ("deploy", "a", "success", "second-deploy"),
     ]
     assert all(one["submitted_at"] <= one["ended_at"] for one in newest["phases"])
+    assert newest["phases"][0]["look_at"].endswith("/tasks/second-prepare?subtaskerrors=true")
 
 
 def test_a_failed_node_tells_why_in_each_action(site: Site, two: tuple[str, str]) -> None:

@@ -13,6 +13,7 @@ export class ApiError extends Error {
 }
 
 const KEPT = 200;
+const SILENCE = 60_000;
 const held = new Map();
 
 async function ask(method, path, { body, headers, signal } = {}) {
@@ -90,4 +91,25 @@ export async function pages(path, key, most = 5000) {
     marker = page.next;
   } while (marker !== null && marker !== undefined && found.length < most);
   return found;
+}
+
+/** Call `onEvent` with the data of each server-sent event until the stream ends or nothing comes for a minute. */
+export async function events(onEvent, signal) {
+  const answer = await ask("GET", "/events", { signal, headers: { Accept: "text/event-stream" } });
+  if (!answer.ok) throw new ApiError(answer.status, "No events.");
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    let timer;
+    const silence = new Promise((resolve) => { timer = setTimeout(resolve, SILENCE, { done: true }); });
+    const { done, value } = await Promise.race([reader.read(), silence]);
+    clearTimeout(timer);
+    if (done) {
+      reader.cancel().catch(() => {});
+      return;
+    }
+    const lines = (rest + value).split("\n");
+    rest = lines.pop();
+    for (const line of lines) if (line.startsWith("data:")) onEvent(JSON.parse(line.slice(5)));
+  }
 }

@@ -1,5 +1,5 @@
 // Keeps the list of actions and the shown action up to date: at most one read a second, and only what changed.
-import { ApiError, get, post, segment, V1 } from "./api.js";
+import { ApiError, events, get, segment, V1 } from "./api.js";
 import { address } from "./address.js";
 import { session } from "./session.js";
 import { store } from "./store.js";
@@ -54,7 +54,7 @@ async function turn() {
     await read();
     waits = 1000;
     if (live.get().connection !== "live") live.update({ connection: "live" });
-    openStream();
+    listen();
   } catch (error) {
     if (!(error instanceof ApiError)) console.error(error);
     if (error.status === 404) live.update({ missing: shownId(), overview: null, connection: "live" });
@@ -123,47 +123,35 @@ async function readForecast(base, id, overview) {
   }
 }
 
-async function openStream() {
+/** Events are hints: each says that an action changed, and the next turn reads it. Without them the page polls. */
+async function listen() {
   if (stream || Date.now() < streamAfter) return;
-  streamAfter = Date.now() + 10_000;
+  streamAfter = Date.now() + 5000;
+  const own = new AbortController();
+  stream = own;
   try {
-    const { ticket } = await post("/events/tickets", {});
-    const source = new EventSource(`/events?ticket=${segment(ticket)}`);
-    stream = source;
-    const lost = () => {
-      source.close();
-      if (stream === source) stream = null;
-      refresh();
-    };
-    source.onerror = lost;
-    source.onmessage = hint;
-    for (const kind of STREAMED) source.addEventListener(kind, hint);
+    await events(hint, own.signal);
   } catch (error) {
+    // A server that has no events is not asked for them again.
+    if (error.status === 404) streamAfter = Infinity;
+    else if (error.status === 403) streamAfter = Date.now() + 600_000;
+  }
+  if (stream === own) {
     stream = null;
-    // A server without events is asked for them no more.
-    if (error.status === 404 || error.status === 405) streamAfter = Infinity;
+    if (!own.signal.aborted) refresh();
   }
 }
 
-const STREAMED = [
-  "group_changed", "nodes_changed", "phase_started", "phase_ended", "step_changed", "action_changed", "waiting",
-];
-
-function hint(event) {
-  let about = "";
-  try {
-    about = JSON.parse(event.data).action_id;
-  } catch {
-    return;
-  }
-  due.list = Math.min(due.list, Date.now() + 1000);
-  if (about === shownId()) due.action = 0;
+function hint({ action_id: about }) {
+  const now = Date.now();
+  due.list = Math.min(due.list, now + 1000);
+  if (about === shownId()) due.action = Math.min(due.action, now);
 }
 
 session.subscribe((now) => {
   if (!now.token) {
     clearTimeout(timer);
-    stream?.close();
+    stream?.abort();
     stream = null;
     live.set(NOTHING);
   } else if (!now.caller) refresh();

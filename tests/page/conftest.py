@@ -1,0 +1,149 @@
+"""The dashboard in a real browser, over a whole stack: the seed's three examples are played once for all tests.
+
+Chromium is the system's own; axe-core is what `.ci/real_page.py` fetches into the build folder.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import requests
+
+import shipyard_simulators
+from tests.acceptance.programs import marked, up
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+SIMULATORS = Path(shipyard_simulators.__path__[0])
+BUILD = ROOT / ".build" / "page"
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A stack that serves a site of five groups, and the action that deploys it; running at first."""
+
+    url: str
+    token: str
+    action: str
+
+    def ask(self, method: str, path: str, **options: Any) -> Any:
+        answer = requests.request(
+            method, f"{self.url}/api/v1.0/{path}", headers=self._headers(options), timeout=60, **options
+        )
+        assert answer.ok, answer.text
+        return answer.json() if answer.content else None
+
+    def _headers(self, options: dict[str, Any]) -> dict[str, str]:
+        yaml = {"Content-Type": "application/x-yaml"} if "data" in options else {}
+        return {"X-Auth-Token": self.token, **yaml}
+
+
+@contextmanager
+def playing(scenario: str) -> Iterator[Stack]:
+    """Start a stack, load the design of the examples, and start deploy_site, as `shipyard demo` does."""
+    _, environment = marked()
+    with tempfile.TemporaryDirectory(prefix="shipyard-page-") as made:
+        directory = Path(made)
+        directory.chmod(0o755)  # the account of Postgres must reach its data
+        child, ready = up(directory, environment, ["--speed", "100", "--scenario", scenario])
+        try:
+            stack = Stack(ready["url"], ready["token"], "")
+            design = (SIMULATORS / "sites" / "five-groups.yaml").read_bytes()
+            stack.ask("POST", "configdocs/design", data=design, params={"buffermode": "replace"})
+            stack.ask("POST", "commitconfigdocs")
+            yield replace(stack, action=stack.ask("POST", "actions", json={"name": "deploy_site"})["id"])
+        finally:
+            child.send_signal(signal.SIGTERM)
+            try:
+                child.wait(30)
+            except subprocess.TimeoutExpired:
+                child.kill()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if not CHROMIUM:
+        pytest.skip("Chromium is not installed; set CHROMIUM to its path")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+Open = Callable[..., "Page"]
+
+
+@contextmanager
+def pages(browser: Browser, stack: Stack) -> Iterator[Open]:
+    """Open addresses of the page, signed in with the fragment that `shipyard up` prints, unless told otherwise.
+
+    An error of a script, and anything that the policy of the page forbids, fails the test.
+    """
+    faults: list[str] = []
+    contexts = []
+
+    def open_one(query: str = "", *, token: str | None = None, scheme: Any = "light") -> Page:
+        context = browser.new_context(
+            viewport={"width": 1440, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("console", lambda one: faults.append(one.text) if "Content Security Policy" in one.text else None)
+        token = stack.token if token is None else token
+        page.goto(f"{stack.url}/{query}" + (f"#token={token}" if token else ""))
+        return page
+
+    yield open_one
+    for context in contexts:
+        context.close()
+    assert faults == []
+
+
+def watch(page: Page, scenario: str, verdict: str) -> None:
+    """Watch a running action until the page shows its verdict, without loading the page again."""
+    value = page.locator(".facts .fact .value").first
+    page.locator(".facts").get_by_text("Verdict so far").wait_for()
+    page.locator(".graph .card").first.wait_for()
+    page.locator(".facts").get_by_text("Verdict", exact=True).wait_for(timeout=90_000)
+    assert value.inner_text() == verdict
+    page.screenshot(path=BUILD / f"{scenario}.png")
+
+
+@pytest.fixture(scope="session")
+def stack(browser: Browser) -> Iterator[Stack]:
+    """The third example, watched to its end."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with playing("compute-2-deploy-fails") as found:
+        with pages(browser, found) as open_one:
+            watch(open_one(), "compute-2-deploy-fails", "Succeeded with losses")
+        yield found
+
+
+@pytest.fixture
+def open_page(browser: Browser, stack: Stack) -> Iterator[Open]:
+    with pages(browser, stack) as open_one:
+        yield open_one

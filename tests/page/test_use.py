@@ -1,0 +1,100 @@
+"""Signing in, the keyboard, links, commands with their preview, and a server that goes away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.page.conftest import BUILD, Stack
+
+
+def test_the_token_of_an_address_signs_in_and_is_erased(stack: Stack, open_page: Any) -> None:
+    page = open_page()
+    page.get_by_text("Live").wait_for()
+
+    assert page.url == f"{stack.url}/"
+    page.reload()
+    page.get_by_text("Live").wait_for()
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_label("Token").wait_for()
+    assert page.evaluate("sessionStorage.length") == 0
+
+
+def test_a_wrong_token_is_refused_and_a_right_one_is_taken(stack: Stack, open_page: Any) -> None:
+    page = open_page(token="")  # no token at all
+    field = page.get_by_label("Token")
+    field.fill("wrong")
+    field.press("Enter")
+    page.get_by_role("alert").get_by_text("not valid").wait_for()
+    field.fill(stack.token)
+    field.press("Enter")
+    page.get_by_text("Live").wait_for()
+
+
+def test_nodes_are_reached_by_keys_and_the_address_keeps_what_is_open(stack: Stack, open_page: Any) -> None:
+    page = open_page(f"?action={stack.action}&by=rack")
+    canvas = page.locator("canvas[tabindex]")
+    canvas.focus()
+    page.keyboard.press("ArrowRight")
+    announced = page.locator("#cell-now").inner_text()
+    page.keyboard.press("Enter")
+    page.get_by_role("complementary").wait_for()
+
+    name = announced.partition(":")[0]
+    assert f"node={name}" in page.url
+    other = open_page(page.url.removeprefix(f"{stack.url}/"))
+    other.get_by_role("complementary").get_by_role("heading", name=name).wait_for()
+    assert other.get_by_role("button", name="by rack").get_attribute("aria-pressed") == "true"
+    page.keyboard.press("Escape")
+    page.get_by_role("complementary").wait_for(state="detached")
+    page.go_back()
+    page.get_by_role("complementary").wait_for()
+
+
+@pytest.mark.parametrize("view", ["timeline", "plan", "forecast", "software", "design", "steps"])
+def test_every_view_opens_without_a_fault(stack: Stack, open_page: Any, view: str) -> None:
+    page = open_page(f"?action={stack.action}&view={view}")
+    page.locator("main .panel h2").first.wait_for()
+    page.locator("[aria-busy=true]").wait_for(state="detached")
+    assert page.locator(".fault").all_inner_texts() == []
+    page.screenshot(path=BUILD / f"{view}.png")
+
+
+def test_a_new_action_shows_what_it_will_touch_before_it_can_be_started(stack: Stack, open_page: Any) -> None:
+    page = open_page()
+    page.get_by_role("button", name="New").click()
+    dialog = page.get_by_role("dialog")
+    assert dialog.get_by_role("button", name="Start").count() == 0
+    dialog.get_by_role("button", name="Show what it will touch").click()
+    dialog.get_by_role("button", name="Start deploy_site").wait_for()
+    assert "16 nodes of 16" in dialog.inner_text()
+    before = len(stack.ask("GET", "actions"))
+    page.keyboard.press("Escape")
+    dialog.wait_for(state="detached")
+    assert len(stack.ask("GET", "actions")) == before
+
+
+def test_a_hold_is_placed_and_released(stack: Stack, open_page: Any) -> None:
+    page = open_page("?node=mon01")
+    drawer = page.get_by_role("complementary")
+    drawer.get_by_label("Reason for a hold").fill("memory is replaced")
+    drawer.get_by_role("button", name="Hold").click()
+    drawer.locator(".hold", has_text="memory is replaced").wait_for()
+    drawer.get_by_role("button", name="Release").click()
+    drawer.locator(".hold").wait_for(state="detached")
+
+
+def test_a_server_that_does_not_answer_is_said_and_found_again(stack: Stack, open_page: Any) -> None:
+    page = open_page()
+    page.get_by_text("Live").wait_for()
+    page.route("**/api/**", lambda route: route.abort())
+    page.evaluate("window.dispatchEvent(new Event('online'))")
+    page.get_by_role("alert").get_by_text("does not answer").wait_for()
+    assert page.locator(".graph .card").count() > 0
+    page.unroute("**/api/**")
+    page.get_by_text("Live").wait_for(timeout=20_000)
+
+
+def test_a_link_to_nothing_says_so(stack: Stack, open_page: Any) -> None:
+    open_page("?action=01M00000000000000000000000").get_by_text("There is no such action").wait_for()
