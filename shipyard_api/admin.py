@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
-from shipyard_api import bootstrap, design_stores, policies, remote_nodes
+from shipyard_api import access, bootstrap, design_stores, remote_nodes
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.domain.policy import ANYONE, SUGGESTED_ROLES
 from shipyard_api.ports.state.errors import UnsuitableDatabase
@@ -143,8 +143,8 @@ def check() -> None:
     """Load the settings as the service does, and report every fault, and the clocks of the database and of peers."""
     settings = load(os.environ)
     made = bootstrap.parts(settings)
-    bootstrap.identities(settings, made.store)
-    policies.policy(settings)
+    access.identities(settings, made.store)
+    access.policy(settings)
     remote_nodes.remote_tasks(settings)
     for name, ahead in bootstrap.clock_skew(made).measure().items():
         if ahead is None:

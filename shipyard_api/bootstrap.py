@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 from ulid import ULID
 
 from shipyard_api import (
+    access,
     clusters,
     design_stores,
-    keystone_identities,
     peer_tokens,
-    policies,
     promenades,
     provisioners,
     remote_nodes,
@@ -28,9 +27,7 @@ from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, Systems
 from shipyard_api.actions.site_parts import RetryPolicy
 from shipyard_api.adapters.etcd.gateway import EtcdGateway
-from shipyard_api.adapters.identity.loopback import LoopbackIdentities
 from shipyard_api.adapters.identity.options import IdentityKind
-from shipyard_api.adapters.identity.tokens import TokenIdentities
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
@@ -43,10 +40,8 @@ from shipyard_api.domain.site_design import DesignRules, VersionRule
 from shipyard_api.http import clock_ahead
 from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision, UnreadableDesign
-from shipyard_api.ports.identity import Identities
 from shipyard_api.ports.provisioner import Marker, Provisioner
 from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
-from shipyard_api.ports.state.store import Store
 from shipyard_api.settings import DesignStoreKind, Settings, SettingsError, Severity, share_directory
 from shipyard_api.storage.addresses import SERVER_KEEPALIVES, conninfo
 from shipyard_api.storage.clock import DatabaseClock
@@ -234,22 +229,6 @@ def tokens(settings: Settings) -> ApiTokens:
     return ApiTokens(SqlStore(connect(settings.database.url, pool_size=1), ProcrastinateWakeup()))
 
 
-def identities(settings: Settings, store: Store) -> Identities:
-    """Return the identity service, without connecting yet. Raises SettingsError."""
-    own = settings.identity
-    match own.kind:
-        case IdentityKind.TOKEN:
-            return TokenIdentities(
-                ApiTokens(store).authenticate,
-                cache_seconds=own.token_cache_seconds,
-                at_once=max(1, settings.database.pool_size // 2),
-            )
-        case IdentityKind.KEYSTONE:
-            return keystone_identities.identities(settings)
-        case IdentityKind.NONE:
-            return LoopbackIdentities()
-
-
 def api(settings: Settings) -> "Mount":
     """Return the ASGI application."""
     from shipyard_api import monitoring
@@ -295,8 +274,8 @@ def api(settings: Settings) -> "Mount":
     )
     plan_drain = PlanDrain(designs, rendered, made.rules, nodes, etcd)
     guards = Guards(
-        identities(settings, store),
-        policies.policy(settings),
+        access.identities(settings, store),
+        access.policy(settings),
         LimitWrites(store, settings.api.writes_per_minute, settings.api.writes_burst),
     )
     skew = clock_skew(made)

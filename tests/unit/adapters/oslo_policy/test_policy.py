@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from shipyard_api import policies
+from shipyard_api import access
 from shipyard_api.adapters.oslo_policy import options
 from shipyard_api.adapters.oslo_policy import policy as adapter
 from shipyard_api.adapters.oslo_policy.options import PolicyOptions
@@ -311,14 +311,14 @@ def test_a_named_file_has_to_be_there_whatever_the_usual_one_says(file: Path, tm
 def test_the_service_watches_for_the_usual_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(options.USUAL_FILE) == "/etc/shipyard/policy.yaml"
     monkeypatch.setattr(options, "USUAL_FILE", file)
-    policy = policies.policy(Settings())
+    policy = access.policy(Settings())
     assert policy.allows(LIST, who("viewer"))
 
     written(file, f'"{LIST}": "!"')
 
     assert not policy.allows(LIST, who("viewer"))
     with pytest.raises(SettingsError, match="No such file"):
-        policies.policy(Settings(policy=PolicyOptions("/else/where")))
+        access.policy(Settings(policy=PolicyOptions("/else/where")))
 
 
 def test_a_decision_is_remembered_for_the_same_caller_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
