@@ -142,11 +142,14 @@ def config() -> None:
 def check() -> None:
     """Load the settings as the service does, and report every fault, and the clocks of the database and of peers."""
     settings = load(os.environ)
+    from shipyard_api import monitoring  # no other command needs it
+
     made = bootstrap.parts(settings)
     access.identities(settings, made.store)
     access.policy(settings)
     remote_nodes.remote_tasks(settings)
-    for name, ahead in bootstrap.clock_skew(made).measure().items():
+    skew = monitoring.clock_skew(settings, made.provisioner.name, made.clock.ahead_of_host)
+    for name, ahead in skew.measure().items():
         if ahead is None:
             click.echo(f"clock of {name}: no answer")
         else:

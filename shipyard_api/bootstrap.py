@@ -37,7 +37,6 @@ from shipyard_api.domain.errors import ShipyardError
 from shipyard_api.domain.findings import Finding, Level
 from shipyard_api.domain.nodes import Inventory
 from shipyard_api.domain.site_design import DesignRules, VersionRule
-from shipyard_api.http import clock_ahead
 from shipyard_api.ports.cluster_nodes import ClusterNodes
 from shipyard_api.ports.documents import DesignStore, RenderingFailed, UnknownRevision, UnreadableDesign
 from shipyard_api.ports.provisioner import Marker, Provisioner
@@ -62,7 +61,6 @@ from shipyard_api.usecases.actions.plan import PlanAction
 from shipyard_api.usecases.actions.plan_software import PlanSoftware
 from shipyard_api.usecases.actions.report import ReportAction
 from shipyard_api.usecases.callers.limit_writes import LimitWrites
-from shipyard_api.usecases.clock_skew import ClockSkew
 from shipyard_api.usecases.configdocs.commit import CommitConfigdocs, Validator
 from shipyard_api.usecases.configdocs.load import LoadConfigdocs
 from shipyard_api.usecases.configdocs.read import ReadConfigdocs
@@ -189,32 +187,6 @@ def parts(settings: Settings) -> Parts:
     )
 
 
-def clock_skew(made: Parts) -> ClockSkew:
-    """Return the clocks of the database and of every configured peer."""
-    settings = made.settings
-    drydock, maas, ironic = settings.drydock, settings.maas, settings.ironic
-    addresses = {
-        made.provisioner.name: {"drydock": drydock.url, "maas": maas.url, "ironic": ironic.url}[
-            settings.provisioner.kind.value
-        ],
-        "Deckhand": settings.deckhand.url,
-        "Promenade": settings.promenade.url,
-        "Keystone": settings.keystone.auth_url,
-        "Kubernetes": settings.kubernetes.url,
-    }
-    trusted = {
-        "Ironic": ironic.ca_file,
-        "Keystone": settings.keystone.ca_file,
-        "Kubernetes": settings.kubernetes.ca_file,
-    }
-    peers = {
-        name: partial(clock_ahead, url, name, verify=trusted.get(name) or True)
-        for name, url in addresses.items()
-        if url
-    }
-    return ClockSkew({"database": made.clock.ahead_of_host, **peers})
-
-
 def version_rule(settings: Settings, demand: Severity) -> VersionRule:
     """Return the rule for designs without a deployment version."""
     levels = {Severity.INFO: Level.INFO, Severity.WARNING: Level.WARNING, Severity.ERROR: Level.ERROR}
@@ -278,7 +250,7 @@ def api(settings: Settings) -> "Mount":
         access.policy(settings),
         LimitWrites(store, settings.api.writes_per_minute, settings.api.writes_burst),
     )
-    skew = clock_skew(made)
+    skew = monitoring.clock_skew(settings, made.provisioner.name, made.clock.ahead_of_host)
     tickets = EventTickets(store)
     hub = Hub(FollowJournal(store), PostgresNotices(conninfo(settings.database.url), SERVER_KEEPALIVES))
     airship = dialect(

@@ -1,9 +1,9 @@
-"""Metrics and probes of a process: chooses what observes it, and what serves it to a monitoring system."""
+"""Metrics, traces, probes and clocks of a process: chooses what observes it, and what serves it to monitoring."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 
 from shipyard_api.adapters.opentelemetry.options import TraceOptions
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
@@ -11,10 +11,12 @@ from shipyard_api.adapters.prometheus.activities import activity_metrics
 from shipyard_api.adapters.prometheus.exposition import PrometheusText
 from shipyard_api.adapters.prometheus.site import SiteCollector
 from shipyard_api.adapters.status_port.server import served
+from shipyard_api.http import clock_ahead
 from shipyard_api.ports.metrics import Exposition
 from shipyard_api.ports.state.store import Store
-from shipyard_api.settings import SettingsError
+from shipyard_api.settings import Settings, SettingsError
 from shipyard_api.telemetry import observe_with
+from shipyard_api.usecases.clock_skew import ClockSkew, Reading
 
 
 def api_metrics(store: Store, clocks: Callable[[], Mapping[str, float]]) -> Exposition:
@@ -22,6 +24,29 @@ def api_metrics(store: Store, clocks: Callable[[], Mapping[str, float]]) -> Expo
     activities = activity_metrics()
     observe_with(activities.observe)
     return PrometheusText(activities, SiteCollector(lambda: store.read(lambda tx: tx.measures.counts()), clocks))
+
+
+def clock_skew(settings: Settings, provisioner: str, database: Reading) -> ClockSkew:
+    """Return the clocks of the database and of every configured peer; ``provisioner``: its name."""
+    drydock, maas, ironic = settings.drydock, settings.maas, settings.ironic
+    addresses = {
+        provisioner: {"drydock": drydock.url, "maas": maas.url, "ironic": ironic.url}[settings.provisioner.kind.value],
+        "Deckhand": settings.deckhand.url,
+        "Promenade": settings.promenade.url,
+        "Keystone": settings.keystone.auth_url,
+        "Kubernetes": settings.kubernetes.url,
+    }
+    trusted = {
+        "Ironic": ironic.ca_file,
+        "Keystone": settings.keystone.ca_file,
+        "Kubernetes": settings.kubernetes.ca_file,
+    }
+    peers = {
+        name: partial(clock_ahead, url, name, verify=trusted.get(name) or True)
+        for name, url in addresses.items()
+        if url
+    }
+    return ClockSkew({"database": database, **peers})
 
 
 @cache

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import ParamSpec, TypeVar
 from urllib.parse import quote
 
+from shipyard_api.telemetry import traceparent
+
 SERVICE_USER = "shipyard"
 """The end user that peers see when no person is behind a request."""
 
@@ -46,6 +48,12 @@ def name_user(user: str) -> None:
     _CURRENT.set(replace(_CURRENT.get(), user=user))
 
 
+def add_fields(fields: Mapping[str, str]) -> None:
+    """Add fields to the log lines of the current context."""
+    current = _CURRENT.get()
+    _CURRENT.set(replace(current, fields={**current.fields, **fields}))
+
+
 @contextmanager
 def restored() -> Iterator[None]:
     """Restore the current context on exit."""
@@ -70,7 +78,8 @@ def propagated(work: Callable[_P, _T]) -> Callable[_P, _T]:
 def log_fields() -> dict[str, str]:
     """Return the fields that every log line of this thread carries."""
     current = _CURRENT.get()
-    own = {"context_marker": current.marker, "user": current.user}
+    trace = traceparent()
+    own = {"context_marker": current.marker, "user": current.user, "trace": trace.split("-")[1] if trace else ""}
     return {**current.fields, **{name: value for name, value in own.items() if value}}
 
 

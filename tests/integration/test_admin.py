@@ -16,7 +16,7 @@ from typing import Any
 import psycopg2
 import pytest
 
-from shipyard_api import bootstrap
+from shipyard_api import bootstrap, monitoring
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.admin import main
 from shipyard_api.bootstrap import run_program
@@ -376,7 +376,7 @@ def test_the_schema_is_brought_up_and_told(admin: Admin, empty_database_url: str
 def test_the_check_shows_clocks_and_warns_of_one_that_is_off(
     admin: Admin, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bootstrap, "clock_ahead", lambda *_, **__: -3600.0)
+    monkeypatch.setattr(monitoring, "clock_ahead", lambda *_, **__: -3600.0)
 
     ended = admin("config", "check", **{**MAAS, "DATABASE_URL": database_url})
 

@@ -10,6 +10,7 @@ import pytest
 from shipyard_api import request_context
 from shipyard_api.logs import JsonLines
 from shipyard_api.request_context import RequestContext
+from shipyard_api.telemetry import within
 
 MARKER = "2b0f9b0a-8a6e-4c49-8f5d-5d8e0a6b7c11"
 
@@ -43,6 +44,17 @@ def test_a_user_is_added_when_it_is_known() -> None:
     request_context.begin(RequestContext(MARKER))
     request_context.name_user("ann")
     assert line() == {"context_marker": MARKER, "user": "ann"}
+
+
+def test_fields_that_are_known_later_are_added() -> None:
+    request_context.begin(RequestContext(MARKER, "ann", {"request": "r"}))
+    request_context.add_fields({"action": "01A"})
+    assert line() == {"request": "r", "action": "01A", "context_marker": MARKER, "user": "ann"}
+
+
+def test_a_line_names_the_trace_if_there_is_one() -> None:
+    with within("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"):
+        assert line() == {"trace": "0af7651916cd43dd8448eb211c80319c"}
 
 
 def test_other_threads_work_for_the_same_only_if_they_are_told() -> None:

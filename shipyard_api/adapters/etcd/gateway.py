@@ -24,6 +24,7 @@ from shipyard_api.domain.teardown.etcd_members import (
 from shipyard_api.http_failures import silent
 from shipyard_api.ports.errors import PeerError, Unavailable
 from shipyard_api.ports.etcd import MemberRemoval, NotEtcd
+from shipyard_api.request_context import propagated
 
 T = TypeVar("T")
 
@@ -158,7 +159,7 @@ class _Look:
             with self._client(url, self._left(_LISTING)) as client:
                 return url, client.members()
 
-        return self._pool.submit(ask)
+        return self._pool.submit(propagated(ask))
 
     def _first(self, waiting: Collection[Future[T]], *, until: float) -> T | None:
         """Return the first result, None if all fail or none has come after this share of the time."""
@@ -176,7 +177,7 @@ class _Look:
         """Return how each of these members answered, all asked at once at each of their addresses."""
         seconds = self._at_least(1.0)
         asked = {
-            self._pool.submit(self._ask_one, member, url, seconds / 2): _Asked(url, member)
+            self._pool.submit(propagated(self._ask_one), member, url, seconds / 2): _Asked(url, member)
             for member in members
             for url in member.client_urls[:_MOST_URLS]
         }

@@ -13,6 +13,7 @@ from shipyard_api.domain.teardown.pods import Pod, PodUid
 from shipyard_api.http import segment
 from shipyard_api.ports.cluster_nodes import Eviction, EvictionOutcome
 from shipyard_api.ports.errors import PeerError, Refused, Unavailable
+from shipyard_api.request_context import propagated
 
 AT_ONCE = 20
 LONGEST = 25.0  # seconds for all pods of one call
@@ -127,6 +128,6 @@ def _in_parallel(
             refused.set()
 
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="evictions") as threads:
-        for _ in threads.map(send, pods):
+        for _ in threads.map(propagated(send), pods):
             pass
     return answers, errors

@@ -16,6 +16,8 @@ from shipyard_api.request_context import RequestContext
 REQUEST_ID_HEADER = "X-Shipyard-Req"
 # Of a path in each line of the log; a caller chooses how long it is.
 _LONGEST = 200
+# What the path names, as fields of log lines.
+_LOGGED = {"action_id": "action", "step_id": "step", "node_name": "node"}
 
 # The digits of a UUID and what may stand around and between them. uuid.UUID alone reads digits as int() does, which
 # takes 0x and _ for ornaments.
@@ -37,10 +39,11 @@ class RequestContextMiddleware:
         _check_address(req.scope.get("raw_path") or req.path.encode(), req.scope["query_string"])
 
     async def process_resource(
-        self, req: falcon.asgi.Request, _resp: falcon.Response, _resource: object, _params: dict[str, str]
+        self, req: falcon.asgi.Request, _resp: falcon.Response, _resource: object, params: dict[str, str]
     ) -> None:
-        """Note the route, for those who observe the request."""
+        """Note the route, for those who observe the request, and what it is about, for the log."""
         req.scope[ROUTE] = req.uri_template or ""
+        request_context.add_fields({_LOGGED[name]: text[:_LONGEST] for name, text in params.items() if name in _LOGGED})
 
     async def process_response(
         self, req: falcon.Request, resp: falcon.Response, _resource: object, _succeeded: bool

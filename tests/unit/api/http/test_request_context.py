@@ -1,0 +1,27 @@
+"""What a request is about becomes fields of its log lines, as far as the path names it."""
+
+import asyncio
+
+from falcon.testing import create_asgi_req
+
+from shipyard_api import request_context
+from shipyard_api.api.http.request_context import RequestContextMiddleware
+
+
+def test_the_log_lines_of_a_request_name_action_step_and_node() -> None:
+    async def fields() -> dict[str, str]:
+        middleware, req = RequestContextMiddleware(), create_asgi_req(path="/a")
+        await middleware.process_request(req, None)  # type: ignore[arg-type]  # not used
+        params = {"action_id": "0" * 300, "step_id": "preflight", "node_name": "n1", "hold_id": "h"}
+        await middleware.process_resource(req, None, None, params)  # type: ignore[arg-type]  # not used
+        return request_context.log_fields()
+
+    found = asyncio.run(fields())
+
+    assert {name: found[name] for name in ("action", "step", "node", "path")} == {
+        "action": "0" * 200,
+        "step": "preflight",
+        "node": "n1",
+        "path": "/a",
+    }
+    assert "hold_id" not in found
