@@ -180,6 +180,7 @@ def parts(settings: Settings) -> Parts:
             cluster is not None,
             provisioner.capabilities.limits,
             drains=cluster is not None or settings.promenade.teardown,
+            max_share=settings.actions.max_share_touched,
         ),
         provisioner=provisioner,
         cluster=cluster,

@@ -31,6 +31,17 @@ class Count(int):
         return super().__new__(cls, number)
 
 
+class Share(float):
+    """A share of a whole, above 0 and at most 1."""
+
+    def __new__(cls, written: str | float) -> Self:
+        """Parse a share; raises ValueError."""
+        share = float(written)
+        if not 0 < share <= 1:
+            raise ValueError(f"{share} is not above 0 and at most 1")
+        return super().__new__(cls, share)
+
+
 class Seconds(float):
     """A duration in seconds, 0 or above. A plain float setting must be above 0."""
 

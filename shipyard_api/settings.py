@@ -26,7 +26,7 @@ from shipyard_api.adapters.oslo_policy.options import PolicyOptions
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.adapters.promenade.options import PromenadeOptions
 from shipyard_api.adapters.ssh.options import SshOptions
-from shipyard_api.setting_types import Count, Secret
+from shipyard_api.setting_types import Count, Secret, Share
 
 DEFAULT_FILE = Path("/etc/shipyard/shipyard.conf")
 
@@ -143,6 +143,16 @@ class ApiOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class ActionOptions:
+    """Guards of actions.
+
+    ``max_share_touched``: the share of the site's nodes that an action may touch without force, above 0; 1: all.
+    """
+
+    max_share_touched: Share = Share(1)  # noqa: RUF009  # immutable
+
+
+@dataclass(frozen=True, slots=True)
 class LogOptions:
     """The log on stdout, one JSON object a line.
 
@@ -177,6 +187,7 @@ class Settings:
     validations: ValidationOptions = field(default_factory=ValidationOptions)
     document_info: DocumentInfoOptions = field(default_factory=DocumentInfoOptions)
     api: ApiOptions = field(default_factory=ApiOptions)
+    actions: ActionOptions = field(default_factory=ActionOptions)
     log: LogOptions = field(default_factory=LogOptions)
     traces: TraceOptions = field(default_factory=TraceOptions)
 

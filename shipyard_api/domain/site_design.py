@@ -149,7 +149,8 @@ class DesignRules:
     """Shipyard's own checks of a design.
 
     ``cluster``: whether a Kubernetes cluster is configured. ``limits``: those of the configured provisioner.
-    ``drains``: whether servers can be taken out of their cluster.
+    ``drains``: whether servers can be taken out of their cluster. ``max_share``: of the site's nodes, how many an
+    action may touch.
     """
 
     check: SchemaCheck
@@ -157,6 +158,7 @@ class DesignRules:
     cluster: bool = False
     limits: ProvisionerLimits = NO_LIMITS
     drains: bool = False
+    max_share: float = 1.0
 
     def read(self, revision: int, rendering: Rendering) -> tuple[SiteInputs | None, tuple[Finding, ...]]:
         """Return the inputs of an action on this design, and all findings.

@@ -8,7 +8,7 @@ from typing import Any
 
 import falcon
 
-from shipyard_api.api.airship import causes, drift_texts, forecast_texts, hold_texts, task_texts
+from shipyard_api.api.airship import causes, drift_texts, forecast_texts, hold_texts, share_texts, task_texts
 from shipyard_api.api.airship import errors as ours
 from shipyard_api.api.airship.text_rows import (
     NAMED,
@@ -436,6 +436,7 @@ _DOCUMENTS: dict[type[domain.ShipyardError], Row] = {
 _PEERS: dict[type[domain.ShipyardError], Row] = {
     **task_texts.ROWS,
     **forecast_texts.ROWS,
+    **share_texts.ROWS,
     ours.DetailsUnavailable: Row(
         falcon.HTTP_500,
         lambda failed: Text(

@@ -38,6 +38,7 @@ from shipyard_api.domain.site_design import DesignRules, SiteInputs
 from shipyard_api.domain.strategy.selectors import select
 from shipyard_api.domain.targets import restricted
 from shipyard_api.domain.teardown.limits import TeardownLimits
+from shipyard_api.domain.touched_share import TooMuchTouched, TouchedShare
 from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.state.store import Transaction
@@ -68,10 +69,10 @@ class CheckedRequest:
 
     Checks stop at the first refusal, so later fields keep their defaults. ``revision`` is also None where no documents
     are committed, ``parameters`` where they are invalid, and ``design`` where the action needs none.
-    ``parameter_findings``: unknown or invalid parameters. ``intermediate_commits``: commits without a site action.
-    ``limits``: those of a teardown, for an action on single servers. ``labels``: to set in
-    Kubernetes, by node, where the provisioner does not do it. ``steps``: the deploy steps of the nodes, once
-    ``with_steps`` has planned them.
+    ``parameter_findings``: unknown or invalid parameters, and a touched share that is too large.
+    ``intermediate_commits``: commits without a site action. ``limits``: those of a teardown, for an action on single
+    servers. ``labels``: to set in Kubernetes, by node, where the provisioner does not do it.
+    ``steps``: the deploy steps of the nodes, once ``with_steps`` has planned them.
     """
 
     request: ActionRequest
@@ -174,6 +175,23 @@ class CheckAction:
             return DesignCheck(*read(revision, self.rendered.of(revision)))
         except RenderingFailed as failed:
             return DesignCheck(findings=failed.findings)
+
+    def within_share(self, checked: CheckedRequest) -> CheckedRequest:
+        """Return a request that touches too much of the site with a warning, and refused unless it is forced."""
+        inputs = checked.inputs
+        if checked.refusal or inputs is None or self.rules.max_share >= 1:
+            return checked
+        try:
+            nodes = self.rendered.inventory(Revision(inputs.revision)).nodes
+            share = TouchedShare(len(self._touched(checked)), len(nodes), self.rules.max_share)
+        except RenderingFailed:
+            return checked
+        if not share.too_large:
+            return checked
+        name = checked.request.name.value
+        warned = replace(checked, parameter_findings=(*checked.parameter_findings, share.finding(name)))
+        forced = checked.parameters and checked.parameters.force
+        return warned if forced else warned.refused(TooMuchTouched(name, share))
 
     def with_steps(self, checked: CheckedRequest) -> CheckedRequest:
         """Return a request that nothing refuses with the deploy steps of its nodes, or with its refusal.

@@ -58,7 +58,7 @@ class CreateAction:
         """
         if earlier := self._created_earlier(request, caller):
             return earlier
-        checked = self.check.with_steps(self.check(request))
+        checked = self.check.with_steps(self.check.within_share(self.check(request)))
         if checked.refusal:
             raise checked.refusal
         new = self._new(checked, caller)

@@ -142,7 +142,7 @@ class PlanAction:
 
     def _preview(self, request: ActionRequest, heads: Heads, revision: Revision | None) -> CheckedRequest:
         """Return the checks of the request, and of what blocks it at this moment. ``revision``: None for committed."""
-        checked = self.check(request, heads, revision)
+        checked = self.check.within_share(self.check(request, heads, revision))
         try:
             checked = self.check.with_steps(checked)
         except PeerError as trouble:
