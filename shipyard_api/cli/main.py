@@ -21,6 +21,7 @@ from shipyard_api.cli.commands import (
     describe,
     drift,
     explain,
+    fleet,
     forecast,
     help_topics,
     holds,
@@ -65,6 +66,7 @@ _SECTIONS = {
     ),
     "Nodes": ("diff", "hold", "release", "drain-plan", "node", "deploy-template"),
     "Software": ("software", "cluster", "role", "tag"),
+    "Several sites": ("fleet",),
     "Try it": ("demo", "up"),
     "Run an installation": ("serve", "worker", "db", "token", "config", "simulate", "completion"),
 }
@@ -270,6 +272,7 @@ for command in (
     control.control,
     nodes.report,
     drift.diff,
+    fleet.fleet,
     holds.hold,
     holds.release,
     node_operations.drain_plan,
@@ -293,7 +296,13 @@ for command in (
     shipyard.add_command(command)
 
 
-for command in (drift.diff, node_operations.node, node_operations.drain_plan, deploy_templates.deploy_template):
+for command in (
+    drift.diff,
+    fleet.fleet,
+    node_operations.node,
+    node_operations.drain_plan,
+    deploy_templates.deploy_template,
+):
     add_output_option(command)
 for command in (
     create,

@@ -4,6 +4,7 @@ Pipes, files and the forms ``raw`` and ``format`` get the contract's text instea
 a table into the width. If it cannot, each row is printed as lines of names and values: no name or id is ever broken.
 """
 
+import io
 import re
 import shutil
 import sys
@@ -59,9 +60,17 @@ def terminal(stream: TextIO) -> Console:
     return Console(file=stream, highlight=False, width=width or real.columns, height=height or real.lines)
 
 
-def print_to_terminal(printout: Printout) -> None:
-    """Print on stdout, a terminal. Empty lines between two parts become one."""
-    console = terminal(sys.stdout)
+def drawn(printout: Printout, width: int) -> Text:
+    """Return what ``print_to_terminal`` prints on a terminal of this width."""
+    console = Console(file=io.StringIO(), force_terminal=True, highlight=False, width=width)
+    with console.capture() as captured:
+        print_to_terminal(printout, console)
+    return Text.from_ansi(captured.get())
+
+
+def print_to_terminal(printout: Printout, console: Console | None = None) -> None:
+    """Print on stdout, a terminal, or on another one. Empty lines between two parts become one."""
+    console = console or terminal(sys.stdout)
     begun, breaks = False, 0  # line breaks since the last part with content
     for part in printout.parts:
         text = "" if isinstance(part, TextTable) else str(part)

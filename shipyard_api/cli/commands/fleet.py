@@ -1,0 +1,204 @@
+"""``shipyard fleet``: several sites side by side. They share nothing: each is asked by itself, as a client asks."""
+
+import json
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from shipyard_api.cli.commands.syntax import examples
+from shipyard_api.cli.commands.watch import is_live
+from shipyard_api.cli.errors import ApiError, ShapeError, UnreadableError
+from shipyard_api.cli.fleet_file import FleetSite, read_fleet
+from shipyard_api.cli.global_options import GlobalOptions, KeystoneOptions
+from shipyard_api.cli.output import answers, fleet_tables
+from shipyard_api.cli.output.printing import print_output
+from shipyard_api.cli.output.shapes import JsonObject, as_object, as_objects, counts_at, objects_at, parse_json
+from shipyard_api.cli.output.wording import printable
+
+_MOVING = ("queued", "running", "paused")
+_BESIDE = "test_site"  # runs beside other actions
+_REDRAW_EVERY = 1.0  # seconds
+_NOT_YET = "not asked yet"
+
+Row = JsonObject
+"""A site: ``site``, ``url``, ``health``, ``action``, ``verdict``, ``nodes``, ``waiting_for``, ``error``."""
+
+
+@click.command(
+    short_help="Show several sites side by side.",
+    epilog=examples("shipyard fleet --file sites.yaml", "shipyard fleet --file sites.yaml --watch"),
+)
+@click.option(
+    "--file",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar="SHIPYARD_FLEET",
+    show_envvar=True,
+    required=True,
+    help="The sites, as YAML: a list `sites` of name, url, and token_env or token_file.",
+)
+@click.option("--watch", "watches", is_flag=True, help="Show them again and again, until Ctrl-C.")
+@click.option("--interval", type=click.FloatRange(min=0.1), default=5.0, show_default=True, help="Seconds, of --watch.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.1),
+    default=10.0,
+    show_default=True,
+    help="Seconds that a site may take to answer.",
+)
+@click.pass_obj
+def fleet(options: GlobalOptions, /, path: Path, watches: bool, interval: float, timeout: float) -> None:
+    """Show the sites of a file in one table: health, the action that runs or ran last, its verdict, its nodes by
+    status, and what it waits for.
+
+    All sites are asked at the same time, and none waits for another. Exits 1 if a site could not be asked.
+    """
+    sites = read_fleet(path)
+    if watches:
+        _watch(options, sites, interval, timeout)
+        return
+    rows = _once(options, sites, timeout)
+    text = json.dumps(rows)
+    if options.form in ("cli", "wide"):
+        print_output(fleet_tables.fleet(rows), form="cli")
+    else:
+        answer = answers.Answer("GET", 200, "application/json", text, "/fleet", "")
+        output, _ = answers.rendered(answer, options.form, expected=200, cli=str)
+        print_output(output, form=options.form)
+    if any(row["error"] for row in rows):
+        raise SystemExit(1)
+
+
+def _once(options: GlobalOptions, sites: Sequence[FleetSite], timeout: float) -> list[Row]:
+    """Return a row for each site, in order, in little more than the timeout."""
+    found: queue.SimpleQueue[tuple[str, Row]] = queue.SimpleQueue()
+    for site in sites:
+        _in_background(lambda site=site: found.put((site.name, _asked(options, site, timeout))))  # type: ignore[misc]  # bound early
+    rows: dict[str, Row] = {}
+    end = time.monotonic() + timeout
+    while len(rows) < len(sites):
+        try:
+            name, row = found.get(timeout=max(end - time.monotonic(), 0.0))
+        except queue.Empty:
+            break
+        rows[name] = row
+    late = f"no answer within {timeout:g} s"
+    return [rows.get(site.name) or _unanswered(site, late) for site in sites]
+
+
+def _watch(options: GlobalOptions, sites: Sequence[FleetSite], interval: float, timeout: float) -> None:
+    """Show the sites until Ctrl-C. Each has a thread of its own; what it showed last stays."""
+    rows = {site.name: _unanswered(site, _NOT_YET) for site in sites}
+    answered = dict.fromkeys(rows, time.monotonic())
+
+    stopped = threading.Event()
+
+    def follow(site: FleetSite) -> None:
+        while not stopped.is_set():
+            row = _asked(options, site, timeout)
+            rows[site.name], answered[site.name] = row, time.monotonic()
+            stopped.wait(interval)
+
+    for site in sites:
+        _in_background(lambda site=site: follow(site))  # type: ignore[misc]  # bound early
+
+    def current() -> list[Row]:
+        now = time.monotonic()
+        ages = {name: now - at for name, at in answered.items()}
+        return [
+            {**row, "error": f"no answer for {ages[name]:.0f} s"} if ages[name] > interval + timeout else row
+            for name, row in list(rows.items())
+        ]
+
+    try:
+        _draw(current) if is_live(sys.stdout) else _print(current, min(_REDRAW_EVERY, interval))
+    finally:
+        stopped.set()
+
+
+def _print(current: Callable[[], Sequence[Row]], pause: float) -> None:
+    """Print a line for each site whenever it has changed."""
+    shown: Mapping[str, str] = {}
+    while True:
+        lines = fleet_tables.lines([row for row in current() if row["error"] != _NOT_YET])
+        for name, line in lines.items():
+            if shown.get(name) != line:
+                click.echo(line)
+        shown = {**shown, **lines}
+        time.sleep(pause)
+
+
+def _draw(current: Callable[[], Sequence[Row]]) -> None:
+    from rich.live import Live
+
+    from shipyard_api.cli.output.tables import drawn, terminal
+
+    console = terminal(sys.stdout)
+    with Live(console=console, auto_refresh=False, screen=True) as live:
+        while True:
+            live.update(drawn(fleet_tables.fleet(current()), console.width), refresh=True)
+            time.sleep(_REDRAW_EVERY)
+
+
+def _in_background(work: Callable[[], None]) -> None:
+    """Run in a thread that the end of the process does not wait for."""
+    threading.Thread(target=work, daemon=True).start()
+
+
+def _asked(options: GlobalOptions, site: FleetSite, timeout: float) -> Row:
+    try:
+        return _row(options, site, timeout)
+    except (ApiError, ShapeError, UnreadableError) as error:
+        return _unanswered(site, printable(" ".join(str(error).removeprefix("Error: ").split())))
+
+
+def _row(options: GlobalOptions, site: FleetSite, timeout: float) -> Row:
+    from shipyard_api.cli.client import Api, json_content
+
+    own = replace(options, url=site.url, token=site.token or None, keystone=KeystoneOptions(), debug=False)
+    health = _health(Api(own, timeout=timeout, base="").get("health/ready"))
+    api = Api(own, timeout=timeout)
+
+    def actions(*filters: tuple[str, str]) -> Sequence[JsonObject]:
+        answer = api.get("actions", [*filters, ("order", "desc")])
+        return as_objects(json_content(answer, expected=200), "the body")
+
+    moving = actions(*(("state", state) for state in _MOVING), ("limit", "10"))
+    newest = moving or actions(("limit", "1"))
+    row: Row = {"site": site.name, "url": site.url, "health": health, "error": None}
+    if not newest:
+        return {**row, "action": None, "verdict": None, "nodes": {}, "waiting_for": None}
+    action = next((one for one in newest if one.get("name") != _BESIDE), newest[0])
+    report = api.read(f"actions/{action.get('id')}/report")
+    reported, totals = as_object(report.get("action"), "action"), as_object(report.get("totals"), "totals")
+    return {
+        **row,
+        "action": {key: reported.get(key) for key in ("id", "name", "action_lifecycle")},
+        "verdict": report.get("verdict"),
+        "nodes": counts_at(totals, "nodes"),
+        "waiting_for": reported.get("waiting_for"),
+    }
+
+
+def _health(answer: answers.Answer) -> str:
+    """Return the health of a site in words, with the checks that failed."""
+    if answer.status == 404:
+        return "unknown"  # an older release
+    try:
+        found = as_object(parse_json(answer.text), "the body")
+        failed = [str(one.get("name")) for one in objects_at(found, "checks") if one.get("status") != "ok"]
+        status = str(found["status"]) if answer.status in (200, 503) else f"answered {answer.status}"
+    except (UnreadableError, ShapeError, LookupError):
+        return f"answered {answer.status}"
+    return printable(f"{status}, failed: {', '.join(failed)}" if failed else status)
+
+
+def _unanswered(site: FleetSite, why: str) -> Row:
+    nothing = dict.fromkeys(("health", "action", "verdict", "waiting_for"))
+    return {"site": site.name, "url": site.url, **nothing, "nodes": {}, "error": why}

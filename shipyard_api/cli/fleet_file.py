@@ -1,0 +1,80 @@
+"""The file of a fleet: the sites that ``shipyard fleet`` reads side by side, without any secret in it."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+_LARGEST = 1024 * 1024  # bytes
+_MOST = 500  # sites
+_KEYS = frozenset({"name", "url", "token_env", "token_file"})
+
+
+@dataclass(frozen=True, slots=True)
+class FleetSite:
+    """A site of a fleet. ``token`` is empty for a server that wants none."""
+
+    name: str
+    url: str
+    token: str = field(default="", repr=False)
+
+
+def read_fleet(path: Path, environment: Mapping[str, str] = os.environ) -> list[FleetSite]:
+    """Return the sites of a file, in its order. A file that cannot be used is a usage error that names all its faults.
+
+    A relative ``token_file`` is beside the file.
+    """
+    faults: list[str] = []
+    sites = [_site(one, number, path.parent, environment, faults) for number, one in enumerate(_entries(path), 1)]
+    names = [site.name for site in sites]
+    faults += [f"the name {name} occurs twice" for name in dict.fromkeys(names) if name and names.count(name) > 1]
+    if faults:
+        raise click.UsageError(f"{path}: {'; '.join(faults)}")
+    return sites
+
+
+def _entries(path: Path) -> list[Any]:
+    import yaml
+
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST + 1)
+        found = yaml.safe_load(content) if len(content) <= _LARGEST else None
+    except (OSError, yaml.YAMLError, RecursionError) as error:
+        raise click.UsageError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
+    entries = found.get("sites") if isinstance(found, dict) else None
+    if not isinstance(entries, list) or not 0 < len(entries) <= _MOST:
+        raise click.UsageError(
+            f"{path} names no sites: write a list `sites`, of at most {_MOST}, each with name, url, and token_env or "
+            "token_file"
+        )
+    return entries
+
+
+def _site(entry: Any, number: int, directory: Path, environment: Mapping[str, str], faults: list[str]) -> FleetSite:
+    where = f"sites[{number}]"
+    if not isinstance(entry, dict):
+        faults.append(f"{where} is no mapping")
+        return FleetSite("", "")
+    values = {key: str(value) for key, value in entry.items() if value is not None}
+    if "token" in entry:
+        faults.append(f"{where} holds a token: name the variable (token_env) or the file (token_file) that has it")
+    elif unknown := sorted(map(str, entry.keys() - _KEYS)):
+        faults.append(f"{where} has unknown keys: {', '.join(unknown)}")
+    faults += [f"{where} has no {key}" for key in ("name", "url") if not values.get(key)]
+    token = ""
+    if variable := values.get("token_env"):
+        token = environment.get(variable, "")
+        if not token:
+            faults.append(f"{where}: the variable {variable} is not set")
+    if file := values.get("token_file"):
+        try:
+            token = (directory / Path(file).expanduser()).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError, RuntimeError) as error:
+            faults.append(f"{where}: token_file cannot be read: {error}")
+    if "token_env" in values and "token_file" in values:
+        faults.append(f"{where} has both token_env and token_file")
+    return FleetSite(values.get("name", ""), values.get("url", ""), token)

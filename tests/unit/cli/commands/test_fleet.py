@@ -1,0 +1,138 @@
+"""``shipyard fleet``: several sites as one table, whatever becomes of any of them."""
+
+import json
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+import yaml
+
+from shipyard_api.cli.commands import fleet
+from tests.unit.cli.fake_api import FakeApi, Reply
+from tests.unit.cli.samples import ID
+
+ACTION = {"id": ID, "name": "deploy_site", "action_lifecycle": "Processing", "dag_status": "running"}
+WAITING = {"who": "MAAS", "what": "deploying n1"}
+REPORT = {
+    "action": {**ACTION, "waiting_for": WAITING},
+    "verdict": None,
+    "totals": {"nodes": {"total": 5, "success": 3, "failure": 0, "not_started": 2}},
+}
+READY = {"status": "ready", "checks": [{"name": "database", "status": "ok"}, {"name": "MAAS", "status": "failed"}]}
+
+
+def site_of(*actions: Mapping[str, Any], report: Mapping[str, Any] = REPORT) -> dict[str, Any]:
+    return {
+        "GET /health/ready": Reply(200, READY),
+        "GET /actions": Reply(200, list(actions)),
+        f"GET /actions/{ID}/report": Reply(200, report),
+    }
+
+
+@pytest.fixture
+def other() -> Iterator[FakeApi]:
+    found = FakeApi()
+    found.start()
+    yield found
+    found.stop()
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """A server that takes connections and never answers."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+@pytest.fixture
+def closed() -> Iterator[str]:
+    """An address where nothing listens."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}"
+
+
+@pytest.fixture
+def written(tmp_path: Any) -> Callable[..., str]:
+    def write(**sites: str) -> str:
+        path = tmp_path / "fleet.yaml"
+        entries = [{"name": name, "url": url, "token_env": "FLEET_TOKEN"} for name, url in sites.items()]
+        path.write_text(yaml.safe_dump({"sites": entries}))
+        return str(path)
+
+    return write
+
+
+def lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines()]
+
+
+def test_each_site_is_a_line_whatever_becomes_of_the_others(api, other, closed, run, written):
+    api.replies = site_of({**ACTION, "name": "test_site", "id": "other"}, ACTION)
+    other.replies = site_of()
+    path = written(berlin=api.url, dark=closed, oslo=other.url)
+    result = run("fleet", "--file", path, FLEET_TOKEN="secret-of-the-fleet")
+    assert result.exit_code == 1
+    cells = [[cell for cell in line.split("    ") if cell] for line in lines(result.stdout)]
+    cells = [[cell.strip() for cell in row] for row in cells]
+    assert cells[0] == ["Site", "Health", "Action", "State", "Verdict", "Nodes", "Waiting For"]
+    assert cells[1] == [
+        "berlin",
+        "ready, failed: MAAS",
+        f"deploy_site action/{ID}",
+        "Processing",
+        "not yet",
+        "3 success, 2 not started",
+        "MAAS: deploying n1",
+    ]
+    assert cells[2][0] == "dark"
+    assert "refused" in cells[2][1]
+    assert cells[3] == ["oslo", "ready, failed: MAAS", "none"]
+    assert {request.headers["x-auth-token"] for request in api.requests} == {"secret-of-the-fleet"}
+
+
+def test_a_site_that_hangs_has_only_its_time(silent, run, written):
+    result = run("fleet", "--file", written(dark=silent), "--timeout", "0.2", "--output=json", FLEET_TOKEN="x")
+    (row,) = json.loads(result.stdout)
+    assert (result.exit_code, row["site"], row["health"], bool(row["error"])) == (1, "dark", None, True)
+
+
+def test_scripts_get_the_rows_and_what_is_wrong_with_a_site(api, other, run, written):
+    api.replies = site_of(ACTION)
+    other.replies = site_of() | {"GET /actions": Reply(403, {"message": "no"}), "GET /health/ready": Reply(404)}
+    result = run("fleet", "--file", written(berlin=api.url, oslo=other.url), "-o", "json", FLEET_TOKEN="x")
+    berlin, oslo = json.loads(result.stdout)
+    assert (berlin["nodes"]["success"], berlin["waiting_for"], berlin["error"]) == (3, WAITING, None)
+    assert (oslo["health"], oslo["error"]) == (None, "Unauthorized to perform this action.")
+    assert result.exit_code == 1
+
+
+def test_all_is_well_with_0_and_a_wrong_file_is_2(api, run, written, tmp_path):
+    api.replies = site_of(ACTION, report={**REPORT, "verdict": "success"})
+    assert run("fleet", "--file", written(a=api.url), FLEET_TOKEN="x").exit_code == 0
+    assert run("fleet", SHIPYARD_FLEET=written(a=api.url), FLEET_TOKEN="x").exit_code == 0
+    requests = len(api.requests)
+    assert run("fleet", "--file", written(a=api.url)).exit_code == 2
+    assert run("fleet").exit_code == 2
+    assert len(api.requests) == requests
+
+
+def test_watching_prints_a_line_when_something_changes(other, run, written, monkeypatch):
+    other.replies = site_of(ACTION)
+    ended = {**REPORT, "action": {**ACTION, "action_lifecycle": "Complete"}, "verdict": "success"}
+    other.replies[f"GET /actions/{ID}/report"] = [Reply(200, REPORT), Reply(200, REPORT), Reply(200, ended)]
+    shown: list[str] = []
+
+    def until_the_end(line: str) -> None:
+        shown.append(line)
+        if "Complete" in line:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(fleet.click, "echo", lambda text="", **_: until_the_end(text))
+    result = run("fleet", "--file", written(a=other.url), "--watch", "--interval", "0.1", FLEET_TOKEN="x")
+    assert result.exit_code == 130
+    assert [line.split(", ")[0] for line in shown[:2]] == ["a", "a"]
+    assert ("Processing" in shown[0], "Complete" in shown[1]) == (True, True)
