@@ -17,8 +17,7 @@ from shipyard_api.domain.facts.software import TaskStatus
 from shipyard_api.domain.policy import PREFIX
 from shipyard_api.domain.task_graph.errors import RunNotFound
 from shipyard_api.domain.task_graph.layers import SITE, OwnerKind
-from shipyard_api.ports.state.task_results import TaskRecord
-from shipyard_api.usecases.software.runs import Run, RunTasks
+from shipyard_api.usecases.software.runs import Run, RunTasks, TaskOfRun
 
 _RULE = f"{PREFIX}action_{ActionName.UPDATE_SOFTWARE.value}"
 _STATUSES = {
@@ -102,7 +101,7 @@ class Transaction:
 
 
 class History:
-    """The tasks of one run on nodes. Tasks that have not begun on a node, and skipped ones, are not listed."""
+    """The tasks of one run on nodes; those that its plan leaves out are not listed."""
 
     policy: ClassVar[Policy] = {"GET": f"{PREFIX}get_action"}
 
@@ -113,7 +112,7 @@ class History:
     def on_get(self, req: falcon.Request, resp: falcon.Response, number: str) -> None:
         """Answer with each task on each node; `nodes`, `statuses` and `tasks_names` choose some."""
         nodes, statuses, tasks = (reading.separated(req, name) for name in ("nodes", "statuses", "tasks_names"))
-        rows = [_history(node, one) for node, one in self._runs.history(_number(number))]
+        rows = [_history(one) for one in self._runs.history(_number(number))]
         wanted = (("node_id", nodes), ("status", statuses), ("task_name", tasks))
         resp.media = [row for row in rows if all(not chosen or row[name] in chosen for name, chosen in wanted)]
 
@@ -124,13 +123,15 @@ def _number(written: str) -> int:
     return int(written)
 
 
-def _history(node: int, record: TaskRecord) -> dict[str, Any]:
+def _history(one: TaskOfRun) -> dict[str, Any]:
+    record = one.record
+    never = "skipped" if one.ended else "pending"
     return {
-        "task_name": record.task,
-        "node_id": str(node),
-        "status": _OF_TASK[record.status],
-        "time_start": record.began_at.isoformat(),
-        "time_end": record.ended_at.isoformat() if record.ended_at else None,
+        "task_name": one.task,
+        "node_id": str(one.node),
+        "status": _OF_TASK[record.status] if record else never,
+        "time_start": record.began_at.isoformat() if record else None,
+        "time_end": record.ended_at.isoformat() if record and record.ended_at else None,
         "custom": {},
     }
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from shipyard_api.cli.commands import software
 from shipyard_api.cli.commands.request import path_segment, show
 from shipyard_api.cli.commands.syntax import examples
 from shipyard_api.cli.errors import ApiError
@@ -205,5 +206,14 @@ def _href(revision: int) -> str:
     return f"deckhand+http://shipyard/api/v1.0/revisions/{revision}/rendered-documents"
 
 
-for command in (deploy_steps, decommission, drain, clear_labels, remove_etcd, shutdown_kubelet, remove_from_cluster):
+for command in (
+    software.run,
+    deploy_steps,
+    decommission,
+    drain,
+    clear_labels,
+    remove_etcd,
+    shutdown_kubelet,
+    remove_from_cluster,
+):
     node.add_command(command)

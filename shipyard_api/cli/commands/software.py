@@ -13,7 +13,7 @@ from shipyard_api.cli.commands.syntax import check_action_id, examples
 from shipyard_api.cli.commands.watch import ANSWER_TIMEOUT, OUTAGE_LIMIT, is_live
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
-from shipyard_api.cli.output import task_tables
+from shipyard_api.cli.output import action_tables, task_tables
 from shipyard_api.cli.output.task_tables import Progress
 from shipyard_api.cli.output.wording import printable_lines
 from shipyard_api.node_sets import parts
@@ -36,38 +36,68 @@ def software() -> None:
     """Work with the task graph that runs on the nodes of the site."""
 
 
+def _some_tasks(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that choose tasks (contract: fuel-task-graph, 3.6)."""
+    for option in (
+        click.option("--end", metavar="TASK", help="Only this task and those that it depends on."),
+        click.option("--start", metavar="TASK", help="Only this task and those that depend on it."),
+        click.option("--skip", help=f"Not these tasks. {_LIST}"),
+        click.option("--tasks", help=f"Only these tasks. {_LIST}"),
+    ):
+        command = option(command)
+    return command
+
+
+def _request(nodes: str | None, chosen: dict[str, str | None]) -> dict[str, object]:
+    """Return update_software with its limits; an option that is not given limits nothing."""
+    written = {"nodes": nodes, **chosen}
+    lists = {
+        name: [one.removeprefix("node/") for one in parts(value)]
+        for name in ("nodes", "tasks", "skip")
+        if (value := written[name])
+    }
+    single = {name: value for name in ("start", "end") if (value := written[name])}
+    return {"name": "update_software", "parameters": {**lists, **single}}
+
+
 @software.command(
     "plan",
     short_help="Show which tasks would run where, in order.",
     epilog=examples("shipyard software plan", "shipyard software plan --nodes compute[11-12] --start ntp"),
 )
 @click.option("--nodes", help=f"Only these nodes. {_LIST}")
-@click.option("--tasks", help=f"Only these tasks. {_LIST}")
-@click.option("--skip", help=f"Not these tasks. {_LIST}")
-@click.option("--start", metavar="TASK", help="Only this task and those that depend on it.")
-@click.option("--end", metavar="TASK", help="Only this task and those that it depends on.")
+@_some_tasks
 @click.pass_obj
-def plan(
-    options: GlobalOptions,
-    /,
-    nodes: str | None,
-    tasks: str | None,
-    skip: str | None,
-    start: str | None,
-    end: str | None,
-) -> None:
+def plan(options: GlobalOptions, /, nodes: str | None, **chosen: str | None) -> None:
     """Show what update_software would run now, as a tree: batches in order, groups with their nodes, and tasks.
 
     Groups of one batch run at the same time. Without --nodes it runs on every node that was deployed.
     """
-    lists = {
-        name: [one.removeprefix("node/") for one in parts(value)]
-        for name, value in (("nodes", nodes), ("tasks", tasks), ("skip", skip))
-        if value
-    }
-    limits = {name: value for name, value in (("start", start), ("end", end)) if value}
-    body = {"name": "update_software", "parameters": {**lists, **limits}}
+    body = _request(nodes, chosen)
     show(options, lambda api: api.post("plans", json=body), expected=200, cli=task_tables.tree)
+
+
+@click.command(
+    "run",
+    short_help="Run tasks of the software stage on nodes.",
+    epilog=examples(
+        "shipyard node run compute11 --tasks netconfig,hiera",
+        "shipyard node run compute[11-12] --skip netconfig",
+        "shipyard node run compute11 --start netconfig --end galera",
+    ),
+)
+@click.argument("nodes", metavar="NODES")
+@_some_tasks
+@click.pass_obj
+def run(options: GlobalOptions, /, nodes: str, **chosen: str | None) -> None:
+    """Start update_software on NODES, comma-separated, and print its id. Without an option all their tasks run."""
+    body = _request(nodes, chosen)
+    show(
+        options,
+        lambda api: api.post_once("actions", [], json=body),
+        expected=201,
+        cli=action_tables.created_action,
+    )
 
 
 @software.command(

@@ -3,13 +3,16 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 
+from shipyard_api.actions.steps.software.state import StageSoftware
 from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.domain.findings import error
+from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.task_graph.errors import InvalidTaskQuery, RunNotFound
 from shipyard_api.domain.task_graph.graph import TaskGraph, stage_name
 from shipyard_api.domain.task_graph.layers import SITE
-from shipyard_api.domain.task_graph.tasks import parse_tasks
+from shipyard_api.domain.task_graph.tasks import TaskId, parse_tasks
 from shipyard_api.ports.state.actions import ActionFilters, ActionRecord
 from shipyard_api.ports.state.store import Store, Transaction
 from shipyard_api.ports.state.task_results import TaskRecord
@@ -28,6 +31,16 @@ class Run:
 
     number: int
     action: ActionRecord
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOfRun:
+    """A task of a run on a node, which has this id; ``record``: None before it begins. ``ended``: it never will."""
+
+    node: int
+    task: TaskId
+    record: TaskRecord | None = None
+    ended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +80,24 @@ class RunTasks:
             raise RunNotFound(number)
         return found[number - 1]
 
-    def history(self, number: int) -> Iterator[tuple[int, TaskRecord]]:
-        """Yield each task of a run on each node, by node and task, with the id of the node; raises RunNotFound."""
-        action = self.one(number).action.id
+    def history(self, number: int) -> Iterator[TaskOfRun]:
+        """Yield each task of a run on each node, by node and task; then, in the order of the plan, those that have not
+        begun: they are pending, or skipped once the run has ended. Raises RunNotFound.
+        """
+        action = self.one(number).action
         ids = {node.name: node.id for node in self.store.read(lambda tx: tx.software.nodes(SITE))}
+        begun: set[tuple[NodeName, TaskId]] = set()
         after = ("", "")
-        while found := self.store.read(partial(_results, action, after)):
-            yield from ((ids.get(one.node, 0), one) for one in found)
+        while found := self.store.read(partial(_results, action.id, after)):
+            yield from (TaskOfRun(ids.get(one.node, 0), one.task, one) for one in found)
+            begun.update((one.node, one.task) for one in found)
             after = (found[-1].node, found[-1].task)
+        texts = self.store.read(lambda tx: tx.task_results.step_texts(action.id))
+        planned = StageSoftware.find(texts)
+        for run in (run for batch in (planned.batches if planned else ()) for run in batch):
+            for node, task in product(run.nodes, run.tasks):
+                if (node, task) not in begun:
+                    yield TaskOfRun(ids.get(node, 0), task, ended=action.ended_at is not None)
 
 
 def _results(action: ActionId, after: tuple[str, str], tx: Transaction) -> Sequence[TaskRecord]:

@@ -34,25 +34,27 @@ def admin(site: Site) -> Fuel:
     return prepared(fuel_of(site, NODES).admin)
 
 
-def run(site: Site, engine: sa.Engine, action: ActionId) -> None:
-    """Run an action to its end."""
+def run(
+    site: Site, engine: sa.Engine, action: ActionId, tasks: FakeRemoteTasks | None = None, deliveries: int = 0
+) -> None:
+    """Run an action to its end, or only until so many deliveries."""
     rendered, clock = RenderedDesigns(site.designs), FakeClock()
 
     def reach(_: object, nodes: Sequence[NodeName]) -> tuple[Mapping[NodeName, Host], tuple[()]]:
         return {name: Host(name, "10.0.0.1") for name in nodes}, ()
 
-    systems = Systems(FakeProvisioner(), access=RemoteAccess(FakeRemoteTasks(polls=1), reach))
+    systems = Systems(FakeProvisioner(), access=RemoteAccess(tasks or FakeRemoteTasks(polls=1), reach))
     definitions = catalog(site.store, ActionDesigns(site.designs, rendered.of), systems, RULES, RetryPolicy())
     worker = Engine(site.store, definitions, clock, lambda: Marker(str(uuid4())), settle=SETTLE, worker="w")
     with engine.begin() as connection:
         connection.execute(tables.actions.update().where(tables.actions.c.id == action).values(wake_at=clock.now()))
-    for _ in range(200):
+    for _ in range(deliveries or 200):
         worker.run(action)
         worker.items.run(action, "run")
         if state_of(site.store, action) in ENDED:
             return
         clock.advance(seconds_until_due(engine, action, clock.now()))
-    raise AssertionError("the action does not end")
+    assert deliveries, "the action does not end"
 
 
 ALL = ["globals", "haproxy", "mysql", "rabbitmq"]
@@ -91,3 +93,30 @@ def test_the_examples_of_seed_002_run_where_the_tags_are(
         assert row["status"] == "ready"
         found.setdefault(names[row["node_id"]], []).append(row["task_name"])
     assert {node: sorted(tasks) for node, tasks in found.items()} == runs
+
+
+def test_the_history_has_what_is_pending_and_what_was_skipped(site: Site, engine: sa.Engine, admin: Fuel) -> None:
+    admin.put(
+        "releases/1/deployment_tasks/", [task("globals", role="*"), task("later", role="*", requires=["globals"])]
+    )
+    admin.post("clusters/1/assignment/", [{"id": node, "roles": ["compute"]} for node in ("n1", "n2")])
+    tasks = FakeRemoteTasks(failing={("true", NodeName("n1"))}, hanging={NodeName("n2")})
+    made = admin.put("clusters/1/deploy/?nodes=n1,n2", {})
+    history = f"transactions/{made['id']}/deployment_history/"
+
+    def statuses() -> set[tuple[str, str, str]]:
+        names = {str(one["id"]): one["name"] for one in admin.get("nodes/")}
+        return {(names[one["node_id"]], one["task_name"], one["status"]) for one in admin.get(history)}
+
+    assert statuses() == set()
+    run(site, engine, ActionId(made["uuid"]), tasks, deliveries=15)
+    on_n1, on_n2 = ("n1", "globals", "error"), ("n2", "globals", "running")
+    assert statuses() == {on_n1, on_n2, ("n1", "later", "pending"), ("n2", "later", "pending")}
+    (pending,) = admin.get(f"{history}?statuses=pending&nodes={admin.get('nodes/n1')['id']}")
+    assert (pending["time_start"], pending["time_end"]) == (None, None)
+
+    tasks.hanging.clear()
+    run(site, engine, ActionId(made["uuid"]), tasks)
+    # A task of no group stops the run wherever it fails.
+    skipped = {("n1", "later", "skipped"), ("n2", "later", "skipped")}
+    assert statuses() == {on_n1, ("n2", "globals", "ready"), *skipped}

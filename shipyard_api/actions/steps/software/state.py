@@ -1,7 +1,7 @@
 """What the software stage and its work items store."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -30,6 +30,11 @@ class StageSoftware:
     hosts: Mapping[NodeName, Host]
     warnings: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
+
+    @classmethod
+    def find(cls, texts: Iterable[str]) -> "StageSoftware | None":
+        """Return what a run works from, of the fixed texts of its action's steps; None if it is not planned."""
+        return next((cls.from_text(text) for text in texts if text.startswith('{"batches":')), None)
 
     def to_text(self) -> str:
         """Return the stored form."""

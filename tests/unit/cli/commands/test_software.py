@@ -82,6 +82,25 @@ def test_what_does_not_run_says_why(api, run, plan, text):
     assert run("software", "plan").stdout == text
 
 
+RUNS = {
+    "n1 --tasks netconfig,hiera": {"nodes": ["n1"], "tasks": ["netconfig", "hiera"]},
+    "node/n2,n3 --skip netconfig": {"nodes": ["n2", "n3"], "skip": ["netconfig"]},
+    "n2 --end pre_deployment": {"nodes": ["n2"], "end": "pre_deployment"},
+    "n2 --start netconfig --end galera": {"nodes": ["n2"], "start": "netconfig", "end": "galera"},
+    "n[2-3]": {"nodes": ["n[2-3]"]},
+}
+
+
+@pytest.mark.parametrize(("words", "parameters"), RUNS.items(), ids=RUNS)
+def test_node_run_starts_these_tasks_on_these_nodes(api, run, words, parameters):
+    api.replies["POST /actions"] = Reply(201, samples.action("Pending"))
+
+    result = run("node", "run", *words.split())
+
+    assert (result.exit_code, ID in result.stdout) == (0, True), result.output
+    assert json.loads(api.requests[-1].body) == {"name": "update_software", "parameters": parameters}
+
+
 def total(task, **counts):
     return {"task": task, **dict.fromkeys(("running", "success", "failed", "left"), 0), **counts}
 
