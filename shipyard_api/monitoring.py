@@ -7,10 +7,6 @@ from functools import cache, partial
 
 from shipyard_api.adapters.opentelemetry.options import TraceOptions
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
-from shipyard_api.adapters.prometheus.activities import activity_metrics
-from shipyard_api.adapters.prometheus.exposition import PrometheusText
-from shipyard_api.adapters.prometheus.site import SiteCollector
-from shipyard_api.adapters.status_port.server import served
 from shipyard_api.http import clock_ahead
 from shipyard_api.ports.metrics import Exposition
 from shipyard_api.ports.state.store import Store
@@ -21,6 +17,10 @@ from shipyard_api.usecases.clock_skew import ClockSkew, Reading
 
 def api_metrics(store: Store, clocks: Callable[[], Mapping[str, float]]) -> Exposition:
     """Return the metrics of the site and of the API. ``clocks``: seconds that they are ahead, by system."""
+    from shipyard_api.adapters.prometheus.activities import activity_metrics
+    from shipyard_api.adapters.prometheus.exposition import PrometheusText
+    from shipyard_api.adapters.prometheus.site import SiteCollector
+
     activities = activity_metrics()
     observe_with(activities.observe)
     return PrometheusText(activities, SiteCollector(lambda: store.read(lambda tx: tx.measures.counts()), clocks))
@@ -71,6 +71,11 @@ def status_port(options: WorkerOptions, heartbeat_age: Callable[[], float | None
     if not options.status_port:
         yield
         return
+    # Imported late: a worker without the port needs none of it.
+    from shipyard_api.adapters.prometheus.activities import activity_metrics
+    from shipyard_api.adapters.prometheus.exposition import PrometheusText
+    from shipyard_api.adapters.status_port.server import served
+
     activities, started = activity_metrics(), time.monotonic()
     observe_with(activities.observe)
 

@@ -1,6 +1,6 @@
 """Observation points: the code that does a piece of work names it once, and metrics and traces observe it.
 
-``bootstrap`` installs the observers. Without any, an activity costs a few hundred nanoseconds.
+``monitoring`` installs the observers. Without any, an activity costs some microseconds.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -192,7 +192,7 @@ def test_files_that_commands_read_are_there() -> None:
 def test_packages_are_installed_from_our_wheels_with_the_lock_and_the_pip_of_the_installation() -> None:
     pages = [page.read_text(encoding="utf-8") for page in PAGES if page.parent.name == "howto"]
     lines = [line for text in pages for line in text.splitlines() if "pip install" in line]
-    assert len(lines) == 3
+    assert len(lines) == 4
     for line in lines:
         assert line.strip().startswith("/opt/shipyard/bin/pip install --constraint requirements.lock ")
         assert "wheels/shipyard-*.whl" in line

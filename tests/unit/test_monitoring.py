@@ -1,0 +1,78 @@
+"""When a worker counts as live and ready, and what its probe says."""
+
+import http.client
+import os
+import socket
+from collections.abc import Callable, Mapping
+
+import pytest
+from click.testing import CliRunner
+
+from shipyard_api import worker
+from shipyard_api.adapters.procrastinate.options import WorkerOptions
+from shipyard_api.monitoring import status_port
+from shipyard_api.setting_types import Count
+from shipyard_api.settings import SettingsError
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        number: int = free.getsockname()[1]
+    return number
+
+
+def asked(port: int, path: str) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request("GET", path)
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def probe(monkeypatch: pytest.MonkeyPatch, settings: Mapping[str, str]) -> tuple[int, str]:
+    for name in [name for name in os.environ if name.startswith("SHIPYARD_")]:
+        monkeypatch.delenv(name)
+    environment = {"SHIPYARD_CONFIG": os.devnull, **settings}
+    result = CliRunner().invoke(worker.main, ["--probe"], env=environment)
+    if isinstance(result.exception, SettingsError):
+        raise result.exception
+    return result.exit_code, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("age", "live", "ready"),
+    [
+        pytest.param(lambda: None, 204, 503, id="has just started"),
+        pytest.param(lambda: 9.0, 204, 204, id="sends heartbeats"),
+        pytest.param(lambda: 11.0, 503, 503, id="hangs, or has no database"),
+    ],
+)
+def test_a_worker_lives_by_its_heartbeats(
+    monkeypatch: pytest.MonkeyPatch, port: int, age: Callable[[], float | None], live: int, ready: int
+) -> None:
+    options = WorkerOptions(status_port=Count(port), stalled_seconds=10.0)
+
+    with status_port(options, age):
+        found = [asked(port, "/health/live"), asked(port, "/health/ready")]
+        code, said = probe(monkeypatch, {"SHIPYARD_WORKER_STATUS_PORT": str(port)})
+
+    assert found == [live, ready]
+    expected = "" if live == 204 else f"The worker at 127.0.0.1:{port} has sent no heartbeat for 10 s\n"
+    assert (code, said) == (int(live != 204), expected)
+
+
+def test_a_worker_that_does_not_run_is_not_live(monkeypatch: pytest.MonkeyPatch, port: int) -> None:
+    settings = {"SHIPYARD_WORKER_STATUS_PORT": str(port), "SHIPYARD_WORKER_STATUS_ADDRESS": "0.0.0.0"}
+
+    code, said = probe(monkeypatch, settings)
+
+    assert code == 1
+    assert said.startswith(f"The worker at 127.0.0.1:{port} does not answer: ")
+
+
+def test_without_a_port_there_is_nothing_to_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SettingsError, match="status_port is not set"):
+        probe(monkeypatch, {})
+    with status_port(WorkerOptions(), lambda: None):
+        pass
