@@ -38,7 +38,13 @@ def phase_history(connection: sa.Connection, *, actions: int) -> Mapping[Phase, 
     seconds = sa.func.extract("epoch", phases.ended_at - phases.submitted_at).label("seconds")
     took = connection.execute(
         sa.select(phases.phase, seconds)
-        .where(phases.action_id.in_(newest), phases.ended_at.is_not(None), phases.status != PhaseStatus.STOPPED.value)
+        .where(
+            phases.action_id.in_(newest),
+            phases.ended_at.is_not(None),
+            phases.status != PhaseStatus.STOPPED.value,
+            # Otherwise the provisioner never began it, and it lasted as long as the queue was allowed to.
+            sa.or_(phases.status != PhaseStatus.TIMEOUT.value, phases.running_at.is_not(None)),
+        )
         .order_by(seconds)
     ).all()
     return {
