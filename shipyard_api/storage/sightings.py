@@ -99,10 +99,16 @@ class SqlSightings:
             rows.update()
             .where(rows.c.action_id.in_(mine), own.id == rows.c.action_id)
             .values(look_at=now + timedelta(seconds=pause))
-            .returning(rows.c.action_id, own.revision, own.ended_at)
+            .returning(rows.c.action_id, own.name, own.parameters, own.revision, own.ended_at)
         )
         found = [
-            Unsighted(ActionId(row.action_id), None if row[1] is None else Revision(row[1]), row.ended_at)
+            Unsighted(
+                ActionId(row.action_id),
+                ActionName(row.name),
+                row.parameters,
+                None if row.revision is None else Revision(row.revision),
+                row.ended_at,
+            )
             for row in self._connection.execute(taken)
         ]
         return sorted(found, key=lambda one: one.action)

@@ -5,18 +5,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.domain.documents import Revision
 from shipyard_api.domain.drift.sightings import LeftNode, Sighting
+from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.state.actions import ActionRecord
 
 
 @dataclass(frozen=True, slots=True)
 class Unsighted:
-    """An ended action whose nodes have yet to be sighted."""
+    """An ended action whose nodes have yet to be sighted; ``parameters`` as they were stored."""
 
     action: ActionId
+    name: ActionName
+    parameters: JsonObject
     revision: Revision | None
     ended_at: datetime
 
@@ -28,7 +31,10 @@ class Sightings(Protocol):
         """Return the newest ended action that deployed the site; ``succeeded``: only one that did."""
 
     def left(self, since: ActionId) -> Sequence[LeftNode]:
-        """Return the nodes that this action or a later one left deployed, as the newest one that worked on each did."""
+        """Return the nodes that this action or a later one left deployed, as the newest one that worked on each did.
+
+        An empty id: of all actions.
+        """
 
     def at_work(self) -> Sequence[ActionRecord]:
         """Return the actions that have not ended, in order of creation."""

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
 
-from shipyard_api.domain.actions import ActionId, ActionName
+from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.drift.differences import Difference, of_machines, of_members
 from shipyard_api.domain.drift.errors import NoSiteAction
 from shipyard_api.domain.drift.sightings import LeftNode
-from shipyard_api.domain.errors import InvalidParameters, InvalidTargets
+from shipyard_api.domain.drift.targets import targets
 from shipyard_api.domain.nodes import NodeName
-from shipyard_api.domain.parameters import parse_parameters
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.provisioner import Provisioner
@@ -101,22 +100,12 @@ class FindDrift:
         """Return the nodes that actions and stragglers work on, those of a target list from the start."""
         with self.store.begin() as tx:
             known = tx.sightings.nodes_at_work([action.id for action in moving])
-        targets = {node: action.id for action in moving for node in _targets(action)}
-        return {**targets, **known}
+        named = {node: action.id for action in moving for node in targets(action.name, action.parameters)}
+        return {**named, **known}
 
 
 def _is_same(left: LeftNode, now: LeftNode | None) -> bool:
     return now is not None and (now.action, now.in_cluster) == (left.action, left.in_cluster)
-
-
-def _targets(action: ActionRecord) -> Sequence[NodeName]:
-    if action.name is ActionName.NODE_OPERATION:
-        return [NodeName(str(action.parameters.get("node")))]
-    try:
-        parameters, _ = parse_parameters(action.name, action.parameters)
-    except (InvalidParameters, InvalidTargets):
-        return ()
-    return parameters.targets
 
 
 def _asked(system: str, ask: Callable[[], T], unanswered: list[Unanswered]) -> T | None:

@@ -1,13 +1,14 @@
 """Sight the nodes of ended actions: what their peers show right after an action is what it left."""
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.actions import ActionId, ActionName
 from shipyard_api.domain.documents import Revision
-from shipyard_api.domain.drift.sightings import LeftNode, SeenMember, Sighting
+from shipyard_api.domain.drift.sightings import LeftNode, Sighting
+from shipyard_api.domain.drift.targets import targets
 from shipyard_api.domain.nodes import Inventory, NodeName
 from shipyard_api.ports.cluster import Cluster
 from shipyard_api.ports.documents import UnreadableDesign
@@ -41,22 +42,27 @@ class SightNodes:
         """Sight the nodes of actions that are due; return how many nodes."""
         now = self.now()
         with self.store.begin() as tx:
-            due = tx.sightings.due(now=now, pause=self.pause)
-            nodes = tx.sightings.left(min(one.action for one in due)) if due else ()
-        actions = {one.action: one for one in due}
-        wanted = [node for node in nodes if node.action in actions and not self._is_complete(node)]
+            due = {one.action: one for one in tx.sightings.due(now=now, pause=self.pause)}
+            relabelled = _relabelled(due.values())
+            nodes = tx.sightings.left(ActionId("") if relabelled else min(due)) if due else ()
+        wanted = [
+            node for node in nodes if node.name in relabelled or (node.action in due and not self._is_complete(node))
+        ]
         try:
-            found = self._sightings(wanted, actions) if wanted else {}
+            found = self._sightings(
+                wanted, {node.name: relabelled.get(node.name) or due[node.action] for node in wanted}
+            )
         except PeerError as error:
             LOG.warning("peer in trouble", extra={"trouble": str(error)})
             return 0
         waiting = {
             action
             for action, one in found.values()
-            if self.cluster and not (one.member and one.member.ready) and now - actions[action].ended_at < PATIENCE
+            if self.cluster and action in due and not (one.member and one.member.ready)
+            if now - due[action].ended_at < PATIENCE
         }
         with self.store.begin() as tx:
-            tx.sightings.record(found, [one for one in actions if one not in waiting], now=now)
+            tx.sightings.record(found, due.keys() - waiting, now=now)
         return len(found)
 
     def _is_complete(self, node: LeftNode) -> bool:
@@ -64,23 +70,25 @@ class SightNodes:
         return node.sighting is not None and (self.cluster is None or (member is not None and member.ready))
 
     def _sightings(
-        self, nodes: Sequence[LeftNode], actions: Mapping[ActionId, Unsighted]
+        self, nodes: Sequence[LeftNode], actions: Mapping[NodeName, Unsighted]
     ) -> Mapping[NodeName, tuple[ActionId, Sighting]]:
+        """Return the sighting of each node; ``actions``: whose design has its labels."""
         machines = {}
         if any(node.sighting is None for node in nodes):
             machines = {one.name.lower(): one for one in self.provisioner.conditions()}
-        members = self.cluster.readiness([node.name for node in nodes]) if self.cluster else {}
-        labels = {action: self._labels(one.revision) for action, one in actions.items()} if members else {}
+        members = self.cluster.readiness([node.name for node in nodes]) if nodes and self.cluster else {}
+        revisions = {one.revision for one in actions.values()} if members else ()
+        labels = {revision: self._labels(revision) for revision in revisions}
         found = {}
         for node in nodes:
             machine = machines.get(node.name.lower())
-            sighting = node.sighting or Sighting(
-                machine.machine if machine else "", machine.installed if machine else ""
-            )
+            sighting = node.sighting or (Sighting(machine.machine, machine.installed) if machine else Sighting())
             member = members.get(node.name)
             if member and member.joined:
-                own = labels[node.action].get(node.name, ())
-                sighting = replace(sighting, member=_with_labels(member, own))
+                own = labels[actions[node.name].revision].get(node.name, ())
+                chosen = {key: member.labels[key] for key in own if key in member.labels}
+                was = sighting.member
+                sighting = replace(sighting, member=replace(was if was and was.ready else member, labels=chosen))
             found[node.name] = (node.action, sighting)
         return found
 
@@ -95,5 +103,8 @@ class SightNodes:
         return {name: [key for key, _ in node.labels] for name, node in nodes.items()}
 
 
-def _with_labels(member: SeenMember, keys: Collection[str]) -> SeenMember:
-    return replace(member, labels={key: member.labels[key] for key in keys if key in member.labels})
+def _relabelled(due: Iterable[Unsighted]) -> Mapping[NodeName, Unsighted]:
+    """Return the nodes that were only given labels, which leaves their newest record as it is."""
+    return {
+        node: one for one in due if one.name is ActionName.RELABEL_NODES for node in targets(one.name, one.parameters)
+    }
