@@ -247,7 +247,7 @@ class Attempts(Generic[C]):
 
     def _carry_out(self, attempt: Attempt[C], committed_at: float) -> Outcome:
         """Touch the world, outside of any transaction."""
-        name = type(attempt.asked).__name__
+        name = _name(attempt.asked)
         with observed(Kind.EFFECT, name, {"effect": name}) as seen:
             outcome = self._attempted(attempt, committed_at)
             seen.outcome = SUCCESS if isinstance(outcome, Reported) else type(outcome).__name__.lower()
@@ -338,6 +338,12 @@ class Attempts(Generic[C]):
 
     def _pause_after(self, error: PeerError) -> float:
         return max(self._settle, (error.retry_after or 0.0) if isinstance(error, Busy) else 0.0)
+
+
+def _name(asked: Any) -> str:
+    """Return the name of an effect or question for metrics and traces; checks ask with a bare number or text."""
+    kind = type(asked)
+    return "Check" if kind.__module__ == "builtins" else kind.__name__
 
 
 def _trouble(claim: UnitClaim, holds: Sequence[Hold]) -> Trouble:

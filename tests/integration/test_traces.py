@@ -28,4 +28,17 @@ def test_turns_continue_the_trace_of_the_request(worlds: Callable[..., World]) -
     assert len(turns) > 3
     assert {span.parent.span_id for span in turns if span.parent} == {request.context.span_id if request.context else 0}
     assert {spans[span.parent.span_id].name for span in effects if span.parent} == {"turn"}
+    assert (
+        {"Check", "SubmitMove", "SetTag"}
+        <= {span.name for span in effects}
+        <= {
+            "Check",
+            "PollJob",
+            "PollJobs",
+            "SelectMembers",
+            "SetTag",
+            "SubmitMove",
+            "SubmitSiteWork",
+        }
+    )
     assert {(span.attributes or {})["shipyard.action"] for span in turns} == {world.action}

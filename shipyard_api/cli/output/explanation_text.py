@@ -24,7 +24,7 @@ def _lines(number: int, one: Mapping[str, Any]) -> Iterator[str]:
     )
     for step in as_objects(one.get("steps"), "steps"):
         kind, detail, source = step.get("kind"), step.get("detail"), step.get("from")
-        what = f"{kind} {detail}" if kind == "action" else str(kind)
+        what = f"{kind} {detail}".rstrip() if kind == "action" else str(kind)
         what += f", pattern {detail}" if detail and kind == "substitution" else ""
         what += f" from [{source + 1}]" if isinstance(source, int) else ""
         yield f"  - line {step.get('line')}: {what}: {_value(step, secret=secret)}"

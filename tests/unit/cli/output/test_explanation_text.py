@@ -21,7 +21,7 @@ def test_an_explanation_names_what_each_value_was_made_from() -> None:
                 {"kind": "substitution", "path": "/m", "line": 9, "detail": "URL", "from": 2},
             ],
         },
-        {**PLACE, "name": "g", "path": "/data", "secret": True, "steps": [{"kind": "written", "line": 3}]},
+        {**PLACE, "name": "g", "path": "/data", "secret": True, "steps": [{"kind": "action", "line": 3, "detail": ""}]},
     ]
 
     assert explanation(json.dumps({"values": values})) == (
@@ -33,5 +33,5 @@ def test_an_explanation_names_what_each_value_was_made_from() -> None:
         "\n"
         "[2] a/B/v1 g /data: secret\n"
         "    layer site, collection design, document 2, line 12, unchanged since revision 4\n"
-        "  - line 3: written: secret"
+        "  - line 3: action: secret"
     )
