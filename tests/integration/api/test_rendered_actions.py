@@ -256,13 +256,18 @@ READS: dict[Callable[..., Any], Callable[[Tx, ActionId], object]] = {
     SqlJournal.step_entries: lambda tx, action: tx.journal.step_entries(
         action, StepId("a"), after=0, until=None, limit=9
     ),
+    SqlJournal.ends: lambda tx, _: tx.journal.ends(),
+    SqlJournal.following: lambda tx, action: tx.journal.following(0, 9, action=action, limit=9),
     SqlJournal.entry: lambda tx, _: tx.journal.entry(1),
     SqlJournal.action_notes: lambda tx, action: tx.journal.action_notes([action]),
     SqlStragglers.open: lambda tx, _: tx.stragglers.open(),
 }
 NOUNS = (SqlTurns, SqlActions, SqlJournal, SqlStragglers)
 # What these write is shown of no action.
-OTHER_NOUNS = {"items", "software", "task_results", "deploy_templates", "tokens", "nodes", "holds", "write_limits"}
+OTHER_NOUNS = {
+    *("items", "software", "task_results", "deploy_templates", "tokens", "tickets"),
+    *("nodes", "sightings", "holds", "write_limits", "measures"),
+}
 
 
 def test_whatever_can_be_asked_of_the_store_is_in_one_of_the_tables() -> None:
