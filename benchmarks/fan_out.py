@@ -4,7 +4,8 @@
    connections at once. "One command" is a connection and a command: a look of Shipyard, and ``true`` of the others,
    which live in environments that the benchmark makes and removes. One that cannot be installed is left out, with a
    line that says so. "A task" is what only Shipyard does: ``true`` is started under its marker by a supervisor with
-   attempts, time limit and kept output, and looked at until it has ended everywhere.
+   attempts, time limit and kept output, and looked at every two seconds until it has ended everywhere. All hosts share
+   this machine: a task costs each of them a dozen processes.
 2. **Two workers.** A task graph on 2,000 nodes whose hosts take a second for each call. Reported is how much faster two
    worker processes of eight threads are than one.
 
@@ -33,7 +34,7 @@ from software import InstantHosts, planned
 
 from shipyard_api.actions.software_parts import SOFTWARE
 from shipyard_api.actions.steps.software.software_stage import SoftwareStage
-from shipyard_api.actions.steps.software.task_item import TaskItem
+from shipyard_api.actions.steps.software.task_item import SHORTEST_PAUSE, TaskItem
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.procrastinate.worker import TurnWorker
@@ -137,6 +138,7 @@ def shipyard(directory: Path, on: Sequence[Host]) -> tuple[float, float]:
         began = time.perf_counter()
         results = dict(remote.start(marker, task, on))
         while left := [one for one in on if results[one.name].state not in ENDED_REMOTE]:
+            time.sleep(SHORTEST_PAUSE)
             results |= remote.look(marker, task, left)
         seconds = time.perf_counter() - began
     finally:
