@@ -6,6 +6,7 @@ from shipyard_api.api.fuel import error_answers
 from shipyard_api.api.fuel.discovery import Tokens, Version
 from shipyard_api.api.fuel.graphs import DeploymentTasks, GraphInDot, PartOfTasks
 from shipyard_api.api.fuel.labels import Labels, OneLabel
+from shipyard_api.api.fuel.node_facts import DeploymentDefaults
 from shipyard_api.api.fuel.nodes import Assignment, Nodes, NodeTags, OneNode, TagCheck
 from shipyard_api.api.fuel.owners import Attributes, Clusters, OneCluster, OneRelease, Releases
 from shipyard_api.api.fuel.runs import Deploy, History, Transaction, Transactions
@@ -21,6 +22,7 @@ from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
 from shipyard_api.usecases.software.graphs import ManageGraphs
 from shipyard_api.usecases.software.labels import ManageLabels
+from shipyard_api.usecases.software.node_facts import ShowNodeFacts
 from shipyard_api.usecases.software.nodes import SoftwareNodes
 from shipyard_api.usecases.software.runs import RunTasks
 
@@ -75,6 +77,7 @@ def routes(own: Collaborators, tokens: Identities | None, sizes: Sizes) -> dict[
         "/api/v1/transactions": Transactions(runs),
         "/api/v1/transactions/{number}": Transaction(runs),
         "/api/v1/transactions/{number}/deployment_history": History(runs),
+        f"{cluster}/orchestrator/deployment/defaults": DeploymentDefaults(ShowNodeFacts(own.store, nodes)),
         f"{cluster}/deploy_tasks/graph.gv": GraphInDot(graphs),
         f"{cluster}/attributes": Attributes(graphs, sizes.other),
         f"{cluster}/assignment": Assignment(nodes, sizes.other, assigns=True),

@@ -24,6 +24,8 @@ from tests.fakes.remote_tasks import FakeRemoteTasks
 from tests.integration.api.test_software import GRAPH, TAGS, Fuel, fuel_of, prepared, task
 from tests.integration.api.wire import Site
 from tests.one_action import seconds_until_due, state_of
+from tests.software_world import ROLES
+from tests.task_graphs import SEED_GRAPH
 from tests.world import RULES, SETTLE
 
 NODES = ["n1", "n2", "n3"]
@@ -120,3 +122,32 @@ def test_the_history_has_what_is_pending_and_what_was_skipped(site: Site, engine
     # A task of no group stops the run wherever it fails.
     skipped = {("n1", "later", "skipped"), ("n2", "later", "skipped")}
     assert statuses() == {on_n1, ("n2", "globals", "ready"), *skipped}
+
+
+def test_the_facts_of_nodes_have_their_tasks_with_priorities(site: Site) -> None:
+    names = list(ROLES)
+    admin = fuel_of(site, names).admin
+    placed = {node: role.removeprefix("primary-") for node, role in ROLES.items()}
+    roles = {role: {"name": role, "tags": [], "has_primary": role == "controller"} for role in set(placed.values())}
+    admin.put("releases/1/", {"roles_metadata": roles, "tags_metadata": {}})
+    admin.put("releases/1/deployment_tasks/", SEED_GRAPH)
+    admin.post("clusters/1/assignment/", [{"id": node, "roles": [role]} for node, role in placed.items()])
+    ids = {one["name"]: str(one["id"]) for one in admin.get("nodes/")}
+    order = ["node-1", "node-4", "node-2", "node-3", "node-5", "node-6", "node-7", "node-8"]
+
+    found = admin.get(f"clusters/1/orchestrator/deployment/defaults/?nodes={','.join(order)}")
+
+    priorities: dict[int, list[str]] = {}
+    for one in found:
+        assert one["uid"] == ids[one["name"]]
+        priorities.setdefault(one["priority"], []).append(one["name"])
+    batches = [["node-1"], ["node-4", "node-2"], ["node-3", "node-5"], ["node-6", "node-7"], ["node-8"]]
+    assert priorities == dict(zip((100, 200, 300, 400, 500), batches, strict=True))
+    first = found[0]
+    assert (first["role"], [(one["priority"], one["id"], one["type"]) for one in first["tasks"]]) == (
+        "primary-controller",
+        [(100, "setup_network", "shell"), (200, "setup_services", "puppet")],
+    )
+    assert first["tasks"][0]["parameters"] == {"cmd": "run_setup_network.sh", "timeout": 120}
+    unknown = admin.ask("GET", "clusters/1/orchestrator/deployment/defaults?nodes=n99")
+    assert (unknown.status_code, unknown.json["message"]) == (404, "NodeCollection not found: n99")

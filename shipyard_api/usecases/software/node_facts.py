@@ -1,0 +1,70 @@
+"""Show what each node would run: the records that seed 001 adds to the facts of nodes (contract, 3.3 and 5.2)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from shipyard_api.domain.findings import errors
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.task_graph.errors import InvalidTaskQuery
+from shipyard_api.domain.task_graph.plan import PRIORITY_STEP
+from shipyard_api.domain.task_graph.site_plan import SitePlan, SiteRun, plan_site
+from shipyard_api.domain.task_graph.tasks import TaskId
+from shipyard_api.ports.state.store import Store
+from shipyard_api.usecases.software.nodes import SoftwareNodes
+from shipyard_api.usecases.software.owners import cluster_of
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTask:
+    """A task of a record. ``priority``: 100, 200, ...; they run one after another."""
+
+    priority: int
+    document: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """A node with the tasks of one group. Records of a lower priority run first, those of the same at the same time."""
+
+    node: NodeName
+    id: int
+    role: TaskId
+    priority: int
+    tasks: tuple[RecordedTask, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShowNodeFacts:
+    """The use case; changes nothing but that listed nodes get ids."""
+
+    store: Store
+    nodes: SoftwareNodes
+
+    def __call__(self, cluster: int, chosen: Sequence[str] | None) -> Sequence[NodeFacts]:
+        """Return the records of these nodes, by id or name, or of all of them, in the order in which they run.
+
+        Raises OwnerNotFound, NodesNotInSite and InvalidTaskQuery.
+        """
+        found = self.nodes.all() if chosen is None else self.nodes.named(chosen)
+        own = self.store.read(lambda tx: cluster_of(tx.software, cluster))
+        site = self.store.read(lambda tx: tx.software.site(own.id, [node.name for node in self.nodes.all()]))
+        names = [str(node.name) for node in found]
+        run = SiteRun(
+            site.tasks, site.nodes, site.primaries, site.status, site.models, {"nodes": names}, keys=site.keys
+        )
+        made = plan_site(run)
+        if made.plan is None:
+            raise InvalidTaskQuery(errors(made.findings))
+        ids = {node.name: node.id for node in found}
+        return list(_records(made, ids))
+
+
+def _records(made: SitePlan, ids: Mapping[NodeName, int]) -> Iterator[NodeFacts]:
+    for batch in made.plan.batches if made.plan else ():
+        for run in batch.runs:
+            tasks = tuple(
+                RecordedTask(number * PRIORITY_STEP, made.documents[task]) for number, task in enumerate(run.tasks, 1)
+            )
+            for node in run.nodes:
+                yield NodeFacts(node, ids.get(node, 0), run.unit, batch.priority, tasks)
