@@ -54,8 +54,8 @@ class Dashboard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer with the page, or with one of its files."""
-        # ASGI promises an iterable of headers, which may be read only once.
-        scope = {**scope, "headers": list(scope["headers"])}
+        # ASGI promises iterables of headers, names and values, which may be read only once.
+        scope = {**scope, "headers": [(name, value) for name, value in scope["headers"]]}
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         is_read = scope["method"] in ("GET", "HEAD")
         if scope["path"] == "/":
