@@ -113,7 +113,7 @@ def forecast(
     ]
     return Forecast(
         runs,
-        Estimate.of(groups.action.bit_count(), runs),
+        _verdict(membership, groups, runs),
         len(nodes) - deployed / runs,
         Seconds(*(_percentile([one.seconds for one in rehearsals], share) for share in (0.1, 0.5, 0.9))),
         [_group(membership, groups, name, rehearsals, runs) for name in membership.groups],
@@ -152,6 +152,15 @@ def _known(status: NodeStatus | None, prepared: RunSet, deployed: RunSet, every:
         case NodeStatus.PREPARED:
             return NodeRuns(every, deployed)
     return NodeRuns(prepared, prepared & deployed)
+
+
+def _verdict(membership: Membership, groups: GroupRuns, runs: int) -> Estimate:
+    """Return the chance of the action; certain once its critical groups have decided."""
+    critical = [name for name, group in membership.groups.items() if group.critical]
+    ended = [bool(groups.succeeds[name]) for name in critical if not groups.open(name)]
+    if len(ended) == len(critical) or not all(ended):
+        return Estimate.certain(all(ended))
+    return Estimate.of(groups.action.bit_count(), runs)
 
 
 def _group(

@@ -9,9 +9,6 @@ from shipyard_api.domain.rollout.assumptions import PRIOR, Assumptions, PhaseAss
 # Without history a phase is taken to last from a quarter to three quarters of its time limit, in equal steps.
 _SHARES = tuple(0.25 + step / 20 for step in range(11))
 
-# So few phases say more about a site than its time limits do.
-_ENOUGH = 3
-
 
 @dataclass(frozen=True, slots=True)
 class PhaseHistory:
@@ -35,7 +32,7 @@ def assume(
     for phase in Phase:
         measured = history.get(phase, PhaseHistory())
         failure = PRIOR.observed(failed=measured.failed, succeeded=measured.succeeded)
-        usual = tuple(share * limits[phase] for share in _SHARES)
-        seconds = measured.seconds if len(measured.seconds) >= _ENOUGH else usual
+        # Even one phase says more about a site than its time limits do.
+        seconds = measured.seconds or tuple(share * limits[phase] for share in _SHARES)
         assumed[phase] = PhaseAssumption(given.get(phase, failure), seconds)
     return assumed

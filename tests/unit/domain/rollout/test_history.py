@@ -26,6 +26,7 @@ LIMITS = {Phase.PREPARE: 1000.0, Phase.DEPLOY: 2000.0}
         pytest.param(PhaseHistory(), {}, PRIOR, (250, 500, 750), id="no history"),
         pytest.param(PhaseHistory(3, 97), {}, Beta(3.2, 106.8), (250, 500, 750), id="nodes without durations"),
         pytest.param(PhaseHistory(0, 5, [60, 70, 90]), {}, Beta(0.2, 14.8), (60, 70, 90), id="measured"),
+        pytest.param(PhaseHistory(0, 1, [60]), {}, Beta(0.2, 10.8), (60, 60, 60), id="a single phase"),
         pytest.param(PhaseHistory(3, 7), {Phase.PREPARE: 0.5}, 0.5, (250, 500, 750), id="given"),
     ],
 )
