@@ -1,12 +1,14 @@
 """How a value of a rendered design came to be, as JSON: ``explain`` of the addresses of rendered designs."""
 
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import falcon
 
 from shipyard_api.api.airship.errors import NothingToExplain
 from shipyard_api.api.http.reading import single
-from shipyard_api.domain.documents import Query, Revision, canonical, redacted
+from shipyard_api.domain.documents import Document, Identity, Query, Revision, canonical, redacted
 from shipyard_api.domain.documents.explanation import ExplainedValue, Place
 from shipyard_api.domain.documents.paths import MISSING
 from shipyard_api.usecases.configdocs.explain import ExplainValue
@@ -33,20 +35,35 @@ def explained(explain: ExplainValue, revision: Revision, query: Query, place: Pl
         found = explain(revision, query, place)
     except LookupError as nothing:
         raise NothingToExplain(str(nothing)) from nothing
+    lines = _lines(found.values)
     return {
         "values": [
-            _value(one, number, whole=position == 0)
+            _value(one, number, lines[one.stored.document.identity], whole=position == 0)
             for position, (one, number) in enumerate(zip(found.values, found.numbers, strict=True))
         ]
     }
 
 
-def _value(explained: ExplainedValue, number: int, *, whole: bool) -> dict[str, Any]:
-    stored, document = explained.stored, explained.stored.document
-    path = "".join(f"/{token.replace('~', '~0').replace('/', '~1')}" for token in ("data", *explained.place))
-    written = redacted(document, lambda _: "") if document.is_encrypted else document
-    shape = {"schema": document.schema, "metadata": written.metadata, "data": written.data}
-    lines = lines_of(shape, {path, *(step.pointer for step in explained.steps)})
+def _lines(values: Sequence[ExplainedValue]) -> Mapping[Identity, Mapping[str, int]]:
+    """Return the lines of all pointers; each document is written once."""
+    documents: dict[Identity, Document] = {}
+    pointers: defaultdict[Identity, set[str]] = defaultdict(set)
+    for one in values:
+        document = one.stored.document
+        documents[document.identity] = redacted(document, lambda _: "") if document.is_encrypted else document
+        pointers[document.identity] |= {_path(one), *(step.pointer for step in one.steps)}
+    return {
+        identity: lines_of({"schema": one.schema, "metadata": one.metadata, "data": one.data}, pointers[identity])
+        for identity, one in documents.items()
+    }
+
+
+def _path(explained: ExplainedValue) -> str:
+    return "".join(f"/{token.replace('~', '~0').replace('/', '~1')}" for token in ("data", *explained.place))
+
+
+def _value(explained: ExplainedValue, number: int, lines: Mapping[str, int], *, whole: bool) -> dict[str, Any]:
+    stored, document, path = explained.stored, explained.stored.document, _path(explained)
     return {
         "schema": document.schema,
         "name": document.name,

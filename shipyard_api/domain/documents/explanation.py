@@ -3,7 +3,7 @@
 Nothing of this runs while a design is rendered; a replay applies the same actions and substitutions one by one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -58,19 +58,21 @@ class ExplainedValue:
     steps: list[ExplainedStep] = field(default_factory=list)
 
 
-def explain(documents: Sequence[StoredDocument], key: Key, place: Place) -> list[ExplainedValue]:
+def explain(
+    documents: Sequence[StoredDocument], key: Key, place: Place, out_of_time: Callable[[], bool] = lambda: False
+) -> list[ExplainedValue]:
     """Return the value at a place of a rendered document, and after it every value that it was made from.
 
     Raises LookupError if the design has no such document, or it cannot be rendered; KeyError, which is one, for a place
     that the document does not have. The order of the documents does not matter.
 
     A secret document (``Relations.secret``) is explained as a whole, whatever the place: what its parts are named is
-    not shown either.
+    not shown either. ``out_of_time`` is called between steps; once it returns true, LookupError is raised.
     """
     stored = sorted(documents, key=lambda one: (*one.document.key, one.document.layer))
     relations = relate([one.document for one in stored])
     (index,) = _shown(relations, key)
-    replay = _Replay(stored, relations, render_data(relations, _needed(relations, index)))
+    replay = _Replay(stored, relations, render_data(relations, _needed(relations, index), out_of_time), out_of_time)
     if index not in replay.data:
         raise LookupError(f"{key[0]} '{key[1]}' cannot be rendered")
     if index not in relations.secret and at(replay.data[index], place) is MISSING:
@@ -116,11 +118,18 @@ def _needed(relations: Relations, index: int) -> set[int]:
 class _Replay:
     """Explains values one after another; each is explained once, however many take it."""
 
-    def __init__(self, stored: Sequence[StoredDocument], relations: Relations, data: dict[int, Any]) -> None:
+    def __init__(
+        self,
+        stored: Sequence[StoredDocument],
+        relations: Relations,
+        data: dict[int, Any],
+        out_of_time: Callable[[], bool],
+    ) -> None:
         self.values: list[ExplainedValue] = []
         self.data = data
         self._stored = stored
         self._relations = relations
+        self._out_of_time = out_of_time
         self._numbers: dict[tuple[int, Place], int] = {}
         self._indices: list[int] = []
 
@@ -165,6 +174,8 @@ class _Replay:
             source = self._relations.sources[index][position]
             if source is None:
                 continue
+            if self._out_of_time():
+                raise LookupError("the explanation takes too long; ask for a smaller part")
             before, draft = current, Draft(current)
             one = replace(document, metadata={**document.metadata, "substitutions": [substitution]})
             substitute(draft, one, [self._relations.documents[source]], [self.data[source]], lambda: False)

@@ -82,12 +82,12 @@ def render(
     return (None if findings else Rendering(tuple(result))), tuple(findings)
 
 
-def render_data(relations: Relations, needed: Set[int]) -> dict[int, Any]:
+def render_data(relations: Relations, needed: Set[int], out_of_time: Callable[[], bool] = _never) -> dict[int, Any]:
     """Return the rendered data of some documents, by index; ``needed`` has their dependencies, too.
 
     A document with findings has none. For those who look at single documents of a design that renders.
     """
-    renderer = _Renderer(replace(relations, order=[index for index in relations.order if index in needed]), _never)
+    renderer = _Renderer(replace(relations, order=[index for index in relations.order if index in needed]), out_of_time)
     renderer.run()
     return renderer.data
 

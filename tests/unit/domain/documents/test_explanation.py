@@ -1,5 +1,6 @@
 """The chain of documents, actions and substitutions behind a value, and that it ends in the rendered value."""
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -167,6 +168,15 @@ def test_what_is_not_there_is_a_lookup_error() -> None:
         explain(documents, (KIND, "source"), ("nowhere",))
     with pytest.raises(LookupError, match="no document test/Kind/v1 'b'"):
         explain(documents, (KIND, "b"), ())
+
+
+def test_an_explanation_that_takes_too_long_is_given_up() -> None:
+    asked = itertools.count()
+    substitutions = [taking("source", ".url", f".x{number}") for number in range(10)]
+    documents = stored(POLICY, SOURCE, in_layer("site", "a", {}, substitutions=substitutions))
+
+    with pytest.raises(LookupError, match="takes too long"):
+        explain(documents, (KIND, "a"), (), lambda: next(asked) > 14)
 
 
 def test_a_value_made_from_very_many_is_followed_so_far() -> None:
