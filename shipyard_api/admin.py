@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
-from shipyard_api import access, bootstrap, design_stores, remote_nodes
+from shipyard_api import access, bootstrap, design_stores, remote_nodes, webhooks
 from shipyard_api.adapters.encryption.fernet import new_key
 from shipyard_api.domain.policy import ANYONE, SUGGESTED_ROLES
 from shipyard_api.ports.state.errors import UnsuitableDatabase
@@ -148,6 +148,7 @@ def check() -> None:
     access.identities(settings, made.store)
     access.policy(settings)
     remote_nodes.remote_tasks(settings)
+    webhooks.targets(settings)
     skew = monitoring.clock_skew(settings, made.provisioner.name, made.clock.ahead_of_host)
     for name, ahead in skew.measure().items():
         if ahead is None:

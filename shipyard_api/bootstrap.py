@@ -22,6 +22,7 @@ from shipyard_api import (
     promenades,
     provisioners,
     remote_nodes,
+    webhooks,
 )
 from shipyard_api.actions.catalog import catalog
 from shipyard_api.actions.site_checks import ActionDesigns, RemoteAccess, Systems
@@ -353,6 +354,7 @@ def worker(settings: Settings) -> "TurnWorker":
         chores=lambda: (watch(), sight()),
         chores_seconds=pause / 3,
         on_connect=SERVER_KEEPALIVES,
+        beside=webhooks.deliveries(settings, made.store, name),
     )
 
 

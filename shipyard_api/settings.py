@@ -26,6 +26,7 @@ from shipyard_api.adapters.oslo_policy.options import PolicyOptions
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.adapters.promenade.options import PromenadeOptions
 from shipyard_api.adapters.ssh.options import SshOptions
+from shipyard_api.adapters.webhooks.options import WebhookOptions
 from shipyard_api.setting_types import Count, Secret, Share
 
 DEFAULT_FILE = Path("/etc/shipyard/shipyard.conf")
@@ -184,6 +185,7 @@ class Settings:
     promenade: PromenadeOptions = field(default_factory=PromenadeOptions)
     kubernetes: KubernetesOptions = field(default_factory=KubernetesOptions)
     ssh: SshOptions = field(default_factory=SshOptions)
+    webhooks: WebhookOptions = field(default_factory=WebhookOptions)
     validations: ValidationOptions = field(default_factory=ValidationOptions)
     document_info: DocumentInfoOptions = field(default_factory=DocumentInfoOptions)
     api: ApiOptions = field(default_factory=ApiOptions)

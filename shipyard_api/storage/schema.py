@@ -2,10 +2,10 @@
 
 from shipyard_api.ports.state.errors import UnsuitableDatabase
 
-OLDEST = "0020"
+OLDEST = "0021"
 """The first schema with every table and column that the code uses."""
 
-NEWEST = "0020"
+NEWEST = "0021"
 """The schema that ``db upgrade`` of this release leads to."""
 
 CURRENT = "SELECT version_num FROM alembic_version"

@@ -4,12 +4,16 @@ Rules that must always hold are named constraints. The name maps a violation to 
 """
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from shipyard_api.domain.facts.actions import Noted
 from shipyard_api.domain.facts.jobs import JobStarted, LateResult
 from shipyard_api.domain.facts.phases import PhaseStarted
-from shipyard_api.storage import sighting_tables, software_tables  # noqa: F401  # of the same schema
+from shipyard_api.storage import (  # noqa: F401  # of the same schema
+    event_tables,
+    sighting_tables,
+    software_tables,
+)
 from shipyard_api.storage.table_metadata import metadata
 
 ONE_SITE_ACTION = "actions_one_site_action_at_a_time"
@@ -409,15 +413,6 @@ api_tokens = sa.Table(
     sa.Column("revoked_at", _MOMENT),
     # To the minute, so that not every request writes.
     sa.Column("last_used_at", _MOMENT),
-)
-
-# Tickets for event streams, by the sha256 of their secret; they expire in seconds.
-event_tickets = sa.Table(
-    "event_tickets",
-    metadata,
-    sa.Column("digest", sa.LargeBinary(32), primary_key=True),
-    sa.Column("identity", JSONB, nullable=False),
-    sa.Column("expires_at", _MOMENT, nullable=False),
 )
 
 # How far the database's clock is ahead of the site's since somebody set it; no row, or 0: not at all. The functions

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import sqlalchemy as sa
 
 from shipyard_api.ports.identity import Identity
-from shipyard_api.storage import tables as t
+from shipyard_api.storage import event_tables as t
 
 
 class SqlTickets:

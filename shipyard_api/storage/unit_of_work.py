@@ -26,6 +26,7 @@ from shipyard_api.storage.task_results import SqlTaskResults
 from shipyard_api.storage.tickets import SqlTickets
 from shipyard_api.storage.tokens import SqlTokens
 from shipyard_api.storage.turns import SqlTurns
+from shipyard_api.storage.webhooks import SqlWebhooks
 from shipyard_api.storage.write_limits import SqlWriteLimits
 
 T = TypeVar("T")
@@ -42,6 +43,7 @@ class SqlTransaction:
     stragglers: SqlStragglers
     tokens: SqlTokens
     tickets: SqlTickets
+    webhooks: SqlWebhooks
     nodes: SqlNodes
     holds: SqlHolds
     sightings: SqlSightings
@@ -107,6 +109,7 @@ class SqlStore:
             SqlStragglers(connection),
             SqlTokens(connection),
             SqlTickets(connection),
+            SqlWebhooks(connection),
             SqlNodes(connection),
             SqlHolds(connection),
             SqlSightings(connection),

@@ -28,6 +28,7 @@ from shipyard_api.storage.unit_of_work import SqlStore, connect
 from tests.acceptance.programs import left_running, marked, processes, up
 from tests.conftest import ROOT
 from tests.databases import empty
+from tests.peer import Answer, running
 from tests.stand import Stand
 
 SITE = ROOT / "shipyard_simulators" / "sites" / "five-groups.yaml"
@@ -36,7 +37,13 @@ READY = {"api": "API is ready", "worker-1": "worker is ready", "worker-2": "work
 
 
 def test_two_deploy_site_at_once_are_one_action_that_two_workers_share(tmp_path: Path, database_url: str) -> None:
-    with Stand(tmp_path, database_url, scale=0.01) as stand:
+    hooks = tmp_path / "webhooks.yaml"
+    with (
+        running() as hook,
+        Stand(tmp_path, database_url, scale=0.01, worker_settings={"SHIPYARD_WEBHOOKS_FILE": str(hooks)}) as stand,
+    ):
+        hook.on("POST /hook", Answer(204))
+        hooks.write_text(json.dumps([{"name": "ops", "url": f"{hook.url}/hook", "secret": "s" * 32}]))
         stand.commit(SITE.read_bytes())
         stand.start("worker-1")
         stand.start("worker-2")
@@ -46,6 +53,13 @@ def test_two_deploy_site_at_once_are_one_action_that_two_workers_share(tmp_path:
         action = first.json()["id"]
         assert action in second.json()["reason"]
         assert stand.wait(action, 120)["verdict"] == "success"
+        streamed = _stream(stand, action)
+        deadline = time.monotonic() + 60
+        while not (told := [one.json["id"] for one in hook.requests if one.json["action_id"] == action]) or (
+            told[-1] < streamed[-1]
+        ):
+            assert time.monotonic() < deadline, told
+            time.sleep(0.1)
         assert stand.request("POST", "/actions", json={"name": "deploy_site"}).status_code == 201
         events = stand.events()
         logs = {name: stand.log(name).splitlines() for name in stand.processes}
@@ -55,6 +69,9 @@ def test_two_deploy_site_at_once_are_one_action_that_two_workers_share(tmp_path:
     with SqlStore(engine, ProcrastinateWakeup()).begin() as tx:
         journal = tx.journal.entries(ActionId(action))
     engine.dispose()
+    ids = [entry.id for entry in journal]
+    assert streamed == ids
+    assert told == ids[-len(told) :]  # a new webhook begins when the first worker finds it
     owners: defaultdict[int, set[str]] = defaultdict(set)
     for entry in journal:
         owners[entry.epoch].add(entry.worker)
@@ -178,3 +195,19 @@ def test_up_comes_back_after_everything_was_killed_and_has_kept_everything(reach
         child.terminate()
         child.wait(30)
     assert left_running(mark) == []
+
+
+def _stream(stand: Stand, action: str) -> list[int]:
+    """The ids of all events of an action that has ended, as a page gets them."""
+    ticket = requests.post(f"{stand.url}/events/tickets", headers={"X-Auth-Token": stand.token}, timeout=60).json()
+    query = {"action": action, "last_event_id": "0", "ticket": ticket["ticket"]}
+    found, last = [], 0
+    with requests.get(f"{stand.url}/events", params=query, stream=True, timeout=60) as answer:
+        for line in answer.iter_lines(decode_unicode=True):
+            name, _, value = line.partition(": ")
+            last = int(value) if name == "id" else last
+            if name == "event":
+                found.append(last)
+            if (name, value) == ("event", "action_ended"):
+                break
+    return found

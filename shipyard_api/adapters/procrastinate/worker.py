@@ -8,8 +8,9 @@ import asyncio
 import logging
 import os
 import signal
+import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -37,6 +38,7 @@ class TurnWorker:
     """Runs the turns queued in the Postgres of ``conninfo``; ``run``, ``run_items`` and ``sweep`` are the engine's.
 
     ``chores`` may take long; ``chores_seconds``: the pause between two runs. ``on_connect``: SQL for a new connection.
+    ``beside``: what never ends, each in a thread that ends with the process.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class TurnWorker:
         chores: Callable[[], object] = lambda: None,
         chores_seconds: float = 10.0,
         on_connect: str = "",
+        beside: Sequence[Callable[[], object]] = (),
     ) -> None:
         self._conninfo = conninfo
         self._run = run
@@ -59,6 +62,7 @@ class TurnWorker:
         self._chores_seconds = chores_seconds
         self._options = options
         self._on_connect = on_connect
+        self._beside = beside
         connector = procrastinate.PsycopgConnector(
             pool_factory=_pool, conninfo=conninfo, min_size=1, max_size=4, timeout=10, configure=self._configure
         )
@@ -91,6 +95,8 @@ class TurnWorker:
         loop.set_exception_handler(
             lambda _loop, context: _end("worker gives up", f"{context.get('message')}: {context.get('exception')}")
         )
+        for endless in self._beside:
+            threading.Thread(target=endless, daemon=True).start()
         async with self._app.open_async():
             worker = asyncio.create_task(
                 self._app.run_worker_async(

@@ -1,18 +1,13 @@
 """Server-sent events as bytes (HTML, 9.2.5 and 9.2.6)."""
 
 import json
-from collections.abc import Sequence
-from datetime import UTC
 from typing import Any
 
 import falcon.asgi
 
-from shipyard_api.domain.facts.fact import JournalFact
-from shipyard_api.domain.log_lines import sentence
 from shipyard_api.ports.state.journal import ActionEntry
+from shipyard_api.usecases.journal.follow import as_fields
 
-# Characters of a sentence: one that names every node of a large site would fill the buffers of each listener.
-LONGEST_TEXT = 4000
 RETRY_MS = 2000
 
 
@@ -40,23 +35,5 @@ def heartbeat(cursor: int) -> bytes:
 
 def event(found: ActionEntry) -> bytes:
     """Return an entry as an event."""
-    entry = found.entry
-    text = sentence(entry)
-    data = {
-        "action_id": found.action,
-        "action": found.name,
-        "at": entry.at.astimezone(UTC).isoformat(timespec="milliseconds"),
-        "step": entry.step,
-        **_place(entry.fact),
-        "kind": entry.kind,
-        "text": text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…",
-    }
-    return f"id: {entry.id}\nevent: {entry.kind}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
-
-
-def _place(fact: JournalFact) -> dict[str, str]:
-    """Return the group and the node that a fact is about; none of several nodes."""
-    group, node, nodes = (getattr(fact, name, None) for name in ("group", "node", "nodes"))
-    if node is None and isinstance(nodes, Sequence) and len(nodes) == 1:
-        node = nodes[0]
-    return {name: value for name, value in (("group", group), ("node", node)) if value}
+    data = json.dumps(as_fields(found), ensure_ascii=False)
+    return f"id: {found.entry.id}\nevent: {found.entry.kind}\ndata: {data}\n\n".encode()

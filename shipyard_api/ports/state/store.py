@@ -18,6 +18,7 @@ from shipyard_api.ports.state.task_results import TaskResults
 from shipyard_api.ports.state.tickets import Tickets
 from shipyard_api.ports.state.tokens import Tokens
 from shipyard_api.ports.state.turns import Turns
+from shipyard_api.ports.state.webhooks import Webhooks
 from shipyard_api.ports.state.write_limits import WriteLimits
 
 T = TypeVar("T")
@@ -65,6 +66,10 @@ class Transaction(Protocol):
     @property
     def tickets(self) -> Tickets:
         """Tickets for event streams."""
+
+    @property
+    def webhooks(self) -> Webhooks:
+        """How far webhooks have been told."""
 
     @property
     def write_limits(self) -> WriteLimits:

@@ -2,11 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC
+from typing import Any
 
 from shipyard_api.domain.actions import ActionId
 from shipyard_api.domain.errors import ActionNotFound
+from shipyard_api.domain.facts.fact import JournalFact
+from shipyard_api.domain.log_lines import sentence
 from shipyard_api.ports.state.journal import ActionEntry, Ends
 from shipyard_api.ports.state.store import Store
+
+LONGEST_TEXT = 4000
+"""Characters of a sentence: one that names every node of a large site would fill the buffers of each listener."""
 
 _PAGE = 200
 
@@ -38,3 +45,26 @@ class FollowJournal:
         """Return the entries behind a cursor; ``until`` is settled."""
         read = self.store.read(lambda tx: tx.journal.following(after, until, action=action, limit=_PAGE))
         return Page(read, read[-1].entry.id if read else until)
+
+
+def as_fields(found: ActionEntry) -> dict[str, Any]:
+    """Return an entry as an event: what happened where, in the sentence of the log."""
+    entry = found.entry
+    text = sentence(entry)
+    return {
+        "action_id": found.action,
+        "action": found.name,
+        "at": entry.at.astimezone(UTC).isoformat(timespec="milliseconds"),
+        "step": entry.step,
+        **_place(entry.fact),
+        "kind": entry.kind,
+        "text": text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…",
+    }
+
+
+def _place(fact: JournalFact) -> dict[str, str]:
+    """Return the group and the node that a fact is about; none of several nodes."""
+    group, node, nodes = (getattr(fact, name, None) for name in ("group", "node", "nodes"))
+    if node is None and isinstance(nodes, Sequence) and len(nodes) == 1:
+        node = nodes[0]
+    return {name: value for name, value in (("group", group), ("node", node)) if value}

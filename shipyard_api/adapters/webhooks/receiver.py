@@ -1,0 +1,55 @@
+"""A webhook as its receiver: one signed POST for each event."""
+
+import hashlib
+import hmac
+import time
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from shipyard_api.adapters.webhooks.options import Target
+from shipyard_api.http import HttpClient
+from shipyard_api.ports.errors import Refused
+from shipyard_api.scrubbing import Scrubber
+
+# What is read of an answer; nothing in it matters.
+_MOST_BYTES = 64 * 1024
+
+
+class WebhookReceiver:
+    """Fills ``ports.webhooks.Receiver``; ``timeout``: seconds for an attempt. Redirects are not followed."""
+
+    def __init__(self, target: Target, timeout: float, now: Callable[[], float] = time.time) -> None:
+        self.name = target.name
+        self.kinds = target.kinds
+        self._key = target.secret.encode()
+        self._now = now
+        parts = urlsplit(target.url)
+        self._path = f"{parts.path}?{parts.query}" if parts.query else parts.path
+        self._client = HttpClient(
+            f"{parts.scheme}://{parts.netloc}",
+            system=f"webhook {target.name}",
+            scrubber=Scrubber(target.secret, self._path.lstrip("/")),
+            connect_timeout=timeout,
+            read_timeout=timeout,
+            total_timeout=timeout,
+            max_body=_MOST_BYTES,
+        )
+
+    def deliver(self, event: int, kind: str, body: bytes) -> None:
+        """Send the event. Raises Unavailable or Busy without a complete answer, Refused for any but a 2xx."""
+        at = str(int(self._now()))
+        headers = {
+            "Content-Type": "application/json",
+            "X-Shipyard-Delivery": str(event),
+            "X-Shipyard-Event": kind,
+            "X-Shipyard-Timestamp": at,
+            "X-Shipyard-Signature": f"sha256={signature(self._key, at, body)}",
+        }
+        answer = self._client.post(self._path, body=body, headers=headers)
+        if not answer.ok:
+            raise Refused(self._client.system, "POST", f"answered {answer.status}")
+
+
+def signature(key: bytes, at: str, body: bytes) -> str:
+    """Return the HMAC-SHA256 of the timestamp, a full stop and the body, in hexadecimal digits."""
+    return hmac.new(key, at.encode() + b"." + body, hashlib.sha256).hexdigest()

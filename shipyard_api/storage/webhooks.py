@@ -1,0 +1,50 @@
+"""Cursors and claims of webhooks, by the clock of the database."""
+
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import insert
+
+from shipyard_api.ports.state.webhooks import WebhookClaim
+from shipyard_api.storage import event_tables as t
+
+
+class SqlWebhooks:
+    """Fills ``ports.state.webhooks.Webhooks``."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def claim(self, name: str, holder: str, *, start: int, seconds: float) -> WebhookClaim | None:
+        """Claim a target. The row lock makes concurrent claims wait for each other; one of them gets it."""
+        self._connection.execute(insert(t.webhooks).values(name=name, cursor=start).on_conflict_do_nothing())
+        own, now = t.webhooks.c, sa.func.clock_timestamp()
+        row = self._connection.execute(
+            t.webhooks.update()
+            .where(own.name == name, own.due_at <= now, sa.or_(own.holder.is_(None), own.held_until < now))
+            .values(holder=holder, held_until=_later(seconds))
+            .returning(own.cursor, own.failures)
+        ).one_or_none()
+        return WebhookClaim(row.cursor, row.failures) if row else None
+
+    def advance(self, name: str, holder: str, cursor: int, *, seconds: float) -> bool:
+        """Record what the target took."""
+        return self._update(name, holder, cursor=cursor, failures=0, held_until=_later(seconds))
+
+    def release(self, name: str, holder: str) -> None:
+        """Give up the claim."""
+        self._update(name, holder, holder=None, held_until=None)
+
+    def failed(self, name: str, holder: str, *, pause: float) -> None:
+        """Record a failed attempt."""
+        failures = t.webhooks.c.failures + 1
+        self._update(name, holder, failures=failures, due_at=_later(pause), holder=None, held_until=None)
+
+    def _update(self, name: str, own_holder: str, /, **values: Any) -> bool:
+        own = t.webhooks.c
+        mine = (own.name == name, own.holder == own_holder)
+        return self._connection.execute(t.webhooks.update().where(*mine).values(**values)).rowcount == 1
+
+
+def _later(seconds: float) -> sa.ColumnElement[Any]:
+    return sa.func.clock_timestamp() + sa.func.make_interval(0, 0, 0, 0, 0, 0, seconds)

@@ -1,0 +1,101 @@
+"""Deliver the events of the journal to a webhook: in order, at least once, each known by its id."""
+
+import json
+import logging
+import time
+from collections.abc import Callable
+from typing import NoReturn
+
+from shipyard_api.ports.errors import Busy, PeerError
+from shipyard_api.ports.state.errors import StoreUnavailable
+from shipyard_api.ports.state.journal import ActionEntry
+from shipyard_api.ports.state.store import Store
+from shipyard_api.ports.webhooks import Receiver
+from shipyard_api.usecases.journal.follow import FollowJournal, as_fields
+
+LOG = logging.getLogger(__name__)
+
+PAUSE = 3.0
+"""Seconds between two looks for news."""
+
+LONGEST_PAUSE = 300.0
+"""Seconds between two attempts at a target that does not answer, once it has not for some time."""
+
+HELD_SECONDS = 60.0
+"""How long a worker that says nothing keeps its claim; longer than an attempt takes."""
+
+
+class DeliverEvents:
+    """The use case, for one target and one worker. A target that fails holds up nothing but itself."""
+
+    def __init__(self, store: Store, receiver: Receiver, worker: str) -> None:
+        self._store = store
+        self._follow = FollowJournal(store)
+        self._receiver = receiver
+        self._worker = worker
+        self._seen = -1
+
+    def __call__(self) -> float:
+        """Deliver what is new, if the target is due and no other worker does; return the seconds to pause."""
+        settled = self._follow.ends().settled
+        if settled == self._seen:
+            return PAUSE
+        with self._store.begin() as tx:
+            claim = tx.webhooks.claim(self._receiver.name, self._worker, start=settled, seconds=HELD_SECONDS)
+        if claim is None:
+            return PAUSE
+        failures = claim.failures
+        # A cursor beyond the end is of entries that a fail-over has lost.
+        cursor = min(claim.cursor, settled)
+        while cursor < settled:
+            page = self._follow.page(cursor, settled)
+            for found in page.entries:
+                if self._receiver.kinds and found.entry.kind not in self._receiver.kinds:
+                    continue
+                try:
+                    self._receiver.deliver(found.entry.id, found.entry.kind, body(found))
+                except PeerError as error:
+                    return self._failed(error, found.entry.id, failures)
+                if not self._advance(found.entry.id):
+                    return PAUSE
+                failures = 0
+            cursor = page.until
+            if not self._advance(cursor):
+                return PAUSE
+        with self._store.begin() as tx:
+            tx.webhooks.release(self._receiver.name, self._worker)
+        self._seen = settled
+        return PAUSE
+
+    def _advance(self, cursor: int) -> bool:
+        with self._store.begin() as tx:
+            return tx.webhooks.advance(self._receiver.name, self._worker, cursor, seconds=HELD_SECONDS)
+
+    def _failed(self, error: PeerError, event: int, failures: int) -> float:
+        """Record a failed attempt. The log names no address: some have a secret in them."""
+        pause = min(2.0 ** min(failures, 20), LONGEST_PAUSE)
+        if isinstance(error, Busy) and error.retry_after:
+            pause = min(max(pause, error.retry_after), LONGEST_PAUSE)
+        fields = {"webhook": self._receiver.name, "event": event, "attempts": failures + 1, "pause": pause}
+        LOG.warning("webhook failed", extra={**fields, "trouble": error.detail})
+        with self._store.begin() as tx:
+            tx.webhooks.failed(self._receiver.name, self._worker, pause=pause)
+        return min(pause, PAUSE)
+
+
+def body(found: ActionEntry) -> bytes:
+    """Return an event as it is sent to webhooks."""
+    return json.dumps({"id": found.entry.id, **as_fields(found)}, ensure_ascii=False).encode()
+
+
+def deliver_for_ever(deliver: Callable[[], float], sleep: Callable[[float], None] = time.sleep) -> NoReturn:
+    """Deliver again and again; an outage of the database is waited for."""
+    while True:
+        try:
+            pause = deliver()
+        except StoreUnavailable:
+            pause = PAUSE
+        except Exception:
+            LOG.exception("webhook broke")
+            pause = LONGEST_PAUSE
+        sleep(pause)

@@ -1,0 +1,162 @@
+"""Webhooks on a real Postgres and a real HTTP server: in order, at least once, whatever the target does."""
+
+import hashlib
+import hmac
+import json
+import logging
+from collections.abc import Callable, Iterator
+
+import pytest
+import sqlalchemy as sa
+
+from shipyard_api.adapters.webhooks.options import Target
+from shipyard_api.adapters.webhooks.receiver import WebhookReceiver
+from shipyard_api.domain.actions import ActionId
+from shipyard_api.logs import JsonLines
+from shipyard_api.setting_types import Secret
+from shipyard_api.storage.unit_of_work import SqlStore
+from shipyard_api.usecases.webhooks.deliver import DeliverEvents
+from tests.integration.storage.test_following import write
+from tests.peer import Answer, Peer, running
+
+SECRET, PATH = "a-secret-of-some-length-for-hooks", "/hooks/unguessable"
+OK = Answer(204)
+
+
+@pytest.fixture
+def peer() -> Iterator[Peer]:
+    with running() as peer:
+        peer.on(f"POST {PATH}", OK)
+        yield peer
+
+
+@pytest.fixture
+def target(store: SqlStore, engine: sa.Engine, peer: Peer, create: Callable[..., ActionId]) -> "Site":
+    return Site(store, engine, peer, create("a_step"))
+
+
+class Site:
+    """An action, a webhook and its workers."""
+
+    def __init__(self, store: SqlStore, engine: sa.Engine, peer: Peer, action: ActionId) -> None:
+        self.store, self.engine, self.peer, self.action = store, engine, peer, action
+        self.worker("first")()  # the webhook begins behind what is there by now
+
+    def worker(self, name: str, *, kinds: frozenset[str] = frozenset(), seconds: float = 10.0) -> DeliverEvents:
+        url = f"http://127.0.0.1:{self.peer.server_port}{PATH}"
+        target = Target("ops", url, Secret(SECRET), kinds)
+        return DeliverEvents(self.store, WebhookReceiver(target, seconds, lambda: 1_790_000_000.9), name)
+
+    def happen(self, *texts: str) -> None:
+        with self.engine.begin() as connection:
+            write(connection, self.action, *texts)
+
+    def due(self) -> None:
+        """Let the pause after a failure be over."""
+        with self.engine.begin() as connection:
+            connection.execute(sa.text("UPDATE webhooks SET due_at = now()"))
+
+    @property
+    def arrived(self) -> list[str]:
+        return [one.json["text"].removeprefix("Test: ") for one in self.peer.requests]
+
+
+def test_events_arrive_in_order_and_signed(target: Site) -> None:
+    deliver = target.worker("w1")
+    target.happen("a", "b")
+    deliver()
+    target.happen("c")
+    deliver()
+    deliver()
+
+    assert target.arrived == ["a", "b", "c"]
+    first = target.peer.requests[0]
+    assert first.json == {
+        "id": int(first.headers["x-shipyard-delivery"]),
+        "action_id": target.action,
+        "action": "deploy_site",
+        "at": "2026-11-22T07:00:00.000+00:00",
+        "step": None,
+        "kind": "noted",
+        "text": "Test: a",
+    }
+    assert (first.headers["x-shipyard-event"], first.headers["x-shipyard-timestamp"]) == ("noted", "1790000000")
+    signed = hmac.new(SECRET.encode(), b"1790000000." + first.body, hashlib.sha256).hexdigest()
+    assert first.headers["x-shipyard-signature"] == f"sha256={signed}"
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        pytest.param([Answer(500, "broken")], id="error"),
+        pytest.param([Answer(302, headers={"Location": "http://127.0.0.1:9/"})], id="redirect"),
+        pytest.param([Answer(429, headers={"Retry-After": "7"})], id="too many"),
+        pytest.param([Answer(200, b"12345", cut=3)], id="truncated"),
+        pytest.param([Answer(hang=True)], id="hangs"),
+        pytest.param([], id="hangs up"),
+    ],
+)
+def test_a_failed_delivery_is_repeated_after_a_pause_and_nothing_is_lost(
+    target: Site, bad: list[Answer], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    target.peer.on(f"POST {PATH}", OK, *bad)
+    if not bad:
+        target.peer.on(f"POST {PATH}")
+    target.happen("a", "b", "c")
+    target.worker("w1", seconds=0.5)()
+    before = target.arrived
+    target.worker("w1")()  # in vain: the pause is not over
+    during = target.arrived
+    target.peer.on(f"POST {PATH}", OK)
+    target.due()
+    target.worker("w2")()
+
+    assert before == during == (["a", "b"] if bad else ["a"])
+    assert target.arrived == [*before, *(["b", "c"] if bad else ["a", "b", "c"])]
+    lines = [JsonLines().format(record) for record in caplog.records]
+    (failed,) = [json.loads(line) for line in lines if '"webhook failed"' in line]
+    assert (failed["webhook"], failed["attempts"], failed["pause"]) == (
+        "ops",
+        1,
+        7.0 if bad and bad[0].status == 429 else 1.0,
+    )
+    assert not any(SECRET in line or "unguessable" in line for line in lines)
+
+
+def test_pauses_grow(target: Site, caplog: pytest.LogCaptureFixture) -> None:
+    target.peer.on(f"POST {PATH}", Answer(500))
+    target.happen("a")
+    for _ in range(10):
+        target.worker("w1")()
+        target.due()
+
+    pauses = [record.__dict__["pause"] for record in caplog.records if record.msg == "webhook failed"]
+    assert pauses == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300]
+
+
+def test_one_worker_delivers_at_a_time_and_another_goes_on_for_a_dead_one(target: Site) -> None:
+    target.happen("a", "b")
+    with target.store.begin() as tx:
+        assert tx.webhooks.claim("ops", "dead", start=0, seconds=60)
+    target.worker("w2")()
+    assert target.arrived == []
+
+    with target.engine.begin() as connection:
+        connection.execute(sa.text("UPDATE webhooks SET held_until = now() - interval '1 s'"))
+    target.worker("w2")()
+    with target.store.begin() as tx:
+        assert not tx.webhooks.advance("ops", "dead", 0, seconds=60)
+        tx.webhooks.failed("ops", "dead", pause=1000)
+    target.happen("c")
+    target.worker("w3")()
+
+    assert target.arrived == ["a", "b", "c"]
+
+
+def test_a_target_gets_only_the_kinds_it_wants(target: Site) -> None:
+    target.happen("a")
+    target.worker("w1", kinds=frozenset({"action_ended"}))()
+    target.worker("w2")()  # the others are behind its cursor
+
+    assert target.arrived == []
