@@ -1,13 +1,26 @@
 """Commands about holds: hold a node, release a hold, list holds."""
 
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import click
 
 from shipyard_api.cli.commands.request import path_segment, show
 from shipyard_api.cli.commands.syntax import ItemGroup, check_id, examples
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import hold_tables
+from shipyard_api.cli.output.answers import Answer
+from shipyard_api.cli.output.node_names import listed
+from shipyard_api.cli.output.shapes import JsonObject, parse_object
+from shipyard_api.node_sets import InvalidNodeSet, expand, is_node_set
+
+if TYPE_CHECKING:
+    from shipyard_api.cli.client import Api
 
 _ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+_MOST = 100  # nodes: as many writes at once as a server takes unless it is configured otherwise
 _KINDS = ("operator", "maintenance", "hardware")
 
 
@@ -38,6 +51,7 @@ def hold() -> None:
     epilog=examples(
         "shipyard hold node compute11 --reason 'replacing the disk'",
         "shipyard hold node/compute11 --reason 'memory test' --kind hardware --until PT4H",
+        "shipyard hold node 'r3n[1-20]' --reason 'work on the power of the rack'",
     ),
 )
 @click.argument("name")
@@ -48,14 +62,36 @@ def hold() -> None:
 @click.option("--until", metavar="TIME", help="End the hold by itself: 2026-11-21T12:00:00Z, P1D, PT4H.")
 @click.pass_obj
 def hold_node(options: GlobalOptions, /, name: str, reason: str, kind: str, until: str | None) -> None:
-    """Hold the node NAME: from now on, nothing is submitted for it.
+    """Hold the node NAME: from now on, nothing is submitted for it. NAME may be a node set, such as r3n[1-20].
 
     An action that would touch the node is refused. A running one fails the node and goes on with the others. What was
     submitted before goes on, and is listed. A node can have several holds.
     """
     body = {"reason": reason, "kind": kind, **({"until": until} if until else {})}
-    path = f"nodes/{path_segment(name.removeprefix('node/'))}/holds"
-    show(options, lambda api: api.post(path, json=body), expected=201, cli=hold_tables.placed)
+    name = name.removeprefix("node/")
+    if not is_node_set(name):
+        path = f"nodes/{path_segment(name)}/holds"
+        show(options, lambda api: api.post(path, json=body), expected=201, cli=hold_tables.placed)
+        return
+    try:
+        names = expand([name])
+    except InvalidNodeSet as error:
+        raise click.UsageError(f"NAME: {error}.") from error
+    if len(names) > _MOST:
+        raise click.UsageError(f"NAME stands for {len(names)} nodes; hold at most {_MOST} at a time.")
+    show(options, lambda api: _each(api, names, body), expected=201, cli=hold_tables.placed)
+
+
+def _each(api: "Api", names: Sequence[str], body: JsonObject) -> Answer:
+    """Return new holds on nodes as one answer; the first error ends it. A repetition places no hold twice."""
+    answers: list[Answer] = []
+    for name in names:
+        answers.append(api.post(f"nodes/{path_segment(name)}/holds", json=body))
+        if answers[-1].status != 201:
+            if held := names[: len(answers) - 1]:
+                click.echo(f"Held until then: {listed(held)}", err=True)
+            return answers[-1]
+    return replace(answers[-1], text=json.dumps({"holds": [parse_object(answer.text) for answer in answers]}))
 
 
 @click.group(

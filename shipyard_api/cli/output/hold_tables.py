@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from shipyard_api.cli.output.printout import Printout, TextTable, sections, table
-from shipyard_api.cli.output.shapes import JsonObject, as_objects, list_at, parse_object, required
+from shipyard_api.cli.output.shapes import JsonObject, as_objects, list_at, objects_at, parse_object, required
 from shipyard_api.cli.output.wording import to_the_second
 
 
@@ -13,11 +13,12 @@ def holds(text: str) -> Printout:
 
 
 def placed(text: str) -> Printout:
-    """Return a new hold, and the actions whose work on the node goes on."""
+    """Return a new hold, or several, and the actions whose work on the nodes goes on."""
     found = parse_object(text)
-    going_on = ", ".join(f"action/{action}" for action in list_at(found, "under_way"))
-    lines = [f"Work on it that was submitted before goes on: {going_on}"] if going_on else []
-    return sections(_table([found]), *lines)
+    new = objects_at(found, "holds") or [found]
+    actions = dict.fromkeys(f"action/{action}" for one in new for action in list_at(one, "under_way"))
+    lines = [f"Work on it that was submitted before goes on: {', '.join(actions)}"] if actions else []
+    return sections(_table(new), *lines)
 
 
 def released(text: str) -> Printout:

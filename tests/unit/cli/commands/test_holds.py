@@ -37,6 +37,22 @@ def test_a_hold_is_placed_once_and_shown(api, run, words):
     assert going_on == f"Work on it that was submitted before goes on: action/{ACTION}"
 
 
+def test_the_nodes_of_a_set_are_held_one_after_another(api, run):
+    for node in ("r1n1", "r1n2"):
+        api.replies[f"POST /nodes/{node}/holds"] = Reply(201, {**HOLD, "node": node, "under_way": [ACTION]})
+
+    result = run("hold", "node/r1n[1-2]", "--reason", "rack")
+    _, first, second, _, going_on = result.stdout.splitlines()
+    assert (result.exit_code, first.split()[1], second.split()[1]) == (0, "node/r1n1", "node/r1n2")
+    assert going_on.endswith(f": action/{ACTION}")
+
+    refused = run("hold", "node/r1n[1-3]", "--reason", "rack")
+    assert (refused.exit_code, refused.stderr.splitlines()[0]) == (1, "Held until then: r1n1, r1n2")
+    sent = len(api.requests)
+    assert {run("hold", "node", name, "--reason", "x").exit_code for name in ("n[1-101]", "n[1-", "@x")} == {2}
+    assert len(api.requests) == sent
+
+
 @pytest.mark.parametrize("words", [["hold", ID], [f"hold/{ID}"], ["hold", f"hold/{ID}"]], ids=" ".join)
 def test_a_hold_is_released(api, run, words):
     api.replies[f"DELETE /holds/{ID}"] = Reply(200, RELEASED)
