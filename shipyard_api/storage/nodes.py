@@ -15,7 +15,14 @@ from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.history import PhaseHistory
 from shipyard_api.domain.teardown.order import WENT_WELL, Operation, Outcome
 from shipyard_api.ports.state.groups import PhaseRecord
-from shipyard_api.ports.state.nodes import LastNodeRecord, NodeChange, NodeHistory, NodeRecord, TeardownRecord
+from shipyard_api.ports.state.nodes import (
+    LastNodeRecord,
+    NodeChange,
+    NodeHistory,
+    NodeLine,
+    NodeRecord,
+    TeardownRecord,
+)
 from shipyard_api.storage import tables as t
 from shipyard_api.storage.phase_history import phase_history
 from shipyard_api.storage.phases import IN_ORDER, phase
@@ -69,6 +76,15 @@ class SqlNodes:
             query = query.where(walked.c.name == sa.any_(sa.cast(list(names), ARRAY(sa.Text))))
         rows = self._connection.execute(query.limit(limit))
         return [LastNodeRecord(ActionId(row.action_id), node_record(row)) for row in rows]
+
+    def lines(self, action: ActionId) -> Sequence[NodeLine]:
+        """Return the least about all nodes of the action, in order of name."""
+        nodes = t.action_nodes.c
+        rows = self._connection.execute(
+            sa.select(nodes.name, nodes.status, nodes.groups).where(nodes.action_id == action).order_by(nodes.name)
+        )
+        statuses = {status.value: status for status in NodeStatus}
+        return [NodeLine(name, statuses[status], groups) for name, status, groups in rows]
 
     def lost_since(self, moment: datetime, nodes: Collection[NodeName]) -> Collection[NodeName]:
         """Return the nodes that are no longer deployed."""

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from shipyard_api.domain.actions import ActionId, ActionName, RunState
 from shipyard_api.domain.groups import Phase
@@ -25,6 +25,14 @@ class NodeRecord:
     group: str | None
     groups: Sequence[str]
     updated_at: datetime
+
+
+class NodeLine(NamedTuple):
+    """The least about a node of an action: cheap to read for 10,000 of them. ``groups`` contain it."""
+
+    name: str
+    status: NodeStatus
+    groups: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +102,9 @@ class Nodes(Protocol):
         ``status`` is the node's in the latest action that contains it; ``prefix`` is the start of its name, which is
         one of ``names``.
         """
+
+    def lines(self, action: ActionId) -> Sequence[NodeLine]:
+        """Return the least about all nodes of the action, in order of name."""
 
     def lost_since(self, moment: datetime, nodes: Collection[NodeName]) -> Collection[NodeName]:
         """Return those of the nodes whose newest record in actions created after the moment is not success.

@@ -13,7 +13,7 @@ from shipyard_api.domain.strategy.criteria import SuccessCriteria, needed
 from shipyard_api.ports.documents import RenderingFailed, UnknownRevision
 from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.ports.state.groups import GroupRecord
-from shipyard_api.ports.state.nodes import NodeRecord
+from shipyard_api.ports.state.nodes import NodeLine
 from shipyard_api.ports.state.store import Store, Transaction
 from shipyard_api.usecases.actions.describe import ListedGroup
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
@@ -88,7 +88,7 @@ class OverviewAction:
         return {name: machine.rack for name, machine in machines.items()}
 
 
-def letters(nodes: Sequence[NodeRecord], groups: Sequence[GroupRecord]) -> str:
+def letters(nodes: Sequence[NodeLine], groups: Sequence[GroupRecord]) -> str:
     """Return one letter for each node: that of the phase which has it now, else that of its status."""
     at_work = {}
     for group in groups:
@@ -122,8 +122,8 @@ def _overview(tx: Transaction, action: str) -> Overview:
     return Overview(version, record, listed, letters(nodes, groups))
 
 
-def _action_with_nodes(tx: Transaction, action: str) -> tuple[ActionRecord, Sequence[NodeRecord]]:
+def _action_with_nodes(tx: Transaction, action: str) -> tuple[ActionRecord, Sequence[NodeLine]]:
     record = tx.actions.get(ActionId(action))
     if record is None:
         raise ActionNotFound(action)
-    return record, tx.actions.nodes(record.id, status=(), group=(), after="", limit=_ALL)
+    return record, tx.nodes.lines(record.id)

@@ -80,7 +80,7 @@ function App() {
     <div class="frame">
       <${ActionList} actions=${now.actions} onStart=${mayStart && (() => showStart(true))} />
       <main id="content" tabindex="-1"><${ActionPage} now=${now} place=${place} onStart=${mayStart && (() => showStart(true))} /></main>
-      ${place.node && html`<${NodeDrawer} key=${place.node} name=${place.node} overview=${now.overview} />`}
+      ${place.node && html`<${NodeDrawer} key=${place.node} name=${place.node} overview=${now.overview} places=${now.places} />`}
     </div>
     ${help && html`<${Help} onClose=${() => showHelp(false)} />`}
     ${starting && html`<${StartDialog} onClose=${() => showStart(false)} />`}`;

@@ -27,7 +27,7 @@ export function Cells({ overview, places, by, group, selected }) {
 function Grid({ overview, places, by, group, selected }) {
   const box = useRef(null);
   const canvas = useRef(null);
-  const drawn = useRef({ key: null, letters: "" });
+  const drawn = useRef({ laid: null, letters: "" });
   const [width, setWidth] = useState(0);
   const [theme, setTheme] = useState(0);
   const [hovered, hover] = useState(-1);
@@ -74,6 +74,7 @@ function Grid({ overview, places, by, group, selected }) {
       const isDim = at >= 0 && !places.groups_of[node].includes(at);
       paintCell(context, letters[node], laid.x[node], laid.y[node], laid.pitch, colours, isDim);
     }
+    if (!before.laid) performance.mark("cells");
     drawn.current = { laid, theme, group, letters, colours };
   }, [laid, letters, theme, group]);
 

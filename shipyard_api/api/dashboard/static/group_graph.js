@@ -72,13 +72,21 @@ export function GroupGraph({ overview, selected, forecast }) {
     <div class="graph" tabindex="0" role="group" aria-label="Graph of groups">
       ${placed && html`<div class="graph-inner" style=${{ width: `${placed.width}px`, height: `${placed.height}px` }}>
         <svg width=${placed.width} height=${placed.height} aria-hidden="true">
-          ${placed.edges.map((edge) => html`<path key=${`${edge.from} ${edge.to}`} class=${isOn(edge) ? "path" : ""} d=${curve(edge.points)} />`)}
+          ${placed.edges.map((edge) => html`<path key=${`${edge.from} ${edge.to}`} class=${isOn(edge) ? "path" : ""} d=${curve(anchored(edge, placed.at))} />`)}
         </svg>
         ${groups.map((group) => placed.at[group.name] && html`<${Card} key=${group.name} group=${group} at=${placed.at[group.name]}
           isSelected=${group.name === selected} isOn=${path.length > 1 && path.includes(group.name)} chance=${chances.get(group.name)} />`)}
       </div>`}
     </div>
   </section>`;
+}
+
+/** Edges leave a card in the middle of its right side and reach the next in the middle of its left. */
+function anchored({ from, to, points }, at) {
+  const middle = SIZE.height / 2;
+  return [
+    { x: at[from].x + SIZE.width, y: at[from].y + middle }, ...points.slice(1, -1), { x: at[to].x, y: at[to].y + middle },
+  ];
 }
 
 function curve(points) {
@@ -106,10 +114,10 @@ function Card({ group, at: corner, isSelected, isOn, chance }) {
     style=${{ left: `${corner.x}px`, top: `${corner.y}px`, width: `${SIZE.width}px`, height: `${SIZE.height}px` }}
     title=${`${group.name}: ${state.word}${group.reason ? ` (${plain(group.reason)})` : ""}${group.detail ? `: ${group.detail}` : ""}`}>
     <span class="name"><span class="glyph" aria-hidden="true">${state.glyph}</span><b>${group.name}</b>
-      ${group.critical && html`<span class="badge">critical</span>`}</span>
+      ${group.critical && html`<span class="badge">critical</span>`}
+      ${isOpen && chance !== undefined ? html`<span class="chance" title="meets its criteria, by forecast">${percent(chance)}</span>` : ""}</span>
     <span class="needs">${success} of ${total}, needs ${group.needs}</span>
-    <span class="state">${state.word}${group.reason === "dependency" ? " by dependency" : ""}
-      ${isOpen && chance !== undefined ? html`<span class="muted"> · ${percent(chance)}</span>` : ""}</span>
+    <span class="state">${state.word}${group.reason === "dependency" ? " by dependency" : ""}</span>
     <span class="bar" aria-hidden="true">
       <i class="fill-s" style=${{ width: `${(100 * success) / Math.max(1, total)}%` }}></i>
       <i class="fill-p" style=${{ width: `${(100 * group.nodes.prepared) / Math.max(1, total)}%` }}></i>

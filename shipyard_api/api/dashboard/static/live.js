@@ -71,12 +71,11 @@ async function turn() {
 async function read() {
   const now = Date.now();
   const pace = stream ? WITH_STREAM : WITHOUT_STREAM;
-  if (!session.get().caller) {
-    const caller = await get(`${V1}/caller`);
-    session.update({ caller });
-  }
-  if (now >= due.list) {
-    const actions = await get(`${V1}/actions?order=desc&limit=${MOST_ACTIONS}`);
+  const who = session.get().caller ? null : get(`${V1}/caller`);
+  const list = now >= due.list ? get(`${V1}/actions?order=desc&limit=${MOST_ACTIONS}`) : null;
+  const [caller, actions] = await Promise.all([who, list]);
+  if (caller) session.update({ caller });
+  if (actions) {
     due.list = now + pace.list;
     if (actions !== live.get().actions) live.update({ actions });
   }
@@ -95,11 +94,10 @@ async function read() {
 async function readAction(id) {
   const before = live.get();
   const base = `${V1}/actions/${segment(id)}`;
-  const overview = await get(`${base}/overview`);
-  if (overview === before.overview) return;
   const isOther = before.overview?.action.id !== id;
-  const places = !isOther && before.places?.names.length === overview.nodes.total
-    ? before.places : await get(`${base}/node-places`);
+  const [overview, early] = await Promise.all([get(`${base}/overview`), isOther ? get(`${base}/node-places`) : before.places]);
+  if (overview === before.overview) return;
+  const places = early?.names.length === overview.nodes.total ? early : await get(`${base}/node-places`);
   const failed = (one) => one.nodes.letters.split("f").length - 1;
   let failures = isOther ? [] : before.failures;
   if (failed(overview) === 0) failures = [];
@@ -112,15 +110,20 @@ async function readAction(id) {
 }
 
 let forecastAfter = 0;
+let forecasting = false;
+/** A forecast of a large site takes the server seconds: the next one waits twenty times as long as the last took. */
 async function readForecast(base, id, overview) {
-  if (ended(overview.action) || Date.now() < forecastAfter) return;
-  forecastAfter = Date.now() + 5000;
+  if (ended(overview.action) || !overview.groups.length || forecasting || Date.now() < forecastAfter) return;
+  forecasting = true;
+  const began = Date.now();
   try {
     const forecast = await get(`${base}/forecast`);
     if (shownId() === id) live.update({ forecast });
-  } catch (error) {
-    if (error.status === 404) forecastAfter = Date.now() + 600_000;
+    forecastAfter = Date.now() + Math.max(5000, 20 * (Date.now() - began));
+  } catch {
+    forecastAfter = Date.now() + 60_000;
   }
+  forecasting = false;
 }
 
 /** Events are hints: each says that an action changed, and the next turn reads it. Without them the page polls. */

@@ -10,10 +10,12 @@ import { ACTION, at, clock, localTime, plain } from "./words.js";
 
 const STATUS = { success: ["deployed", "good"], failure: ["failed", "bad"], prepared: ["prepared", "working"], not_started: ["not started", "idle"] };
 
-export function NodeDrawer({ name, overview }) {
+export function NodeDrawer({ name, overview, places }) {
   const [again, setAgain] = useState(0);
   const heading = useRef(null);
-  const found = useRead(() => get(`${V1}/nodes/${segment(name)}`), [name, again, overview]);
+  // Read again when its letter on the page changes, and when another action is shown.
+  const letter = overview && places ? overview.nodes.letters[places.names.indexOf(name)] : "";
+  const found = useRead(() => get(`${V1}/nodes/${segment(name)}`), [name, again, letter, overview?.action.id]);
   useEffect(() => heading.current?.focus({ preventScroll: true }), [name]);
   return html`<aside class="drawer" aria-labelledby="node-title">
     <div class="row"><h2 id="node-title" tabindex="-1" ref=${heading}>${name}</h2><span class="space"></span>

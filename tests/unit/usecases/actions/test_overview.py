@@ -6,7 +6,7 @@ import pytest
 
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.ports.state.groups import GroupRecord, PhaseRecord
-from shipyard_api.ports.state.nodes import NodeRecord
+from shipyard_api.ports.state.nodes import NodeLine
 from shipyard_api.usecases.actions.overview import letters
 
 T = datetime(2026, 11, 23, tzinfo=UTC)
@@ -31,7 +31,7 @@ IS, DONE = NodeStatus, T
 def test_letter(
     status: NodeStatus, phase: str | None, running_at: datetime | None, ended_at: datetime | None, letter: str
 ) -> None:
-    node = NodeRecord("n1", status, None, "", None, ["a"], T)
+    node = NodeLine("n1", status, ["a"])
     sent = [PhaseRecord(phase, 1, "running", "job", ["n1"], "", T, running_at, ended_at)] if phase else []
     group = GroupRecord(0, "a", False, [], "deploying", None, "", {}, sent)
 

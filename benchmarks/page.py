@@ -1,0 +1,271 @@
+"""What the dashboard costs in Chromium on a large site: ``python benchmarks/page.py [SECONDS]``.
+
+The API as it is shipped, on an embedded Postgres with 25 actions of 10,000 nodes each in 12 groups, the last one
+running. Reports, for the first visit of a browser with an empty cache:
+
+- from the request for the page to the first paint, and to all 10,000 cells being drawn;
+- from the click on a cell to its node's history on the screen, the middle of several;
+- the processor time of the tab, and of all processes of the browser, in 60 s (SECONDS) in which 100 nodes change each
+  second, as a share of one core. Chromium draws without a GPU here, which is the more expensive way.
+
+Exits 1 above the bounds of product.md, section 11. CHROMIUM names the browser.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from api import ROOT, gunicorn
+from playwright.sync_api import Page, sync_playwright
+
+from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
+from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
+from shipyard_api.domain.site_design import SiteInputs
+from shipyard_api.storage import migrations
+from shipyard_api.storage.unit_of_work import SqlStore, connect
+from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_simulators.embedded_postgres import server
+
+ACTIONS, NODES, GROUPS, CLICKS, SECONDS = 25, 10_000, 12, 9, 60.0
+RUNNING = f"01M7XV7VKPMDHXJVA7WM{ACTIONS:06}"
+FIRST_PAINT, DETAIL, SHARE = 1000.0, 100.0, 0.10
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+STRATEGY = {
+    "groups": [
+        {
+            "name": f"group-{group:02}",
+            "critical": group < 2,
+            "depends_on": [f"group-{(group - 1) // 2:02}"] if group else [],
+            "selectors": [{"rack_names": [f"rack-{group:02}"]}],
+            "success_criteria": {"percent_successful_nodes": 90},
+        }
+        for group in range(GROUPS)
+    ]
+}
+FILL = (
+    f"""INSERT INTO actions (id, name, parameters, user_name, context_marker, revision, exclusive, inputs, state,
+           started_at, ended_at)
+       SELECT '01M7XV7VKPMDHXJVA7WM' || lpad(a::text, 6, '0'), 'deploy_site', '{{}}', 'ann', '-', 1, true,
+           CAST(:inputs AS jsonb), CASE a WHEN {ACTIONS} THEN 'running' ELSE 'success' END, now(),
+           CASE a WHEN {ACTIONS} THEN NULL ELSE now() END
+       FROM generate_series(1, {ACTIONS}) a""",
+    """INSERT INTO steps (action_id, position, id, state, started_at)
+       SELECT id, s, 'preflight.step_' || s, 'success', now() FROM actions, generate_series(1, 11) s""",
+    f"""INSERT INTO deployment_groups (action_id, position, name, critical, depends_on, status)
+       SELECT id, g, 'group-' || lpad(g::text, 2, '0'), g < 2,
+           CASE g WHEN 0 THEN ARRAY[]::text[] ELSE ARRAY['group-' || lpad(((g - 1) / 2)::text, 2, '0')] END,
+           CASE id WHEN '{RUNNING}' THEN 'preparing' ELSE 'success' END
+       FROM actions, generate_series(0, {GROUPS - 1}) g""",
+    f"""INSERT INTO action_nodes (action_id, name, status, reason, group_name, groups, updated_at)
+       SELECT id, 'node-' || lpad(n::text, 5, '0'),
+           CASE WHEN id = '{RUNNING}' THEN 'not_started' WHEN n % 500 = 0 THEN 'failure' ELSE 'success' END,
+           CASE WHEN id <> '{RUNNING}' AND n % 500 = 0 THEN 'deploy' END,
+           'group-' || lpad((n % {GROUPS})::text, 2, '0'), ARRAY['group-' || lpad((n % {GROUPS})::text, 2, '0')], now()
+       FROM actions, generate_series(0, {NODES - 1}) n""",
+    f"""INSERT INTO group_phases (action_id, group_name, phase, status, job, nodes, submitted_at, running_at, ended_at)
+       SELECT a.id, 'group-' || lpad(g::text, 2, '0'), p,
+           CASE a.id WHEN '{RUNNING}' THEN 'running' ELSE 'success' END, 'job-' || g || p,
+           (SELECT array_agg('node-' || lpad(n::text, 5, '0')) FROM generate_series(g, {NODES - 1}, {GROUPS}) n),
+           now() - interval '3 minutes', now() - interval '2 minutes',
+           CASE a.id WHEN '{RUNNING}' THEN NULL ELSE now() END
+       FROM actions a, generate_series(0, {GROUPS - 1}) g, (VALUES ('prepare'), ('deploy')) v(p)
+       WHERE a.id <> '{RUNNING}' OR p = 'prepare'""",
+)
+
+
+def main() -> int:
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else SECONDS
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if not chromium:
+        print("Chromium is not installed")
+        return 1
+    with server.temporary({"fsync": "off", "synchronous_commit": "off"}) as postgres:
+        token = _fill(postgres.url)
+        with (
+            gunicorn("shipyard_api.asgi:app", postgres.url, chdir=Path("/")) as (port, _),
+            sync_playwright() as driver,
+        ):
+            browser = driver.chromium.launch(executable_path=chromium, args=FLAGS)
+            address = f"http://127.0.0.1:{port}"
+            first = _visit(browser, address, token)
+            page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
+            page.goto(f"{address}/#token={token}")
+            _until_drawn(page)
+            detail = statistics.median(_click(page, place) for place in range(CLICKS))
+            page.goto(f"{address}/")
+            _until_drawn(page)
+            with _changes(postgres.url):
+                time.sleep(5)
+                tab, everything = _busy(page, seconds)
+            page.screenshot(path=ROOT / ".build" / "page-10000.png")
+            browser.close()
+    print(f"first paint {first['paint']:.0f} ms (bound {FIRST_PAINT:.0f}), all cells {first['cells']:.0f} ms")
+    print(f"click to detail {detail:.0f} ms (bound {DETAIL:.0f})")
+    print(f"live changes: tab {tab:.1%} of a core, all of the browser {everything:.1%} (bound {SHARE:.0%})")
+    return int(first["paint"] > FIRST_PAINT or detail > DETAIL or everything > SHARE)
+
+
+def _fill(url: str) -> str:
+    engine = connect(url, pool_size=2)
+    migrations.upgrade(engine, ROOT / "migrations")
+    inputs = SiteInputs(1, DeploymentConfiguration(), "deployment-strategy", STRATEGY).to_json()
+    with engine.begin() as connection:
+        for statement in FILL:
+            written = {"inputs": json.dumps(inputs)} if ":inputs" in statement else {}
+            connection.execute(sa.text(statement), written)
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(sa.text("VACUUM ANALYZE"))
+    _, token = ApiTokens(SqlStore(engine, ProcrastinateWakeup())).create("benchmark", "admin")
+    return token
+
+
+def _visit(browser: Any, address: str, token: str) -> dict[str, float]:
+    """Return the milliseconds of a first visit; the better of three, each with an empty cache."""
+    found = []
+    for _ in range(3):
+        context = browser.new_context(viewport={"width": 1440, "height": 900})
+        page = context.new_page()
+        page.goto(f"{address}/#token={token}")
+        _until_drawn(page)
+        found.append(
+            page.evaluate(
+                "({paint: performance.getEntriesByName('first-contentful-paint')[0].startTime,"
+                " cells: performance.getEntriesByName('cells')[0].startTime})"
+            )
+        )
+        context.close()
+    return min(found, key=lambda one: float(one["cells"]))
+
+
+def _until_drawn(page: Page) -> None:
+    """Wait for the cells; the page's policy forbids the driver to evaluate its own conditions there."""
+    while not page.evaluate("performance.getEntriesByName('cells').length"):
+        time.sleep(0.05)
+
+
+def _click(page: Page, place: int) -> float:
+    """Return the milliseconds from a click on some cell until the node's history is there and painted."""
+    return float(
+        page.evaluate(
+            """place => new Promise(resolve => {
+            const canvas = document.querySelector(".cell-inner canvas"), box = canvas.getBoundingClientRect();
+            const began = performance.now();
+            const watch = new MutationObserver(() => {
+                if (!document.querySelector(".drawer .history > li")) return;
+                watch.disconnect();
+                requestAnimationFrame(() => setTimeout(() => {
+                    const took = performance.now() - began;
+                    document.querySelector(".drawer button").click();
+                    setTimeout(resolve, 400, took);
+                }));
+            });
+            watch.observe(document.body, {subtree: true, childList: true});
+            canvas.dispatchEvent(new MouseEvent("click", {
+                bubbles: true, clientX: box.left + 20 + 14 * place, clientY: box.top + 60,
+            }));
+        })""",
+            place,
+        )
+    )
+
+
+@contextmanager
+def _changes(url: str) -> Iterator[None]:
+    """Change 100 nodes each second, as a turn does: their rows, the journal, and the action's own."""
+    engine, over = connect(url, pool_size=1), threading.Event()
+
+    def work() -> None:
+        turn = 0
+        while not over.wait(1.0):
+            names = [f"node-{(turn * 100 + n) % NODES:05}" for n in range(100)]
+            facts = {"group": "group-00", "phase": "prepare", "status": "prepared", "reason": None, "nodes": names}
+            with engine.begin() as connection:
+                connection.execute(
+                    sa.text(
+                        f"UPDATE action_nodes SET status = 'prepared', updated_at = now() "
+                        f"WHERE action_id = '{RUNNING}' AND name = ANY(:names)"
+                    ),
+                    {"names": names},
+                )
+                connection.execute(
+                    sa.text(
+                        "INSERT INTO journal (action_id, epoch, step_id, kind, at, worker, facts) "
+                        f"VALUES ('{RUNNING}', 1, 's', 'nodes_changed', now(), 'w', CAST(:facts AS jsonb))"
+                    ),
+                    {"facts": json.dumps({**facts, "details": {}})},
+                )
+                connection.execute(sa.text(f"UPDATE actions SET epoch = epoch + 1 WHERE id = '{RUNNING}'"))
+            turn += 1
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        engine.dispose()
+
+
+def _busy(page: Page, seconds: float) -> tuple[float, float]:
+    """Return which share of a core the tab's main thread and all processes of the browser use."""
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+
+    def tasks() -> float:
+        return float(
+            next(
+                one["value"]
+                for one in session.send("Performance.getMetrics")["metrics"]
+                if one["name"] == "TaskDuration"
+            )
+        )
+
+    began, used, done = time.monotonic(), _processor_seconds(), tasks()
+    time.sleep(seconds)
+    passed = time.monotonic() - began
+    return (tasks() - done) / passed, (_processor_seconds() - used) / passed
+
+
+def _processor_seconds() -> float:
+    """Return what all processes below this one that are a Chromium have used so far."""
+    ticks, children, names = {}, {}, {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                text = (entry / "stat").read_text()
+                names[int(entry.name)] = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            fields = text.rpartition(")")[2].split()
+            ticks[int(entry.name)] = int(fields[11]) + int(fields[12])
+            children.setdefault(int(fields[1]), []).append(int(entry.name))
+    found, waiting = 0, [os.getpid()]
+    while waiting:
+        pid = waiting.pop()
+        waiting += children.get(pid, [])
+        if b"--no-first-run" in names.get(pid, b"") or b"--type=" in names.get(pid, b""):
+            found += ticks.get(pid, 0)
+    return found / os.sysconf("SC_CLK_TCK")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
