@@ -1,6 +1,8 @@
 """Every request is observed: how long its answer took, of which route, and its status."""
 
-from shipyard_api.api.http.limits import Application, Message, Receive, Scope, Send
+from contextlib import ExitStack
+
+from shipyard_api.api.http.limits import STREAM, Application, Message, Receive, Scope, Send
 from shipyard_api.telemetry import Kind, observed, of_status
 
 ROUTE = "shipyard.route"
@@ -16,25 +18,32 @@ class Observation:
         self._application = application
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, and observe it until its answer is sent."""
+        """Pass the request on, and observe it until its answer is sent; of a stream, until it begins."""
         if scope["type"] != "http":
             await self._application(scope, receive, send)
             return
         method = scope["method"] if scope["method"] in _METHODS else "other"
-        status = 0
-
-        async def noted(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
         parent = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"traceparent"), "")
-        with observed(Kind.REQUEST, method, {"method": method}, parent=parent) as seen:
-            try:
-                await self._application(scope, receive, noted)
-            finally:
+        with ExitStack() as observing:
+            seen = observing.enter_context(observed(Kind.REQUEST, method, {"method": method}, parent=parent))
+            status = 0
+
+            def describe() -> None:
                 route = scope.get(ROUTE, "")
                 seen.name = f"{method} {route}".strip()
                 seen.labels |= {"route": route, "status": str(status)}
                 seen.outcome = of_status(status) if status else "left"
+
+            async def noted(message: Message) -> None:
+                nonlocal status
+                if message["type"] == "http.response.start":
+                    status = message["status"]
+                    if STREAM in scope:
+                        describe()
+                        observing.close()
+                await send(message)
+
+            try:
+                await self._application(scope, receive, noted)
+            finally:
+                describe()

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from shipyard_api.api.http.limits import Message, Receive, Scope, Send
+from shipyard_api.api.http.limits import STREAM, Message, Receive, Scope, Send
 from shipyard_api.api.http.observation import ROUTE, Observation
 from shipyard_api.telemetry import Activity, observe_with
 
 
+@pytest.mark.parametrize("is_stream", [False, True], ids=["answer", "stream"])
 @pytest.mark.parametrize(
     ("method", "route", "status", "labels", "outcome"),
     [
@@ -22,7 +23,7 @@ from shipyard_api.telemetry import Activity, observe_with
     ],
 )
 def test_a_request_is_observed(
-    method: str, route: str, status: int | None, labels: dict[str, str], outcome: str
+    method: str, route: str, status: int | None, labels: dict[str, str], outcome: str, is_stream: bool
 ) -> None:
     seen: list[Activity] = []
 
@@ -35,7 +36,10 @@ def test_a_request_is_observed(
         if route:
             scope[ROUTE] = route
         if status is not None:
+            if is_stream:
+                scope[STREAM] = True
             await send({"type": "http.response.start", "status": status})
+            assert len(seen) == is_stream  # a stream lasts as long as its caller likes
 
     async def receive() -> Message:
         return {}
