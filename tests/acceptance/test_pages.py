@@ -78,7 +78,7 @@ class Newcomer:
         self.environment |= {"SHIPYARD_URL": told["url"], "SHIPYARD_TOKEN": told["token"]}
         # The tutorial shows an address and a token of its own.
         said = ""
-        while not said.endswith(f" SHIPYARD_TOKEN={told['token']}\n"):
+        while not said.endswith(f"/#token={told['token']}\n"):
             assert self.child.poll() is None, said
             time.sleep(0.05)
             said = (self.directory / "up.log").read_text()
