@@ -21,7 +21,10 @@ def differences(text: str) -> Printout:
         for one in objects_at(found, "differences")
     ]
     action = object_at(found, "action")
-    title = f"{required(found, 'compared')} nodes compared with {action.get('name')} action/{action.get('id')}"
+    compared = required(found, "compared")
+    title = (
+        f"{compared} node{'' if compared == 1 else 's'} compared with {action.get('name')} action/{action.get('id')}"
+    )
     parts: list[str | TextTable] = [f"{title}: {_number(len(rows))}"]
     if rows:
         parts.append(table(rows, ("Node", "Difference", "Expected", "Seen", "Since", "System"), gap=4))
