@@ -36,7 +36,7 @@ export function Failures({ overview, failures }) {
     ${found.map(({ root, dependents }) => html`<${Root} key=${root.name} group=${root} dependents=${dependents}
       nodes=${failures.filter((node) => node.group === root.name)} seen=${shown} />`)}
     ${elsewhere.length > 0 && html`<div class="failure tolerated">
-      <h3>${count(elsewhere.length, "failed node")} in groups that go on</h3>
+      <h3>${count(elsewhere.length, "failed node")} that the criteria tolerate</h3>
       <${NodeList} nodes=${elsewhere} withGroup /></div>`}
   </section>`;
 }

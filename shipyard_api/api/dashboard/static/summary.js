@@ -68,7 +68,7 @@ function Waiting({ action, now }) {
   const parts = [`for ${clock((now - at(waiting.since)) / 1000)}`];
   if (waiting.deadline) parts.push(`gives up in ${rough(Math.max(0, at(waiting.deadline) - now) / 1000)}`);
   return html`<${Fact} name="Waiting for" value=${waiting.who}>
-    <p>${waiting.what}</p>
+    <p class="clamp" title=${waiting.what}>${waiting.what}</p>
     <p class="muted" title=${`Last answer: ${waiting.last_answer || "none"}`}>${parts.join(" · ")}</p><//>`;
 }
 
