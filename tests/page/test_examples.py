@@ -18,7 +18,7 @@ def cards(page: Any) -> dict[str, str]:
 
 def check(page: Any, failed: list[str], by_dependency: list[str]) -> None:
     expected = dict.fromkeys(GROUPS, "succeeded") | dict.fromkeys(failed, "failed")
-    assert cards(page) == expected | dict.fromkeys(by_dependency, "failed by dependency")
+    assert cards(page) == expected | dict.fromkeys(by_dependency, "dependency failed")
     assert page.locator(".failure h3 a").all_inner_texts() == failed
 
 

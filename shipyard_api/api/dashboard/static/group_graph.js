@@ -117,7 +117,7 @@ function Card({ group, at: corner, isSelected, isOn, chance }) {
       ${group.critical && html`<span class="badge">critical</span>`}
       ${isOpen && chance !== undefined ? html`<span class="chance" title="meets its criteria, by forecast">${percent(chance)}</span>` : ""}</span>
     <span class="needs">${success} of ${total}, needs ${group.needs}</span>
-    <span class="state">${state.word}${group.reason === "dependency" ? " by dependency" : ""}</span>
+    <span class="state">${group.reason === "dependency" ? "dependency failed" : state.word}</span>
     <span class="bar" aria-hidden="true">
       <i class="fill-s" style=${{ width: `${(100 * success) / Math.max(1, total)}%` }}></i>
       <i class="fill-p" style=${{ width: `${(100 * group.nodes.prepared) / Math.max(1, total)}%` }}></i>
