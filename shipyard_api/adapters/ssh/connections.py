@@ -22,12 +22,27 @@ SYSTEM = "SSH"
 IDLE = 600.0  # seconds after which a connection is closed
 SESSIONS = 5  # at once on a connection; sshd allows 10
 KEEPALIVE = 15.0  # seconds
-HANGS = 1.0  # seconds after which a connection that is being opened no longer counts among those opened at once
+HANGS = 1.0  # seconds after which a connection that is being opened, to a server that says nothing, gives up its place
 _PIECE = 64 * 1024
 _CLOSING = 2.0  # seconds for connections to say goodbye
 _STDERR = 4096  # bytes
 
 asyncssh.set_log_level("WARNING")
+
+
+class _Server(asyncssh.SSHClient):
+    """What is known of a server while a connection to it is being opened."""
+
+    _connection: asyncssh.SSHClientConnection | None = None
+
+    def connection_made(self, conn: asyncssh.SSHClientConnection) -> None:
+        """Keep the connection: TCP is open."""
+        self._connection = conn
+
+    @property
+    def speaks(self) -> bool:
+        """Whether it has said which SSH it speaks."""
+        return self._connection is not None and self._connection.get_extra_info("server_version") is not None
 
 
 class NodeError(Exception):
@@ -185,20 +200,27 @@ class Connections:
             if link.connection is None or link.connection.is_closed():
                 link.connection = None
                 jump = await self._jump()
+                server = _Server()
                 link.connection = await self._in_turn(
-                    self._open(host.name, host.address, host.port, self._access.user, jump)
+                    self._open(host.name, host.address, host.port, self._access.user, jump, server), server
                 )
             return link.connection
 
     async def _in_turn(
-        self, opening: Coroutine[Any, Any, asyncssh.SSHClientConnection]
+        self, opening: Coroutine[Any, Any, asyncssh.SSHClientConnection], server: "_Server"
     ) -> asyncssh.SSHClientConnection:
-        """Open a connection when it is its turn. One that hangs gives its place to the next."""
+        """Open a connection when it is its turn. One that hangs gives its place to the next.
+
+        A server that has begun to speak keeps the place: hosts that are slow because all of them have work would
+        otherwise get every connection at once.
+        """
         task: asyncio.Task[asyncssh.SSHClientConnection] | None = None
         try:
             async with self._opening:
                 task = asyncio.ensure_future(opening)
                 await asyncio.wait({task}, timeout=HANGS)
+                if server.speaks:
+                    await asyncio.wait({task})
             return await task
         finally:
             if task is None:
@@ -214,13 +236,21 @@ class Connections:
         async with link.lock:
             if link.connection is None or link.connection.is_closed():
                 try:
-                    link.connection = await self._open(jump.address, jump.address, jump.port, jump.user, None)
+                    link.connection = await self._open(
+                        jump.address, jump.address, jump.port, jump.user, None, _Server()
+                    )
                 except NodeError as error:
                     raise type(error)(f"jump host {jump.address}: {error}") from error
             return link.connection
 
     async def _open(
-        self, name: str, address: str, port: int, user: str, tunnel: asyncssh.SSHClientConnection | None
+        self,
+        name: str,
+        address: str,
+        port: int,
+        user: str,
+        tunnel: asyncssh.SSHClientConnection | None,
+        server: "_Server",
     ) -> asyncssh.SSHClientConnection:
         try:
             key, known = self._files.read()
@@ -229,6 +259,7 @@ class Connections:
                     address,
                     port,
                     tunnel=tunnel,
+                    client_factory=lambda: server,
                     config=None,
                     username=user,
                     client_keys=[key],
