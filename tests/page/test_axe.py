@@ -17,6 +17,7 @@ VIEWS = {
     "what if": "&view=forecast",
     "software": "&view=software",
     "design": "&view=design",
+    "drift": "&view=drift",
     "steps": "&view=steps",
 }
 

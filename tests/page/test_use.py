@@ -52,7 +52,7 @@ def test_nodes_are_reached_by_keys_and_the_address_keeps_what_is_open(stack: Sta
     page.get_by_role("complementary").wait_for()
 
 
-@pytest.mark.parametrize("view", ["timeline", "plan", "forecast", "software", "design", "steps"])
+@pytest.mark.parametrize("view", ["timeline", "plan", "forecast", "software", "design", "drift", "steps"])
 def test_every_view_opens_without_a_fault(stack: Stack, open_page: Any, view: str) -> None:
     page = open_page(f"?action={stack.action}&view={view}")
     page.locator("main .panel h2").first.wait_for()

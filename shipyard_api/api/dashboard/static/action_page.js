@@ -4,6 +4,7 @@ import { follow, link } from "./address.js";
 import { Cells } from "./cells.js";
 import { Controls } from "./controls.js";
 import { DesignView } from "./design_view.js";
+import { DriftView } from "./drift_view.js";
 import { Failures } from "./failures.js";
 import { ForecastView } from "./forecast_view.js";
 import { GroupGraph } from "./group_graph.js";
@@ -15,7 +16,7 @@ import { Timeline } from "./timeline.js";
 
 export const VIEWS = {
   now: "Now", timeline: "Timeline", plan: "Plan and reality", forecast: "What if", software: "Software",
-  design: "Design changes", steps: "Steps",
+  design: "Design changes", drift: "Drift", steps: "Steps",
 };
 
 export function ActionPage({ now, place, onStart }) {
@@ -45,6 +46,7 @@ function View({ view, now, place }) {
     case "forecast": return html`<${ForecastView} key=${key} overview=${overview} />`;
     case "software": return html`<${SoftwareView} key=${key} overview=${overview} place=${place} />`;
     case "design": return html`<${DesignView} key=${key} overview=${overview} />`;
+    case "drift": return html`<${DriftView} key=${key} overview=${overview} />`;
     case "steps": return html`<${StepsView} key=${key} overview=${overview} />`;
     default: return html`
       <${Failures} overview=${overview} failures=${failures} />
