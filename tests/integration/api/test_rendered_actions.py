@@ -266,7 +266,7 @@ NOUNS = (SqlTurns, SqlActions, SqlJournal, SqlStragglers)
 # What these write is shown of no action.
 OTHER_NOUNS = {
     *("items", "software", "task_results", "deploy_templates", "tokens", "tickets"),
-    *("nodes", "sightings", "holds", "write_limits", "measures"),
+    *("nodes", "sightings", "holds", "write_limits", "measures", "webhooks"),
 }
 
 
