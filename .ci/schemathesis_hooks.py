@@ -1,10 +1,14 @@
-"""What stock schemathesis cannot do: read a YAML stream of several documents, which is described as an array."""
+"""What stock schemathesis cannot do: read a YAML stream of documents, described as an array; write node sets."""
 
 from typing import Any
 
 import schemathesis
 import yaml
+from hypothesis import strategies
 from schemathesis.core.media_types import YAML_MEDIA_TYPES
+
+NODE_SETS = strategies.from_regex(r"[a-z0-9.-]{1,9}(,[a-z]{1,3}\[[1-4]-[5-9](/2)?(,2)?\])?", fullmatch=True)
+schemathesis.openapi.format("node-set", NODE_SETS)
 
 
 @schemathesis.deserializer(*YAML_MEDIA_TYPES)
