@@ -44,6 +44,7 @@ from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.adapters.schema_files.schemas import SchemaFiles
 from shipyard_api.domain.actions import ENDED, ActionId, ActionName
 from shipyard_api.domain.documents import BufferMode
+from shipyard_api.domain.drift.sightings import SeenMachine
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.domain.site_design import DesignRules
@@ -55,7 +56,6 @@ from shipyard_api.ports.provisioner import (
     JobReport,
     JobState,
     Marker,
-    NodeCondition,
     Operation,
     Work,
 )
@@ -161,7 +161,7 @@ class Table:
     def validate_design(self, design: str) -> tuple[Finding, ...]:
         return ()
 
-    def conditions(self) -> Sequence[NodeCondition]:
+    def conditions(self) -> Sequence[SeenMachine]:
         return ()
 
     def select_nodes(self, design: str, groups: Sequence[tuple[Selector, ...]]) -> tuple[frozenset[NodeName], ...]:
