@@ -111,7 +111,9 @@ def _configuration(directory: Path, port: int, served: Sequence[Host]) -> str:
         "PasswordAuthentication no\nUsePAM no\nStrictModes no\nPermitRootLogin yes\nMaxStartups 1000\nPrintMotd no",
     ]
     for one in served:
-        lines.append(f"Match LocalAddress {one.address}\n  SetEnv SHIPYARD_TASKS={directory}/{one.name}/tasks")
+        # SHLVL: otherwise bash reads a ~/.bashrc for each command, which may take longer than the command.
+        tasks = f"SHIPYARD_TASKS={directory}/{one.name}/tasks"
+        lines.append(f"Match LocalAddress {one.address}\n  SetEnv SHLVL=2 {tasks}")
     return "\n".join(lines) + "\n"
 
 

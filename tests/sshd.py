@@ -15,6 +15,7 @@ from pathlib import Path
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 MISSING = "there is no sshd; install openssh-server" if SSHD is None else ""
 
+# SHLVL: otherwise bash reads the ~/.bashrc of the account that runs the tests, for each command.
 CONFIGURATION = """
 ListenAddress {address}
 Port {port}
@@ -29,7 +30,7 @@ PermitRootLogin yes
 MaxStartups 100
 PrintMotd no
 LogLevel VERBOSE
-SetEnv {environment}
+SetEnv SHLVL=2 {environment}
 """
 
 
