@@ -8,7 +8,7 @@ running. Reports, for the first visit of a browser with an empty cache:
 - the processor time of the tab, and of all processes of the browser, in 60 s (SECONDS) in which 100 nodes change each
   second, as a share of one core. Chromium draws without a GPU here, which is the more expensive way.
 
-Exits 1 above the bounds of product.md, section 11. CHROMIUM names the browser.
+Exits 1 above the bounds of the product, section 11. CHROMIUM names the browser.
 """
 
 from __future__ import annotations

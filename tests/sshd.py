@@ -133,6 +133,8 @@ class Sshd:
 
     def _answers(self) -> bool:
         with socket.socket() as probe:
+            # From another address: a port that nothing listens on could otherwise be connected with itself.
+            probe.bind(("127.0.0.1", 0))
             return probe.connect_ex((self.address, self.port)) == 0
 
 

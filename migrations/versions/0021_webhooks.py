@@ -1,4 +1,4 @@
-"""Webhooks: how far each target of the settings has been told, and which worker tells it."""
+"""Webhooks: the last event that each target received, and the worker that delivers to it."""
 
 import sqlalchemy as sa
 from alembic import op

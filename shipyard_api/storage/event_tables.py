@@ -1,4 +1,4 @@
-"""The tables of events: who may open a stream, and how far webhooks have been told."""
+"""The tables of events: tickets that open a stream, and the delivery cursors of webhooks."""
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
@@ -16,7 +16,7 @@ event_tickets = sa.Table(
     sa.Column("expires_at", _MOMENT, nullable=False),
 )
 
-# How far each webhook of the settings has been told. A worker holds it while it delivers; all times by now().
+# The delivery cursor of each webhook of the settings. A worker holds it while it delivers; all times by now().
 webhooks = sa.Table(
     "webhooks",
     metadata,

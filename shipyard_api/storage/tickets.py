@@ -17,7 +17,7 @@ class SqlTickets:
     def create(self, digest: bytes, identity: Identity, *, seconds: float) -> None:
         """Store a ticket, and delete those that have expired."""
         tickets = t.event_tickets.c
-        # A locked row is being deleted by somebody else.
+        # Another transaction is deleting a locked row.
         expired = sa.select(tickets.digest).where(tickets.expires_at < sa.func.now()).with_for_update(skip_locked=True)
         self._connection.execute(t.event_tickets.delete().where(tickets.digest.in_(expired)))
         self._connection.execute(

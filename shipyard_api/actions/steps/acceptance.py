@@ -1,6 +1,6 @@
 """Running the acceptance tasks of a group on its deployed nodes, one task after another on all of them.
 
-A task on the nodes of a move stands as a work item of the software stage does (``TaskItem``): it is started under a
+A task on the nodes of a move has the state of a work item of the software stage (``TaskItem``): it is started under a
 marker that no other task has, so that a repeated start only reports.
 """
 
@@ -22,7 +22,7 @@ from shipyard_api.ports.remote_tasks import Host
 from shipyard_api.workflow.step import Folded, Json
 
 ITEM = TaskItem(None)
-"""Decides nothing and asks nobody: its folds are those of every task."""
+"""Used only to fold reports; it has no access to nodes."""
 
 _SHOWN = 300
 """Characters of output in the reason of a node; the result of the task has more."""

@@ -81,7 +81,7 @@ def result(report: Report, task: RemoteTask) -> RemoteResult:
 def _rebooted(
     task: RemoteTask, attempts: int, seconds: float, tail: str, total: int, *, restarted: bool
 ) -> RemoteResult:
-    """Return how a reboot stands: it is done once the node has another boot than at the claim.
+    """Return the state of a reboot: it is done once the node has another boot than at the claim.
 
     Until then the supervisor may have ended, because a shutdown ends it before the connections.
     """

@@ -92,6 +92,23 @@ def posted(action: ActionRecord) -> dict[str, Any]:
     }
 
 
+def summary_entity(action: ActionRecord) -> dict[str, Any]:
+    """Return an action without its steps, as the report and the overview show it."""
+    return {
+        "id": action.id,
+        "name": action.name.value,
+        "parameters": dict(action.parameters),
+        "user": action.user,
+        "committed_rev_id": action.revision,
+        "dag_status": action.state.value,
+        "action_lifecycle": lifecycle(action.state),
+        "created_at": zulu(action.created_at),
+        "started_at": zulu(action.started_at),
+        "ended_at": zulu(action.ended_at),
+        "waiting_for": waiting_entity(action),
+    }
+
+
 def verdict(state: RunState) -> str | None:
     """Return how an action ended; None while it goes on."""
     return state.value if state in ENDED else None

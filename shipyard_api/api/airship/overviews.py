@@ -6,14 +6,12 @@ from typing import Any, ClassVar
 import falcon
 
 from shipyard_api.api.airship.action_nodes import group_entity, phase_entity
-from shipyard_api.api.airship.action_views import verdict, waiting_entity
+from shipyard_api.api.airship.action_views import summary_entity, verdict
 from shipyard_api.api.airship.rendered_actions import RenderedActions
-from shipyard_api.api.airship.times import zulu
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.entity_tags import holds
 from shipyard_api.api.http.threads import threaded
-from shipyard_api.domain.actions import ActionId, lifecycle
-from shipyard_api.ports.state.actions import ActionRecord
+from shipyard_api.domain.actions import ActionId
 from shipyard_api.usecases.actions.describe import DescribeAction, ListedGroup
 from shipyard_api.usecases.actions.overview import Overview, OverviewAction
 
@@ -78,26 +76,9 @@ def _positions(names: Sequence[str]) -> dict[str, int]:
 
 def _entity(found: Overview) -> dict[str, Any]:
     return {
-        "action": _action(found.action),
+        "action": {**summary_entity(found.action), "verdict": verdict(found.action.state)},
         "groups": [_group(one) for one in found.groups],
         "nodes": {"total": len(found.letters), "letters": found.letters},
-    }
-
-
-def _action(action: ActionRecord) -> dict[str, Any]:
-    return {
-        "id": action.id,
-        "name": action.name.value,
-        "parameters": dict(action.parameters),
-        "user": action.user,
-        "committed_rev_id": action.revision,
-        "dag_status": action.state.value,
-        "action_lifecycle": lifecycle(action.state),
-        "verdict": verdict(action.state),
-        "created_at": zulu(action.created_at),
-        "started_at": zulu(action.started_at),
-        "ended_at": zulu(action.ended_at),
-        "waiting_for": waiting_entity(action),
     }
 
 

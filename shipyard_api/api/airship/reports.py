@@ -6,16 +6,13 @@ from typing import Any, ClassVar
 import falcon
 
 from shipyard_api.api.airship.action_nodes import group_entity, node_entity, phase_entity
-from shipyard_api.api.airship.action_views import waiting_entity
-from shipyard_api.api.airship.times import zulu
+from shipyard_api.api.airship.action_views import summary_entity
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.threads import threaded
-from shipyard_api.domain.actions import lifecycle
 from shipyard_api.domain.findings import Finding
 from shipyard_api.domain.groups import GroupStatus
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.strategy.criteria import Shortfall
-from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.usecases.actions import report as report_action
 from shipyard_api.usecases.actions.report import ReportAction, ReportedGroup, ReportedNode
 
@@ -33,7 +30,7 @@ class Report:
         """Return groups, nodes, findings and totals of an action, running or ended."""
         report = self._report(action_id)
         resp.media = {
-            "action": _action(report.action),
+            "action": summary_entity(report.action),
             "verdict": report.verdict,
             "seconds": report.seconds,
             "totals": _totals(report),
@@ -41,22 +38,6 @@ class Report:
             "groups": [_group(group) for group in report.groups],
             "nodes": _nodes(report),
         }
-
-
-def _action(action: ActionRecord) -> dict[str, Any]:
-    return {
-        "id": action.id,
-        "name": action.name.value,
-        "parameters": dict(action.parameters),
-        "user": action.user,
-        "committed_rev_id": action.revision,
-        "dag_status": action.state.value,
-        "action_lifecycle": lifecycle(action.state),
-        "created_at": zulu(action.created_at),
-        "started_at": zulu(action.started_at),
-        "ended_at": zulu(action.ended_at),
-        "waiting_for": waiting_entity(action),
-    }
 
 
 def _totals(report: report_action.Report) -> dict[str, Any]:

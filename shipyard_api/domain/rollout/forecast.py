@@ -96,7 +96,7 @@ def forecast(
     dice: Dice,
     progress: Progress = NOTHING_DONE,
 ) -> Forecast:
-    """Return the forecast of a rollout from where it stands; groups in the order of the document.
+    """Return the forecast of a rollout from its current state; groups in the order of the document.
 
     Nodes fail independently of each other, given the probabilities of a run. Timeouts, refusals and holds count as
     failures of nodes. In other modes than the default, ``nodes_lost`` is that of the default mode: where groups that

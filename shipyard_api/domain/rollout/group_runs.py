@@ -1,7 +1,7 @@
 """Which groups of a strategy succeed in which simulated runs.
 
 The outcome of a node in a phase is drawn once a run, whichever group sends it. So a group that begins succeeds exactly
-if enough of its members pass both phases: its members are judged when all of them are settled, and whoever passes both
+if enough of its members pass both phases: its members are judged when all of them are settled, and a node that passes both
 has passed the first. Neither the order of the groups nor their mode changes that. A property test plays the rollout.
 """
 

@@ -69,7 +69,7 @@ class Transaction(Protocol):
 
     @property
     def webhooks(self) -> Webhooks:
-        """How far webhooks have been told."""
+        """The delivery cursors of webhooks."""
 
     @property
     def write_limits(self) -> WriteLimits:

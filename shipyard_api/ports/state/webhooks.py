@@ -1,4 +1,4 @@
-"""How far each webhook has been told, and which worker tells it."""
+"""The last event that each webhook received, and the worker that delivers to it."""
 
 from dataclasses import dataclass
 from typing import Protocol

@@ -142,7 +142,7 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
             if node not in waiting and node not in running:
                 continue
             never_began = result.state is RemoteState.UNKNOWN and node in waiting
-            # A node that boots may let nobody in yet.
+            # A node that is booting may refuse logins.
             restarts = task.reboots and result.state is RemoteState.REFUSED and (node in running or node in silent)
             if result.state is RemoteState.UNREACHABLE or never_began or restarts:
                 since = silent.setdefault(node, now)
