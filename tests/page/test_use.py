@@ -96,5 +96,23 @@ def test_a_server_that_does_not_answer_is_said_and_found_again(stack: Stack, ope
     page.get_by_text("Live").wait_for(timeout=20_000)
 
 
+def test_what_changes_during_a_read_is_read_again(open_page: Any) -> None:
+    page = open_page()
+    page.get_by_text("Live").wait_for()
+    page.evaluate("""() => {
+        const real = window.fetch;
+        let reads = 0;
+        window.fetch = async (...asked) => {
+            const answer = await real(...asked);
+            if (!String(asked[0]).includes("/overview")) return answer;
+            document.body.dataset.reads = ++reads;
+            if (reads === 1) window.dispatchEvent(new Event("online"));
+            return answer;
+        };
+        window.dispatchEvent(new Event("online"));
+    }""")
+    page.locator("body[data-reads='2']").wait_for(timeout=10_000)
+
+
 def test_a_link_to_nothing_says_so(stack: Stack, open_page: Any) -> None:
     open_page("?action=01M00000000000000000000000").get_by_text("There is no such action").wait_for()

@@ -1,8 +1,9 @@
 """Which groups of a strategy succeed in which simulated runs.
 
 The outcome of a node in a phase is drawn once a run, whichever group sends it. So a group that begins succeeds exactly
-if enough of its members pass both phases: its members are judged when all of them are settled, and a node that passes both
-has passed the first. Neither the order of the groups nor their mode changes that. A property test plays the rollout.
+if enough of its members pass both phases: its members are judged when all of them are settled, and a node that passes
+both has passed the first. Neither the order of the groups nor their mode changes that; a property test plays the
+rollout.
 """
 
 from collections.abc import Mapping

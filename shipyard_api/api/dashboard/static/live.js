@@ -59,6 +59,7 @@ async function turn() {
     if (!(error instanceof ApiError)) console.error(error);
     if (error.status === 404) live.update({ missing: shownId(), overview: null, connection: "live" });
     else if (error.status !== 401) {
+      due = { action: 0, list: 0 };
       waits = Math.min(10_000, waits * 2);
       live.update({ connection: error.status === 403 ? "forbidden" : "reconnecting" });
     }
@@ -72,22 +73,24 @@ async function read() {
   const now = Date.now();
   const pace = stream ? WITH_STREAM : WITHOUT_STREAM;
   const who = session.get().caller ? null : get(`${V1}/caller`);
-  const list = now >= due.list ? get(`${V1}/actions?order=desc&limit=${MOST_ACTIONS}`) : null;
+  const lists = now >= due.list;
+  // Before the request: an event that comes while it is on its way makes the next one due.
+  if (lists) due.list = now + pace.list;
+  const list = lists ? get(`${V1}/actions?order=desc&limit=${MOST_ACTIONS}`) : null;
   const [caller, actions] = await Promise.all([who, list]);
   if (caller) session.update({ caller });
-  if (actions) {
-    due.list = now + pace.list;
-    if (actions !== live.get().actions) live.update({ actions });
-  }
+  if (actions && actions !== live.get().actions) live.update({ actions });
   const id = shownId();
   if (!id) {
     if (live.get().overview) live.update({ overview: null, places: null, failures: [], forecast: null });
     return;
   }
   if (now >= due.action || live.get().overview?.action.id !== id) {
+    const next = now + pace.action;
+    due.action = next;
     await readAction(id);
     const shown = live.get().overview;
-    due.action = now + (shown && ended(shown.action) ? pace.ended : pace.action);
+    if (due.action === next && shown && ended(shown.action)) due.action = now + pace.ended;
   }
 }
 
