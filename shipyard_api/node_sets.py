@@ -1,4 +1,4 @@
-"""Node sets: ``r[1-40]n[1-20]`` stands for 800 names. Read and written at the edge; nothing stores one.
+"""Node sets: ``r[1-40]n[1-20]`` names 800 nodes. Read and written at the edge; nothing stores one.
 
 ClusterShell knows the notation. It reads node groups from files and commands of its host, and counts only after it has
 expanded. So what reaches it is checked and counted first: names with ranges, and nothing else.
@@ -23,7 +23,7 @@ _FOLDED = re.compile(r"(?:[A-Za-z0-9._-]*\[[0-9,/-]+\])+[A-Za-z0-9._-]*")
 
 
 class InvalidNodeSet(ValueError):
-    """A text is no node set, or stands for too many names."""
+    """A text is not a node set, or expands to too many names."""
 
 
 def is_node_set(text: str) -> bool:
@@ -70,7 +70,7 @@ def _ranged(part: str, most: int) -> Sequence[str]:
             "between them. Node groups (@), wildcards and operators (!, &, ^) are not supported"
         )
     if len(part) - sum(map(len, brackets)) > _LONGEST_NAME:
-        raise InvalidNodeSet(f"{_shown(part)} stands for names of more than {_LONGEST_NAME} characters")
+        raise InvalidNodeSet(f"{_shown(part)} expands to names of more than {_LONGEST_NAME} characters")
     number = math.prod(sum(_steps(*one.groups()) for one in inside if one) for inside in ranges)
     if number > most:
         raise InvalidNodeSet(_too_many(number + MOST - most))
@@ -81,7 +81,7 @@ def _ranged(part: str, most: int) -> Sequence[str]:
 
 
 def _too_many(number: int) -> str:
-    return f"it stands for {number} names or more; at most {MOST} are accepted"
+    return f"it expands to {number} names or more; at most {MOST} are accepted"
 
 
 def _steps(first: str, last: str | None, step: str | None) -> int:

@@ -11,7 +11,7 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """What is observed. A peer call is one HTTP request or SSH command, retries counted apart."""
+    """The observed operations. A peer call is one HTTP request or SSH command; each retry is one more."""
 
     REQUEST = "request"
     TURN = "turn"

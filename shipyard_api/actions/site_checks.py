@@ -108,7 +108,7 @@ class SiteChecks:
         return findings if inputs is None else [info("ConfigurationFound", f"revision {revision} is configured")]
 
     def documents_are_sound(self, revision: int) -> Sequence[Finding]:
-        """Check the design once more, from what is stored."""
+        """Check the stored design once more."""
         return self._read(revision, self.rules.read)[1]
 
     def configuration_is_sound(self, revision: int) -> Sequence[Finding]:

@@ -278,7 +278,7 @@ class NodeNotFound(NotFound):
 
 @dataclass(eq=False)
 class NodeNotInProvisioner(NotFound):
-    """The provisioner does not know this node, so nobody knows its deploy steps."""
+    """The provisioner does not know this node, so its deploy steps are unknown."""
 
     node: str
     system: str

@@ -189,7 +189,7 @@ def _(fact: JobStarted) -> str:
 @_text.register
 def _(fact: WorkLeftBehind) -> str:
     where = "the site" if fact.nodes is None else _nodes(fact.nodes)
-    return f"{fact.operation}, job {fact.job}, may go on and nobody waits for it: {fact.why}; on {where}"
+    return f"{fact.operation}, job {fact.job}, may go on and Shipyard does not wait for it: {fact.why}; on {where}"
 
 
 @_text.register
@@ -223,7 +223,7 @@ def _joined(*parts: str) -> str:
 
 
 def _json_text(value: Any) -> str:
-    """Return any JSON value as text; a key of an object stands before its value."""
+    """Return any JSON value as text; a key of an object precedes its value."""
     if isinstance(value, Mapping):
         return "; ".join(f"{str(key).replace('_', ' ')}: {_json_text(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):

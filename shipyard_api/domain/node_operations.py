@@ -30,7 +30,7 @@ class NodeOperation(Enum):
 
     @property
     def operations(self) -> tuple[Operation, ...]:
-        """What is done, in order."""
+        """The operations, in order."""
         return DECOMMISSION if self is NodeOperation.DECOMMISSION else (Operation(self.value),)
 
     @property

@@ -243,7 +243,7 @@ def _(fact: AcceptanceAwaited, jobs: _Jobs) -> Iterator[_Draft]:
 @_drafts.register
 def _(fact: WorkLeftBehind, _jobs: _Jobs) -> Iterator[_Draft]:
     where = "the site" if fact.nodes is None else ", ".join(fact.nodes)
-    text = f"{fact.operation} on {where} may go on, nobody waits for it: {fact.why}"
+    text = f"{fact.operation} on {where} may go on, Shipyard does not wait for it: {fact.why}"
     yield _Draft(1, "Work Left Behind", text, fact.job)
 
 

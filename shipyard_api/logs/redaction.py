@@ -2,7 +2,7 @@
 
 Callers choose the texts that are searched here, so the time must be proportional to their length.
 Therefore what repeats here is possessive (``++``), is bounded, or cannot begin within a repetition of its own
-(``(?<!…)``); and what is unfinished is hidden to its end, so that nothing is read twice.
+(``(?<!…)``); and an unfinished value is hidden to its end, so that no text is read twice.
 """
 
 import re
@@ -10,8 +10,8 @@ from urllib.parse import unquote_plus
 
 HIDDEN = "***"
 
-# Names of secrets without blanks, of headers, and of all other secrets. What stands before
-# such a word in a name does not matter; what stands behind it does: a `token_id` is no secret.
+# Names of secrets without blanks, of headers, and of all other secrets. Text before
+# such a word in a name does not matter; text after it does: a `token_id` is no secret.
 _OF_A_WORD = r"tokens?|api[ _-]?keys?|(?<=[_-])signature"
 _OF_A_HEADER = r"authorization|cookies?"
 _OF_WORDS = r"""
@@ -123,7 +123,7 @@ def shortened_query(query: str, longest: int) -> Redacted:
 
 
 def left_out(characters: int) -> str:
-    """Return the note of how much of a text is missing where the note stands."""
+    """Return the note that replaces the missing part of a text."""
     return f"[{characters} characters left out]"
 
 
@@ -135,7 +135,7 @@ def _unfinished(text: str) -> str:
 
 def _parameter(part: str) -> str:
     name, equals, _ = part.partition("=")
-    # A name with a code in it is none of ours; what it stands for may be.
+    # A name with a code in it is none of ours; the decoded one may be.
     if equals and ("%" in name or is_secret(name)):
         return f"{name}={HIDDEN}"
     shown = redacted(part)
@@ -188,7 +188,7 @@ def _is_end(text: str, at: int) -> bool:
 def _end_of_quoted(text: str, opening: re.Match[str]) -> tuple[int, int]:
     """Return where the closing quote begins and ends, both the end of the text if there is none.
 
-    A quote that stands in JSON in JSON has backslashes before it, and those within its text have more of them.
+    A quote in JSON in JSON has backslashes before it, and those within its text have more of them.
     """
     depth = len(opening["slashes"])
     for found in _QUOTES[opening["quote"]].finditer(text, opening.end()):

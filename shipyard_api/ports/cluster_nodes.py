@@ -1,6 +1,6 @@
 """A node of a Kubernetes cluster, as its teardown reads and changes it (seed 004; contract: promenade, chapter 4).
 
-Every call is short (30 s at most) and safe to repeat: what is done already is recognised. Nothing waits or decides
+Every call is short (30 s at most) and safe to repeat: completed work is recognised. Nothing waits or decides
 here; that is for ``domain.teardown`` and the steps. All calls raise ``ports.errors``: Refused for 401 and 403 (its text
 names the missing right), Busy for 429 and 503 with Retry-After, Unavailable without a usable answer.
 """

@@ -173,7 +173,7 @@ class DesignStore(Protocol):
         """Delete a tag; a tag that is not there is no error. Raises UnknownRevision."""
 
     def fingerprint(self, text: bytes) -> str:
-        """Return what is shown instead of a secret: the same for the same text, and useless for guessing it.
+        """Return the substitute shown for a secret: the same for the same text, and useless for guessing it.
 
         Lower-case hex of 32 bytes: HMAC-SHA256 if a key is configured, else plain SHA-256 (B9).
         """

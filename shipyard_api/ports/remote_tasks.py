@@ -2,7 +2,7 @@
 
 There is no agent. A node remembers a marker, so ``start`` may be repeated: a task that this marker has started is never
 started again, whether it runs or has ended, also after a reboot of the node (after weeks a node may forget). On the
-node a supervisor runs the attempts of a task under its time limit; it needs nobody to watch it.
+node a supervisor runs the attempts of a task under its time limit; it needs no connection.
 
 Each call works on all its nodes at once and takes at most ``limit`` seconds (an argument of the adapter, not of the
 task). A node that cannot be asked is a result, not an error: others go on. Text of a node is hostile: what results
@@ -106,7 +106,7 @@ class RemoteTasks(Protocol):
     """Runs tasks on nodes. All methods may be repeated; none raises for a single node."""
 
     def start(self, marker: Marker, task: RemoteTask, hosts: Sequence[Host]) -> Mapping[NodeName, RemoteResult]:
-        """Start the task on every host where this marker has not started it yet; return how it stands on each.
+        """Start the task on every host where this marker has not started it yet; return its status on each.
 
         A node that a task reboots does not answer for a while: ``unreachable`` or ``refused`` is no end then.
 
@@ -116,7 +116,7 @@ class RemoteTasks(Protocol):
         """
 
     def look(self, marker: Marker, task: RemoteTask, hosts: Sequence[Host]) -> Mapping[NodeName, RemoteResult]:
-        """Return how the task stands on each host. Changes nothing. Raises Refused as ``start``."""
+        """Return the status of the task on each host. Changes nothing. Raises Refused as ``start``."""
 
     def stop(self, marker: Marker, task: RemoteTask, hosts: Sequence[Host]) -> Mapping[NodeName, RemoteResult]:
         """End the task with all its processes where it runs; from then on this marker starts nothing there."""

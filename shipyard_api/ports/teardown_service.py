@@ -49,7 +49,7 @@ class TeardownService(Protocol):
         """Run one operation to its end; it may take as long as its limit says.
 
         ``design``: the address of the design, for operations on etcd. ``is_wanted`` is asked every few seconds; once it
-        is False, waiting ends with Unavailable, and the service may still be at work. Repeatable: what is done is
+        is False, waiting ends with Unavailable, and the service may still be at work. Repeatable: completed work is
         passed over. Raises Refused with the reason and all messages for a failure, NodeNotFound, and Unavailable
         where the outcome is unknown.
         """

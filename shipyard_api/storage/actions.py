@@ -235,7 +235,7 @@ class SqlActions:
         return found
 
     def described(self, action: ActionId, kinds: Collection[str]) -> DescribedAction | None:
-        """Return the action with what is shown of it."""
+        """Return the action with everything that its representation shows."""
         row = description.DESCRIBED_ACTION.one(self._connection, action, list(kinds))
         if row is None:
             return None

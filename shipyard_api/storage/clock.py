@@ -2,7 +2,7 @@
 
 All hosts of a site agree on the time this way, however their own clocks are set. Pauses and limits are durations: a
 step of the database's clock must neither shorten nor lengthen them. Each host leaves an anchor, the site's time at a
-reading of a clock that nobody can set. If the database's clock has moved against it, the difference is subtracted from
+reading of a monotonic clock. If the database's clock has moved against it, the difference is subtracted from
 then on, until no action runs any more.
 """
 

@@ -135,7 +135,7 @@ class SqlTurns:
         return self._connection.execute(sa.select(t.actions.c.name).where(t.actions.c.id == action)).scalar() or ""
 
     def unfinished(self) -> Sequence[Unfinished]:
-        """Return what is left to do of every action that has not ended."""
+        """Return the remaining steps of every action that has not ended."""
         steps = t.steps.c
         is_open = sa.or_(steps.state.is_(None), steps.state == StepState.RUNNING.value)
         version = sa.case((steps.state.is_not(None), sa.func.coalesce(steps.memory["v"].as_integer(), 1)), else_=1)

@@ -193,7 +193,7 @@ class Attempts(Generic[C]):
     def begin(
         self, tx: Transaction, claim: C, unit: AnyUnit, state: Any, decision: Act[Any] | Look[Any], now: datetime
     ) -> Attempt[C] | Again:
-        """Write the intent of an effect. While the unit is on hold, poll what is under way instead."""
+        """Write the intent of an effect. While the unit is on hold, poll the running effects instead."""
         match decision:
             case Look(question):
                 return self._attempt(tx, claim, unit, state, question, now)

@@ -65,7 +65,7 @@ class ItemTurns:
                 return
         with self.store.begin() as tx:
             now = self.clock.now()
-            # What is due and not ours, a worker of another release takes; without a pause we would ask and ask.
+            # Due items of another release are left to its workers; without a pause this loop would spin.
             tx.items.end_run(action, now=now, left_until=now + timedelta(seconds=self.settle / 2))
 
     def turn(self, action: ActionId, holder: str) -> bool:

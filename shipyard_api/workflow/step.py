@@ -101,13 +101,13 @@ class Trouble:
 
     @classmethod
     def held(cls, holds: Iterable[Hold]) -> "Trouble":
-        """Return the trouble that stands for holds on nodes of an effect."""
+        """Return the trouble for holds on nodes of an effect."""
         nodes = by_node(holds)
         return cls("; ".join(f"node {node} is {why}" for node, why in nodes.items()), refused=True, nodes=nodes)
 
     @classmethod
     def of(cls, error: PeerError) -> "Trouble":
-        """Return the trouble that stands for an error of a peer."""
+        """Return the trouble for an error of a peer."""
         refused, whole_site = isinstance(error, Refused), isinstance(error, Refused) and error.whole_site
         retry_after = error.retry_after if isinstance(error, Busy) else None
         return cls(str(error), refused, whole_site, retry_after or 0.0)
@@ -117,7 +117,7 @@ class Trouble:
 class Folded(Generic[State]):
     """The state after a report, the facts for the journal, new work items, and when to decide again.
 
-    Without ``wait_until`` the engine decides again at once. ``watch_at``: when to poll what is under way while the
+    Without ``wait_until`` the engine decides again at once. ``watch_at``: when to poll the running effects while the
     action is paused. ``awaited``: what the step waits for until then; it is shown, and decides nothing.
     """
 
@@ -176,7 +176,7 @@ class Unit(ABC, Generic[State, Question, Effect, Report]):
         return ()
 
     def watch(self, state: State, now: datetime) -> Look[Question] | None:
-        """Return how to poll what is under way while nothing new may begin, None if nothing is. Pure."""
+        """Return how to poll the running effects while nothing new may begin, None without any. Pure."""
         return None
 
     def awaits(self, state: State, asked: Question | Effect) -> Awaited | None:

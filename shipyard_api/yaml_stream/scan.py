@@ -226,7 +226,7 @@ class Scan:
             self._note(f"alias {name}: no such anchor before it in this document", mark, name)
             anchor = _Anchor(0, True, _BROKEN)
         elif not anchor.complete:
-            self._note(f"alias {name} stands inside what it stands for, begun at line {anchor.line}", mark, name)
+            self._note(f"alias {name} is used inside its own anchor, begun at line {anchor.line}", mark, name)
             anchor = _Anchor(0, True, _BROKEN)
         self._count(anchor.nodes, anchor.text, mark)
         if len(self._stack) + anchor.height > self._limits.depth:

@@ -26,10 +26,10 @@ def test_what_is_read(texts: list[str], names: list[str]) -> None:
 
 
 REFUSED = {
-    "more than are accepted": ("n[1-10001]", "stands for 10001 names"),
-    "more than fit into memory": ("r[1-999999999]n[1-999999999]", "stands for 999999998000000001 names"),
-    "more, in parts": ("n[1-6000],m[1-6000]", "stands for 12000 names"),
-    "the same ones, again and again": (",".join(["n[1-9999]"] * 1000), "stands for 19998 names"),
+    "more than are accepted": ("n[1-10001]", "expands to 10001 names"),
+    "more than fit into memory": ("r[1-999999999]n[1-999999999]", "expands to 999999998000000001 names"),
+    "more, in parts": ("n[1-6000],m[1-6000]", "expands to 12000 names"),
+    "the same ones, again and again": (",".join(["n[1-9999]"] * 1000), "expands to 19998 names"),
     "more digits than a number has": (f"n[1-{'9' * 5000}]", "is no node set"),
     "more dimensions than a name has characters": ("[1]a" * 300, "more than 253 characters"),
     "a group of nodes": ("@compute", "Node groups"),

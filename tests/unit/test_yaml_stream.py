@@ -81,14 +81,14 @@ ATTACKS = [
     Attack("scalar", b"a: 12345", (1, 4, 0), "a text of 5 characters; at most 4", Limits(scalar=4)),
     Attack("tag directives", b"%TAG !a! b\n" * 1_001 + b"---\na", (None, None, None), "more than 1,000 %TAG"),
     # aliases
-    Attack("sequence within itself", b"a: &x\n  - *x\n", (2, 5, 0), "alias 'x' stands inside what it stands for"),
+    Attack("sequence within itself", b"a: &x\n  - *x\n", (2, 5, 0), "alias 'x' is used inside its own anchor"),
     Attack(
         "mapping merged into itself",
         b"&x\nb: 1\n<<: *x\n",
         (3, 5, 0),
-        "stands inside what it stands for, begun at line 1",
+        "is used inside its own anchor, begun at line 1",
     ),
-    Attack("mapping as its own key", b"&x {*x : 1}", (1, 5, 0), "alias 'x' stands inside"),
+    Attack("mapping as its own key", b"&x {*x : 1}", (1, 5, 0), "alias 'x' is used inside"),
     Attack("unknown anchor", b"a: *nowhere\n", (1, 4, 0), "alias 'nowhere': no such anchor before it"),
     Attack("anchor of another document", b"&x a\n---\n*x\n", (3, 1, 1), "alias 'x': no such anchor"),
     Attack("anchor twice", b"- &x 1\n- &x 2\n", (2, 3, 0), "anchor 'x' was already given at line 1"),

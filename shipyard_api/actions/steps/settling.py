@@ -1,4 +1,4 @@
-"""Settling the moves of a rollout: what is certain of one that goes on, its end, and groups without work."""
+"""Settling the moves of a rollout: early certainties of a running move, its end, and groups without work."""
 
 from shipyard_api.actions.steps.rollout_state import Watch
 from shipyard_api.domain.facts.fact import Fact
@@ -12,7 +12,7 @@ from shipyard_api.domain.rollout.rollout import Rollout
 def progress(
     watch: Watch, rollout: Rollout, move: Move, certain: Outcome, failed: frozenset[NodeName]
 ) -> tuple[Fact, ...]:
-    """Settle what is certain of a move that goes on."""
+    """Settle the nodes of a running move whose outcome is certain."""
     watch.done = (*watch.done, *(node for node in rollout.unsettled(move) if node in certain.succeeded))
     return rollout.progress(move, certain, failed)
 

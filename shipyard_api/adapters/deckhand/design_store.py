@@ -151,7 +151,7 @@ class DeckhandDesigns:
         return translate.reported_findings(reported, written, translate.secrets_among(written))
 
     def fingerprint(self, text: bytes) -> str:
-        """Return what is shown instead of a secret: HMAC-SHA256 under the configured key."""
+        """Return the substitute shown for a secret: HMAC-SHA256 under the configured key."""
         return hmac.new(self._fingerprint_key, text, hashlib.sha256).hexdigest()
 
     # Writing
@@ -291,7 +291,7 @@ class DeckhandDesigns:
         sealed = [one for name in wrong for one in wanted.get(name, {}).values() if one.is_encrypted]
         secrets = self._clear(target, sealed) if sealed else {}
         if lost := sorted(f"{one.schema} '{one.name}'" for one in sealed if one.identity not in secrets):
-            raise beyond_repair(f"Deckhand does not show what is secret in {', '.join(lost)}")
+            raise beyond_repair(f"Deckhand does not show the secrets of {', '.join(lost)}")
         # A document, or the layering policy, must leave its collection before another one can load it.
         owner = {identity: name for name, held in wanted.items() for identity in held}
         for name in wrong:

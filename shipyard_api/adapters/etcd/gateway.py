@@ -33,7 +33,7 @@ _MOST_URLS = 3  # of one member
 _HEALTH = 5.0  # seconds for the answer about health (contract, 4.4)
 _HEAD_START = 0.3  # of a look's time: how long the endpoints on the node that goes are not asked
 _LISTING = 0.6  # of a look's time: until when some endpoint must have answered
-_MORE = 1.0  # seconds, at most, for what is asked of the best member when the time is over
+_MORE = 1.0  # seconds, at most, for the request to the best member after the deadline
 _ROUNDS = 2  # a list from the best member may name members that an outdated list did not
 
 

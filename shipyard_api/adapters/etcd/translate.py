@@ -46,7 +46,7 @@ def member_status(answer: JsonObject) -> MemberStatus:
     leader, applied = _number(answer.get("leader")), _number(answer.get("raftAppliedIndex"))
     reported = answer.get("errors")
     errors = tuple(map(str, reported)) if isinstance(reported, list) else ()
-    # A member without a leader leaves it out; 0 is nobody's number.
+    # A member without a leader leaves it out; no member has the number 0.
     return MemberStatus(cluster_id, MemberId(member_id), "" if leader == "0" else leader, errors, int(applied or 0))
 
 

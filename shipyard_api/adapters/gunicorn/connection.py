@@ -1,7 +1,7 @@
 """A connection of gunicorn's asgi worker, with the bounds that the worker itself does not keep.
 
 gunicorn 27 reads ``worker_connections`` and never compares it, gives the first request of a connection any time to
-arrive, holds 256 kB of a body, and refuses what is no HTTP with a line of text. Everything else is gunicorn's own.
+arrive, holds 256 kB of a body, and refuses malformed HTTP with a line of text. Everything else is gunicorn's own.
 """
 
 import json

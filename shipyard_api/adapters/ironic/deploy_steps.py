@@ -97,7 +97,7 @@ def fields(version: int) -> tuple[str, ...]:
 def supported(
     listed: Iterable[JsonObject], nodes: Collection[NodeName], further: StepTable
 ) -> Mapping[NodeName, SupportedSteps]:
-    """Return the steps of those nodes that are listed. ``further`` goes before what is known of an implementation."""
+    """Return the steps of those nodes that are listed. ``further`` overrides the known steps of an implementation."""
     wanted = frozenset(nodes)
     kinds: dict[tuple[str, ...], SupportedSteps] = {}
     found: dict[NodeName, SupportedSteps] = {}

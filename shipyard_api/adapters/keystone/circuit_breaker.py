@@ -24,8 +24,8 @@ class CircuitBreaker:
     """The requests in flight to one Keystone; may be shared by threads.
 
     ``at_once``: the most requests in flight. There is no queue: cached callers need the threads that would wait in it.
-    ``slow_seconds``: a failure after this time counts as an outage. A faster one delays nobody and may be caused by the
-    request, whose content strangers choose, so it does not affect others.
+    ``slow_seconds``: a failure after this time counts as an outage. A faster one delays no caller and may be caused by
+    the request, whose content strangers choose, so it does not affect others.
     """
 
     def __init__(self, *, at_once: int, slow_seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:

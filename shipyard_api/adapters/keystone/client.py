@@ -147,7 +147,7 @@ def _unreadable() -> Unavailable:
 
 
 def _fault(answer: http.Response, options: KeystoneOptions) -> PeerError:
-    """Return the error for an answer without a token. Keystone's 401 never says what is wrong."""
+    """Return the error for an answer without a token. Keystone's 401 never gives a reason."""
     detail = f"answered {answer.status}" + (f": {text}" if (text := _text(answer)) else "")
     operation = answer.operation
     match answer.status:

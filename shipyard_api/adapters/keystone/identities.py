@@ -91,7 +91,7 @@ class KeystoneIdentities:
         )
 
     def cached(self, _request: Request) -> Identity | None:
-        """Return None: what is cached still passes through the middleware, which may ask Keystone."""
+        """Return None: cached tokens still pass through the middleware, which may ask Keystone."""
         return None
 
     def of(self, request: Request) -> Identity:

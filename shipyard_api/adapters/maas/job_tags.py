@@ -34,7 +34,7 @@ class Record:
 
 
 def job_tag(job: str) -> str:
-    """Return the tag that stands for a job, and marks the machines that it has claimed."""
+    """Return the tag of a job, which marks the machines that it has claimed."""
     kept = _TAG_TEXT.fullmatch(job) and not job.endswith((_STOPPED, _SCRIPTS))
     return PREFIX + (job if kept else hashlib.sha256(job.encode()).hexdigest()[:40])
 

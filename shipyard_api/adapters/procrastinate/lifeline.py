@@ -24,7 +24,7 @@ LOG = logging.getLogger(__name__)
 _LOCKS = 0x5317_DB01
 """The first of the two keys of a worker's lock; the second is the worker's id."""
 
-# In one statement, so that nobody sees a worker without its lock.
+# In one statement, so that no process sees a worker without its lock.
 _REGISTER = """
 SELECT worker_id, pg_advisory_lock(%(locks)s, worker_id::int) FROM procrastinate_register_worker_v1()
 """

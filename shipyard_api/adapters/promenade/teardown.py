@@ -111,7 +111,7 @@ class PromenadeTeardown:
         raise self._failure(answer)
 
     def _repeated(self, call: _Call, options: RequestOptions, is_wanted: Callable[[], bool]) -> Response:
-        """Return the answer; a call without an outcome is repeated: what is done is passed over (contract, 5.2)."""
+        """Return the answer; a call without an outcome is repeated and passes over completed work (contract, 5.2)."""
         options = options | {"is_wanted": is_wanted, "every": self._ask_every}
         for attempt in range(_REPEATS + 1):
             try:

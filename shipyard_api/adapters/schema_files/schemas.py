@@ -18,7 +18,7 @@ _MOST = 200
 
 Place = list[str | int]
 Fault = tuple[Place, Place, str]
-"""Where in the value, which rule of the schema, and what is wrong."""
+"""The place in the value, the rule of the schema, and the fault."""
 
 Check = Callable[[object], Iterable[Fault]]
 

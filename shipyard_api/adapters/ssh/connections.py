@@ -31,7 +31,7 @@ asyncssh.set_log_level("WARNING")
 
 
 class _Server(asyncssh.SSHClient):
-    """What is known of a server while a connection to it is being opened."""
+    """The state of a server while a connection to it is being opened."""
 
     _connection: asyncssh.SSHClientConnection | None = None
 

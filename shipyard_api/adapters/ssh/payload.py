@@ -1,4 +1,4 @@
-"""What is sent to a node: ``supervisor.sh`` and the parts of a task. Pure."""
+"""The payload sent to a node: ``supervisor.sh`` and the parts of a task. Pure."""
 
 import hashlib
 import re

@@ -41,7 +41,7 @@ class SshRemoteTasks:
         return self._ask("start", payload.start(marker, task, _window(task)), task, hosts)
 
     def look(self, marker: Marker, task: RemoteTask, hosts: Sequence[Host]) -> Mapping[NodeName, RemoteResult]:
-        """Return how the task stands; see the port."""
+        """Return the status of the task; see the port."""
         return self._ask("look", payload.call("look", marker, _window(task)), task, hosts)
 
     def stop(self, marker: Marker, task: RemoteTask, hosts: Sequence[Host]) -> Mapping[NodeName, RemoteResult]:

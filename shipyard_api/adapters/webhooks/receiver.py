@@ -11,7 +11,7 @@ from shipyard_api.http import HttpClient
 from shipyard_api.ports.errors import Refused
 from shipyard_api.scrubbing import Scrubber
 
-# What is read of an answer; nothing in it matters.
+# The part of an answer that is read; its content does not matter.
 _MOST_BYTES = 64 * 1024
 
 

@@ -131,7 +131,7 @@ def waiting_entity(action: ActionRecord) -> dict[str, Any] | None:
 
 
 def teardown_entities(action: ActionRecord, entries: Sequence[JournalEntry]) -> dict[str, Any]:
-    """Return the member that says what is at work on nodes that are taken down; nothing if nothing is."""
+    """Return the member with the teardown operations under way; nothing without any."""
     found = () if action.state in ENDED else teardowns(entries)
     shown = [
         {

@@ -1,4 +1,4 @@
-"""What is behind an error and what to do, where the contract's sentence does not say it; the entry of `messageList`."""
+"""The cause of an error and what to do, where the contract's sentence lacks it: the entry of `messageList`."""
 
 from collections.abc import Collection
 from difflib import get_close_matches

@@ -68,7 +68,7 @@ class ActionForecasts:
 
     @threaded_design
     def on_get(self, _req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
-        """Answer with the forecast of what is left."""
+        """Answer with the forecast of the rest of the action."""
         found = self._forecast.running(action_id, Question())
         resp.media = {**_entity(found), "seconds_left": _seconds(found.forecast.seconds)}
 

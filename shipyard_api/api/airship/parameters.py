@@ -21,7 +21,7 @@ class Verbosity:
     """Middleware; every address of the dialect takes the parameter, even where it changes nothing."""
 
     async def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
-        """Refuse what is no verbosity."""
+        """Refuse a value that is not a verbosity."""
         req.context.verbosity = verbosity(req)
 
 

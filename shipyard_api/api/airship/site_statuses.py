@@ -43,7 +43,7 @@ class SiteStatuses:
 
 
 def _filters(req: falcon.Request) -> Collection[StatusKind]:
-    """Return what is asked for, both if nothing is said: the one parameter that commas split."""
+    """Return the requested filters, both by default; this is the one parameter that commas split."""
     written = [word for value in req.get_param_as_list("filters") or () for word in value.split(",") if word]
     known = {kind.value: kind for kind in StatusKind}
     for word in written:

@@ -5,7 +5,7 @@ from typing import Any
 
 from shipyard_api.domain.findings import Finding, Level, errors
 
-# Nobody reads more, and a small body of nothing but faults would otherwise become an answer of many megabytes.
+# A small body of nothing but faults would otherwise become an answer of many megabytes.
 _MOST = 500
 
 
@@ -64,7 +64,7 @@ def messages(findings: Sequence[Finding]) -> list[dict[str, Any]]:
 
 
 def details(findings: Sequence[Finding], cause: str) -> list[dict[str, Any]]:
-    """Return what is behind an error as message entries: the findings, or else the cause if it is known."""
+    """Return the causes of an error as message entries: the findings, or else the cause if it is known."""
     return messages(findings) or ([plain(cause)] if cause else [])
 
 

@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, datetime, timedelta
 
-# A year is 365 days and a month 30: what is wanted is about how far to look back.
+# A year is 365 days and a month 30: callers only say roughly how far to look back.
 _DAYS = {"years": 365, "months": 30, "weeks": 7, "days": 1}
 _DURATION = re.compile(
     r"P(?=[0-9T])(?:(?P<years>[0-9]{1,6})Y)?(?:(?P<months>[0-9]{1,6})M)?(?:(?P<weeks>[0-9]{1,6})W)?"

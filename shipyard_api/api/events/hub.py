@@ -192,7 +192,7 @@ class Hub:
         self._stop()
 
     async def _read(self) -> None:
-        """Hand over what is new whenever there is a notice; wait for a database that has gone."""
+        """Hand over new entries whenever there is a notice; wait for a database that has gone."""
         pause = _SHORTEST_PAUSE
         while True:
             try:

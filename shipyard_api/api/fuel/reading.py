@@ -17,7 +17,7 @@ _LARGEST = 2**31 - 1
 
 
 def owner(kind: OwnerKind, written: str) -> Owner:
-    """Return the release or cluster of an address; raises OwnerNotFound for what is no id."""
+    """Return the release or cluster of an address; raises OwnerNotFound if it is not an id."""
     if not re.fullmatch(r"[0-9]{1,10}", written, re.ASCII) or not 0 < int(written) <= _LARGEST:
         raise OwnerNotFound(Owner(kind, 0))
     return Owner(kind, int(written))

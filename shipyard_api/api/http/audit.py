@@ -1,6 +1,6 @@
 """The audit log: one line for each request that would change something, whatever became of it.
 
-Who asked, for what, when, from where. Never a body, and of a header only what is named here.
+Caller, request, time and address. Never a body, and only the headers named here.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""How often a caller may write: asked once it is known that they may at all, and before their body is read."""
+"""The limit on a caller's writes: applied after authorization and before the body is read."""
 
 import falcon
 
@@ -8,7 +8,7 @@ from shipyard_api.usecases.callers.limit_writes import LimitWrites
 
 
 class WriteLimit:
-    """Middleware; stands behind the one that knows callers. Whoever is not known or not allowed is not counted."""
+    """Middleware, after the one that identifies callers. Rejected callers are not counted."""
 
     def __init__(self, limit: LimitWrites) -> None:
         self._limit = limit

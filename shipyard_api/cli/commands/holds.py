@@ -78,7 +78,7 @@ def hold_node(options: GlobalOptions, /, name: str, reason: str, kind: str, unti
     except InvalidNodeSet as error:
         raise click.UsageError(f"NAME: {error}.") from error
     if len(names) > _MOST:
-        raise click.UsageError(f"NAME stands for {len(names)} nodes; hold at most {_MOST} at a time.")
+        raise click.UsageError(f"NAME expands to {len(names)} nodes; hold at most {_MOST} at a time.")
     show(options, lambda api: _each(api, names, body), expected=201, cli=hold_tables.placed)
 
 

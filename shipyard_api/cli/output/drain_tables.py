@@ -6,7 +6,7 @@ from shipyard_api.cli.output.printout import Printout, TextTable, fields, sectio
 from shipyard_api.cli.output.shapes import JsonObject, counts_at, list_at, object_at, objects_at, parse_object, required
 from shipyard_api.cli.output.status_text import message_lines
 
-# First what needs attention; what a drain leaves alone stands last.
+# Pods that need attention first, pods that a drain leaves alone last.
 _ORDER = (
     "blocked-forever",
     "blocked-now",

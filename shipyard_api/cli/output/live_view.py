@@ -188,7 +188,7 @@ class WatchView:
         return lines if self.height is None else _first(lines, _WAITING_LINES, width)
 
     def _teardowns(self, found: Sequence[str], console: Console, width: int) -> list[Text]:
-        """Return what is at work on each node; where there is little room, the beginning of it."""
+        """Return the operation under way on each node; where there is little room, its beginning."""
         whole = [line for text in found for line in Text(text).wrap(console, width)]
         if self.height is None or len(whole) <= _TEARDOWN_LINES:
             return whole

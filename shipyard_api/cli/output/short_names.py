@@ -51,7 +51,7 @@ def _without_middle(name: str, head: int, tail: int) -> str:
 
 
 def _cores(names: Sequence[str], width: int) -> list[str]:
-    """Return what is left of long names without the beginning and the end that all long names share."""
+    """Return the long names without the beginning and the end that all of them share."""
     long = [name for name in names if len(name) > width]
     first = len(_common_prefix(long))
     last = min(len(_common_prefix([name[::-1] for name in long])), min(map(len, long)) - first)

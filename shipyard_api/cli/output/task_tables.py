@@ -57,7 +57,7 @@ class Progress:
 
 
 def stage(plan: JsonObject) -> Sequence[TextTable | str]:
-    """Return the software stage of a plan as a table, with what is skipped and what is found."""
+    """Return the software stage of a plan as a table, with skipped tasks and findings."""
     found = object_at(plan, "software")
     if not found:
         return ()

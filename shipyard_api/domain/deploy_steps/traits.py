@@ -32,7 +32,7 @@ class NodeTraits:
 
 
 def trait_fault(written: object) -> str | None:
-    """Return what is wrong with the name of a trait as a sentence, None if nothing is."""
+    """Return the fault of a trait's name as a sentence, None if it has none."""
     if not isinstance(written, str):
         return "is not text"
     if not written:

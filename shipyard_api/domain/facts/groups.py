@@ -112,7 +112,7 @@ class RolloutEnded:
 
     @classmethod
     def from_json(cls, stored: JsonObject) -> Self:
-        """Return the fact; the first lines of the kind did not say what is critical."""
+        """Return the fact; the first lines of the kind lack the critical flag."""
         groups, nodes = reading.mapping(stored, "groups"), reading.mapping(stored, "nodes")
         return cls(
             reading.choice(Verdict, stored, "verdict"),

@@ -19,7 +19,7 @@ class Beta:
     succeeded: float
 
     def observed(self, *, failed: int, succeeded: int) -> "Beta":
-        """Return what is known after further nodes (the conjugate update of a beta prior)."""
+        """Return the belief after further nodes (the conjugate update of a beta prior)."""
         return Beta(self.failed + failed, self.succeeded + succeeded)
 
     @property
@@ -35,7 +35,7 @@ The small number of failures says that most sites hardly fail, and a few fail of
 """
 
 Failure = float | Beta
-"""The failure probability of a node in a phase: a number, or what is known of it."""
+"""The failure probability of a node in a phase: a number, or a belief about it."""
 
 
 @dataclass(frozen=True, slots=True)

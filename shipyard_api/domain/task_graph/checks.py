@@ -60,7 +60,7 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class _Reference:
-    """A name in a list of ids: what it may mean, and where it stands."""
+    """A name in a list of ids: its possible meanings, and its place."""
 
     entry: _Entry
     field: str
@@ -70,7 +70,7 @@ class _Reference:
 
 @dataclass(frozen=True, slots=True)
 class _Name:
-    """A name that may be an expression, and where it stands."""
+    """A name that may be an expression, and its place."""
 
     name: str
     entry: _Entry

@@ -20,8 +20,11 @@ _TASK = "color=yellowgreen, style=filled"
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """What is drawn. ``tasks``: the others are drawn as skipped; None for all. ``parents_for``: only this id and its
-    direct predecessors. ``remove``: kinds of entries that are left out."""
+    """The content of a drawing.
+
+    ``tasks``: the others are drawn as skipped; None for all. ``parents_for``: only this id and its direct predecessors.
+    ``remove``: kinds of entries that are left out.
+    """
 
     tasks: tuple[str, ...] | None = None
     parents_for: str | None = None
@@ -29,7 +32,7 @@ class Drawing:
 
 
 def check_drawing(graph: TaskGraph, drawing: Drawing) -> tuple[Finding, ...]:
-    """Return what is wrong with a request for a drawing, in the words of Fuel."""
+    """Return the faults of a request for a drawing, in the words of Fuel."""
     findings = []
     unknown = [name for name in drawing.tasks or () if name not in graph.tasks]
     if unknown:

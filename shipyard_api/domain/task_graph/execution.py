@@ -54,7 +54,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a piece of work stands in its plan, by index. ``position``: of its task among those of the run."""
+    """The place of a piece of work in its plan, by index. ``position``: of its task among those of the run."""
 
     batch: int
     run: int

@@ -9,7 +9,7 @@ from shipyard_api.domain.task_graph.roles import Classes, ClusterNode, Primaries
 from shipyard_api.domain.task_graph.tasks import Domain, Kind, Reach, Relation, Selector, Task, TaskId
 
 Unit = tuple[TaskId, int | None]
-"""What is scheduled as one: a group, a stage or a task on all its nodes (None), or a task on one class of nodes."""
+"""A unit of scheduling: a group, a stage or a task on all its nodes (None), or a task on one class of nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Placement:
     def all_units(self, task: TaskId) -> tuple[Unit, ...]:
         """Return all units of a task.
 
-        What spans nodes is one unit, even without nodes: it still orders what is before and after it.
+        A unit that spans nodes stays one unit, even without nodes: it still orders its parents and children.
         """
         if self.spans_nodes(task):
             return ((task, None),)

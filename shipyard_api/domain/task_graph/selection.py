@@ -22,7 +22,7 @@ EVERYTHING = Selection()
 
 
 def check_selection(graph: TaskGraph, selection: Selection) -> tuple[Finding, ...]:
-    """Return what is wrong with a selection: unknown ids, and an end that does not depend on the start."""
+    """Return the faults of a selection: unknown ids, and an end that does not depend on the start."""
     findings = [
         error("UnknownTask", f"'{name}' is not in the task graph.", path=f"/{field}")
         for field, name in (("start", selection.start), ("end", selection.end))

@@ -25,7 +25,7 @@ class SiteRun:
     """What a run depends on. ``nodes``: all of the cluster. ``status`` and ``models``: of ``roles.facts_of``.
 
     ``written``: the limits of the run, as in the inputs of an action. ``deployed``: the nodes that the action has
-    deployed, perhaps none; None for an action that deploys no node. ``keys``: what stands for ``{NAME}`` in parameters.
+    deployed, perhaps none; None for an action that deploys no node. ``keys``: the values of ``{NAME}`` in parameters.
     """
 
     documents: Sequence[JsonObject]

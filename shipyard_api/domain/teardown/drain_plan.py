@@ -1,4 +1,4 @@
-"""The drain plan: the class of every pod on a node, what is lost, and the order of evictions (product, 6).
+"""The drain plan: the class of every pod on a node, the data lost, and the order of evictions (product, 6).
 
 The plan that is shown before a drain and the drain itself use this one function, so they agree.
 """
@@ -80,7 +80,7 @@ class PlannedPod:
 
 @dataclass(frozen=True, slots=True)
 class DrainPlan:
-    """The pods of a node, ordered by class, then by what is lost, then by name."""
+    """The pods of a node, ordered by class, then by the data lost, then by name."""
 
     pods: tuple[PlannedPod, ...]
 

@@ -1,4 +1,4 @@
-"""The order of a teardown, what each failure means, and what is never done again (seed 004, Process; product, 6).
+"""The order of a teardown, the meaning of each failure, and what is never repeated (seed 004, Process; product, 6).
 
 Operations only run forwards. Three rules protect etcd and the node's pods at every crash, retry and new action:
 
@@ -29,7 +29,7 @@ class Operation(Enum):
 
 
 class Outcome(Enum):
-    """How an operation stands: running, or how it ended.
+    """The status of an operation: running, or how it ended.
 
     ``skipped``: there was nothing to do, or it is forbidden. ``refused``: its checks forbade it, or its deadline passed
     before it could begin.
@@ -143,7 +143,7 @@ class Teardown:
         return self._with(operation, Outcome.REFUSED, why)
 
     def succeed(self, operation: Operation, warning: str = "", note: str = "") -> Self:
-        """Return the teardown after a running operation has reached its goal. ``note``: what is good to know of it."""
+        """Return the teardown after a running operation has reached its goal. ``note``: a remark for the operator."""
         return self._ended(operation, Outcome.WARNING if warning else Outcome.DONE, warning or note)
 
     def fail(self, operation: Operation, why: str) -> Self:
@@ -181,7 +181,7 @@ class Teardown:
     def again(self) -> Self:
         """Return the teardown of the same node by a new action or request, after this one ended or was stopped.
 
-        Every operation is repeated, except a drain that is forbidden: each one recognises what is done already. After a
+        Every operation is repeated, except a drain that is forbidden: each one recognises completed work. After a
         finished teardown the next one concerns a new host.
         """
         began = self.etcd_removal_has_begun and not self._is_finished

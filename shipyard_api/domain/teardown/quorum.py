@@ -15,7 +15,7 @@ from shipyard_api.domain.teardown.etcd_members import SICK, EtcdCluster, EtcdMem
 
 
 class ObstacleKind(Enum):
-    """What stands against a removal; the values are stored."""
+    """The reason against a removal; the values are stored."""
 
     UNREACHABLE = "unreachable"
     NO_QUORUM = "no_quorum"

@@ -152,7 +152,7 @@ class Actions(Protocol):
     def lock_creation(self) -> None:
         """Let no other site action and no other node operation be created until the transaction has ended.
 
-        What is read afterwards is complete: each of them takes this lock before it looks for the others.
+        Later reads are complete: each of them takes this lock before it looks for the others.
         """
 
     def node_operations(self) -> Sequence[ActionRecord]:

@@ -16,7 +16,7 @@ TemplateId = NewType("TemplateId", str)
 
 @dataclass(frozen=True, slots=True)
 class StoredTemplate:
-    """A template with what is kept beside it. ``extra``: the operator's own notes.
+    """A template with the data kept beside it. ``extra``: the operator's own notes.
 
     ``updated_at``: None until it changes. ``version``: number of the change that it is the result of.
     """
@@ -59,7 +59,7 @@ class DeployTemplates(Protocol):
         """Return a template by its id or its name."""
 
     def lock(self, identity: TemplateId | TraitName) -> StoredTemplate | None:
-        """Return a template that nobody else changes until the transaction ends."""
+        """Return a template, locked until the transaction ends."""
 
     def replace(self, template_id: TemplateId, template: DeployTemplate, extra: JsonObject) -> StoredTemplate:
         """Store what has become of a locked template, with all its steps. Raises TemplateNameTaken."""

@@ -46,7 +46,7 @@ class SoftwareSite:
 
     @property
     def keys(self) -> Mapping[str, str]:
-        """What stands for ``{NAME}`` in parameters of tasks (contract: fuel-task-graph, 1.3; seed 001: VERSION)."""
+        """The value of ``{NAME}`` in parameters of tasks (contract: fuel-task-graph, 1.3; seed 001: VERSION)."""
         version = self.cluster.release.version
         return {"CLUSTER_ID": str(self.cluster.id), "VERSION": version, "OPENSTACK_VERSION": version}
 

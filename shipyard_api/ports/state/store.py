@@ -101,5 +101,5 @@ class Store(Protocol):
     def read(self, query: Callable[[Transaction], T]) -> T:
         """Return the result of a query. It must change nothing, because it may run twice.
 
-        Faster than a transaction: each statement of the query sees what is committed by then.
+        Faster than a transaction: each statement of the query sees the rows committed by then.
         """

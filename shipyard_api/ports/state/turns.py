@@ -76,7 +76,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """What is left to do of an action: its name as stored, and the steps that have not ended, in order.
+    """The rest of an action: its name as stored, and the steps that have not ended, in order.
 
     ``version`` is that of the stored state of the first of them, 1 before it has begun.
     """
@@ -100,7 +100,7 @@ class Turns(Protocol):
         """Return the action's name as stored; empty for no action."""
 
     def unfinished(self) -> Sequence[Unfinished]:
-        """Return what is left to do of every action that has not ended."""
+        """Return the remaining steps of every action that has not ended."""
 
     def start_step(self, claim: Claim, state: JsonObject, *, now: datetime) -> Claim:
         """Record that the claim's step has begun, with its first state; return the claim with that state."""

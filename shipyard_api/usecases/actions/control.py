@@ -122,7 +122,7 @@ class ControlAction:
         self, tx: Transaction, old: ActionRecord, caller: Caller, *, force: bool
     ) -> tuple[NewAction, Sequence[NodeName]]:
         """Return the action of a retry, and the nodes that it keeps."""
-        # First, so that whatever a later action did is complete in what is read next.
+        # First, so that the reads below see everything that a later action did.
         _refuse_second_site_action(tx, old.name)
         inputs, kept = _retry_inputs(tx, old)
         _refuse_overtaken(tx, old, force=force)

@@ -109,7 +109,7 @@ def letters(nodes: Sequence[NodeLine], groups: Sequence[GroupRecord]) -> str:
 
 
 def _overview(tx: Transaction, action: str) -> Overview:
-    # The version comes first: what is read after it may be newer, and is read once more at the next request.
+    # The version is read first: rows read after it may be newer, and the next request reads them once more.
     version = tx.actions.version(ActionId(action)) or ""
     record, nodes = _action_with_nodes(tx, action)
     groups = tx.actions.groups(record.id, status=(), group=(), after=-1, limit=_ALL)

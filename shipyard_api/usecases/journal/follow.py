@@ -1,4 +1,4 @@
-"""Follow the journal: what is new in it, of one action or of all, each entry once."""
+"""Follow the new entries of the journal, of one action or of all, each entry once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -181,7 +181,7 @@ def _tasks(software: Software, owner: Owner, part: Part) -> Sequence[JsonObject]
 
 
 def _merged(cluster: Cluster, known: Collection[str] = ()) -> Sequence[Finding]:
-    """Return what is wrong with the tasks of a cluster and its release together. ``known``: messages to leave out."""
+    """Return the faults of the tasks of a cluster and its release together. ``known``: messages to leave out."""
     where = f"In the graph of {cluster.owner}: "
     found = [one for one in errors(check_tasks(list(cluster.layer.tasks))) if one.message not in known]
     return [replace(one, message=where + one.message, path="") for one in found]

@@ -36,7 +36,7 @@ class DeliverEvents:
         self._seen = -1
 
     def __call__(self) -> float:
-        """Deliver what is new, if the target is due and no other worker does; return the seconds to pause."""
+        """Deliver new entries, if the target is due and no other worker does; return the seconds to pause."""
         settled = self._follow.ends().settled
         if settled == self._seen:
             return PAUSE

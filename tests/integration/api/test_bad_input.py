@@ -119,7 +119,7 @@ YAML_ROWS = [
     load("alias bomb", BOMB, "750,000 nodes", "line 7"),
     load("merge bomb", MERGE_BOMB, "750,000 nodes"),
     load("merge into itself", "a: &a\n  <<: *a\n", "alias 'a'", "line 2"),
-    load("alias inside itself", "a: &a [*a]", "stands inside what it stands for"),
+    load("alias inside itself", "a: &a [*a]", "is used inside its own anchor"),
     load("alias without anchor", "a: *b", "no such anchor", "line 1, column 4"),
     load("nested sequences", nested(100_000), "nested deeper than 64 levels"),
     load("nested mappings", nested(5_000, "{a: ", "}"), "nested deeper than 64 levels"),

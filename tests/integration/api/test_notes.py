@@ -153,7 +153,8 @@ EVERYTHING = [
     *ENDS,
 ]
 LEFT_LINE = (
-    "1 Work Left Behind:job-0: verify_site on the site may go on, nobody waits for it: limit 5 s since it started"
+    "1 Work Left Behind:job-0: verify_site on the site may go on, Shipyard does not wait for it: "
+    "limit 5 s since it started"
 )
 JOB_0 = "5 Linked Task Info:job-0: job"
 ODD = "2 Finding:DD2: Drydock Warning: odd"

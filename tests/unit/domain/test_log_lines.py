@@ -140,12 +140,12 @@ KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
     "work of the site is left behind": (
         "work_left_behind",
         {"operation": "verify_site", "job": "job-0", "nodes": None, "why": "stopped by ann"},
-        "verify_site, job job-0, may go on and nobody waits for it: stopped by ann; on the site",
+        "verify_site, job job-0, may go on and Shipyard does not wait for it: stopped by ann; on the site",
     ),
     "work on nodes is left behind": (
         "work_left_behind",
         {"operation": "deploy_nodes", "job": "job-5", "nodes": ["n1"], "why": "limit 5 s"},
-        "deploy_nodes, job job-5, may go on and nobody waits for it: limit 5 s; on 1 node: n1",
+        "deploy_nodes, job job-5, may go on and Shipyard does not wait for it: limit 5 s; on 1 node: n1",
     ),
     "nodes fail on a site that holds them": (
         "nodes_failed",

@@ -151,12 +151,13 @@ SAID = {
         "work_left_behind",
         {"operation": "deploy_nodes", "job": "job-2", "nodes": ["n1", "n2"], "why": "limit 5 s since it started"},
         [(1, "job-2", "Work Left Behind",
-          "deploy_nodes on n1, n2 may go on, nobody waits for it: limit 5 s since it started")],
+          "deploy_nodes on n1, n2 may go on, Shipyard does not wait for it: limit 5 s since it started")],
     ),
     "work left behind on the site": (
         "work_left_behind",
         {"operation": "verify_site", "job": "job-0", "nodes": None, "why": "stopped by ann"},
-        [(1, "job-0", "Work Left Behind", "verify_site on the site may go on, nobody waits for it: stopped by ann")],
+        [(1, "job-0", "Work Left Behind",
+          "verify_site on the site may go on, Shipyard does not wait for it: stopped by ann")],
     ),
     "late": (
         "late",

@@ -178,7 +178,7 @@ class TaskOnNodes:
 
 @dataclass(frozen=True, slots=True)
 class TaskState:
-    """How a task stands on its nodes.
+    """The status of a task on its nodes.
 
     ``waiting``: not known to have begun. ``running``: begun. ``failed``: why, by node. ``silent``: since when a node
     has not answered. ``began``: when the first node began.

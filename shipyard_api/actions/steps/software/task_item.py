@@ -119,7 +119,7 @@ class TaskItem(ItemKind[TaskState, LookAtTask, StartTask, Results]):
         return tuple(host.name for host in effect.waiting)
 
     def watch(self, state: TaskState, now: datetime) -> Look[LookAtTask] | None:
-        """Look at what is running while the action is paused."""
+        """Poll the running task while the action is paused."""
         return Look(LookAtTask(state.work, state.hosts(state.running))) if state.running else None
 
     def leave(self, state: TaskState, why: str) -> tuple[Fact, ...]:

@@ -1,4 +1,4 @@
-"""Drain: cordon, evict what is planned, and look again until only pods are left that may stay (promenade, 4.1)."""
+"""Drain: cordon, evict the planned pods, and poll until only pods that may stay are left (promenade, 4.1)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

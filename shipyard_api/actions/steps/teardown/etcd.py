@@ -21,7 +21,7 @@ from shipyard_api.ports.provisioner import Marker
 from shipyard_api.workflow.step import Act, Folded, Look
 
 ReadClusters = Callable[[int], tuple[Sequence[EtcdAccess], Sequence[Finding]]]
-"""Return the etcd clusters that the design of a revision manages, and what is wrong with their document."""
+"""Return the etcd clusters that the design of a revision manages, and the faults of their document."""
 
 GUARD_SECONDS = 10.0
 READY_SECONDS = 30.0

@@ -1,4 +1,4 @@
-"""The work item that takes one node out of its cluster: the current operation's part decides what is next."""
+"""The work item that takes one node out of its cluster: the current operation's part decides the next one."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ DESIGN_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What is known of a node before its teardown. ``faults``: of the document that names the etcd clusters."""
+    """Facts about a node before its teardown. ``faults``: of the document that names the etcd clusters."""
 
     etcd_removal_began: bool
     was_deployed: bool
@@ -42,7 +42,7 @@ class NodeTeardown(ItemKind[NodeState, Request, Request, Answer]):
     """Runs the operations of one node in their order.
 
     ``read_history`` returns whether the removal of the node's etcd members has begun, and whether the node was
-    deployed. ``design_faults`` returns what is wrong with the design of a revision, as far as a teardown needs it.
+    deployed. ``design_faults`` returns the faults of a revision's design that concern a teardown.
     """
 
     version: ClassVar[int] = NodeState.version

@@ -1,4 +1,4 @@
-// What is shown is in the address, so that a link shows the same, and the back button goes back.
+// The address holds the state of the page, so that a link shows the same and the back button goes back.
 import { store } from "./store.js";
 
 const DEFAULTS = { action: "", view: "now", by: "group", node: "", group: "", task: "" };

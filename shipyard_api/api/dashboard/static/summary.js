@@ -1,4 +1,4 @@
-// The verdict so far, what is waited for, how long it will take, and how many nodes are where.
+// The verdict so far, the current waits, the time left, and the number of nodes in each status.
 import { html } from "./preact.js";
 import { useNow } from "./store.js";
 import { ended } from "./live.js";
