@@ -15,7 +15,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -203,7 +203,7 @@ def _run(options: StackOptions, given: Mapping[str, str]) -> None:
     with (
         _listener(options.port) as listener,
         _place(options.data_directory) as directory,
-        _database(directory, options) as url,
+        _database(directory, options) as (url, tend_database),
     ):
         parent = os.getppid()
         engine = connect(url, pool_size=1)
@@ -235,6 +235,7 @@ def _run(options: StackOptions, given: Mapping[str, str]) -> None:
             }
             _announce(options, ready)
             while not (options.with_parent and os.getppid() != parent):
+                tend_database()
                 stack.tend()
                 time.sleep(0.1)
         finally:
@@ -272,15 +273,21 @@ def _place(kept: Path | None) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _database(directory: Path, options: StackOptions) -> Iterator[str]:
-    """Give the URL of the database: the embedded one, or DATABASE_URL for a stack that keeps its data.
+def _database(directory: Path, options: StackOptions) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Give the URL of the database, and a function that restarts an embedded server that has exited.
 
-    A temporary stack must not write into a database that is set for another purpose.
+    The database is the embedded one, or DATABASE_URL for a stack that keeps its data. A temporary stack must not write into a database that is set for another purpose.
     """
     given = os.environ.get("DATABASE_URL")
     if given and options.data_directory is not None:
-        yield given
+        yield given, lambda: None
         return
+
+    def tend() -> None:
+        if not running.is_running():
+            click.echo("PostgreSQL exited; restarting it")
+            running.restart()
+
     try:
         # Nothing outlives a temporary stack, so nothing needs to reach the disk.
         server = (
@@ -289,7 +296,7 @@ def _database(directory: Path, options: StackOptions) -> Iterator[str]:
             else embedded_postgres.start(directory / "postgres")
         )
         with server as running:
-            yield running.url
+            yield running.url, tend
     except embedded_postgres.PostgresError as error:
         raise click.ClickException(str(error)) from error
 

@@ -5,7 +5,6 @@ Runs where ``BAREMETAL_CLIENT`` names the command of a python-ironicclient (``.c
 
 import json
 import os
-import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -82,7 +81,7 @@ def baremetal() -> Iterator[Command]:
             identity = {"OS_AUTH_TYPE": "http_basic", "OS_USERNAME": "ann", "OS_PASSWORD": ready["token"]}
             yield Command({**kept, "HOME": str(directory), "OS_ENDPOINT": ready["url"], **identity})
         finally:
-            child.send_signal(signal.SIGINT)
+            child.terminate()
             child.wait(LONGEST)
     assert left_running(mark) == []
 

@@ -5,7 +5,6 @@ Runs where ``FUEL_CLIENT`` names the command ``fuel`` of a python-fuelclient (``
 
 import json
 import os
-import signal
 import subprocess
 import tempfile
 import time
@@ -103,7 +102,7 @@ def clients() -> Iterator[Clients]:
             made_clients.fuel("rel")  # the first command writes its settings, and says so
             yield made_clients
         finally:
-            child.send_signal(signal.SIGINT)
+            child.terminate()
             child.wait(LONGEST)
     assert left_running(mark) == []
 
