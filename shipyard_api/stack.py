@@ -276,7 +276,8 @@ def _place(kept: Path | None) -> Iterator[Path]:
 def _database(directory: Path, options: StackOptions) -> Iterator[tuple[str, Callable[[], None]]]:
     """Give the URL of the database, and a function that restarts an embedded server that has exited.
 
-    The database is the embedded one, or DATABASE_URL for a stack that keeps its data. A temporary stack must not write into a database that is set for another purpose.
+    The database is the embedded one, or DATABASE_URL for a stack that keeps its data. A temporary
+    stack must not write into a database that is set for another purpose.
     """
     given = os.environ.get("DATABASE_URL")
     if given and options.data_directory is not None:
