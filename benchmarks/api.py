@@ -60,15 +60,19 @@ FILL = (
        SELECT '01M7XV7VKPMDHXJVA7WM' || lpad(a::text, 6, '0'), 'deploy_site', '{{"site": "lab"}}', 'ann',
            '4e4f05a8-6c3e-4c3d-9a4f-2f3c1a5b7d9e', 1, true, '{{}}', 'success', now(), now()
        FROM generate_series(1, {ACTIONS}) a""",
+    # The rows of an action lie together, as they do when one action after the other has written them.
     f"""INSERT INTO steps (action_id, position, id, state, started_at, ended_at)
-       SELECT id, s, 'preflight.step_' || s, 'success', now(), now() FROM actions, generate_series(1, {STEPS}) s""",
+       SELECT a.id, s, 'preflight.step_' || s, 'success', now(), now() FROM actions a, generate_series(1, {STEPS}) s
+       ORDER BY a.id, s""",
     """INSERT INTO journal (action_id, epoch, step_id, kind, at, worker, facts)
-       SELECT action_id, 1, id, kind, now(), 'w', '{}'
-       FROM steps, (VALUES ('step_started'), ('step_ended')) v(kind)""",
-    """INSERT INTO journal (action_id, epoch, step_id, kind, at, worker, facts)
-       SELECT id, 1, 'preflight.step_7', 'rollout_ended', now(), 'w',
-           '{"nodes": {"success": ["n1", "n2"]}, "groups": {"success": ["control"]}, "critical": ["control"]}'
-       FROM actions""",
+       SELECT action_id, 1, s.id, kind, now(), 'w', facts::jsonb
+       FROM steps s, (VALUES
+           ('step_started', '{}'),
+           ('step_ended', '{}'),
+           ('rollout_ended', '{"nodes": {"success": ["n1", "n2"]}, "groups": {"success": ["control"]},
+               "critical": ["control"]}')) v(kind, facts)
+       WHERE kind <> 'rollout_ended' OR position = 7
+       ORDER BY action_id, position, kind DESC""",
     """INSERT INTO command_audit (id, action_id, command, user_name) SELECT id, id, 'invoke', 'ann' FROM actions""",
 )
 DOCUMENT = """---
