@@ -154,6 +154,32 @@ def test_a_graph_is_uploaded_and_downloaded(prepared: Clients) -> None:
     prepared.fuel("env", "--env", "1", "--deployment-tasks", "--upload", "--dir", ".")
 
 
+def test_a_layer_of_the_graph_is_downloaded(prepared: Clients) -> None:
+    for level, tasks in (("--all", GRAPH), ("--release", GRAPH), ("--cluster", []), ("--plugins", [])):
+        prepared.fuel2("graph", "download", "-e", "1", level, "-f", "layer.yaml")
+        assert prepared.file("layer.yaml") == tasks, level
+
+
+# What no seed asks for: there is one environment, and it has one graph.
+REFUSED = {
+    "an environment created": (["env", "create", "-r", "1", "demo"], "commit configdocs"),
+    "an environment deleted": (["env", "delete", "--force", "1"], "this address takes GET, PUT."),
+    "graphs listed": (["graph", "list"], "one graph, of the type default"),
+    "graphs of an environment listed": (["graph", "list", "-e", "1"], "one graph, of the type default"),
+    "a graph uploaded": (["graph", "upload", "-e", "1", "-t", "x", "-f", "layer.yaml"], "--deployment-tasks"),
+    "a graph deleted": (["graph", "delete", "-e", "1", "-t", "x"], "one graph, of the type default"),
+    "a graph executed": (["graph", "execute", "-e", "1", "-t", "x"], "fuel2 env nodes deploy"),
+}
+
+
+@pytest.mark.parametrize("row", REFUSED)
+def test_a_refusal_names_what_to_do(prepared: Clients, row: str) -> None:
+    words, text = REFUSED[row]
+    prepared.file("layer.yaml", GRAPH)
+
+    assert text in prepared.refused(f"{CLIENT}2", *words)
+
+
 def test_a_tree_of_tasks_is_synchronized(prepared: Clients) -> None:
     prepared.file("tree/1.0/modules/b/tasks.yaml", GRAPH[2:])
     prepared.file("tree/1.0/modules/a/my_tasks.yaml", GRAPH[:2])
@@ -234,7 +260,10 @@ def test_tasks_run_on_nodes(prepared: Clients, words: list[str]) -> None:
 
     runs = at_rest(prepared)
     assert len(runs) == before + 1
-    assert prepared.fuel2("task", "show", str(runs[-1]["id"]), "-f", "json")["cluster"] == 1
+    number = str(runs[-1]["id"])
+    assert prepared.fuel2("task", "show", number, "-f", "json")["cluster"] == 1
+    prepared.fuel2("task", "history", "show", number, "-f", "json")
+    prepared.fuel("deployment-tasks", "--task-id", number)
 
 
 def test_nodes_are_deployed_and_unknown_tasks_refused(prepared: Clients) -> None:

@@ -10,6 +10,7 @@ from shipyard_api.api.fuel.node_facts import DeploymentDefaults
 from shipyard_api.api.fuel.nodes import Assignment, Nodes, NodeTags, OneNode, TagCheck
 from shipyard_api.api.fuel.owners import Attributes, Clusters, OneCluster, OneRelease, Releases
 from shipyard_api.api.fuel.runs import Deploy, History, Transaction, Transactions
+from shipyard_api.api.fuel.unserved import Graphs
 from shipyard_api.api.http.authentication import Guarded
 from shipyard_api.api.http.dialect import Dialect
 from shipyard_api.domain.task_graph.layers import OwnerKind
@@ -67,6 +68,7 @@ def routes(own: Collaborators, tokens: Identities | None, sizes: Sizes) -> dict[
     for kind in OwnerKind:
         base = f"/api/v1/{kind.value}/{{owner_id}}"
         found[f"{base}/deployment_tasks"] = DeploymentTasks(graphs, kind, sizes.graph)
+        found[f"{base}/deployment_graphs"] = found[f"{base}/deployment_graphs/{{graph_type}}"] = Graphs()
         for domain in Domain:
             found[f"{base}/{domain.value}"] = Labels(labels, kind, domain, sizes.other)
             found[f"{base}/{domain.value}/{{name}}"] = OneLabel(labels, kind, domain, sizes.other)
@@ -83,6 +85,8 @@ def routes(own: Collaborators, tokens: Identities | None, sizes: Sizes) -> dict[
         f"{cluster}/assignment": Assignment(nodes, sizes.other, assigns=True),
         f"{cluster}/unassignment": Assignment(nodes, sizes.other, assigns=False),
         f"{cluster}/tag_check": TagCheck(nodes),
+        "/api/v1/graphs": Graphs(),
+        "/api/v1/graphs/execute": Graphs(),
         "/api/v1/nodes": Nodes(nodes),
         "/api/v1/nodes/{node}": OneNode(nodes),
         "/api/v1/nodes/{node}/tags": NodeTags(nodes, sizes.other),

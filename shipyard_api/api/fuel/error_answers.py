@@ -22,6 +22,7 @@ from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
 LOG = logging.getLogger(__name__)
 
 _SHOWN = 60
+_SERVED = "releases, clusters, nodes, roles, tags, deployment_tasks and transactions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +152,16 @@ async def _fault(_req: falcon.Request, resp: falcon.Response, error: Fault, _par
     _answer(resp, error.code, str(error))
 
 
-async def _framework(_req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, _params: Any) -> None:
+async def _framework(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, _params: Any) -> None:
     resp.set_headers(error.headers or {})
     code = falcon.code_to_http_status(error.status)
-    _answer(resp, code, error.description or error.title or code)
+    text = error.description or error.title or code
+    asked = f"{req.method} {req.path[:_SHOWN]}"
+    if isinstance(error, falcon.HTTPRouteNotFound):
+        text = f"{asked} is not served. Of Fuel's API, Shipyard has {_SERVED}."
+    if isinstance(error, falcon.HTTPMethodNotAllowed):
+        text = f"{asked} is not served: this address takes {resp.get_header('Allow', '').removesuffix(', OPTIONS')}."
+    _answer(resp, code, text)
 
 
 async def _system(_req: falcon.Request, resp: falcon.Response, error: Exception, _params: Any) -> None:

@@ -8,7 +8,9 @@ import falcon
 import falcon.asgi
 
 from shipyard_api.api.fuel import reading
+from shipyard_api.api.fuel.faults import Fault
 from shipyard_api.api.fuel.graphs import READ, WRITE
+from shipyard_api.api.fuel.unserved import NO_CLUSTERS
 from shipyard_api.api.http.authentication import Policy
 from shipyard_api.api.http.threads import answer_in_thread, threaded
 from shipyard_api.domain.task_graph.layers import Cluster, OwnerKind, Release
@@ -74,7 +76,7 @@ class OneRelease:
 class Clusters:
     """All clusters: the site."""
 
-    policy: ClassVar[Policy] = {"GET": READ}
+    policy: ClassVar[Policy] = {"GET": READ, "POST": WRITE}
 
     def __init__(self, graphs: ManageGraphs) -> None:
         self._graphs = graphs
@@ -84,6 +86,10 @@ class Clusters:
         """Answer with all clusters."""
         clusters, status = self._graphs.clusters()
         resp.media = [_cluster(one, status) for one in clusters]
+
+    async def on_post(self, req: falcon.asgi.Request, resp: falcon.Response) -> None:
+        """Refuse: there is one cluster, the site."""
+        raise Fault(NO_CLUSTERS, falcon.HTTP_405)
 
 
 class OneCluster:
