@@ -107,13 +107,20 @@ class Sshd:
             time.sleep(0.01)
 
     def stop(self) -> None:
-        """End the server and all its connections."""
+        """End the server and all its connections; return when its port is free."""
         if self._process is not None:
+            # Stopped first: a connection accepted meanwhile would get a process that still holds the port, and the
+            # next server could not take it.
+            self._process.send_signal(signal.SIGSTOP)
             for child in children(self._process.pid):
                 signal_if_there(child, signal.SIGKILL)
             self._process.kill()
             self._process.wait()
             self._process = None
+            deadline = time.monotonic() + 20
+            while self._answers():
+                assert time.monotonic() < deadline, "the port is still taken"
+                time.sleep(0.01)
 
     def end_tasks(self) -> None:
         """End what runs on this host: its processes have the directory of its tasks in their environment."""
