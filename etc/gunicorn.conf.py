@@ -4,10 +4,10 @@ import logging
 import os
 import resource
 import shutil
-import tempfile
 from typing import Any
 
 from shipyard_api.adapters.gunicorn.logger import JsonLogger
+from shipyard_api.adapters.gunicorn.metrics_directory import own_directory
 
 bind = os.environ.get("SHIPYARD_BIND", "127.0.0.1:9000")
 workers = int(os.environ.get("SHIPYARD_API_WORKERS", "2"))
@@ -37,7 +37,7 @@ errorlog = "-"
 loglevel = "warning"
 # Each process keeps its metrics in files here, and /metrics of any of them sums up all. Set before prometheus_client
 # is imported, and always new: files of an earlier start would count again.
-os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="shipyard-metrics-")
+os.environ["PROMETHEUS_MULTIPROC_DIR"] = own_directory()
 
 
 def on_exit(_server: Any) -> None:

@@ -15,17 +15,24 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 import psycopg2
 
+from shipyard_simulators.embedded_postgres.errors import PostgresError
+from shipyard_simulators.embedded_postgres.server import stop_orphan
+
 ROOT = Path(__file__).resolve().parent.parent
 TEMPLATE = "migrated"
 _MEMORY = Path("/dev/shm")
+_PREFIX = "shipyard-tests-"
+_HOUR = 3600.0
+_SERVERS = "shipyard-postgres-*/data"  # of embedded_postgres.server.temporary
 
 # What a clone and its template have in common until somebody changes the schema or marks another version of it.
 _SCHEMA = """
@@ -71,7 +78,8 @@ class Run:
     @classmethod
     def begin(cls) -> Run:
         """Begin a run; whatever serves it ends when this process does."""
-        directory = Path(tempfile.mkdtemp(prefix="shipyard-tests-"))
+        remove_left_runs()
+        directory = Path(tempfile.mkdtemp(prefix=_PREFIX))
         lock = (directory / "alive").open("wb")
         fcntl.lockf(lock, fcntl.LOCK_EX)
         return cls(directory, lock)
@@ -164,6 +172,20 @@ def empty(url: str) -> None:
     """Take all rows out of a migrated database, and hang up on everybody else who is connected to it."""
     with _connected(url) as cursor:
         cursor.execute(_EMPTY)
+
+
+def remove_left_runs() -> None:
+    """Remove what is left of runs that were killed together with whatever served them."""
+    for directory in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError), (directory / "alive").open("r+b") as alive:
+            fcntl.lockf(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # What serves a run that has just ended removes it.
+            if time.time() - (directory / "alive").stat().st_mtime > _HOUR:
+                shutil.rmtree(directory, ignore_errors=True)
+    for data in (*Path(tempfile.gettempdir()).glob(_SERVERS), *_MEMORY.glob(_SERVERS)):
+        with suppress(PostgresError):
+            stop_orphan(data)
+            shutil.rmtree(data.parent, ignore_errors=True)
 
 
 def _has_room(directory: Path) -> bool:

@@ -1,0 +1,70 @@
+"""A server that was killed leaves the directory of its metrics, and the next server removes it."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from shipyard_api.adapters.gunicorn.metrics_directory import own_directory
+
+# A server, and a process that it forked and that outlives it; both wait for the end of stdin.
+SERVER = """
+import os, sys
+from shipyard_api.adapters.gunicorn.metrics_directory import own_directory
+directory = own_directory()
+if os.fork():
+    print(directory, flush=True)
+    os.read(int(sys.argv[1]), 1)
+else:
+    os.read(0, 1)
+"""
+
+
+@contextmanager
+def server(directory: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """Run a server with its metrics below a directory; at the end nothing of it is left."""
+    endless, end = os.pipe()
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(endless)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(directory)},
+        pass_fds=[endless],
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield process, Path(process.stdout.readline().strip())
+        finally:
+            process.kill()
+            os.close(end)
+            os.close(endless)
+
+
+def test_the_directories_of_killed_servers_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    foreign = tmp_path / "shipyard-metrics-file"
+    foreign.touch()
+    with ExitStack() as running:
+        (killed, left), (_, used) = (running.enter_context(server(tmp_path)) for _ in range(2))
+        (left / "counter.db").touch()
+        killed.kill()
+        killed.wait()
+        own_directory()
+        assert left.exists(), "the processes of the server still write there"
+
+        assert killed.stdin is not None
+        killed.stdin.close()
+        assert killed.stdout is not None
+        killed.stdout.read()  # until the last process has ended
+        own = Path(own_directory())
+
+        assert not left.exists()
+        assert used.exists()
+        assert own.is_dir()
+        assert foreign.exists()
