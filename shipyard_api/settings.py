@@ -59,7 +59,7 @@ class EngineOptions:
     ``question_pause_seconds``: the pause between two such attempts.
     """
 
-    settle_seconds: float = 8.0
+    settle_seconds: float = 6.0
     time_scale: float = 1.0
     question_seconds: float = 300.0
     question_pause_seconds: float = 10.0

@@ -98,7 +98,7 @@ def test_a_token_of_keystone_is_sent_and_renewed_when_the_peer_rejects_it(
 
 
 def test_a_task_is_posted_only_if_settling_leaves_time_for_a_token(keystone: Peer) -> None:
-    told = {"SHIPYARD_DRYDOCK_URL": "http://127.0.0.1:9", "SHIPYARD_DRYDOCK_CONNECT_TIMEOUT_SECONDS": "4"}
+    told = {"SHIPYARD_DRYDOCK_URL": "http://127.0.0.1:9", "SHIPYARD_DRYDOCK_CONNECT_TIMEOUT_SECONDS": "3"}
     told |= GIVEN | {"SHIPYARD_KEYSTONE_AUTH_URL": keystone.url}
     provisioners.provisioner(load(told), lambda _: Inventory())  # a fixed token takes no time
     with pytest.raises(SettingsError, match=r"leaves less than 1 s of half of \[engine\] settle_seconds"):
@@ -106,7 +106,7 @@ def test_a_task_is_posted_only_if_settling_leaves_time_for_a_token(keystone: Pee
 
 
 def test_a_fixed_token_never_comes_too_late(peer: Peer) -> None:
-    told = {"SHIPYARD_DRYDOCK_URL": peer.url, "SHIPYARD_DRYDOCK_CONNECT_TIMEOUT_SECONDS": "4"}
+    told = {"SHIPYARD_DRYDOCK_URL": peer.url, "SHIPYARD_DRYDOCK_CONNECT_TIMEOUT_SECONDS": "3"}
     peer.on("POST /tasks", Answer(201, {"task_id": "job-1"}))
     provisioner = provisioners.provisioner(load(told | GIVEN), lambda _: Inventory())
     assert provisioner.submit(Marker("m"), Work(Operation.VERIFY_SITE, "http://127.0.0.1:9/1")) == "job-1"

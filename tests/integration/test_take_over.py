@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import threading
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any, NoReturn
@@ -12,6 +15,9 @@ import psycopg
 import pytest
 
 from shipyard_api.adapters.procrastinate.lifeline import BuriedError, Lifeline
+from shipyard_api.adapters.procrastinate.options import WorkerOptions
+from shipyard_api.adapters.procrastinate.worker import TurnWorker
+from shipyard_api.domain.actions import ActionId
 
 LONG = 3600.0  # seconds: no heartbeat of a test is that old
 
@@ -81,6 +87,30 @@ def test_the_job_of_a_killed_worker_is_taken_up_by_the_next_heartbeat(database_u
         assert len(await place.sql("SELECT id FROM procrastinate_workers")) == 1
 
     play(database_url, scene)
+
+
+def test_the_job_of_a_dead_worker_is_taken_up_as_soon_as_another_one_starts(database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO procrastinate_jobs (queue_name, task_name, lock, args, status) "
+            "VALUES ('turns', 'turn', 'a', '{\"action\": \"a\"}', 'doing')"
+        )
+    ran: list[str] = []
+
+    def stop() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def run(action: ActionId) -> None:
+        ran.append(action)
+        stop()
+
+    too_late = threading.Timer(30, stop)
+    too_late.start()
+    options = WorkerOptions(heartbeat_seconds=LONG, stalled_seconds=2 * LONG)
+    assert TurnWorker(database_url, run, lambda _action, _name: None, lambda: 0, options).run() == 0
+    too_late.cancel()
+
+    assert ran == ["a"]
 
 
 def test_a_frozen_worker_is_buried_and_sees_it_when_it_wakes_up(database_url: str) -> None:

@@ -23,6 +23,6 @@ class DrydockOptions:
     auth: PeerAuth = PeerAuth.TOKEN
     token: Secret = Secret("")  # noqa: RUF009  # immutable
     design_url: str = ""
-    connect_timeout_seconds: float = 2.5
+    connect_timeout_seconds: float = 1.8
     read_timeout_seconds: float = 300.0
     nodefilter_pause_seconds: float = 30.0

@@ -38,7 +38,7 @@ class IronicOptions:
     user: str = ""
     password: Secret = Secret("")  # noqa: RUF009  # immutable
     ca_file: str = ""
-    connect_timeout_seconds: float = 2.5
+    connect_timeout_seconds: float = 1.8
     read_timeout_seconds: float = 60.0
     instance_info_file: str = ""
     deploy_steps_file: str = ""

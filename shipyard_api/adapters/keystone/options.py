@@ -50,7 +50,7 @@ class KeystoneOptions:
     region: str = ""
     interface: Interface = Interface.PUBLIC
     ca_file: str = ""
-    connect_timeout_seconds: float = 1.5
+    connect_timeout_seconds: float = 1.2
     read_timeout_seconds: float = 15.0
 
     @property

@@ -33,7 +33,7 @@ class MaasOptions:
 
     url: str = ""
     api_key: Secret = Secret("")  # noqa: RUF009  # immutable
-    connect_timeout_seconds: float = 2.5
+    connect_timeout_seconds: float = 1.8
     read_timeout_seconds: float = 150.0
     distro_series: str = ""
     hwe_kernel: str = ""

@@ -24,6 +24,7 @@ LOG = logging.getLogger(__name__)
 _LOCKS = 0x5317_DB01
 """The first of the two keys of a worker's lock; the second is the worker's id."""
 
+_REGISTRATION_SECONDS = 10.0
 # In one statement, so that no process sees a worker without its lock.
 _REGISTER = """
 SELECT worker_id, pg_advisory_lock(%(locks)s, worker_id::int) FROM procrastinate_register_worker_v1()
@@ -73,6 +74,8 @@ class Lifeline(JobManager):
         self._connection: psycopg.AsyncConnection[Any] | None = None
         self._in_use = asyncio.Lock()
         self._worker: int | None = None
+        # Set once this worker can be told from a dead one.
+        self.registered = asyncio.Event()
         # Heartbeats of other workers, and when each was first seen here: a clock that is set kills nobody.
         self._heartbeats: dict[int, tuple[str, float]] = {}
         # On the monotonic clock: when the latest heartbeat was written; None before the first.
@@ -82,10 +85,15 @@ class Lifeline(JobManager):
 
     async def register_worker(self) -> int:
         """Register the worker, take its lock, and log that it is ready."""
-        connection = await self._connect()
-        found = await (await connection.execute(_REGISTER, {"locks": _LOCKS})).fetchone()
+        try:
+            async with asyncio.timeout(_REGISTRATION_SECONDS):
+                connection = await self._connect()
+                found = await (await connection.execute(_REGISTER, {"locks": _LOCKS})).fetchone()
+        except TimeoutError as error:
+            self._lost(error)
         assert found is not None  # noqa: S101  # the function returns one row
         self._connection, self._worker = connection, int(found[0])
+        self.registered.set()
         LOG.info("worker is ready", extra={"host": socket.gethostname(), "pid": os.getpid()})
         return self._worker
 

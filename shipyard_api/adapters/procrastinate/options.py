@@ -12,7 +12,8 @@ class WorkerOptions:
     ``concurrency``: how many turns run at once.
     ``poll_seconds``: how often the queue is polled for turns that are due.
     ``heartbeat_seconds``: how often the worker sends a heartbeat, and takes over the work of dead workers.
-    ``stalled_seconds``: time without a heartbeat after which a worker is considered dead; a killed one is at once.
+    ``stalled_seconds``: time without a heartbeat after which a worker is considered dead; a killed one is at once. A
+    worker whose database is silent for half of it exits.
     ``sweep_seconds``: how often to search for overdue actions.
     ``overdue_seconds``: how late an action may be before it is woken again.
     ``graceful_seconds``: how long running turns may take to end when the worker stops.

@@ -131,8 +131,10 @@ class TurnWorker:
     async def _live(self) -> None:
         """Send heartbeats, and end the process when the database is lost."""
         try:
+            await self._lifeline.registered.wait()
             while True:
-                async with asyncio.timeout(self._options.stalled_seconds):
+                # Half: this worker ends before others consider it dead, and its supervisor finds the next primary.
+                async with asyncio.timeout(self._options.stalled_seconds / 2):
                     taken = await self._lifeline.beat()
                 for job, lock in taken:
                     LOG.warning("job of a dead worker taken up", extra={"action": lock, "job": job})
