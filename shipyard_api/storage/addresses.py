@@ -1,31 +1,43 @@
-"""The database's address, parsed once by libpq: every driver gets the same parameters."""
+"""The database's address, parsed once by libpq: every driver gets the same parameters.
+
+Of several hosts, a process tries first the one that accepted writes last. After a fail-over, a host that no longer
+answers therefore delays one connection, and not every one.
+"""
 
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from types import MappingProxyType
 
 import psycopg2
+from psycopg2.extensions import connection as Connection  # noqa: N812  # the driver's name for a class
 from psycopg2.extensions import make_dsn, parse_dsn
 
 from shipyard_api.ports.state.errors import StoreUnavailable
 
 _DEFAULTS: Mapping[str, str] = MappingProxyType(
     {
-        "connect_timeout": "5",
+        "connect_timeout": "3",
         "application_name": "shipyard",
-        # For a database host that vanishes: given up after 50 s, 20 s of silence and three probes 10 s apart.
+        # For a database host that vanishes: given up 10 s after what it did not acknowledge, a statement or, after 5 s
+        # of silence, a probe.
+        "tcp_user_timeout": "10000",  # milliseconds
         "keepalives": "1",
-        "keepalives_idle": "20",
-        "keepalives_interval": "10",
-        "keepalives_count": "3",
+        "keepalives_idle": "5",
+        "keepalives_interval": "2",
+        "keepalives_count": "5",
     }
 )
+_LISTS = ("host", "hostaddr", "port")
+
+# By URL: the place of the host that accepted writes last.
+_latest: dict[str, int] = {}
 
 SERVER_KEEPALIVES = """
 SELECT set_config(wanted.name, wanted.value, false)
 FROM (VALUES ('tcp_keepalives_idle', '20'), ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '3'))
 AS wanted (name, value) JOIN pg_settings USING (name) WHERE source = 'default'
 """
-"""Run on each new connection: the same for a client host that vanishes, whose locks the server would keep for hours.
+"""Run on each new connection: for a client host that vanishes, whose locks the server would keep for hours.
 
 A setting of the operator stays: one of the URL, of PGOPTIONS, of the role, the database or the server. It is not sent
 with the connection, because PgBouncer rejects options that it does not know.
@@ -37,6 +49,65 @@ def parameters(url: str) -> dict[str, str]:
 
     A standby is never used. Raises StoreUnavailable for an invalid URL, without quoting it: it may contain a password.
     """
+    found = _parsed(url)
+    for name in _LISTS:
+        values = found.get(name, "").split(",")
+        if len(values) > 1:
+            values.insert(0, values.pop(_latest.get(url, 0)))
+            found[name] = ",".join(values)
+    return found
+
+
+def conninfo(url: str) -> str:
+    """Return the parameters as a connection string; raises as ``parameters``."""
+    return str(make_dsn(**parameters(url)))
+
+
+def remember(url: str, connection: Connection) -> None:
+    """Let the next connections of this process try the host of this one first."""
+    info = connection.info
+    for place, host in enumerate(_hosts(url)):
+        name = host.get("host") or host.get("hostaddr")
+        if name == info.host and host.get("port", "") in ("", str(info.port)):
+            _latest[url] = place
+            return
+
+
+def open_connection(url: str) -> Connection:
+    """Connect to the host that accepts writes, and remember it.
+
+    All hosts are asked at once, so a silent one delays nothing. Raises psycopg2.OperationalError if no host accepts
+    writes; StoreUnavailable as ``parameters``.
+    """
+    hosts = _hosts(url)
+    if len(hosts) == 1:
+        return _connect(hosts[0])
+    pool = ThreadPoolExecutor(len(hosts), thread_name_prefix="database")
+    attempts = [pool.submit(_connect, host) for host in hosts]
+    pool.shutdown(wait=False)
+    for attempt in as_completed(attempts):
+        if attempt.exception() is not None:
+            continue
+        for other in attempts:
+            if other is not attempt:
+                other.add_done_callback(_close)
+        connection = attempt.result()
+        remember(url, connection)
+        return connection
+    refusals = [str(attempt.exception()).strip().partition("\n")[0] for attempt in attempts]
+    raise psycopg2.OperationalError("; ".join(refusals))
+
+
+def _connect(host: Mapping[str, str]) -> Connection:
+    return psycopg2.connect(str(make_dsn(**host)))
+
+
+def _close(attempt: "Future[Connection]") -> None:
+    if attempt.exception() is None:
+        attempt.result().close()
+
+
+def _parsed(url: str) -> dict[str, str]:
     try:
         given = parse_dsn(url)
     except psycopg2.ProgrammingError:
@@ -44,6 +115,14 @@ def parameters(url: str) -> dict[str, str]:
     return {**_DEFAULTS, **given, "target_session_attrs": "read-write"}
 
 
-def conninfo(url: str) -> str:
-    """Return the parameters as a connection string; raises as ``parameters``."""
-    return str(make_dsn(**parameters(url)))
+def _hosts(url: str) -> list[dict[str, str]]:
+    """Return the parameters of each host, in the order of the URL; those of all if libpq rejects the lists."""
+    found = _parsed(url)
+    lists = {name: found[name].split(",") for name in _LISTS if name in found}
+    count = max((len(values) for values in lists.values()), default=1)
+    if not {len(values) for values in lists.values()} <= {1, count}:
+        return [found]
+    # One port is that of all hosts.
+    return [
+        {**found, **{name: values[place % len(values)] for name, values in lists.items()}} for place in range(count)
+    ]

@@ -6,7 +6,7 @@ import psycopg2
 
 from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
 from shipyard_api.storage import schema
-from shipyard_api.storage.addresses import conninfo
+from shipyard_api.storage.addresses import conninfo, open_connection
 
 # A pooler that lends out idle connections lends the one in question first; others may be taken in between.
 _PROBES = 4
@@ -18,7 +18,7 @@ def check_database(url: str, *, any_schema: bool = False) -> None:
     ``any_schema``: accept a database without a schema or with an older one, which ``db upgrade`` mends.
     """
     try:
-        with closing(psycopg2.connect(conninfo(url))) as connection:
+        with closing(open_connection(url)) as connection:
             connection.autocommit = True
             if connection.info.backend_pid != _server(connection) and _is_shared(connection, url):
                 raise UnsuitableDatabase(

@@ -11,7 +11,7 @@ from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import schema
 from shipyard_api.storage.actions import SERVER, SqlActions
-from shipyard_api.storage.addresses import SERVER_KEEPALIVES, parameters
+from shipyard_api.storage.addresses import SERVER_KEEPALIVES, parameters, remember
 from shipyard_api.storage.deploy_templates import SqlDeployTemplates
 from shipyard_api.storage.holds import SqlHolds
 from shipyard_api.storage.items import SqlItems
@@ -152,11 +152,16 @@ def connect(url: str, *, pool_size: int = 5, pool_pre_ping: bool = True, **optio
         connect_args=parameters(url),
         **options,
     )
-    sa.event.listen(engine, "connect", _keep_alive)
+
+    def in_order(_dialect: Any, _record: Any, _positional: Any, values: dict[str, Any]) -> None:
+        values.update(parameters(url))
+
+    def connected(connection: Any, _record: Any) -> None:
+        remember(url, connection)
+        with connection.cursor() as cursor:
+            cursor.execute(SERVER_KEEPALIVES)
+        connection.commit()
+
+    sa.event.listen(engine, "do_connect", in_order)
+    sa.event.listen(engine, "connect", connected)
     return engine
-
-
-def _keep_alive(connection: Any, _record: Any) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(SERVER_KEEPALIVES)
-    connection.commit()

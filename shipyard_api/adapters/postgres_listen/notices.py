@@ -1,6 +1,6 @@
 """Notices of the journal by LISTEN, on one connection."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 
 import psycopg
 
@@ -10,16 +10,19 @@ _LISTEN = "LISTEN shipyard_journal"  # the channel of migration 0018
 
 
 class PostgresNotices:
-    """Fills ``ports.notices.JournalNotices``. ``on_connect``: SQL for the new connection."""
+    """Fills ``ports.notices.JournalNotices``.
 
-    def __init__(self, conninfo: str, on_connect: str = "") -> None:
+    ``conninfo`` returns the connection string, ``on_connect`` is SQL for the new connection.
+    """
+
+    def __init__(self, conninfo: Callable[[], str], on_connect: str = "") -> None:
         self._conninfo = conninfo
         self._on_connect = on_connect
 
     async def __call__(self, *, every: float) -> AsyncGenerator[None, None]:
         """Yield for each change of the journal, and at least so often."""
         try:
-            async with await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True) as connection:
+            async with await psycopg.AsyncConnection.connect(self._conninfo(), autocommit=True) as connection:
                 if self._on_connect:
                     await connection.execute(self._on_connect.encode())
                 await connection.execute(_LISTEN)

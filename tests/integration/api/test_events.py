@@ -53,7 +53,7 @@ def actions(site: Site, engine: sa.Engine) -> tuple[ActionId, ActionId]:
 
 @pytest.fixture
 def hub(shared_url: str, store: SqlStore) -> Callable[..., Hub]:
-    return partial(Hub, FollowJournal(store), PostgresNotices(conninfo(shared_url)))
+    return partial(Hub, FollowJournal(store), PostgresNotices(partial(conninfo, shared_url)))
 
 
 def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -1,11 +1,14 @@
 """How the database is reached: a host that vanished is noticed, and the operator's URL and settings count."""
 
+from contextlib import closing
+
+import psycopg2
 import pytest
 import sqlalchemy as sa
 from psycopg2.extensions import make_dsn, parse_dsn
 
 from shipyard_api.ports.state.errors import StoreUnavailable
-from shipyard_api.storage.addresses import conninfo, parameters
+from shipyard_api.storage.addresses import conninfo, open_connection, parameters
 from shipyard_api.storage.unit_of_work import connect
 
 OURS = ["20", "10", "3"]
@@ -28,12 +31,10 @@ def _no_options_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param(
             "postgresql://db/x?target_session_attrs=any", {"target_session_attrs": "read-write"}, id="never a standby"
         ),
-        pytest.param(
-            "postgresql://db/x", {"keepalives": "1", "keepalives_idle": "20", "keepalives_count": "3"}, id="keepalives"
-        ),
+        pytest.param("postgresql://db/x", {"keepalives_idle": "5", "tcp_user_timeout": "10000"}, id="keepalives"),
         pytest.param(
             "postgresql://db/x?keepalives_idle=7&sslmode=require",
-            {"keepalives_idle": "7", "keepalives_interval": "10", "sslmode": "require"},
+            {"keepalives_idle": "7", "keepalives_interval": "2", "sslmode": "require"},
             id="keepalives of the URL win",
         ),
         pytest.param("postgresql://db/x?options=-c%20a.b%3D1", {"options": "-c a.b=1"}, id="options of the URL"),
@@ -69,10 +70,29 @@ def test_the_server_gives_up_a_vanished_client(database_url: str, query: str, ex
     assert found == expected
 
 
-def test_a_host_that_does_not_answer_is_passed_over(database_url: str) -> None:
+@pytest.fixture
+def second(database_url: str) -> str:
+    """The address of two hosts, the first of which does not answer."""
     address = parse_dsn(database_url)
-    both = {**address, "host": f"127.0.0.1,{address['host']}", "port": f"9,{address['port']}"}
-    engine = connect(str(make_dsn(**both)))
+    hosts, ports = f"127.0.0.1,{address['host']}", f"9,{address['port']}"
+    return str(make_dsn(**{**address, "host": hosts, "port": ports}))
+
+
+def test_a_host_that_does_not_answer_is_passed_over_and_then_tried_last(database_url: str, second: str) -> None:
+    port = parse_dsn(database_url)["port"]
+    engine = connect(second)
     with engine.connect() as connection:
-        assert connection.execute(sa.text("SELECT inet_server_port()")).scalar_one() == int(address["port"])
+        assert connection.execute(sa.text("SELECT inet_server_port()")).scalar_one() == int(port)
     engine.dispose()
+
+    assert parameters(second)["port"] == f"{port},9"
+
+
+def test_all_hosts_are_asked_at_once(database_url: str, second: str) -> None:
+    port = parse_dsn(database_url)["port"]
+    with closing(open_connection(second)) as connection:
+        assert str(connection.info.port) == port
+    assert parameters(second)["port"] == f"{port},9"
+
+    with pytest.raises(psycopg2.OperationalError, match=r"(?s)port 9 .*; .*port 10 "):
+        open_connection("host=127.0.0.1,127.0.0.1 port=9,10")
