@@ -45,6 +45,7 @@ from shipyard_api.ports.state.errors import StoreUnavailable, UnsuitableDatabase
 from shipyard_api.settings import DesignStoreKind, Settings, SettingsError, Severity, share_directory
 from shipyard_api.storage.addresses import SERVER_KEEPALIVES, conninfo
 from shipyard_api.storage.clock import DatabaseClock
+from shipyard_api.storage.silence import SilenceWatch
 from shipyard_api.storage.suitability import check_database
 from shipyard_api.storage.unit_of_work import SqlStore, connect, connect_readers
 from shipyard_api.storage.writer_lock import SqlWriterLock
@@ -154,6 +155,8 @@ def parts(settings: Settings) -> Parts:
     if faults:
         raise SettingsError(faults)
     engine = connect(settings.database.url, pool_size=settings.database.pool_size)
+    readers = connect_readers(settings.database.url, pool_size=settings.database.pool_size)
+    SilenceWatch().watch(engine, readers)
     compile_schema, schemas = DataSchemas(), SchemaFiles(share_directory() / "schemas")
     designs = design_stores.design_store(settings, engine, compile_schema)
     rendered = RenderedDesigns(designs)
@@ -164,11 +167,7 @@ def parts(settings: Settings) -> Parts:
     provisioner = provisioners.provisioner(settings, lambda revision: _machines(rendered, revision), clock.now)
     return Parts(
         settings=settings,
-        store=SqlStore(
-            engine,
-            wakeup,
-            connect_readers(settings.database.url, pool_size=settings.database.pool_size),
-        ),
+        store=SqlStore(engine, wakeup, readers),
         designs=designs,
         rendered=rendered,
         lock=SqlWriterLock(engine),
@@ -254,7 +253,7 @@ def api(settings: Settings) -> "Mount":
     )
     skew = monitoring.clock_skew(settings, made.provisioner.name, made.clock.ahead_of_host)
     tickets = EventTickets(store)
-    hub = Hub(FollowJournal(store), PostgresNotices(conninfo(settings.database.url), SERVER_KEEPALIVES))
+    hub = Hub(FollowJournal(store), PostgresNotices(partial(conninfo, settings.database.url), SERVER_KEEPALIVES))
     airship = dialect(
         Collaborators(
             check_schema=store.check_schema,

@@ -24,6 +24,7 @@ class Line:
         host = f"127.0.0.1:{self._listener.getsockname()[1]}"
         self.url = target.replace(f"{parts.hostname}:{parts.port}", host)
         self._open: set[socket.socket] = set()
+        self._hangs = False
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
@@ -35,6 +36,10 @@ class Line:
             one.close()
             self._open.discard(one)
 
+    def hang(self) -> None:
+        """Pass nothing on any more, while connections stay open and new ones are accepted."""
+        self._hangs = True
+
     def close(self) -> None:
         """Stop listening, and reset what is open."""
         self._listener.close()
@@ -44,6 +49,9 @@ class Line:
         with contextlib.suppress(OSError):
             while True:
                 here, _ = self._listener.accept()
+                if self._hangs:
+                    self._open.add(here)
+                    continue
                 try:
                     there = socket.create_connection(self._there)
                 except OSError:
@@ -56,7 +64,8 @@ class Line:
     def _pass_on(self, one: socket.socket, other: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while data := one.recv(65536):
-                other.sendall(data)
+                if not self._hangs:
+                    other.sendall(data)
         for end in (one, other):
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)

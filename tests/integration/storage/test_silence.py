@@ -1,0 +1,38 @@
+"""A server that no longer answers anybody holds no thread; one that is busy keeps its connections."""
+
+from collections.abc import Iterator
+
+import pytest
+import sqlalchemy as sa
+
+from shipyard_api.storage.silence import SilenceWatch
+from shipyard_api.storage.unit_of_work import connect
+from tests.cuttable import Line, cuttable
+
+
+@pytest.fixture
+def line(database_url: str) -> Iterator[Line]:
+    with cuttable(database_url) as made:
+        yield made
+
+
+@pytest.fixture
+def engine(line: Line) -> Iterator[sa.Engine]:
+    made = connect(line.url, pool_size=1)
+    SilenceWatch(longest=0.1, patience=0.1, every=0.05).watch(made)
+    yield made
+    made.dispose()
+
+
+def test_a_frozen_server_holds_no_thread(engine: sa.Engine, line: Line) -> None:
+    with engine.connect() as connection:
+        line.hang()
+        with pytest.raises(sa.exc.OperationalError) as caught:
+            connection.execute(sa.text("SELECT 1"))
+
+    assert caught.value.connection_invalidated
+
+
+def test_a_busy_server_keeps_its_connections(engine: sa.Engine) -> None:
+    with engine.connect() as connection:
+        assert connection.execute(sa.text("SELECT 1 FROM pg_sleep(0.6)")).scalar_one() == 1
