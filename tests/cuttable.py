@@ -23,6 +23,7 @@ class Line:
         self._listener = socket.create_server(("127.0.0.1", 0))
         host = f"127.0.0.1:{self._listener.getsockname()[1]}"
         self.url = target.replace(f"{parts.hostname}:{parts.port}", host)
+        self.passed = 0  # bytes, in both directions
         self._open: set[socket.socket] = set()
         self._hangs = False
         threading.Thread(target=self._accept, daemon=True).start()
@@ -64,6 +65,7 @@ class Line:
     def _pass_on(self, one: socket.socket, other: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while data := one.recv(65536):
+                self.passed += len(data)
                 if not self._hangs:
                     other.sendall(data)
         for end in (one, other):

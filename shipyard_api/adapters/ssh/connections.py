@@ -25,7 +25,8 @@ KEEPALIVE = 15.0  # seconds
 HANGS = 1.0  # seconds after which a connection that is being opened, to a server that says nothing, gives up its place
 _PIECE = 64 * 1024
 _CLOSING = 2.0  # seconds for connections to say goodbye
-_STDERR = 4096  # bytes
+_STDERR = 4096  # bytes that are kept
+_UNREAD = 256 * 1024  # bytes that a node may send before we have read them
 
 asyncssh.set_log_level("WARNING")
 
@@ -354,21 +355,20 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 
 
 async def _talk(connection: asyncssh.SSHClientConnection, command: str, data: bytes, most: int) -> Answer:
-    process = await connection.create_process(command, encoding=None)
+    process = await connection.create_process(command, encoding=None, window=_UNREAD)
     send = asyncio.ensure_future(_send(process, data))
-    errors = asyncio.ensure_future(_read(process.stderr, _STDERR, cut=True))
+    reading = [asyncio.ensure_future(_read(stream, most)) for stream in (process.stdout, process.stderr)]
     try:
-        stdout = await _read(process.stdout, most)
-        stderr = await errors
+        stdout, stderr = await asyncio.gather(*reading)
         await process.wait_closed()
         if process.returncode is None:
             raise NodeError("the connection ended before the answer")
-        return Answer(process.returncode, stdout, stderr)
+        return Answer(process.returncode, stdout, stderr[:_STDERR])
     finally:
         process.close()
-        send.cancel()
-        errors.cancel()
-        await asyncio.gather(send, errors, return_exceptions=True)
+        for task in (send, *reading):
+            task.cancel()
+        await asyncio.gather(send, *reading, return_exceptions=True)
 
 
 async def _send(process: "asyncssh.SSHClientProcess[bytes]", data: bytes) -> None:
@@ -381,15 +381,14 @@ async def _send(process: "asyncssh.SSHClientProcess[bytes]", data: bytes) -> Non
         pass  # the command has ended without reading it all; its answer says why
 
 
-async def _read(stream: "asyncssh.SSHReader[bytes]", most: int, *, cut: bool = False) -> bytes:
-    """Read to the end. More than ``most`` bytes are an error, or left out if ``cut``."""
+async def _read(stream: "asyncssh.SSHReader[bytes]", most: int) -> bytes:
+    """Read to the end. More than ``most`` bytes are an error."""
     pieces, size = [], 0
     while piece := await stream.read(_PIECE):
         size += len(piece)
-        if size <= most:
-            pieces.append(piece)
-        elif not cut:
+        if size > most:
             raise NodeRefusal(f"it answered more than {most} bytes")
+        pieces.append(piece)
     return b"".join(pieces)
 
 

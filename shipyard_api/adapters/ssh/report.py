@@ -8,6 +8,7 @@ from shipyard_api.ports.remote_tasks import TAIL, RemoteResult, RemoteState, Rem
 
 HEADER = b"shipyard task 1\n"
 MOST_HEADER = 4096  # bytes of our lines, and of what a login prints before
+OVERDUE = 300.0  # seconds after its timeout in which a supervisor that works has ended its task
 ENDS = {
     "timed_out": (RemoteState.TIMED_OUT, "it did not end in {timeout} s, and was ended"),
     "stopped": (RemoteState.STOPPED, "it was stopped"),
@@ -73,6 +74,9 @@ def result(report: Report, task: RemoteTask) -> RemoteResult:
     if fields["end"]:
         return _ended(report, task, tail)
     if fields["alive"] == ["yes"]:
+        if seconds > task.timeout + OVERDUE:
+            why = f"it did not end in {task.timeout} s, and its supervisor on the node hangs"
+            return RemoteResult(RemoteState.TIMED_OUT, None, attempts, seconds, tail, report.total, why)
         return RemoteResult(RemoteState.RUNNING, None, attempts, seconds, tail, report.total)
     why = "the node was restarted" if restarted else "its supervisor on the node was killed"
     return RemoteResult(RemoteState.LOST, None, attempts, 0.0, tail, report.total, f"{why} while it ran")

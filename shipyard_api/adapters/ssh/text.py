@@ -9,8 +9,9 @@ from collections.abc import Iterable, Sequence
 from shipyard_api.scrubbing import HIDDEN, SHORTEST, Scrubber, forms
 
 _ESCAPES = re.compile(
-    # Strings for the terminal (titles, links, …) with their end, sequences with parameters, the rest.
-    r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)?"
+    # Strings for the terminal (titles, links, …) with their end, sequences with parameters, the rest. A string that
+    # nothing ends must not hide the lines that follow.
+    r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\r\n]{0,4096}(?:\x07|\x1b\\|\x9c)?"
     r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
     r"|\x1b[ -/]*[0-~]?"
 )

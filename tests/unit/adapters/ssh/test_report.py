@@ -31,6 +31,20 @@ def answer(body: bytes = b"", before: bytes = b"", **lines: str) -> bytes:
             {"run": CLAIMED["run"], "alive": "yes"}, RemoteResult(RemoteState.RUNNING), id="before-its-first-attempt"
         ),
         pytest.param(
+            {**CLAIMED, "alive": "yes", "now": "370.50"}, RemoteResult(RemoteState.RUNNING, None, 2, 360.0), id="late"
+        ),
+        pytest.param(
+            {**CLAIMED, "alive": "yes", "now": "371.50"},
+            RemoteResult(
+                RemoteState.TIMED_OUT,
+                None,
+                2,
+                361.0,
+                detail="it did not end in 60 s, and its supervisor on the node hangs",
+            ),
+            id="supervisor-hangs",
+        ),
+        pytest.param(
             {**CLAIMED, "end": "exit 2 2 10.50 12.75"}, RemoteResult(RemoteState.SUCCESS, 2, 2, 2.25), id="success"
         ),
         pytest.param(

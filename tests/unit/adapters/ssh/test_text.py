@@ -20,6 +20,7 @@ SECRET = "päss/word"
         pytest.param(b"a\x00b\x07c\x7f\x08", "abc", id="controls"),
         pytest.param(b"\x1b[1;31mred\x1b[0m \x1b[2J\x1b[H", "red ", id="colours"),
         pytest.param(b"\x1b]0;title\x07a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "alink", id="titles-and-links"),
+        pytest.param(b"a\x1b]0;title\nlast\x1b]0;cut\r\nend\n", "a\nlast\nend\n", id="titles-that-nothing-ends"),
         pytest.param(b"\x1bPq#0\x1b\\a\x1b_x\x1b\\b", "ab", id="device-strings"),
         pytest.param("\x9b31mred\x9d0;t\x07".encode(), "red", id="eight-bit"),
         pytest.param(b"\x1b(0a\x1b=b\x1b", "ab", id="short-escapes"),
