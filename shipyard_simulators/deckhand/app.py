@@ -66,7 +66,7 @@ def create_app(
     one_validation = validation_resources.OneValidation(store, rights)
     app.add_route("/versions", Versions())
     app.add_route(f"{wire.API}/health", Health())
-    app.add_route(f"{wire.API}/buckets/{{bucket}}/documents", document_resources.Bucket(store, rights))
+    app.add_route(f"{wire.API}/buckets/{{bucket}}/documents", document_resources.Bucket(store, rights, clock))
     app.add_route(f"{wire.API}/revisions", revision_resources.Revisions(store, rights))
     app.add_route(_REVISION, revision_resources.OneRevision(store, rights))
     app.add_route(f"{_REVISION}/documents", document_resources.Documents(store, rights))

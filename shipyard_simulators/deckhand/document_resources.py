@@ -2,6 +2,7 @@
 
 import falcon
 
+from shipyard_simulators.clock import Clock
 from shipyard_simulators.deckhand import documents, wire
 from shipyard_simulators.deckhand.errors import DeckhandError
 from shipyard_simulators.deckhand.renderings import Renderings
@@ -15,9 +16,10 @@ from shipyard_simulators.faults import PAUSE
 class Bucket:
     """The documents of one writer."""
 
-    def __init__(self, store: Store, rights: Rights) -> None:
+    def __init__(self, store: Store, rights: Rights, clock: Clock) -> None:
         self._store = store
         self._rights = rights
+        self._clock = clock
 
     def on_put(self, req: falcon.Request, resp: falcon.Response, bucket: str) -> None:
         """Replace the whole content of the bucket."""
@@ -26,7 +28,7 @@ class Bucket:
         if any(each["metadata"]["storagePolicy"] == "encrypted" for each in wanted):
             self._rights.need("create_encrypted_documents")
         pause = float(req.env.get(PAUSE, 0))
-        revision, rows = self._store.put(bucket, wanted, pause=pause)
+        revision, rows = self._store.put(bucket, wanted, pause=lambda: self._clock.sleep(pause))
         if rows:
             wire.send_stream(resp, [view(row, row.data, revision=revision) for row in rows])
         elif revision:

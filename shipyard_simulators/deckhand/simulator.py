@@ -15,8 +15,8 @@ from shipyard_simulators.server import Simulated, in_thread
 class DeckhandSimulator(Simulated):
     """A simulated Deckhand. It listens on 127.0.0.1 from the start and answers while ``serve`` runs.
 
-    ``scenario``: only its service faults are used. ``time_scale``: real seconds per nominal second. ``token``: the
-    token that clients must send (None: any token). ``denied``: rights that no caller has.
+    ``scenario``: only its service faults are used. ``time_scale``: real seconds per nominal second; ``clock``
+    replaces it. ``token``: the token that clients must send (None: any token). ``denied``: rights that no caller has.
     """
 
     def __init__(
@@ -29,12 +29,13 @@ class DeckhandSimulator(Simulated):
         log_file: Path | None = None,
         token: str | None = None,
         denied: frozenset[str] = frozenset(),
+        clock: Clock | None = None,
     ) -> None:
         log = EventLog(log_file)
         app = create_app(
             behaviour or Behaviour(),
             scenario or Scenario(),
-            Clock(time_scale),
+            clock or Clock(time_scale),
             log,
             token=token,
             denied=denied,

@@ -2,9 +2,8 @@
 
 import json
 import threading
-import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -57,10 +56,12 @@ class Store:
         ever = [row for each in self.revisions() for row in each.policies()]
         return max(ever, key=lambda row: row.number, default=None)
 
-    def put(self, bucket: str, documents: list[dict[str, Any]], *, pause: float = 0) -> tuple[int, list[Row]]:
-        """Replace the content of the bucket. Return the new revision, or 0, and what was written.
+    def put(
+        self, bucket: str, documents: list[dict[str, Any]], *, pause: Callable[[], None] = lambda: None
+    ) -> tuple[int, list[Row]]:
+        """Replace the content of the bucket. Return the new revision, or 0, and the rows written.
 
-        ``pause``: seconds between the conflict check and the write, for tests of racing writers.
+        ``pause``: called between the conflict check and the write, for tests of racing writers.
         """
         with self._writers:
             with self._lock:
@@ -72,7 +73,7 @@ class Store:
                     # The number was taken from the sequence before the transaction was rolled back.
                     self._next_revision += 1
                     raise
-            time.sleep(pause)
+            pause()
             with self._lock:
                 if new_bucket and bucket in self._buckets:
                     self._next_revision += 1

@@ -2,13 +2,12 @@
 
 ``HTTP`` is a session of `requests`. It calls the application of a simulator that runs in this process, and uses the
 network for everything else, such as a simulator in a process of its own. A test of the connection itself calls
-`requests` directly.
+`requests` directly, of a simulator that is served.
 """
 
-import contextlib
-import importlib
 import io
-import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
 from weakref import WeakValueDictionary
@@ -19,7 +18,7 @@ from requests.adapters import HTTPAdapter
 from requests.structures import CaseInsensitiveDict
 
 from shipyard_simulators.faults import ConnectionCut
-from shipyard_simulators.server import Server
+from shipyard_simulators.server import Served, Server
 
 _servers: WeakValueDictionary[int, Server] = WeakValueDictionary()
 _bind = Server.server_bind
@@ -96,17 +95,12 @@ HTTP.trust_env = False
 HTTP.mount("http://127.0.0.1:", _InProcess())
 
 
-def refusal(peer: str, *arguments: str) -> tuple[object, list[str]]:
-    """Run the program of a peer here, with arguments that it refuses; return its exit code and the lines of stderr."""
-    program = importlib.import_module(f"shipyard_simulators.{peer}.__main__").PROGRAM
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    errors = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(errors):
-            code = program.run(arguments)
-    except SystemExit as ended:
-        code = ended.code
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-    return code, errors.getvalue().splitlines()
+@contextmanager
+def unserved(simulator: Served) -> Iterator[Served]:
+    """Run a simulator without serving its port, which only ``HTTP`` needs: a server takes time to stop."""
+    with simulator:
+        simulator._begin()
+        try:
+            yield simulator
+        finally:
+            simulator._end()

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from shipyard_simulators.clock import Clock
 from shipyard_simulators.events import EventLog
 from shipyard_simulators.kubernetes.cluster import SimulatedCluster
 from shipyard_simulators.kubernetes.disruption import check_eviction, counted, protects
@@ -16,26 +15,19 @@ from shipyard_simulators.kubernetes.node import Object
 from shipyard_simulators.kubernetes.selectors import selects, wants
 from shipyard_simulators.kubernetes.workloads import Workloads
 from shipyard_simulators.scenario import parse_scenario
+from shipyard_simulators.tests.waiting import VirtualClock
 
 READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 UNREADY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]}
 DURATIONS = "{join_nodes: 0, ready_nodes: 0, start_pods: 5, stop_pods: 5, move_daemons: 3, stop_kubelet: 10}"
 
 
-class HandClock(Clock):
-    """A clock that only a test moves."""
-
-    moment = 1_000_000.0
-
-    def now(self) -> float:
-        return self.moment
-
-
 class Site:
     """Two ready nodes, n1 and n2, and what their pods are by now."""
 
     def __init__(self, *, scale: float = 1.0) -> None:
-        self.clock = HandClock(scale)
+        self.clock = VirtualClock(scale)
+        self.clock.moment = 1_000_000.0
         scenario = parse_scenario(f"durations: {DURATIONS}")
         self.cluster = SimulatedCluster(scenario, self.clock, EventLog(None))
         self.workloads = Workloads(self.cluster)
@@ -46,7 +38,7 @@ class Site:
         self.cluster.look(lambda: add_manifests(self.cluster, manifests))
 
     def passes(self, seconds: float) -> None:
-        self.clock.moment += seconds
+        self.clock.passes(seconds)
         self.cluster.look(lambda: None)
 
     def pods(self) -> list[Object]:

@@ -1,0 +1,42 @@
+"""Ironic simulators, each with a clock that only the test moves."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from shipyard_simulators.ironic.simulator import IronicSimulator
+from shipyard_simulators.scenario import parse_scenario
+from shipyard_simulators.tests.in_process import unserved
+from shipyard_simulators.tests.ironic.client import Ironic, StartIronic
+from shipyard_simulators.tests.waiting import VirtualClock
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[StartIronic]:
+    """What starts an Ironic that plays the given scenario; the files of the test are still there when it ends."""
+
+    def start_ironic(scenario: str = "", **options: Any) -> Ironic:
+        clock = VirtualClock()
+        simulator = IronicSimulator(parse_scenario(scenario), clock=clock, **options)
+        return Ironic(cleanup.enter_context(unserved(simulator)), clock)
+
+    with ExitStack() as cleanup:
+        yield start_ironic
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Ironic]:
+    """One Ironic for all tests that only read, or that use nodes of their own."""
+    clock = VirtualClock()
+    with unserved(IronicSimulator(clock=clock)) as simulator:
+        yield Ironic(simulator, clock)
+
+
+@pytest.fixture
+def name() -> str:
+    """An unused node name."""
+    return f"n-{uuid4()}"

@@ -1,0 +1,39 @@
+"""The server that all simulators share, over real connections to a simulated Drydock."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import requests
+
+from shipyard_simulators.drydock.simulator import DrydockSimulator
+from shipyard_simulators.scenario import parse_scenario
+from shipyard_simulators.server import in_thread
+from shipyard_simulators.tests.waiting import PATIENCE, MeetingClock
+
+CLIENTS = 50
+DELAYED = "service: [{method: GET, path: /nodes, action: delay, seconds: 1}]"
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """The API of a simulator whose lists of nodes are answered once all clients wait for one."""
+    with in_thread(DrydockSimulator(parse_scenario(DELAYED), clock=MeetingClock(CLIENTS))) as simulator:
+        yield f"{simulator.url}/api/v1.0"
+
+
+def test_a_body_without_a_length_counts_as_none(url: str) -> None:
+    body, headers = iter([b'{"action": "verify_site"}']), {"Content-Type": "application/json"}
+    answer = requests.post(f"{url}/tasks", data=body, headers=headers, timeout=PATIENCE)
+    assert (answer.status_code, answer.json()["message"]) == (500, "Unknown error")
+
+
+def test_a_large_body_that_is_refused_still_gets_its_answer(url: str) -> None:
+    body, headers = b"x" * 5_000_000, {"Content-Type": "text/plain"}
+    assert requests.post(f"{url}/tasks", data=body, headers=headers, timeout=PATIENCE).status_code == 500
+
+
+def test_fifty_clients_are_answered_at_once(url: str) -> None:
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        answers = list(pool.map(lambda _: requests.get(f"{url}/nodes", timeout=PATIENCE).status_code, range(CLIENTS)))
+    assert answers == [200] * CLIENTS
