@@ -23,10 +23,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import multiprocessing
 import os
-import random
-import selectors
 import signal
 import socket
 import statistics
@@ -35,290 +32,22 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import sqlalchemy as sa
+from http_load import Load, play, together
+from many_actions import ACTIONS, STEPS, prepared
+from served import ROOT, THREADS, WORKERS, gunicorn, megabytes
 
-from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
-from shipyard_api.storage import migrations
-from shipyard_api.storage.unit_of_work import SqlStore, connect
-from shipyard_api.usecases.tokens.manage import ApiTokens
+from shipyard_api.storage.unit_of_work import connect
 from shipyard_simulators.embedded_postgres import server
 
-ROOT = Path(__file__).resolve().parents[1]
-ACTIONS, STEPS, WORKERS, THREADS = 10_000, 11, 2, 8
 LEAST, LEAST_ANEW, MOST_GROWTH, MOST_DELAY = 0.7, 0.4, 0.1, 1.2
 IDLE, UPLOADS = 1000, 100
 ANY = range(1, ACTIONS + 1)
 MANY = range(1, ACTIONS + 1, ACTIONS // 1000)
 SOME = range(1, ACTIONS + 1, ACTIONS // 200)
-FILL = (
-    "CREATE TABLE bare (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body text NOT NULL)",
-    f"""INSERT INTO actions (id, name, parameters, user_name, context_marker, revision, exclusive, inputs, state,
-           started_at, ended_at)
-       SELECT '01M7XV7VKPMDHXJVA7WM' || lpad(a::text, 6, '0'), 'deploy_site', '{{"site": "lab"}}', 'ann',
-           '4e4f05a8-6c3e-4c3d-9a4f-2f3c1a5b7d9e', 1, true, '{{}}', 'success', now(), now()
-       FROM generate_series(1, {ACTIONS}) a""",
-    # The rows of an action lie together, as they do when one action after the other has written them.
-    f"""INSERT INTO steps (action_id, position, id, state, started_at, ended_at)
-       SELECT a.id, s, 'preflight.step_' || s, 'success', now(), now() FROM actions a, generate_series(1, {STEPS}) s
-       ORDER BY a.id, s""",
-    """INSERT INTO journal (action_id, epoch, step_id, kind, at, worker, facts)
-       SELECT action_id, 1, s.id, kind, now(), 'w', facts::jsonb
-       FROM steps s, (VALUES
-           ('step_started', '{}'),
-           ('step_ended', '{}'),
-           ('rollout_ended', '{"nodes": {"success": ["n1", "n2"]}, "groups": {"success": ["control"]},
-               "critical": ["control"]}')) v(kind, facts)
-       WHERE kind <> 'rollout_ended' OR position = 7
-       ORDER BY action_id, position, kind DESC""",
-    """INSERT INTO command_audit (id, action_id, command, user_name) SELECT id, id, 'invoke', 'ann' FROM actions""",
-)
-DOCUMENT = """---
-schema: a/Bench/v1
-metadata:
-  schema: metadata/Document/v1
-  name: bench-{}
-  layeringDefinition: {{abstract: false, layer: site}}
-  storagePolicy: cleartext
-data: {{value: {}}}
-"""
-
-
-@dataclass
-class Told:
-    """What became of requests: seconds of each, and how often each status (0: no answer)."""
-
-    seconds: list[float] = field(default_factory=list)
-    codes: Counter[int] = field(default_factory=Counter)
-    size: int = 0
-    wall: float = 0.0
-
-    @property
-    def rate(self) -> float:
-        return len(self.seconds) / self.wall
-
-    def at(self, part: float) -> float:
-        """Milliseconds within which this part of the requests was answered."""
-        return 1000 * sorted(self.seconds)[min(len(self.seconds) - 1, int(len(self.seconds) * part))]
-
-    @property
-    def errors(self) -> int:
-        return sum(number for code, number in self.codes.items() if not 200 <= code < 300)
-
-
-@dataclass(frozen=True)
-class Load:
-    """Requests of one kind to one server: ``GET path`` of these actions, or a POST with a body each time another."""
-
-    port: int
-    token: str
-    path: str
-    ids: Sequence[int] = ()
-    is_post: bool = False
-
-    def request(self, chance: random.Random) -> bytes:
-        path, body = self.path, b""
-        if self.ids:
-            path += f"/01M7XV7VKPMDHXJVA7WM{chance.choice(self.ids):06}"
-        if self.is_post:
-            body = DOCUMENT.format(chance.randrange(10), chance.randrange(10**9)).encode()
-        kind = f"Content-Type: application/x-yaml\r\nContent-Length: {len(body)}\r\n" if body else ""
-        method = "POST" if body else "GET"
-        head = f"{method} {path} HTTP/1.1\r\nHost: bench\r\nX-Auth-Token: {self.token}\r\n{kind}\r\n"
-        return head.encode() + body
-
-
-class Connection:
-    """One caller, who asks again as soon as there is an answer."""
-
-    def __init__(self, port: int) -> None:
-        self.port = port
-        self.socket: socket.socket | None = None
-        self.began = 0.0
-        self.needed = -1
-        self.got = bytearray()
-        self.received = 0
-        self.code = 0
-
-    def ask(self, request: bytes, watched: selectors.BaseSelector) -> None:
-        if self.socket is None:
-            self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=60)
-            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            watched.register(self.socket, selectors.EVENT_READ, self)
-        self.began, self.needed, self.received, self.code = time.perf_counter(), -1, 0, 0
-        self.got.clear()
-        self.socket.sendall(request)
-
-    def read(self) -> bool | None:
-        """Return whether the answer is complete; None if the server has closed instead."""
-        assert self.socket is not None
-        try:
-            piece = self.socket.recv(1 << 20)
-        except OSError:
-            return None
-        if not piece:
-            return None
-        if self.needed < 0:
-            self.got += piece
-            end = self.got.find(b"\r\n\r\n")
-            if end < 0:
-                return False
-            head = bytes(self.got[:end]).lower()
-            self.code = int(head[9:12])
-            at = head.find(b"content-length:")
-            self.needed = int(head[at + 15 :].split(b"\r\n", 1)[0]) if at >= 0 else 0
-            self.received = len(self.got) - end - 4
-        else:
-            self.received += len(piece)
-        return self.received >= self.needed
-
-    def drop(self, watched: selectors.BaseSelector) -> None:
-        if self.socket is not None:
-            watched.unregister(self.socket)
-            self.socket.close()
-            self.socket = None
-
-
-def play(load: Load, callers: int, *, number: int = 0, seconds: float = 0.0, processes: int = 1) -> Told:
-    """Ask until ``number`` requests were answered or ``seconds`` are over, from processes of their own."""
-    queue: multiprocessing.Queue[Told] = multiprocessing.Queue()
-    shares = [callers // processes] * processes
-    children = [
-        multiprocessing.Process(target=_play, args=(load, share, number // processes, seconds, seed, queue))
-        for seed, share in enumerate(shares)
-    ]
-    for child in children:
-        child.start()
-    told = Told()
-    for _ in children:
-        part = queue.get(timeout=300)
-        told.seconds += part.seconds
-        told.codes += part.codes
-        told.size, told.wall = part.size, max(told.wall, part.wall)
-    for child in children:
-        child.join()
-    return told
-
-
-def _play(load: Load, callers: int, number: int, seconds: float, seed: int, queue: multiprocessing.Queue[Told]) -> None:
-    chance = random.Random(f"{load.path} {seed} {time.time_ns()}")  # a load, not a secret
-    told, watched = Told(), selectors.DefaultSelector()
-    began = time.perf_counter()
-    connections = [Connection(load.port) for _ in range(callers)]
-    asked = 0
-    for connection in connections:
-        connection.ask(load.request(chance), watched)
-        asked += 1
-    open_requests = callers
-    while open_requests:
-        for key, _ in watched.select(60):
-            connection = key.data
-            done = connection.read()
-            if done is False:
-                continue
-            now = time.perf_counter()
-            told.seconds.append(now - connection.began)
-            told.codes[connection.code if done else 0] += 1
-            told.size = connection.received
-            if done is None:
-                connection.drop(watched)
-            more = asked < number if number else now - began < seconds
-            if more:
-                connection.ask(load.request(chance), watched)
-                asked += 1
-            else:
-                open_requests -= 1
-                connection.drop(watched)
-    told.wall = time.perf_counter() - began
-    queue.put(told)
-
-
-@contextlib.contextmanager
-def gunicorn(
-    application: str, url: str, *, chdir: Path, root: Path = ROOT, workers: int = WORKERS
-) -> Iterator[tuple[int, int]]:
-    """Serve an application as the API is shipped; yields its port and the id of its process."""
-    with socket.create_server(("127.0.0.1", 0), backlog=2048) as listening:
-        environ = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("SHIPYARD_")},
-            "PYTHONPATH": str(root),
-            "DATABASE_URL": url,
-            "SHIPYARD_DRYDOCK_URL": "http://127.0.0.1:9/api/v1.0",
-            "SHIPYARD_DRYDOCK_DESIGN_URL": "http://127.0.0.1:9/{revision}",
-            "SHIPYARD_API_WORKERS": str(workers),
-            "SHIPYARD_API_THREADS": str(THREADS),
-            # Its caller writes as often as it can.
-            "SHIPYARD_API_WRITES_PER_MINUTE": "0",
-            "SHIPYARD_LOG_AUDIT_FILE": os.devnull,
-            "SHIPYARD_BIND": f"fd://{listening.fileno()}",
-        }
-        command = [
-            sys.executable,
-            "-m",
-            "gunicorn",
-            "-c",
-            str(root / "etc" / "gunicorn.conf.py"),
-            "--chdir",
-            str(chdir),
-        ]
-        process = subprocess.Popen([*command, application], env=environ, cwd=root, pass_fds=[listening.fileno()])
-        port = int(listening.getsockname()[1])
-        try:
-            _await(process, port)
-            yield port, process.pid
-        finally:
-            process.terminate()
-            process.wait(60)
-
-
-def _await(process: subprocess.Popen[bytes], port: int) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and process.poll() is None:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5) as client:
-            client.sendall(b"GET /nothing HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-            if client.recv(12):
-                time.sleep(1)  # the other worker
-                return
-        time.sleep(0.1)
-    raise AssertionError("gunicorn did not come up")
-
-
-def megabytes(master: int) -> list[float]:
-    """Return what each worker of a gunicorn holds in memory, in MB (Linux)."""
-    found = []
-    for status in Path("/proc").glob("[0-9]*/status"):
-        with contextlib.suppress(OSError):
-            told = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
-            if int(told["PPid"]) == master:
-                found.append(int(told["VmRSS"].split()[0]) / 1024)
-    return sorted(found)
-
-
-def cpu_seconds(master: int) -> float:
-    """Return the processor time of the workers of a gunicorn so far (Linux)."""
-    ticks = 0
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            told = stat.read_text().rpartition(")")[2].split()
-            if int(told[1]) == master:
-                ticks += int(told[11]) + int(told[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def prepared(url: str) -> str:
-    """Fill the database; return a token."""
-    engine = connect(url, pool_size=1)
-    migrations.upgrade(engine, ROOT / "migrations")
-    with engine.begin() as connection:
-        for statement in FILL:
-            connection.execute(sa.text(statement))
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(sa.text("VACUUM ANALYZE"))
-    _, token = ApiTokens(SqlStore(engine, ProcrastinateWakeup())).create("benchmark", "admin")
-    engine.dispose()
-    return token
 
 
 @dataclass(frozen=True)
@@ -347,7 +76,7 @@ def compared(plan: Plan, loads: Sequence[Load], seconds: float, rounds: int) -> 
             turn.append(play(load, plan.callers, seconds=seconds))
         turns.append(turn)
     ratios = [statistics.median(turn[0].rate / turn[side].rate for turn in turns) for side in range(1, len(loads))]
-    sides = [_together([turn[side] for turn in turns]) for side in range(len(loads))]
+    sides = [together([turn[side] for turn in turns]) for side in range(len(loads))]
     told = " |".join(
         f"{one.rate:>9.1f}{one.at(0.5):>9.1f}{one.at(0.99):>9.1f}{one.errors:>7}{one.size / 1e6:>9.3f}" for one in sides
     )
@@ -379,7 +108,7 @@ def beside_bystanders(load: Load, seconds: float, rounds: int) -> float:
         with bystanders(load):
             pairs.append((alone, play(load, 16, seconds=seconds)))
     ratio = statistics.median(beside.at(0.99) / alone.at(0.99) for alone, beside in pairs)
-    alone, beside = (_together([pair[side] for pair in pairs]) for side in (0, 1))
+    alone, beside = (together([pair[side] for pair in pairs]) for side in (0, 1))
     print(
         f"GET action beside {IDLE:,} idle connections and {UPLOADS} unfinished uploads: p99 {beside.at(0.99):.1f} ms, "
         f"alone {alone.at(0.99):.1f} ms, ratio {ratio:.2f}; {beside.rate:.0f} and {alone.rate:.0f} a second"
@@ -402,14 +131,6 @@ def baseline(checkout: Path, url: str) -> Iterator[tuple[int, str]]:
     )
     with gunicorn("shipyard_api.wsgi:app", own, chdir=checkout, root=checkout) as (port, _):
         yield port, made.stdout.split()[-1]
-
-
-def _together(parts: Sequence[Told]) -> Told:
-    told = Told(size=parts[0].size, wall=sum(part.wall for part in parts))
-    for part in parts:
-        told.seconds += part.seconds
-        told.codes += part.codes
-    return told
 
 
 def main() -> int:

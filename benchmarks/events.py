@@ -29,7 +29,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import sqlalchemy as sa
-from api import ROOT, Load, cpu_seconds, gunicorn, megabytes, play
+from http_load import Load, play
+from served import ROOT, cpu_seconds, gunicorn, megabytes
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.storage import migrations
