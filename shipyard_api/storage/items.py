@@ -233,8 +233,14 @@ class SqlItems:
         self._fenced(claim, wake_at=until, holder=None)
 
     def rest(self, claim: ItemClaim, *, waiting: WaitingFor | None = None) -> None:
-        """Let the item go until the action is resumed or stopped."""
-        self._fenced(claim, wake_at=None, holder=None)
+        """Let the item go until the action is resumed or stopped.
+
+        The turn of a resumed action wakes the items that it finds at rest. So the action's row is read under a lock
+        that a control verb takes, too: either it is resumed, and the item stays due, or its turn finds the item.
+        """
+        paused = sa.select(t.actions.c.state == RunState.PAUSED.value).where(t.actions.c.id == claim.action)
+        rests = self._connection.execute(paused.with_for_update(read=True)).scalar_one()
+        self._fenced(claim, wake_at=None if rests else sa.func.site_time(), holder=None)
 
     def broke(self, claim: ItemClaim, *, now: datetime, until: datetime) -> int:
         """Record that a turn ended in a bug, and let the item go until then."""

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId, Control, RunState, StepState
 from shipyard_api.domain.holds import HoldKind
 from shipyard_api.domain.nodes import NodeName
 from shipyard_api.ports.state.holds import NewHold
+from shipyard_api.storage import tables
 from tests.databases import empty
 from tests.fan_out import STEP, ItemWorld
 from tests.world import SETTLE, Checkpoints, KilledError
@@ -270,3 +272,20 @@ def test_an_item_whose_turns_always_break_fails_and_the_action_ends(
     state, steps, items, _ = world.ending()
     assert (state, steps[0][1]) == (RunState.FAILED, StepState.FAILED)
     assert items == [("a", "failed", "internal error: ZeroDivisionError; the worker's log has the rest", True)]
+
+
+def test_an_item_that_is_let_go_while_its_action_is_resumed_stays_due(item_worlds: Worlds) -> None:
+    world = item_worlds(waves=(("a",),))
+    worker = world.worker()
+    worker.run(world.action)
+    assert world.control(Control.PAUSE)
+    with world.store().begin() as tx:
+        claim = tx.items.claim(world.action, {STEP: 1}, holder="run-1", now=world.clock.now(), worker="slow")
+        assert claim is not None
+        assert claim.on_hold
+        # The turn of the resumed action finds no item at rest.
+        assert world.control(Control.UNPAUSE)
+        worker.run(world.action)
+        tx.items.rest(claim)
+    with world.engine.connect() as connection:
+        assert connection.execute(sa.select(tables.work_items.c.wake_at)).scalar_one() is not None
