@@ -105,7 +105,7 @@ class CreateAction:
         if checked.parameters and checked.parameters.continues_on_fail:
             inputs["continue_on_fail"] = True
         if request.name is ActionName.REDEPLOY_SERVER and checked.parameters and checked.limits:
-            inputs |= _teardown(checked.parameters, checked.limits.scaled(self.time_scale))
+            inputs |= teardown_inputs(checked.parameters, checked.limits.scaled(self.time_scale))
         if request.name is ActionName.SERVICE_SERVER and checked.limits:
             force = bool(checked.parameters and checked.parameters.force)
             inputs |= {"limits": checked.limits.scaled(self.time_scale).to_json(), "force": force}
@@ -152,7 +152,7 @@ class CreateAction:
         return site is not None and bool(site.layer.tasks)
 
 
-def _teardown(parameters: Parameters, limits: TeardownLimits) -> dict[str, Any]:
+def teardown_inputs(parameters: Parameters, limits: TeardownLimits) -> dict[str, Any]:
     """Return the inputs of a teardown."""
     wipe = Wipe.OS_DISK_ONLY if parameters.preserves_local_storage else Wipe.ALL
     rebuild = {"rebuild": True} if parameters.mode is RedeployMode.REBUILD else {}

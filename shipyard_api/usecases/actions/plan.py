@@ -5,6 +5,7 @@ Group members come from the design here; the running action gets them from the p
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from shipyard_api.domain.actions import (
     CHECKS,
@@ -27,12 +28,14 @@ from shipyard_api.domain.rollout.modes import Mode
 from shipyard_api.domain.rollout.planning import PlannedGroup, plan_groups
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import Strategy
+from shipyard_api.domain.teardown.limits import TeardownLimits
 from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed, UnknownRevision
 from shipyard_api.ports.errors import PeerError
 from shipyard_api.ports.state.errors import SiteBusy
 from shipyard_api.ports.state.store import Store
 from shipyard_api.usecases.actions.check import CheckAction, CheckedRequest
 from shipyard_api.usecases.actions.control import ControlAction
+from shipyard_api.usecases.actions.create import teardown_inputs
 from shipyard_api.usecases.actions.design_groups import design_at, members_of, strategy_of
 from shipyard_api.usecases.actions.plan_software import PlanSoftware, SoftwarePlan
 from shipyard_api.usecases.actions.preconditions import site_is_busy
@@ -106,7 +109,7 @@ class PlanAction:
             revision=revision,
             refusal=checked.refusal,
             findings=(*design.findings, *checked.parameter_findings, *checked.steps.findings),
-            steps=self._steps(request.name, design.inputs, software),
+            steps=self._steps(request.name, _inputs(checked, design.inputs, software)),
             mode=design.inputs.configuration.mode if design.inputs and strategy else None,
             groups=groups,
             held=self._holds(checked),
@@ -119,7 +122,7 @@ class PlanAction:
         """Return the plan of a retry of an action, which may not have failed yet; raises NotFound."""
         retry = self.control.plan_retry(action, force=force, may_override_holds=may_override_holds)
         old = retry.action
-        deploys = CHECKS[old.name].documents is DocumentChecks.EVERYTHING
+        deploys = old.name in DEPLOYING or CHECKS[old.name].documents is DocumentChecks.EVERYTHING
         inputs = SiteInputs.from_json(retry.inputs) if deploys else None
         steps = self._frozen_steps(old.name, inputs) if inputs else NO_STEPS
         groups = self._groups(inputs, inputs.strategy, retry.kept) if inputs else ()
@@ -131,7 +134,7 @@ class PlanAction:
             revision=old.revision,
             refusal=retry.refusal,
             findings=(*(design_at(self.check, old.name, old.revision).findings if deploys else ()), *steps.findings),
-            steps=self._steps(old.name, inputs, software),
+            steps=self._steps(old.name, retry.inputs),
             mode=inputs.configuration.mode if inputs else None,
             groups=groups,
             kept=retry.kept,
@@ -200,10 +203,17 @@ class PlanAction:
         deployed = {node for planned in groups for node in planned.members} if name in DEPLOYING else None
         return self.plan_software(revision, deployed, written)
 
-    def _steps(self, name: ActionName, inputs: SiteInputs | None, software: SoftwarePlan | None) -> Sequence[StepId]:
+    def _steps(self, name: ActionName, inputs: JsonObject) -> Sequence[StepId]:
         definition = self.definitions.get(name)
-        written = {**(inputs.to_json() if inputs else {}), **({} if software is None else {"software": {}})}
-        return definition.step_ids(written) if definition else []
+        return definition.step_ids(inputs) if definition else []
+
+
+def _inputs(checked: CheckedRequest, inputs: SiteInputs | None, software: SoftwarePlan | None) -> JsonObject:
+    """Return as much of the inputs of an action as its steps follow from."""
+    written: dict[str, Any] = dict(inputs.to_json()) if inputs else {}
+    if checked.request.name is ActionName.REDEPLOY_SERVER and checked.parameters:
+        written |= teardown_inputs(checked.parameters, checked.limits or TeardownLimits())
+    return written if software is None else written | {"software": {}}
 
 
 def _unknown_steps(trouble: PeerError) -> StepPlan:

@@ -341,6 +341,23 @@ def test_a_server_that_is_deployed_again_is_a_group_of_its_own(site: Site) -> No
     assert not only["can_succeed"]  # there is no n9
 
 
+def test_servers_that_are_deployed_again_together_and_their_retry(site: Site) -> None:
+    site.commit(*small_design())
+    parameters = {"target_nodes": "n1,n2", "max_parallel_nodes": 2, "target-revision": "committed", "force": "true"}
+    body = {"name": "redeploy_server", "parameters": parameters}
+
+    found = planned(site, body)
+    action = site.admin.post("/actions", json.dumps(body), JSON).json["id"]
+    with site.store.begin() as tx:
+        steps = [step.id for step in tx.actions.steps([ActionId(action)])[ActionId(action)]]
+    ended(site, action)
+    retry = planned(site, {"retry": action})
+
+    assert found["steps"] == retry["steps"] == steps
+    (only,) = retry["groups"]
+    assert (only["name"], only["sends"], retry["refused"]) == ("target-group", ["n1", "n2"], None)
+
+
 @pytest.fixture
 def failed(site: Site) -> str:
     """An action of which n1 is deployed and n2 failed."""
