@@ -171,8 +171,10 @@ def actions_page() -> str:
         definition = definitions[name]
         lines += ["", definition.missing, ""] if definition.missing else [""]
         lines += ["| step | after a failure |", "|---|---|"]
-        steps = definition.steps_for({"targets": ["n1"]})
-        lines += [f"| `{step.id}` | {'runs' if step.always else 'does not run'} |" for step in steps]
+        without = definition.step_ids({"targets": ["n1"]})
+        for step in definition.steps_for({"targets": ["n1"], "software": {}}):
+            where = "" if step.id in without else ", on a site with a task graph"
+            lines.append(f"| `{step.id}`{where} | {'runs' if step.always else 'does not run'} |")
         if name is ActionName.REDEPLOY_SERVER:
             lines += ["", "Each further batch of targets repeats the steps from `check_teardown` on, numbered from 2."]
     return _page(lines)

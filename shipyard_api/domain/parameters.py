@@ -201,15 +201,21 @@ def _software(name: ActionName, given: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the limits of a run of the task graph (seed 001, CLI)."""
     if name is ActionName.TEST_SITE:
         return {"tests": True}
-    written = {key: given[key] for key in sorted(_SOFTWARE) if key in given}
-    for key, value in written.items():
+    limited: dict[str, Any] = {}
+    for key in sorted(_SOFTWARE & given.keys()):
+        value = given[key]
         if key in (START, END):
             if not isinstance(value, str) or not value:
                 raise _refused(key, f"it is the id of a task, not {_shown(value)}")
-        elif not isinstance(value, list) or not value or not all(isinstance(one, str) and one for one in value):
+            limited[key] = value
+            continue
+        # The command line sends text.
+        names = [name for name in map(str.strip, value.split(",")) if name] if isinstance(value, str) else value
+        if not isinstance(names, list) or not names or not all(isinstance(one, str) and one for one in names):
             what = "nodes" if key == NODES else "tasks"
-            raise _refused(key, f"it is a list of {what}, not {_shown(value)}")
-    return {key: list(dict.fromkeys(value)) if isinstance(value, list) else value for key, value in written.items()}
+            raise _refused(key, f"it is a list of {what}, or a text with commas, not {_shown(value)}")
+        limited[key] = list(dict.fromkeys(names))
+    return limited
 
 
 def _release(given: Mapping[str, Any]) -> str | None:

@@ -116,6 +116,15 @@ def test_a_server_is_replaced_unless_it_is_to_be_rebuilt() -> None:
         parse_parameters(REDEPLOY, {"target_nodes": "n1", "mode": "Rebuild"})
 
 
+@pytest.mark.parametrize("key", ["nodes", "tasks", "skip"])
+def test_a_run_of_tasks_is_limited_by_lists_or_by_texts_with_commas(key: str) -> None:
+    for written in (["a", "b", "a"], "a, b,,a"):
+        assert meaning(SOFTWARE, **{key: written}).software == {key: ["a", "b"]}
+    for wrong in ("", " , ", [], [""], ["a", 1], 5, None, {"a": 1}):
+        with pytest.raises(InvalidParameters, match="or a text with commas"):
+            parse_parameters(SOFTWARE, {key: wrong})
+
+
 def test_a_service_needs_a_template_and_may_name_its_nodes() -> None:
     everywhere = meaning(ActionName.SERVICE_SERVER, template="CUSTOM_BIOS")
     assert (everywhere.template, everywhere.targets) == ("CUSTOM_BIOS", ())
