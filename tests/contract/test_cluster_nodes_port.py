@@ -62,6 +62,8 @@ def test_a_node_of_another_name_is_found_by_its_hostname(site: NodeSite) -> None
     assert read(site, host).name == node
     assert site.nodes.look(site.name("none")) is None
     assert site.nodes.node(site.name("none")) is None
+    # Nor does a name that is no name lead to another address.
+    assert [site.nodes.node(NodeName(name)) for name in ("..", ".", "", "a b", "a/b", "x" * 254)] == [None] * 6
 
 
 def test_a_cordoned_node_stays_cordoned(site: NodeSite) -> None:

@@ -1,5 +1,6 @@
 """The port of a teardown's nodes over a Kubernetes API server (contract: promenade, chapter 4)."""
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -19,6 +20,8 @@ _NODES = "api/v1/nodes"
 _LEASES = "apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 _DAEMON_SETS = "apis/apps/v1/daemonsets"
 _HOSTNAME = "kubernetes.io/hostname"
+# Names of nodes (RFC 1123), and values of the label.
+_POSSIBLE = re.compile(r"[a-z0-9]([a-z0-9._-]{0,251}[a-z0-9])?")
 
 
 class KubernetesNodes:
@@ -90,8 +93,13 @@ class KubernetesNodes:
         return NodeDeletion.ACCEPTED
 
     def _found(self, name: NodeName) -> Answer | None:
-        """Return the answer with the Node object. Raises Refused if several nodes have the host name."""
+        """Return the answer with the Node object. Raises Refused if several nodes have the host name.
+
+        No node has a name that Kubernetes does not allow, such as ``..``, which would lead to another address.
+        """
         host = name.lower()
+        if not _POSSIBLE.fullmatch(host):
+            return None
         answer = self._client.read(f"{_NODES}/{segment(host)}")
         if answer is not None:
             return answer

@@ -13,9 +13,10 @@ _ITEMS = (
     ("dag_status", "id", "action"),
     ("hostname", "hostname", "node"),
     ("groups", "name", "node"),
+    ("placed_by", "id", "hold"),
 )
 # Lists below a key; the report of an action has its action there.
-_LISTS = ("nodes", "nodes_provision_status", "machines_powerstate")
+_LISTS = ("nodes", "holds", "nodes_provision_status", "machines_powerstate")
 
 
 def names(text: str) -> str:

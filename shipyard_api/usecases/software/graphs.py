@@ -26,6 +26,9 @@ from shipyard_api.ports.state.store import Store
 from shipyard_api.usecases.software.labels import check_label, check_role_tags
 from shipyard_api.usecases.software.owners import affected, check_in_use, cluster_of, own_layer, release_of, save_layer
 
+_LONGEST = 255
+_SHOWN = 60
+
 
 class Part(Enum):
     """Layers of the graph of a cluster; the values are the words in addresses."""
@@ -74,6 +77,7 @@ class ManageGraphs:
         """Store a new release. Raises InvalidDeclaration and ReleaseExists."""
         if not written.name or not written.version:
             raise InvalidDeclaration("A release has a name and a version.")
+        _check_lengths(written.name, written.version, written.operating_system)
         try:
             with self.store.begin() as tx:
                 tx.software.lock()
@@ -89,6 +93,7 @@ class ManageGraphs:
 
         Raises OwnerNotFound, InvalidDeclaration, ReleaseExists and LabelInUse.
         """
+        _check_lengths(written.name, written.version, written.operating_system)
         with self.store.begin() as tx:
             tx.software.lock()
             found = release_of(tx.software, release)
@@ -105,9 +110,10 @@ class ManageGraphs:
     ) -> tuple[Cluster, str]:
         """Store another name, release or settings of a cluster; None: as it was.
 
-        Raises OwnerNotFound, InvalidTaskGraph if its own tasks do not fit the release, and LabelInUse if a node has a
-        role or tag that the release lacks.
+        Raises OwnerNotFound, InvalidDeclaration, InvalidTaskGraph if its own tasks do not fit the release, and
+        LabelInUse if a node has a role or tag that the release lacks.
         """
+        _check_lengths(name)
         with self.store.begin() as tx:
             tx.software.lock()
             found = cluster_of(tx.software, cluster)
@@ -185,6 +191,12 @@ def _merged(cluster: Cluster, known: Collection[str] = ()) -> Sequence[Finding]:
     where = f"In the graph of {cluster.owner}: "
     found = [one for one in errors(check_tasks(list(cluster.layer.tasks))) if one.message not in known]
     return [replace(one, message=where + one.message, path="") for one in found]
+
+
+def _check_lengths(*texts: str | None) -> None:
+    for text in texts:
+        if text is not None and len(text) > _LONGEST:
+            raise InvalidDeclaration(f"'{text[:_SHOWN]}…' has {len(text)} characters; at most {_LONGEST} are kept.")
 
 
 def _with(release: Release, written: WrittenRelease) -> Release:
