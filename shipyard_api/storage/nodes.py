@@ -157,9 +157,9 @@ class SqlNodes:
             NodeName(row.name) for row in self._connection.execute(newest) if row.status == NodeStatus.SUCCESS.value
         )
 
-    def phase_history(self, *, actions: int) -> Mapping[Phase, PhaseHistory]:
+    def phase_history(self, *, actions: int, before: ActionId | None = None) -> Mapping[Phase, PhaseHistory]:
         """Return the history of both phases."""
-        return phase_history(self._connection, actions=actions)
+        return phase_history(self._connection, actions=actions, before=before)
 
     def history(self, node: str, *, before: str | None, limit: int) -> Sequence[NodeHistory]:
         """Return the node in each action, newest first."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import sqlalchemy as sa
 
-from shipyard_api.domain.actions import DEPLOYING
+from shipyard_api.domain.actions import DEPLOYING, ActionId
 from shipyard_api.domain.groups import Phase, PhaseStatus
 from shipyard_api.domain.nodes import NodeStatus
 from shipyard_api.domain.rollout.history import PhaseHistory
@@ -16,11 +16,14 @@ _REACHED = {Phase.PREPARE: NodeStatus.PREPARED, Phase.DEPLOY: NodeStatus.SUCCESS
 _NOT_SENT = ("held",)
 
 
-def phase_history(connection: sa.Connection, *, actions: int) -> Mapping[Phase, PhaseHistory]:
+def phase_history(connection: sa.Connection, *, actions: int, before: ActionId | None) -> Mapping[Phase, PhaseHistory]:
     """Return the history of both phases."""
     newest = (
         sa.select(t.actions.c.id)
-        .where(t.actions.c.name.in_([name.value for name in DEPLOYING]))
+        .where(
+            t.actions.c.name.in_([name.value for name in DEPLOYING]),
+            t.actions.c.id < before if before else sa.true(),
+        )
         .order_by(t.actions.c.id.desc())
         .limit(actions)
     )

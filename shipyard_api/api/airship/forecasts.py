@@ -15,7 +15,7 @@ from shipyard_api.api.http.threads import answer_in_design_thread, threaded_desi
 from shipyard_api.domain.documents import Version
 from shipyard_api.domain.groups import Phase
 from shipyard_api.domain.rollout.assumptions import Beta, PhaseAssumption
-from shipyard_api.domain.rollout.forecast import Estimate, GroupForecast, Seconds
+from shipyard_api.domain.rollout.forecast import Estimate, GroupForecast, PhaseForecast, Seconds
 from shipyard_api.domain.rollout.relaxing import Relaxation
 from shipyard_api.domain.strategy.criteria import SuccessCriteria
 from shipyard_api.domain.strategy.strategy import GroupName
@@ -67,9 +67,12 @@ class ActionForecasts:
         self._forecast = forecast
 
     @threaded_design
-    def on_get(self, _req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
-        """Answer with the forecast of the rest of the action."""
-        found = self._forecast.running(action_id, Question())
+    def on_get(self, req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
+        """Answer with the forecast of the rest of the action, or of all of it as it was when it started."""
+        if boolean(req, "from-start", default=False):
+            found = self._forecast.started(action_id, Question())
+        else:
+            found = self._forecast.running(action_id, Question())
         resp.media = {**_entity(found), "seconds_left": _seconds(found.forecast.seconds)}
 
 
@@ -134,7 +137,12 @@ def _group(group: GroupForecast) -> dict[str, Any]:
         "nodes": group.nodes,
         "starts": _median(group.starts),
         "seconds": _median(group.seconds),
+        "phases": [_phase(phase, found) for phase, found in group.phases.items()],
     }
+
+
+def _phase(phase: Phase, found: PhaseForecast) -> dict[str, Any]:
+    return {"phase": phase.value, "starts": _median(found.starts), "seconds": _median(found.seconds)}
 
 
 def _median(seconds: float | None) -> dict[str, float] | None:

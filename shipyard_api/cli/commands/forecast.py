@@ -22,6 +22,7 @@ _ACTION = re.compile(r"(action/)?[0-9A-HJKMNP-TV-Z]{26}")
         "shipyard forecast deploy_site --failures prepare=0.01 --failures deploy=0.03",
         "shipyard forecast deploy_site --criterion compute:percent_successful_nodes=90",
         "shipyard forecast action/01ARZ3NDEKTSV4RRFFQ69G5FAV",
+        "shipyard forecast action/01ARZ3NDEKTSV4RRFFQ69G5FAV --from-start",
     ),
 )
 @click.argument("name", required=False, shell_complete=complete_action_name)
@@ -31,6 +32,7 @@ _ACTION = re.compile(r"(action/)?[0-9A-HJKMNP-TV-Z]{26}")
 )
 @click.option("--allow-intermediate-commits", is_flag=True, help="As for `shipyard create action`.")
 @click.option("--retry", metavar="ACTION", help="Forecast a retry of this action, in place of an action NAME.")
+@click.option("--from-start", is_flag=True, help="With the id of an action: forecast it as it was when it started.")
 @click.option(
     "--failures",
     multiple=True,
@@ -55,6 +57,7 @@ def forecast(
     version: str | None,
     allow_intermediate_commits: bool,
     retry: str | None,
+    from_start: bool,
     failures: tuple[str, ...],
     criteria: tuple[str, ...],
     runs: int | None,
@@ -70,10 +73,13 @@ def forecast(
     for_an_action = bool(parameters or version or allow_intermediate_commits)
     if name and _ACTION.fullmatch(name):
         if question or for_an_action:
-            raise click.UsageError("The forecast of a running action takes no options.")
+            raise click.UsageError("The forecast of a running action takes no options but --from-start.")
         path = f"actions/{check_action_id(name)}/forecast"
-        show(options, lambda api: api.get(path), expected=200, cli=forecast_tables.forecast)
+        since = [("from-start", "true")] if from_start else []
+        show(options, lambda api: api.get(path, since), expected=200, cli=forecast_tables.forecast)
         return
+    if from_start:
+        raise click.UsageError("--from-start is for the id of an action.")
     query = []
     body: dict[str, object]
     if retry:

@@ -40,13 +40,14 @@ def parts(found: JsonObject) -> Sequence[TextTable | str | Printout]:
         ("Simulated:", f"{int(required(found, 'runs')):,} runs, seed {required(found, 'seed')}"),
     ]
     rows = [_row(group) for group in groups]
-    headers = ("Group", "Critical", "Nodes", "Chance", "Success (95 %)", "Starts", "Lasts")
+    headers = ("Group", "Critical", "Nodes", "Chance", "Success (95 %)", "Starts", "Lasts", "Prepare", "Deploy")
     return [fields(about), table(rows, headers, gap=2)]
 
 
 def _row(group: JsonObject) -> tuple[object, ...]:
     success = object_at(group, "success")
     chance = float(required(success, "probability"))
+    phases = {one.get("phase"): one for one in objects_at(group, "phases")}
     return (
         required(group, "name"),
         "yes" if group.get("critical") else "no",
@@ -55,6 +56,7 @@ def _row(group: JsonObject) -> tuple[object, ...]:
         _interval(success),
         _median(object_at(group, "starts"), "+"),
         _median(object_at(group, "seconds")),
+        *(_median(object_at(phases.get(phase, {}), "seconds")) for phase in ("prepare", "deploy")),
     )
 
 

@@ -61,10 +61,19 @@ class Seconds:
 
 
 @dataclass(frozen=True, slots=True)
+class PhaseForecast:
+    """``starts``, ``seconds``: the medians of when it begins, in seconds from now, and of how long it runs then."""
+
+    starts: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class GroupForecast:
     """``starts``, ``seconds``: the medians of when it begins, in seconds from now, and of how long it runs then.
 
-    Both are over the runs in which it begins, and None if it has ended or never begins.
+    Both are over the runs in which it begins, and None if it has ended or never begins. ``phases``: those that have yet
+    to end, in order.
     """
 
     name: GroupName
@@ -73,6 +82,7 @@ class GroupForecast:
     success: Estimate
     starts: float | None
     seconds: float | None
+    phases: Mapping[Phase, PhaseForecast]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +188,16 @@ def _group(
         else Estimate.certain(bool(groups.succeeds[name])),
         _percentile(starts, 0.5) if ended else None,
         _percentile(lasts, 0.5) if ended else None,
+        {phase: found for phase in Phase if (found := _phase(name, phase, rehearsals))},
+    )
+
+
+def _phase(name: GroupName, phase: Phase, rehearsals: Sequence[Rehearsal]) -> PhaseForecast | None:
+    spans = [one.phases[name, phase] for one in rehearsals if (name, phase) in one.phases]
+    if not spans:
+        return None
+    return PhaseForecast(
+        _percentile([begin for begin, _ in spans], 0.5), _percentile([end - begin for begin, end in spans], 0.5)
     )
 
 

@@ -22,12 +22,14 @@ from shipyard_api.domain.strategy.strategy import GroupName
 class Rehearsal:
     """A run in virtual time, in seconds from now. ``begins``: groups that had begun before are absent.
 
-    ``ends``: groups that run. Groups that fail by dependency are in neither. ``rollout``: as it ended.
+    ``ends``: groups that run. Groups that fail by dependency are in neither. ``phases``: begin and end of those
+    with nodes; 0 is the begin of those that had begun before. ``rollout``: as it ended.
     """
 
     seconds: float
     begins: Mapping[GroupName, float]
     ends: Mapping[GroupName, float]
+    phases: Mapping[tuple[GroupName, Phase], tuple[float, float]]
     rollout: Rollout
 
 
@@ -54,6 +56,8 @@ def rehearse(
     now, sequence = 0.0, 0
     begins: dict[GroupName, float] = {}
     ends: dict[GroupName, float] = {}
+    submitted = dict.fromkeys(((move.group, move.phase) for move in progress.running), 0.0)
+    phases: dict[tuple[GroupName, Phase], tuple[float, float]] = {}
 
     def note(facts: Iterable[Fact]) -> None:
         for fact in facts:
@@ -74,11 +78,13 @@ def rehearse(
             note(rollout.start(move))
             if move.nodes:
                 sequence += 1
+                submitted.setdefault((move.group, move.phase), now)
                 heapq.heappush(due, (now + assumptions[move.phase].duration(dice), sequence, move))
             continue
         if not due:
             break
         now, _, move = heapq.heappop(due)
+        phases[move.group, move.phase] = (submitted[move.group, move.phase], now)
         good = succeeding[move.phase]
         note(rollout.finish(move, Outcome(frozenset(node for node in move.nodes if node in good))))
-    return Rehearsal(now, begins, ends, rollout)
+    return Rehearsal(now, begins, ends, phases, rollout)

@@ -118,10 +118,11 @@ class Nodes(Protocol):
     def deployed(self, nodes: Collection[NodeName]) -> Collection[NodeName]:
         """Return those of the nodes that the newest action which worked on them deployed."""
 
-    def phase_history(self, *, actions: int) -> Mapping[Phase, PhaseHistory]:
+    def phase_history(self, *, actions: int, before: ActionId | None = None) -> Mapping[Phase, PhaseHistory]:
         """Return how nodes fared in both phases, and how long phases took, in the newest deploying actions.
 
-        Neither late results nor nodes that a hold kept back count, and no phase that was stopped.
+        ``before``: only of those created before this one. Neither late results nor nodes that a hold kept back count,
+        and no phase that was stopped.
         """
 
     def history(self, node: str, *, before: str | None, limit: int) -> Sequence[NodeHistory]:

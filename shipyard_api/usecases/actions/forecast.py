@@ -24,6 +24,7 @@ from shipyard_api.domain.strategy.criteria import SuccessCriteria
 from shipyard_api.domain.strategy.strategy import GroupName, Strategy
 from shipyard_api.ports.clock import Clock
 from shipyard_api.ports.documents import DesignStore, RenderingFailed
+from shipyard_api.ports.state.actions import ActionRecord
 from shipyard_api.ports.state.groups import GroupRecord
 from shipyard_api.ports.state.nodes import NodeRecord
 from shipyard_api.ports.state.store import Store
@@ -75,6 +76,17 @@ class ActionForecast:
 
 
 @dataclass(frozen=True, slots=True)
+class _Known:
+    """What the state of an action says of it; ``kept``: its progress at the start, the nodes that a retry keeps."""
+
+    record: ActionRecord
+    inputs: SiteInputs
+    kept: Progress
+    groups: Sequence[GroupRecord]
+    nodes: Sequence[NodeRecord]
+
+
+@dataclass(frozen=True, slots=True)
 class ForecastAction:
     """The use case. ``time_scale``: seconds here for each second of the site's limits (1, except in simulations)."""
 
@@ -113,6 +125,21 @@ class ForecastAction:
 
     def running(self, action: str, question: Question) -> ActionForecast:
         """Return the forecast of an action from its current state; raises NotFound and NothingToForecast."""
+        known = self._known(action)
+        progress = _progress(known.groups, known.nodes, self.clock.now()) if known.nodes else known.kept
+        foreseen = self._foresee(known.inputs, known.inputs.strategy, self._of(known), progress, question)
+        return _certain(foreseen, known.record.state) if known.record.ended_at else foreseen
+
+    def started(self, action: str, question: Question) -> ActionForecast:
+        """Return the forecast of an action as its start would have given it, with the history before it.
+
+        Raises NotFound and NothingToForecast.
+        """
+        known = self._known(action)
+        strategy = known.inputs.strategy
+        return self._foresee(known.inputs, strategy, self._of(known), known.kept, question, before=known.record.id)
+
+    def _known(self, action: str) -> _Known:
         with self.store.begin() as tx:
             record = tx.actions.get(ActionId(action))
             if record is None:
@@ -122,16 +149,12 @@ class ForecastAction:
             stored = tx.actions.inputs(record.id)
             groups = tx.actions.groups(record.id, status=(), group=(), after=-1, limit=_MEMBERSHIPS)
             nodes = tx.actions.nodes(record.id, status=(), group=(), after="", limit=_MEMBERSHIPS)
-        inputs = SiteInputs.from_json(stored)
-        strategy = inputs.strategy
-        if nodes:
-            members = _held(strategy, nodes)
-            progress = _progress(groups, nodes, self.clock.now())
-        else:
-            members = self._members(inputs, strategy)
-            progress = Progress(nodes=dict.fromkeys(map(NodeName, stored.get("kept", ())), NodeStatus.SUCCESS))
-        foreseen = self._foresee(inputs, strategy, members, progress, question)
-        return _certain(foreseen, record.state) if record.ended_at else foreseen
+        kept = dict.fromkeys(map(NodeName, stored.get("kept", ())), NodeStatus.SUCCESS)
+        return _Known(record, SiteInputs.from_json(stored), Progress(nodes=kept), groups, nodes)
+
+    def _of(self, known: _Known) -> Mapping[GroupName, frozenset[NodeName]]:
+        strategy = known.inputs.strategy
+        return _held(strategy, known.nodes) if known.nodes else self._members(known.inputs, strategy)
 
     def _members(self, inputs: SiteInputs, strategy: Strategy) -> Mapping[GroupName, frozenset[NodeName]]:
         try:
@@ -146,6 +169,7 @@ class ForecastAction:
         members: Mapping[GroupName, frozenset[NodeName]],
         progress: Progress,
         question: Question,
+        before: ActionId | None = None,
     ) -> ActionForecast:
         """Return the forecast. Raises UnknownForecastGroups and ForecastTooLarge."""
         if unknown := [name for name in question.criteria if name not in members]:
@@ -157,7 +181,7 @@ class ForecastAction:
             for group in strategy.groups
         ]
         membership = Membership(Strategy(tuple(groups)), members)
-        history = self.store.read(lambda tx: tx.nodes.phase_history(actions=_ACTIONS))
+        history = self.store.read(lambda tx: tx.nodes.phase_history(actions=_ACTIONS, before=before))
         configuration = inputs.configuration
         limits = {
             Phase.PREPARE: configuration.prepare_nodes.timeout,

@@ -77,6 +77,9 @@ def test_without_given_numbers_the_history_of_the_site_decides(site: Site) -> No
     assert measured["assumed"]["deploy"]["failure_probability"] == pytest.approx(0.51)
     assert measured["assumed"]["prepare"]["failure_probability"] == pytest.approx(0.01)
     assert foreseen(site, {"retry": action, "failure_probability": 0})["success"]["probability"] == 1.0
+    start = site.viewer.get(f"/actions/{action}/forecast?from-start=true").json
+    assert (start["source"], start["success"]) == ("default", guessed["success"])
+    assert [one["phase"] for one in start["groups"][0]["phases"]] == ["prepare", "deploy"]
     over = site.viewer.get(f"/actions/{action}/forecast").json
     assert (over["success"]["probability"], over["seconds_left"]["p90"], "seconds" in over) == (0.0, 0.0, False)
 

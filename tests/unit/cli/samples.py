@@ -225,6 +225,10 @@ FORECAST = {
             "nodes": 60,
             "starts": {"p50": 0.0},
             "seconds": {"p50": 2415.0},
+            "phases": [
+                {"phase": "prepare", "starts": {"p50": 0.0}, "seconds": {"p50": 610.0}},
+                {"phase": "deploy", "starts": {"p50": 610.0}, "seconds": {"p50": 1805.0}},
+            ],
         },
         {
             "name": "monitoring",
@@ -233,6 +237,7 @@ FORECAST = {
             "nodes": 2,
             "starts": None,
             "seconds": None,
+            "phases": [],
         },
     ],
     "relax": {

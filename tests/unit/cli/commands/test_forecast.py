@@ -15,9 +15,9 @@ Assumed:           1.0 % of nodes fail prepare, 3.0 % of nodes fail deploy; meas
 Relax:             compute needs 100 % of its nodes; with 93 the action succeeds in 90.2 %
 Simulated:         2,000 runs, seed 1
 
-Group       Critical  Nodes  Chance      Success (95 %)              Starts  Lasts
-compute     yes       60     ■·········  8.9 % (7.7 % to 10.2 %)     +0:00   40:15
-monitoring  no        2      ■■■■■■■■■■  100.0 % (99.8 % to 100.0 %)  -       -
+Group       Critical  Nodes  Chance      Success (95 %)              Starts  Lasts  Prepare  Deploy
+compute     yes       60     ■·········  8.9 % (7.7 % to 10.2 %)     +0:00   40:15  10:10    30:05
+monitoring  no        2      ■■■■■■■■■■  100.0 % (99.8 % to 100.0 %)  -       -      -        -
 """
 
 
@@ -40,6 +40,8 @@ def test_of_a_running_action_the_time_left_is_shown(api, run):
     left |= {"seconds_left": FORECAST["seconds"], "source": "default", "relax": None}
     api.replies[f"GET /actions/{ID}/forecast"] = Reply(200, left)
     text = run("forecast", f"action/{ID}").stdout
+    assert run("forecast", f"action/{ID}", "--from-start").stdout == text
+    assert [request.query[:-1] for request in api.requests] == [[], [("from-start", "true")]]
     assert ["Time", "Left:", "40:15"] in [words[:3] for words in words_of(text)]
     assert ["Relax:", "no", "single", "criterion", "helps"] in words_of(text)
 

@@ -11,7 +11,7 @@ import pytest
 from shipyard_api.domain.groups import GroupStatus, Phase, Verdict
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.rollout.assumptions import PRIOR, Beta, Failure, PhaseAssumption
-from shipyard_api.domain.rollout.forecast import Estimate, Forecast, draw_nodes, forecast
+from shipyard_api.domain.rollout.forecast import Estimate, Forecast, PhaseForecast, draw_nodes, forecast
 from shipyard_api.domain.rollout.group_runs import NOTHING_DONE, GroupRuns, Progress
 from shipyard_api.domain.rollout.membership import Membership
 from shipyard_api.domain.rollout.modes import SERIAL, Mode
@@ -182,6 +182,10 @@ def test_a_makespan_follows_the_mode(mode: Mode, seconds: int, starts: list[int]
 
     assert {found.seconds.p10, found.seconds.p50, found.seconds.p90} == {seconds}
     assert starts is None or [one.starts for one in found.groups] == starts
+    for one in found.groups:
+        prepare, deploy = (one.phases[phase] for phase in Phase)
+        assert (prepare.starts, deploy.starts + deploy.seconds) == (one.starts, one.starts + one.seconds)
+        assert deploy.starts == prepare.starts + prepare.seconds
 
 
 def test_a_running_action_is_foreseen_from_where_it_stands() -> None:
@@ -202,6 +206,8 @@ def test_a_running_action_is_foreseen_from_where_it_stands() -> None:
     assert agrees(found.success, (1 - DEPLOY) ** 2 * BOTH)
     assert (found.seconds.p10, found.seconds.p90) == (100, 100 + GROUP_SECONDS)
     assert [one.starts for one in found.groups] == [0, 100]
+    assert found.groups[0].phases == {Phase.DEPLOY: PhaseForecast(0, 100)}
+    assert found.groups[1].phases == {Phase.PREPARE: PhaseForecast(100, 60), Phase.DEPLOY: PhaseForecast(160, 600)}
     lost = Progress(nodes={NodeName("a"): NodeStatus.FAILURE}, groups={a: GroupStatus.FAILED, b: GroupStatus.FAILED})
     ended = foreseen(chain, progress=lost)
     assert (ended.success.probability, ended.seconds.p90, ended.relax) == (0.0, 0.0, None)
