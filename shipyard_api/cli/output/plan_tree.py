@@ -21,7 +21,10 @@ def needs(group: JsonObject) -> str:
 
 
 def tree(groups: Sequence[JsonObject], steps: Sequence[JsonObject]) -> str:
-    """Return the tree; nodes that are alike share a line. ``steps``: the deploy steps of a plan, with their nodes."""
+    """Return the tree; nodes that are alike share a line. ``steps``: the deploy steps of a plan, with their nodes.
+
+    Below nodes that the group sends are their deploy steps, and the acceptance tasks that they must pass then.
+    """
     steps_of = {node: one for one in steps for node in list_at(one, "nodes")}
     return "\n".join(line for group in groups for line in _group(group, steps_of)) or "Groups: none"
 
@@ -40,7 +43,7 @@ def _group(group: JsonObject, steps_of: dict[object, JsonObject]) -> Iterable[st
     for place, ((sent, _), found) in enumerate(alike.items(), 1):
         last = place == len(alike)
         yield f"{'`--' if last else '|--'} {listed(found)}{'' if sent else ' (not sent by this group)'}"
-        lines = list(_steps(steps_of.get(found[0], {}))) if sent else []
+        lines = [*_steps(steps_of.get(found[0], {})), *_accept(group)] if sent else []
         for number, line in enumerate(lines, 1):
             yield f"{'   ' if last else '|  '} {'`--' if number == len(lines) else '|--'} {line}"
 
@@ -58,6 +61,12 @@ def _steps(planned: JsonObject) -> Iterable[str]:
         yield " ".join(str(part) for part in parts if part != "")
     for step in objects_at(planned, "disabled"):
         yield f"off {_key(step)} ({step.get('template')})"
+
+
+def _accept(group: JsonObject) -> Iterable[str]:
+    tasks = list_at(group, "accept")
+    if tasks:
+        yield f"accept: {', '.join(map(str, tasks))}"
 
 
 def _key(step: JsonObject) -> str:

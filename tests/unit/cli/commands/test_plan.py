@@ -16,6 +16,7 @@ def group(name, order, nodes, **fields):
         "critical": True,
         "depends_on": [],
         "success_criteria": criteria | fields.pop("criteria", {}),
+        "accept": [],
         "can_succeed": True,
         "nodes": nodes,
         "sends": nodes,
@@ -41,7 +42,14 @@ PLAN = {
     "kept": [],
     "groups": [
         group("control", 1, ["c1", "c2"], criteria={"percent_successful_nodes": 90, "maximum_failed_nodes": 1}),
-        group("compute", 2, [f"n{number}" for number in range(10)], critical=False, depends_on=["control"]),
+        group(
+            "compute",
+            2,
+            [f"n{number}" for number in range(10)],
+            critical=False,
+            depends_on=["control"],
+            accept=["check-disks", "check-links"],
+        ),
     ],
 }
 TEXT = """\
@@ -57,6 +65,7 @@ Refused:         no
 `-- c1, c2
 2. compute after control: 10 nodes
 `-- n[0-9]
+    `-- accept: check-disks, check-links
 
 Index        Step
 1            preflight
