@@ -289,7 +289,7 @@ def api(settings: Settings) -> "Mount":
             read_notes=ReadNotes(store, provisioners.places(settings), provisioners.links(settings)),
             read_logs=ReadLogs(store),
             read_validations=ReadValidations(store),
-            list_nodes=ListNodes(store, provisioners.places(settings).job),
+            list_nodes=ListNodes(store, provisioners.places(settings).job, provisioners.node_page(settings)),
             operate_nodes=operate,
             ended_actions=EndedActions(operate.ended),
             etcd_health=EtcdHealth(rendered, made.rules, etcd, design_template),

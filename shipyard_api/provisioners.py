@@ -25,6 +25,7 @@ from shipyard_api.adapters.maas.options import MaasOptions
 from shipyard_api.adapters.maas.provisioner import MaasProvisioner
 from shipyard_api.adapters.maas.translate import MachineOptions
 from shipyard_api.domain.nodes import Inventory
+from shipyard_api.http import segment
 from shipyard_api.peer_tokens import keystone_tokens, peer_tokens
 from shipyard_api.ports.links import Links
 from shipyard_api.ports.provisioner import Provisioner
@@ -89,6 +90,12 @@ def places(settings: Settings) -> Places:
         return Places()
     drydock = DrydockAddresses(settings.drydock.url)
     return Places(drydock.node, drydock.job)
+
+
+def node_page(settings: Settings) -> Callable[[str], str | None]:
+    """Return what gives the address of the web page about a node; None if no page is set."""
+    template = settings.provisioner.node_page
+    return lambda name: template.replace("{node}", segment(name)) if template else None
 
 
 def links(settings: Settings) -> Links | None:

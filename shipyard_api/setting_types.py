@@ -20,6 +20,18 @@ class Secret(str):
         return "'***'"
 
 
+class NodePage(str):
+    """The address of a web page about a node, with ``{node}`` for its name; empty: there is none."""
+
+    __slots__ = ()
+
+    def __new__(cls, written: str) -> Self:
+        """Parse an address; raises ValueError."""
+        if written and not (written.startswith(("http://", "https://")) and "{node}" in written):
+            raise ValueError(f"{written} is no address with {{node}}")
+        return super().__new__(cls, written)
+
+
 class Count(int):
     """A whole number, 0 or above."""
 

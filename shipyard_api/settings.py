@@ -27,7 +27,7 @@ from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.adapters.promenade.options import PromenadeOptions
 from shipyard_api.adapters.ssh.options import SshOptions
 from shipyard_api.adapters.webhooks.options import WebhookOptions
-from shipyard_api.setting_types import Count, Secret, Share
+from shipyard_api.setting_types import Count, NodePage, Secret, Share
 
 DEFAULT_FILE = Path("/etc/shipyard/shipyard.conf")
 
@@ -75,9 +75,14 @@ class ProvisionerKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ProvisionerOptions:
-    """``kind``: the provisioner: drydock, maas or ironic; the section of that name has its address."""
+    """Which provisioner deploys the site, and where people look at its nodes.
+
+    ``kind``: the provisioner: drydock, maas or ironic; the section of that name has its address.
+    ``node_page``: the web page of a node, with {node} for its name: https://maas.example/machines/{node}; empty: none.
+    """
 
     kind: ProvisionerKind = ProvisionerKind.DRYDOCK
+    node_page: NodePage = NodePage("")  # noqa: RUF009  # immutable
 
 
 class DesignStoreKind(Enum):
@@ -289,4 +294,5 @@ def _wanted(kind: type) -> str:
         "Count": "a whole number, 0 or above",
         "float": "a number",
         "bool": "true or false",
+        "NodePage": "an address that starts with http:// or https:// and has {node} for the name",
     }.get(kind.__name__, "a number, 0 or above")  # Seconds

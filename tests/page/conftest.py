@@ -63,6 +63,7 @@ class Stack:
 def playing(scenario: str) -> Iterator[Stack]:
     """Start a stack, load the design of the examples, and start deploy_site, as `shipyard demo` does."""
     _, environment = marked()
+    environment["SHIPYARD_PROVISIONER_NODE_PAGE"] = "https://provisioner.example/nodes/{node}"
     with tempfile.TemporaryDirectory(prefix="shipyard-page-") as made:
         directory = Path(made)
         directory.chmod(0o755)  # the account of Postgres must reach its data

@@ -66,3 +66,5 @@ def test_a_cell_opens_the_history_of_its_node(stack: Stack, open_page: Any) -> N
     assert "curtin: no bootable disk" in drawer.locator("blockquote").inner_text()
     assert drawer.locator(".history > li").count() == 1
     assert drawer.get_by_role("link", name="job").count() == 2
+    page_of_it = drawer.get_by_role("link", name="Open in the provisioner")
+    assert page_of_it.get_attribute("href") == "https://provisioner.example/nodes/cmp02-1"

@@ -61,6 +61,7 @@ class SiteNode:
         last = found.history[-1].action if len(found.history) == limit else None
         resp.media = {
             **_latest(found.last),
+            "look_at": self._nodes.page_of(node_name),
             "history": [_history(one, self._nodes.job_address) for one in found.history],
             "teardowns": [_teardown(one) for one in found.teardowns],
             "next": last,

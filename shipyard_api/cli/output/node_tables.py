@@ -72,6 +72,8 @@ def node(text: str) -> Printout:
     ]
     if found.get("reason"):
         about.append(("Why:", _why(found)))
+    if found.get("look_at"):
+        about.append(("Look At:", found.get("look_at")))
     parts: list[str | Printout] = [Printout([fields(about)])]
     for past in objects_at(found, "history"):
         title = f"{past.get('action')} action/{past.get('action_id')}, {status_words(past.get('dag_status'))}"

@@ -24,10 +24,11 @@ class OneNode:
 
 @dataclass(frozen=True, slots=True)
 class ListNodes:
-    """The use case; changes nothing. ``job_address``: where the provisioner shows a job, or None."""
+    """The use case; changes nothing. ``job_address``, ``page_of``: where the provisioner shows them; None: nowhere."""
 
     store: Store
     job_address: Callable[[str], str | None]
+    page_of: Callable[[str], str | None]
 
     def page(
         self, *, status: Collection[str], prefix: str, names: Collection[str] = (), after: str, limit: int

@@ -30,7 +30,8 @@ function Body({ node, onChange }) {
   const words = node.detail || last?.changes.map((one) => one.detail).filter(Boolean).at(-1) || last?.phases.at(-1)?.message;
   return html`
     <p class="status"><span class=${`pill tone-${tone}`}>${word}</span>
-      <span class="muted">${node.groups.join(", ")}${node.reason ? ` · ${plain(node.reason)}` : ""}</span></p>
+      <span class="muted">${node.groups.join(", ")}${node.reason ? ` · ${plain(node.reason)}` : ""}</span>
+      ${node.look_at && html`<a class="outside" href=${node.look_at} target="_blank" rel="noreferrer noopener">Open in the provisioner ↗</a>`}</p>
     ${words && html`<figure class="words"><blockquote>${words}</blockquote><figcaption class="muted">last words of the provisioner</figcaption></figure>`}
     <${Holds} node=${node} onChange=${onChange} />
     <${Tasks} name=${node.name} />
