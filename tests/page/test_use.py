@@ -61,6 +61,17 @@ def test_every_view_opens_without_a_fault(stack: Stack, open_page: Any, view: st
     page.screenshot(path=BUILD / f"{view}.png")
 
 
+def test_the_plan_is_drawn_below_what_happened(stack: Stack, open_page: Any) -> None:
+    page = open_page(f"?action={stack.action}&view=timeline")
+    page.locator(".gantt i.planned").first.wait_for()
+    assert page.locator(".gantt i.planned").count() == 2 * page.locator(".gantt-row").count()
+    assert page.get_by_role("img", name="control-nodes, planned: prepare for").count() == 1
+    phase = page.get_by_role("img", name="control-nodes, prepare: success").get_attribute("title")
+    assert "; planned " in phase
+    failed = page.locator(".gantt-row", has_text="compute-nodes-2").locator(".gantt-note")
+    assert failed.inner_text().startswith("failed, planned to end at ")
+
+
 def test_a_new_action_shows_what_it_will_touch_before_it_can_be_started(stack: Stack, open_page: Any) -> None:
     page = open_page()
     page.get_by_role("button", name="New").click()
@@ -69,6 +80,8 @@ def test_a_new_action_shows_what_it_will_touch_before_it_can_be_started(stack: S
     dialog.get_by_role("button", name="Show what it will touch").click()
     dialog.get_by_role("button", name="Start deploy_site").wait_for()
     assert "16 nodes of 16" in dialog.inner_text()
+    dialog.get_by_text("succeeds with").wait_for()
+    assert dialog.get_by_role("columnheader", name="Meets them").count() == 1
     before = len(stack.ask("GET", "actions"))
     page.keyboard.press("Escape")
     dialog.wait_for(state="detached")

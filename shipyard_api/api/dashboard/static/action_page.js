@@ -42,7 +42,7 @@ function View({ view, now, place }) {
   const key = overview.action.id;
   switch (view) {
     case "timeline": return html`<${Timeline} key=${key} overview=${overview} />`;
-    case "plan": return html`<${PlanView} key=${key} overview=${overview} forecast=${forecast} />`;
+    case "plan": return html`<${PlanView} key=${key} overview=${overview} />`;
     case "forecast": return html`<${ForecastView} key=${key} overview=${overview} />`;
     case "software": return html`<${SoftwareView} key=${key} overview=${overview} place=${place} />`;
     case "design": return html`<${DesignView} key=${key} overview=${overview} />`;

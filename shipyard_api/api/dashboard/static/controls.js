@@ -52,7 +52,7 @@ function Confirm({ verb, overview, onClose }) {
   };
   return html`<${Dialog} title=${VERBS[verb].title} onClose=${onClose}>
     ${verb === "retry"
-    ? html`<${Loaded} found=${plan}>${(found) => html`<${PlanSummary} plan=${found} />`}<//>`
+    ? html`<${Loaded} found=${plan}>${(found) => html`<${PlanSummary} plan=${found} body=${{ retry: id }} />`}<//>`
     : html`<${Touches} verb=${verb} overview=${overview} />`}
     <${Fault} error=${state.error} />
     <div class="row buttons"><span class="space"></span>

@@ -3,7 +3,7 @@ import { html, useEffect, useState } from "./preact.js";
 import { post, V1 } from "./api.js";
 import { Fault } from "./dialog.js";
 import { Loaded, useRead } from "./loading.js";
-import { count, percent, plain, rough } from "./words.js";
+import { count, few, percent, plain, rough } from "./words.js";
 
 const PLANNED = ["deploy_site", "update_site"];
 
@@ -57,7 +57,7 @@ function Outcome({ now, base, busy, groups, onRelax }) {
   return html`<div class="facts what-if" aria-busy=${busy}>
     <div class="fact"><h3>Succeeds with</h3><p class="value">${percent(now.success.probability)}</p>
       <p class="muted">${percent(now.success.low)} to ${percent(now.success.high)}${Math.abs(gain) >= 0.005 ? ` · ${gain > 0 ? "+" : "−"}${Math.abs(100 * gain).toFixed(0)} points` : ""}</p></div>
-    <div class="fact"><h3>Nodes lost</h3><p class="value">${now.nodes_lost.mean.toFixed(1)}</p><p class="muted">on average</p></div>
+    <div class="fact"><h3>Nodes lost</h3><p class="value">${few(now.nodes_lost.mean)}</p><p class="muted">on average</p></div>
     <div class="fact"><h3>Takes</h3><p class="value">${rough(now.seconds.p50)}</p><p class="muted">${rough(now.seconds.p10)} to ${rough(now.seconds.p90)}</p></div>
     <div class="fact"><h3>Relax first</h3>${relax ? html`<p class="value small">${relax.group}</p>
       <p class="muted">${plain(relax.criterion)} ${relax.from} → ${relax.to}: ${percent(relax.probability_after)}</p>

@@ -1,9 +1,13 @@
 // What an action would touch: totals, why it would be refused, findings, and its groups in order.
 import { html } from "./preact.js";
-import { count, plain } from "./words.js";
+import { post, V1 } from "./api.js";
+import { useRead } from "./loading.js";
+import { count, few, percent, plain, rough } from "./words.js";
 
-export function PlanSummary({ plan }) {
+/** A plan, with the forecast of the same request where there is one: of actions that deploy nodes. */
+export function PlanSummary({ plan, body }) {
   const { totals, refused } = plan;
+  const { value: forecast } = useRead(() => post(`${V1}/forecasts`, body).catch(() => null), [JSON.stringify(body)]);
   const findings = plan.findings.filter((one) => one.error || one.level === "Warning");
   return html`<div class="plan">
     ${refused && html`<div class="fault" role="alert"><p><b>It would be refused:</b> ${refused.title}. ${refused.reason}</p>
@@ -12,11 +16,13 @@ export function PlanSummary({ plan }) {
       <dt>Design</dt><dd>${plan.revision ? `revision ${plan.revision}` : "none"}</dd>
       <dt>Touches</dt><dd><b>${count(totals.sent, "node")}</b> of ${totals.nodes.toLocaleString("en")}${totals.kept ? `; keeps ${totals.kept.toLocaleString("en")} that are deployed` : ""}</dd>
       <dt>Groups</dt><dd>${totals.groups}${totals.critical_groups ? `, ${totals.critical_groups} of them critical` : ""}</dd>
+      ${forecast && html`<dt>Forecast</dt><dd>succeeds with <b>${percent(forecast.success.probability)}</b>; loses ${few(forecast.nodes_lost.mean)} nodes
+        on average; takes about ${rough(forecast.seconds.p50)}</dd>`}
       ${plan.held?.length > 0 && html`<dt>Held</dt><dd>${plan.held.slice(0, 5).map((one) => `${one.node} (${one.reason})`).join(", ")}</dd>`}
     </dl>
     ${findings.length > 0 && html`<ul class="findings">${findings.slice(0, 10).map((one) => html`<li key=${one.message}>
       <span class=${`badge ${one.error ? "bad" : "queued"}`}>${one.error ? "error" : "warning"}</span> ${one.message}</li>`)}</ul>`}
-    ${plan.groups.length > 0 && html`<${PlannedGroups} groups=${plan.groups} />`}
+    ${plan.groups.length > 0 && html`<${PlannedGroups} groups=${plan.groups} forecast=${forecast} />`}
     ${plan.drains?.map((one) => html`<${Drain} key=${one.node} drain=${one} />`)}
   </div>`;
 }
@@ -31,13 +37,16 @@ export function criteria(written) {
   return found.map(([name, say]) => say(written[name])).join(", ") || "none";
 }
 
-function PlannedGroups({ groups }) {
+function PlannedGroups({ groups, forecast }) {
   const most = 14;
-  return html`<div class="scroll"><table><thead><tr><th>#</th><th>Group</th><th class="number">Touches</th><th>Success criteria</th></tr></thead>
+  const chances = new Map((forecast?.groups || []).map((one) => [one.name, one.success.probability]));
+  return html`<div class="scroll"><table><thead><tr><th>#</th><th>Group</th><th class="number">Touches</th><th>Success criteria</th>${forecast && html`<th class="number">Meets them</th>`}</tr></thead>
     <tbody>${groups.slice(0, most).map((group) => html`<tr key=${group.name}>
       <td class="number">${group.order}</td>
       <td>${group.name} ${group.critical && html`<span class="badge">critical</span>`} ${!group.can_succeed && html`<span class="badge bad">cannot succeed</span>`}</td>
-      <td class="number">${group.sends.length} of ${group.nodes.length}</td><td>${criteria(group.success_criteria)}</td></tr>`)}</tbody></table>
+      <td class="number">${group.sends.length} of ${group.nodes.length}</td><td>${criteria(group.success_criteria)}
+        ${group.accept.length > 0 && html`<small class="muted accept">accept: ${group.accept.join(", ")}</small>`}</td>
+      ${forecast && html`<td class="number">${chances.has(group.name) ? percent(chances.get(group.name)) : "–"}</td>`}</tr>`)}</tbody></table>
     ${groups.length > most && html`<p class="muted">${groups.length - most} more groups</p>`}</div>`;
 }
 

@@ -65,7 +65,7 @@ export function StartDialog({ onClose }) {
         <button class="primary" type="submit" disabled=${state.busy}>Show what it will touch</button></div>`}
     </form>
     <${Fault} error=${state.error} />
-    ${state.plan && html`<${PlanSummary} plan=${state.plan} />
+    ${state.plan && html`<${PlanSummary} plan=${state.plan} body=${body} />
       <div class="row buttons"><span class="space"></span><button onClick=${onClose}>Cancel</button>
       <button class="primary" disabled=${state.busy || Boolean(state.plan.refused)} onClick=${begin}>Start ${name}</button></div>`}
   <//>`;

@@ -2,7 +2,7 @@
 import { html } from "./preact.js";
 import { useNow } from "./store.js";
 import { ended } from "./live.js";
-import { ACTION, NODE, at, clock, count, localTime, percent, rough } from "./words.js";
+import { ACTION, NODE, at, clock, count, few, localTime, percent, rough } from "./words.js";
 
 export function Summary({ overview, forecast, children }) {
   const { action } = overview;
@@ -23,7 +23,7 @@ export function Summary({ overview, forecast, children }) {
       <${Verdict} overview=${overview} />
       <${Waiting} action=${action} now=${now} />
       <${Time} overview=${overview} forecast=${forecast} now=${now} />
-      <${Nodes} nodes=${overview.nodes} />
+      <${Nodes} nodes=${overview.nodes} lost=${ended(action) ? null : forecast?.nodes_lost.mean ?? null} />
     </div>
   </section>`;
 }
@@ -96,12 +96,12 @@ export function tally(letters) {
   return counts;
 }
 
-function Nodes({ nodes }) {
+function Nodes({ nodes, lost }) {
   const counts = tally(nodes.letters);
   const done = counts.s || 0;
   const failed = counts.f || 0;
   return html`<${Fact} name="Nodes deployed" value=${`${done.toLocaleString("en")} of ${nodes.total.toLocaleString("en")}`}>
     <div class="bar" role="img" aria-label=${BAR.filter((one) => counts[one]).map((one) => `${counts[one]} ${NODE[one].word}`).join(", ")}>
       ${BAR.filter((one) => counts[one]).map((one) => html`<i key=${one} class=${`fill-${one}`} style=${{ flexGrow: counts[one] }}></i>`)}</div>
-    <p class=${failed ? "tone-bad" : "muted"}>${failed ? `${failed.toLocaleString("en")} failed` : nodes.total ? "none failed" : "not selected yet"}</p><//>`;
+    <p class=${failed ? "tone-bad" : "muted"}>${failed ? `${failed.toLocaleString("en")} failed` : nodes.total ? "none failed" : "not selected yet"}${lost === null ? "" : html`<span class="muted"> · loses ${few(lost)} by forecast</span>`}</p><//>`;
 }

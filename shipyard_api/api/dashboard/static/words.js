@@ -50,6 +50,9 @@ export const REASONS = {
 export const plain = (word) => String(word ?? "").replaceAll("_", " ");
 export const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 
+/** A mean: with a digit behind the point only where that says something. */
+export const few = (number) => (number < 10 ? number.toFixed(1) : Math.round(number).toLocaleString("en"));
+
 /** 0:42, 12:34, 1:02:03. */
 export function clock(seconds) {
   const whole = Math.max(0, Math.round(seconds));
