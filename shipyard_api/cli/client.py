@@ -189,7 +189,8 @@ class Api:
                 took = time.monotonic() - began
                 click.echo(f"{method} /{path} no answer {took:.3f} s from {self._http.base_url}", err=True)
             hint = f"; {_TLS}" if self._root.startswith("http://") and hung_up(error) else ""
-            raise ApiError(f"Error: Client Error: {error}{hint}", temporary=True, sent=error.sent) from error
+            why = f"{error.detail}{hint}"
+            raise ApiError(f"Error: Client Error: {error}{hint}", temporary=True, sent=error.sent, why=why) from error
         headers = response.headers
         if self._options.debug:
             took = time.monotonic() - began
@@ -209,7 +210,7 @@ def json_content(answer: Answer, *, expected: int) -> Any:
         except UnreadableError as error:
             raise ApiError(f"Error: Unable to decode response. Value: {answer.text}") from error
     text, _ = answers.rendered(answer, "cli", expected=expected, cli=str)
-    raise ApiError(str(text), temporary=answer.status in (429, 502, 503, 504))
+    raise ApiError(str(text), temporary=answer.status in (429, 502, 503, 504), status=answer.status)
 
 
 def _is_lost(result: Answer | ApiError) -> bool:

@@ -5,12 +5,17 @@ class ApiError(Exception):
     """A request failed; the text is the contract's.
 
     ``temporary``: the same request may succeed later. ``sent``: the server may have received it, and acted on it.
+    ``status``: of the answer, 0 without one. ``why``: why there is none, without the words about the request.
     """
 
-    def __init__(self, text: str, *, temporary: bool = False, sent: bool = False) -> None:
+    def __init__(
+        self, text: str, *, temporary: bool = False, sent: bool = False, status: int = 0, why: str = ""
+    ) -> None:
         super().__init__(text)
         self.temporary = temporary
         self.sent = sent
+        self.status = status
+        self.why = why
 
 
 class UnreadableError(ValueError):

@@ -1,6 +1,7 @@
 """The file of a fleet: the sites that ``shipyard fleet`` reads side by side, without any secret in it."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ import click
 
 _LARGEST = 1024 * 1024  # bytes
 _MOST = 500  # sites
+_SHOWN = 60  # characters
 _KEYS = frozenset({"name", "url", "token_env", "token_file"})
 
 
@@ -42,9 +44,16 @@ def _entries(path: Path) -> list[Any]:
     try:
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)
-        found = yaml.safe_load(content) if len(content) <= _LARGEST else None
-    except (OSError, yaml.YAMLError, RecursionError) as error:
-        raise click.UsageError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
+        if len(content) > _LARGEST:
+            raise click.UsageError(f"{path} is larger than {_LARGEST} bytes.")
+        found = yaml.safe_load(content)
+    except OSError as error:
+        raise click.UsageError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        why = getattr(error, "problem", None) or " ".join(str(error).split())
+        raise click.UsageError(f"{path} is not YAML: {where}{why}") from error
     entries = found.get("sites") if isinstance(found, dict) else None
     if not isinstance(entries, list) or not 0 < len(entries) <= _MOST:
         raise click.UsageError(
@@ -65,6 +74,8 @@ def _site(entry: Any, number: int, directory: Path, environment: Mapping[str, st
     elif unknown := sorted(map(str, entry.keys() - _KEYS)):
         faults.append(f"{where} has unknown keys: {', '.join(unknown)}")
     faults += [f"{where} has no {key}" for key in ("name", "url") if not values.get(key)]
+    if (url := values.get("url")) and not re.match(r"https?://[^/\s]", url):
+        faults.append(f"{where}: the url {url[:_SHOWN]} does not begin with http:// or https:// and a host")
     token = ""
     if variable := values.get("token_env"):
         token = environment.get(variable, "")
@@ -74,7 +85,8 @@ def _site(entry: Any, number: int, directory: Path, environment: Mapping[str, st
         try:
             token = (directory / Path(file).expanduser()).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError, RuntimeError) as error:
-            faults.append(f"{where}: token_file cannot be read: {error}")
+            why = error.strerror if isinstance(error, OSError) and error.strerror else error
+            faults.append(f"{where}: token_file {file} cannot be read: {why}")
     if "token_env" in values and "token_file" in values:
         faults.append(f"{where} has both token_env and token_file")
     return FleetSite(values.get("name", ""), values.get("url", ""), token)

@@ -6,7 +6,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -17,6 +18,7 @@ from shipyard_api.cli.errors import ApiError, ShapeError, UnreadableError
 from shipyard_api.cli.fleet_file import FleetSite, read_fleet
 from shipyard_api.cli.global_options import GlobalOptions, KeystoneOptions
 from shipyard_api.cli.output import answers, fleet_tables
+from shipyard_api.cli.output.fleet_tables import NO_ACCESS, NOT_YET
 from shipyard_api.cli.output.printing import print_output
 from shipyard_api.cli.output.shapes import JsonObject, as_object, as_objects, counts_at, objects_at, parse_json
 from shipyard_api.cli.output.wording import printable
@@ -24,10 +26,11 @@ from shipyard_api.cli.output.wording import printable
 _MOVING = ("queued", "running", "paused")
 _BESIDE = "test_site"  # runs beside other actions
 _REDRAW_EVERY = 1.0  # seconds
-_NOT_YET = "not asked yet"
 
 Row = JsonObject
-"""A site: ``site``, ``url``, ``health``, ``action``, ``verdict``, ``nodes``, ``waiting_for``, ``error``."""
+"""A site: ``site``, ``url``, ``health``, ``action``, ``verdict``, ``nodes``, ``waiting_for``, ``error``. While watching
+also ``age``: seconds since the answer that is shown, if the site gives none now.
+"""
 
 
 @click.command(
@@ -65,7 +68,9 @@ def fleet(options: GlobalOptions, /, path: Path, watches: bool, interval: float,
         return
     rows = _once(options, sites, timeout)
     text = json.dumps(rows)
-    if options.form in ("cli", "wide"):
+    if options.form == "cli" and is_live(sys.stdout):
+        _show(rows)
+    elif options.form in ("cli", "wide"):
         print_output(fleet_tables.fleet(rows), form="cli")
     else:
         answer = answers.Answer("GET", 200, "application/json", text, "/fleet", "")
@@ -92,29 +97,55 @@ def _once(options: GlobalOptions, sites: Sequence[FleetSite], timeout: float) ->
     return [rows.get(site.name) or _unanswered(site, late) for site in sites]
 
 
+def _show(rows: Sequence[Row]) -> None:
+    from shipyard_api.cli.output.fleet_view import FleetView
+    from shipyard_api.cli.output.tables import terminal
+
+    terminal(sys.stdout).print(FleetView(rows, datetime.now(UTC)))
+
+
+@dataclass(slots=True)
+class _Followed:
+    """What is known of a site: the last row with an answer, why there is none now, and when it was heard of last.
+
+    ``answered``: when the row was read; ``heard``: when a request ended, with an answer or an error. Monotonic seconds.
+    """
+
+    row: Row
+    heard: float
+    error: str | None = NOT_YET
+    answered: float | None = None
+
+    def take(self, row: Row) -> None:
+        """Take what a request gave."""
+        self.heard, self.error = time.monotonic(), row["error"]
+        if not row["error"]:
+            self.row, self.answered = row, self.heard
+
+    def current(self, patience: float) -> Row:
+        """Return the row now; ``patience``: seconds after which a site that was not heard of does not answer."""
+        now = time.monotonic()
+        silent = now - self.heard
+        error = f"no answer for {silent:.0f} s" if silent > patience else self.error
+        age = now - self.answered if error and self.answered is not None else None
+        return {**self.row, "error": error, "age": age}
+
+
 def _watch(options: GlobalOptions, sites: Sequence[FleetSite], interval: float, timeout: float) -> None:
     """Show the sites until Ctrl-C. Each has a thread of its own; what it showed last stays."""
-    rows = {site.name: _unanswered(site, _NOT_YET) for site in sites}
-    answered = dict.fromkeys(rows, time.monotonic())
-
+    followed = {site.name: _Followed(_unanswered(site, NOT_YET), time.monotonic()) for site in sites}
     stopped = threading.Event()
 
     def follow(site: FleetSite) -> None:
         while not stopped.is_set():
-            row = _asked(options, site, timeout)
-            rows[site.name], answered[site.name] = row, time.monotonic()
+            followed[site.name].take(_asked(options, site, timeout))
             stopped.wait(interval)
 
     for site in sites:
         _in_background(lambda site=site: follow(site))  # type: ignore[misc]  # bound early
 
     def current() -> list[Row]:
-        now = time.monotonic()
-        ages = {name: now - at for name, at in answered.items()}
-        return [
-            {**row, "error": f"no answer for {ages[name]:.0f} s"} if ages[name] > interval + timeout else row
-            for name, row in list(rows.items())
-        ]
+        return [one.current(interval + timeout) for one in followed.values()]
 
     try:
         _draw(current) if is_live(sys.stdout) else _print(current, min(_REDRAW_EVERY, interval))
@@ -126,7 +157,7 @@ def _print(current: Callable[[], Sequence[Row]], pause: float) -> None:
     """Print a line for each site whenever it has changed."""
     shown: Mapping[str, str] = {}
     while True:
-        lines = fleet_tables.lines([row for row in current() if row["error"] != _NOT_YET])
+        lines = fleet_tables.lines([row for row in current() if row["error"] != NOT_YET])
         for name, line in lines.items():
             if shown.get(name) != line:
                 click.echo(line)
@@ -135,14 +166,13 @@ def _print(current: Callable[[], Sequence[Row]], pause: float) -> None:
 
 
 def _draw(current: Callable[[], Sequence[Row]]) -> None:
-    from rich.live import Live
+    from shipyard_api.cli.output.fleet_view import FleetView
+    from shipyard_api.cli.output.live_screen import live_screen
 
-    from shipyard_api.cli.output.tables import drawn, terminal
-
-    console = terminal(sys.stdout)
-    with Live(console=console, auto_refresh=False, screen=True) as live:
+    with live_screen(sys.stdout) as screen:
         while True:
-            live.update(drawn(fleet_tables.fleet(current()), console.width), refresh=True)
+            view = FleetView(current(), datetime.now(UTC))
+            screen(lambda height, view=view: replace(view, height=height))  # type: ignore[misc]  # bound early
             time.sleep(_REDRAW_EVERY)
 
 
@@ -154,8 +184,18 @@ def _in_background(work: Callable[[], None]) -> None:
 def _asked(options: GlobalOptions, site: FleetSite, timeout: float) -> Row:
     try:
         return _row(options, site, timeout)
-    except (ApiError, ShapeError, UnreadableError) as error:
-        return _unanswered(site, printable(" ".join(str(error).removeprefix("Error: ").split())))
+    except UnreadableError as error:
+        return _unanswered(site, printable(str(error)))
+    except ApiError as error:
+        return _unanswered(site, printable(" ".join(_why(error).split())))
+
+
+def _why(error: ApiError) -> str:
+    """Return an error without the words that are the same for every site."""
+    text = str(error).removeprefix("Error: ")
+    if error.status in (401, 403):
+        return f"{NO_ACCESS}: {text.splitlines()[-1].removeprefix('- Error: ')}"
+    return error.why or text
 
 
 def _row(options: GlobalOptions, site: FleetSite, timeout: float) -> Row:

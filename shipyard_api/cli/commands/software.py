@@ -4,13 +4,14 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from shipyard_api.cli.commands.request import fail, path_segment, show
 from shipyard_api.cli.commands.syntax import check_action_id, examples
-from shipyard_api.cli.commands.watch import ANSWER_TIMEOUT, OUTAGE_LIMIT, is_live
+from shipyard_api.cli.commands.watch import ANSWER_TIMEOUT, OUTAGE_LIMIT, REDRAW_EVERY, is_live
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import action_tables, task_tables
@@ -123,7 +124,8 @@ def watch(options: GlobalOptions, /, action_id: str | None, interval: float) -> 
             last = _follow(api, action or _newest(api), view, interval)
     except ApiError as error:
         fail(options, error)
-    click.echo(f"action is {last.lifecycle}")
+    if not is_live(sys.stdout):
+        click.echo(f"action is {last.lifecycle}")
     raise SystemExit(_ENDS[last.lifecycle])
 
 
@@ -174,10 +176,13 @@ def _follow(api: "Api", action: str, view: Callable[[Progress, str], None], inte
             if last is None or not error.temporary or time.monotonic() - answered > OUTAGE_LIMIT:
                 raise
             note = f"no answer for {time.monotonic() - answered:.0f} s, retrying"
+        until = time.monotonic() + interval
         view(last, note)
         if last.lifecycle in _ENDS:
             return last
-        time.sleep(interval)
+        while (rest := until - time.monotonic()) > 0:
+            time.sleep(min(rest, REDRAW_EVERY))
+            view(last, note)
 
 
 @contextlib.contextmanager
@@ -196,15 +201,14 @@ def _viewer(stream: TextIO) -> Iterator[Callable[[Progress, str], None]]:
     if not is_live(stream):
         yield write
         return
-    from rich.live import Live
-    from rich.text import Text
+    from shipyard_api.cli.output.live_screen import live_screen
+    from shipyard_api.cli.output.software_view import SoftwareView
 
-    from shipyard_api.cli.output.tables import terminal
-
-    with Live(console=terminal(stream), auto_refresh=False) as live:
+    with live_screen(stream) as screen:
 
         def draw(progress: Progress, note: str) -> None:
-            live.update(Text(printable_lines(f"{progress.table}\n{note}".rstrip())), refresh=True)
+            now = datetime.now(UTC)
+            screen(lambda height: SoftwareView(progress, now, height, note))
 
         yield draw
 

@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TextIO
 
@@ -114,26 +113,16 @@ def viewer(stream: TextIO) -> Iterator[ShowSnapshot]:
     if not is_live(stream):
         yield _lines(stream)
         return
-    from rich.live import Live
-
+    from shipyard_api.cli.output.live_screen import live_screen
     from shipyard_api.cli.output.live_view import WatchView
-    from shipyard_api.cli.output.tables import terminal
 
-    console = terminal(stream)
-    last: WatchView | None = None
-    try:
-        # On a screen of its own, which is drawn anew as a whole: a resized terminal keeps nothing of the former size.
-        with Live(console=console, auto_refresh=False, screen=True) as live:
+    with live_screen(stream) as screen:
 
-            def draw(snapshot: Snapshot, note: str) -> None:
-                nonlocal last
-                last = WatchView(snapshot, datetime.now(UTC), console.size.height, note)
-                live.update(last, refresh=True)
+        def draw(snapshot: Snapshot, note: str) -> None:
+            now = datetime.now(UTC)
+            screen(lambda height: WatchView(snapshot, now, height, note))
 
-            yield draw
-    finally:
-        if last:  # in full, where it stays
-            console.print(replace(last, height=None))
+        yield draw
 
 
 def _lines(stream: TextIO) -> ShowSnapshot:

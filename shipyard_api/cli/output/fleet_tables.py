@@ -6,7 +6,12 @@ from shipyard_api.cli.output.printout import Printout, table
 from shipyard_api.cli.output.shapes import JsonObject, counts_at, object_at
 from shipyard_api.cli.output.wording import printable, status_words, waiting_text
 
-_HEADERS = ("Site", "Health", "Action", "State", "Verdict", "Nodes", "Waiting For")
+NOT_YET = "not asked yet"
+"""The error of a site that is being asked for the first time."""
+NO_ACCESS = "no access"
+"""How the error of a site begins that answers, and refuses the caller."""
+
+_HEADERS = ("Site", "Health", "Action", "State", "Verdict", "Nodes", "Remark")
 
 
 def fleet(rows: Sequence[JsonObject]) -> Printout:
@@ -19,9 +24,14 @@ def lines(rows: Sequence[JsonObject]) -> Mapping[str, str]:
     return {str(row["site"]): ", ".join(cell for cell in _cells(row) if cell) for row in rows}
 
 
+def unread(error: str) -> str:
+    """Return in two words why a site was not read."""
+    return NO_ACCESS if error.startswith(NO_ACCESS) else "no answer"
+
+
 def _cells(row: JsonObject) -> Sequence[str]:
     if row.get("error"):
-        return (printable(row["site"]), printable(row["error"]), "", "", "", "", "")
+        return (printable(row["site"]), unread(row["error"]), "", "", "", "", printable(row["error"]))
     action = object_at(row, "action")
     return (
         printable(row["site"]),
@@ -30,7 +40,7 @@ def _cells(row: JsonObject) -> Sequence[str]:
         printable(action.get("action_lifecycle") or ""),
         printable(row.get("verdict") or ("not yet" if action else "")),
         _nodes(counts_at(row, "nodes")),
-        waiting_text(row),
+        f"waits for {waits}" if (waits := waiting_text(row)) else "",
     )
 
 

@@ -99,7 +99,7 @@ class WatchView:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Render the action, its steps, its groups, the counts of nodes, and the reasons of failures."""
         width = options.max_width
-        above = [*self._header(width), *self._steps(width)]
+        above = [*header(self.snapshot, self.now, width), *self._steps(width)]
         below = [*self._nodes(width), *self._waiting(console, width)]
         after = [Text(self.note, Style(color="yellow"), no_wrap=True, overflow="ellipsis")] if self.note else []
         groups = self.snapshot.groups_in_order
@@ -125,24 +125,6 @@ class WatchView:
         yield from below
         yield from lines
         yield from after
-
-    def _header(self, width: int) -> list[Table | Text]:
-        action = self.snapshot.action
-        lifecycle = self.snapshot.lifecycle
-        right = marked(LIFECYCLE_MARKS.get(lifecycle, UNKNOWN), printable(lifecycle))
-        elapsed = self.snapshot.elapsed(self.now)
-        if elapsed is not None:
-            right.append(f"  {clock(elapsed)}", Style(bold=True))
-        left = Text(printable(action.get("name")), Style(bold=True), no_wrap=True, overflow="ellipsis")
-        identity = Text(printable(action.get("id")), Style(dim=True), no_wrap=True, overflow="ellipsis")
-        apart = left.cell_len + 2 + identity.cell_len + 1 + right.cell_len > width
-        if not apart:
-            left.append(f"  {identity}", Style(dim=True, bold=False))
-        line = Table.grid(expand=True, padding=(0, 1))
-        line.add_column(ratio=1)
-        line.add_column(justify="right", no_wrap=True)
-        line.add_row(left, right)
-        return [line, identity] if apart else [line]
 
     def _steps(self, width: int) -> list[Text]:
         steps = self.snapshot.steps
@@ -183,9 +165,7 @@ class WatchView:
         action = self.snapshot.action
         if found := teardown_lines(action, self.now):
             return self._teardowns(found, console, width)
-        waiting = waiting_line(action, self.now)
-        lines = list(Text(f"Waiting for {waiting}", DIM).wrap(console, width)) if waiting else []
-        return lines if self.height is None else _first(lines, _WAITING_LINES, width)
+        return waiting(action, self.now, console, width, limited=self.height is not None)
 
     def _teardowns(self, found: Sequence[str], console: Console, width: int) -> list[Text]:
         """Return the operation under way on each node; where there is little room, its beginning."""
@@ -198,6 +178,33 @@ class WatchView:
         if more := len(found) - len(shown):
             shown[-1] = Text(f"+ {more + 1} more nodes", DIM)
         return shown
+
+
+def header(snapshot: Snapshot, now: datetime, width: int) -> list[Table | Text]:
+    """Return one or two lines: name and id of the action, its lifecycle, and how long it has run."""
+    action = snapshot.action
+    lifecycle = snapshot.lifecycle
+    right = marked(LIFECYCLE_MARKS.get(lifecycle, UNKNOWN), printable(lifecycle))
+    elapsed = snapshot.elapsed(now)
+    if elapsed is not None:
+        right.append(f"  {clock(elapsed)}", Style(bold=True))
+    left = Text(printable(action.get("name")), Style(bold=True), no_wrap=True, overflow="ellipsis")
+    identity = Text(printable(action.get("id")), Style(dim=True), no_wrap=True, overflow="ellipsis")
+    apart = left.cell_len + 2 + identity.cell_len + 1 + right.cell_len > width
+    if not apart:
+        left.append(f"  {identity}", Style(dim=True, bold=False))
+    line = Table.grid(expand=True, padding=(0, 1))
+    line.add_column(ratio=1)
+    line.add_column(justify="right", no_wrap=True)
+    line.add_row(left, right)
+    return [line, identity] if apart else [line]
+
+
+def waiting(action: JsonObject, now: datetime, console: Console, width: int, *, limited: bool) -> list[Text]:
+    """Return what the action waits for, as lines; ``limited``: few of them."""
+    text = waiting_line(action, now)
+    lines = list(Text(f"Waiting for {text}", DIM).wrap(console, width)) if text else []
+    return _first(lines, _WAITING_LINES, width) if limited else lines
 
 
 def _fit(failures: Sequence[FailureLine], console: Console, width: int, room: int) -> list[Text]:

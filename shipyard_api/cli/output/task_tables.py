@@ -14,9 +14,9 @@ _STATUSES = ("running", "success", "failed", "left")
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How the tasks of an action go: its lifecycle, the counts of each task, and nodes that failed, by task."""
+    """How the tasks of an action go: the action, the counts of each task, and nodes that failed, by task."""
 
-    lifecycle: str
+    action: JsonObject
     totals: Sequence[JsonObject]
     failed: Mapping[str, Sequence[str]]
 
@@ -26,31 +26,32 @@ class Progress:
         failed: dict[str, list[str]] = {}
         for one in objects_at(page, "tasks"):
             failed.setdefault(str(required(one, "task")), []).append(str(required(one, "node")))
-        return cls(str(action.get("action_lifecycle") or "Pending"), objects_at(page, "totals"), failed)
+        totals = objects_at(page, "totals")
+        for one in totals:
+            for member in ("task", *_STATUSES):
+                required(one, member)
+        return cls(action, totals, failed)
 
     @property
-    def table(self) -> TextTable:
-        """A line for each task."""
-        rows = [
-            (required(one, "task"), *(required(one, status) for status in _STATUSES), self._nodes(one))
-            for one in self.totals
-        ]
-        return table(rows, ("Task", "Running", "Ok", "Failed", "Left", "Failed Nodes"), gap=4)
+    def lifecycle(self) -> str:
+        """The lifecycle of the action, such as Processing."""
+        return str(self.action.get("action_lifecycle") or "Pending")
 
     @property
     def lines(self) -> Sequence[str]:
         """The same as a line of text for each task."""
         return [
-            f"task {required(one, 'task')}: "
+            f"task {one['task']}: "
             + ", ".join(
                 f"{one[status]} {'ok' if status == 'success' else status}" for status in _STATUSES if one[status]
             )
-            + (f" ({nodes})" if (nodes := self._nodes(one)) else "")
+            + (f" ({nodes})" if (nodes := self.failed_nodes(one)) else "")
             for one in self.totals
-            if any(required(one, status) for status in _STATUSES)
+            if any(one[status] for status in _STATUSES)
         ]
 
-    def _nodes(self, total: JsonObject) -> str:
+    def failed_nodes(self, total: JsonObject) -> str:
+        """Return the nodes on which a task failed, the first ones by name."""
         failed, number = self.failed.get(str(total.get("task")), ()), int(total.get("failed") or 0)
         more = f" and {number - _FAILED_SHOWN} more" if number > _FAILED_SHOWN else ""
         return ", ".join(failed[:_FAILED_SHOWN]) + more if failed else ""

@@ -33,19 +33,26 @@ def test_sites_have_the_order_of_the_file_and_tokens_from_outside_it(file: Path)
 
 
 FAULTS = {
-    "no YAML": ("a: [", "cannot be read"),
+    "no YAML": ("a: [", "is not YAML: line 1, column 5: "),
     "nothing": ("", "names no sites"),
     "no list": ("sites: {}", "names no sites"),
     "no site": ("sites: []", "names no sites"),
-    "too large": ("#" * 1024 * 1025, "names no sites"),
+    "too large": ("#" * 1024 * 1025, "is larger than 1048576 bytes"),
     "no mapping": ("sites: [x]", r"sites\[1\] is no mapping"),
     "no name and no url": ("sites: [{}]", r"sites\[1\] has no name; sites\[1\] has no url"),
-    "a token in the file": ("sites: [{name: a, url: u, token: s3cret}]", r"sites\[1\] holds a token"),
-    "an unknown key": ("sites: [{name: a, url: u, tokn_env: x}]", "unknown keys: tokn_env"),
-    "two tokens": ("sites: [{name: a, url: u, token_env: SET, token_file: oslo.token}]", "both token_env and"),
-    "a variable that is not set": ("sites: [{name: a, url: u, token_env: UNSET}]", "UNSET is not set"),
-    "no such file": ("sites: [{name: a, url: u, token_file: none}]", "token_file cannot be read"),
-    "one name twice": ("sites: [{name: a, url: u}, {name: a, url: v}]", "the name a occurs twice"),
+    "a token in the file": ("sites: [{name: a, url: 'http://u', token: s3cret}]", r"sites\[1\] holds a token"),
+    "an unknown key": ("sites: [{name: a, url: 'http://u', tokn_env: x}]", "unknown keys: tokn_env"),
+    "two tokens": (
+        "sites: [{name: a, url: 'http://u', token_env: SET, token_file: oslo.token}]",
+        "both token_env and",
+    ),
+    "a variable that is not set": ("sites: [{name: a, url: 'http://u', token_env: UNSET}]", "UNSET is not set"),
+    "no such file": (
+        "sites: [{name: a, url: 'http://u', token_file: none}]",
+        "token_file none cannot be read: No such file",
+    ),
+    "no address": ("sites: [{name: a, url: berlin}]", r"sites\[1\]: the url berlin does not begin with http://"),
+    "one name twice": ("sites: [{name: a, url: 'http://u'}, {name: a, url: 'http://v'}]", "the name a occurs twice"),
 }
 
 

@@ -78,7 +78,7 @@ def test_each_site_is_a_line_whatever_becomes_of_the_others(api, other, closed, 
     assert result.exit_code == 1
     cells = [[cell for cell in line.split("    ") if cell] for line in lines(result.stdout)]
     cells = [[cell.strip() for cell in row] for row in cells]
-    assert cells[0] == ["Site", "Health", "Action", "State", "Verdict", "Nodes", "Waiting For"]
+    assert cells[0] == ["Site", "Health", "Action", "State", "Verdict", "Nodes", "Remark"]
     assert cells[1] == [
         "berlin",
         "ready, failed: MAAS",
@@ -86,10 +86,10 @@ def test_each_site_is_a_line_whatever_becomes_of_the_others(api, other, closed, 
         "Processing",
         "not yet",
         "3 success, 2 not started",
-        "MAAS: deploying n1",
+        "waits for MAAS: deploying n1",
     ]
-    assert cells[2][0] == "dark"
-    assert "refused" in cells[2][1]
+    assert cells[2][:2] == ["dark", "no answer"]
+    assert "refused" in cells[2][2]
     assert cells[3] == ["oslo", "ready, failed: MAAS", "none"]
     assert {request.headers["x-auth-token"] for request in api.requests} == {"secret-of-the-fleet"}
 
@@ -106,7 +106,7 @@ def test_scripts_get_the_rows_and_what_is_wrong_with_a_site(api, other, run, wri
     result = run("fleet", "--file", written(berlin=api.url, oslo=other.url), "-o", "json", FLEET_TOKEN="x")
     berlin, oslo = json.loads(result.stdout)
     assert (berlin["nodes"]["success"], berlin["waiting_for"], berlin["error"]) == (3, WAITING, None)
-    assert (oslo["health"], oslo["error"]) == (None, "Unauthorized to perform this action.")
+    assert (oslo["health"], oslo["error"]) == (None, "no access: Unauthorized to perform this action.")
     assert result.exit_code == 1
 
 
