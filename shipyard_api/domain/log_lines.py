@@ -178,7 +178,7 @@ def _(fact: NodesChanged) -> str:
 
 @_text.register
 def _(fact: NodesKept) -> str:
-    return f"left alone, deployed by {fact.action}: {_nodes(fact.nodes)}"
+    return f"left alone, deployed before the retry of {fact.action}: {_nodes(fact.nodes)}"
 
 
 @_text.register

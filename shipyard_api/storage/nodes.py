@@ -86,11 +86,13 @@ class SqlNodes:
         statuses = {status.value: status for status in NodeStatus}
         return [NodeLine(name, statuses[status], groups) for name, status, groups in rows]
 
-    def lost_since(self, moment: datetime, nodes: Collection[NodeName]) -> Collection[NodeName]:
-        """Return the nodes that are no longer deployed."""
+    def newest_since(
+        self, moment: datetime, nodes: Collection[NodeName]
+    ) -> Mapping[NodeName, tuple[ActionName, NodeStatus]]:
+        """Return the newest records."""
         held, actions = t.action_nodes.c, t.actions.c
         rows = self._connection.execute(
-            sa.select(held.name, held.status)
+            sa.select(held.name, held.status, actions.name.label("action_name"))
             .join_from(t.action_nodes, t.actions, actions.id == held.action_id)
             .where(
                 actions.created_at > moment,
@@ -99,8 +101,7 @@ class SqlNodes:
             )
             .order_by(actions.created_at)
         )
-        newest = {row.name: row.status for row in rows}
-        return frozenset(NodeName(name) for name, status in newest.items() if status != NodeStatus.SUCCESS.value)
+        return {NodeName(row.name): (ActionName(row.action_name), NodeStatus(row.status)) for row in rows}
 
     def etcd_removal_began(self, node: NodeName) -> bool:
         """Return whether the node's latest teardown began to take members out and left the node in that state."""

@@ -456,7 +456,7 @@ def test_trying_again_keeps_what_is_deployed_and_tries_the_rest(worlds: Worlds) 
     with world.store().begin() as tx:
         nodes = tx.actions.nodes(world.action, status=(), group=(), after="", limit=99)
     assert {node.name for node in nodes if node.status.value == "success"} == {f"n{number}" for number in range(6)}
-    assert {node.name for node in nodes if f"deployed by {old}" in node.detail} == kept
+    assert {node.name for node in nodes if f"retry of {old}" in node.detail} == kept
     assert again.revision == 1
 
 

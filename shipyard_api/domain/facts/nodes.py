@@ -76,7 +76,7 @@ class NodesChanged:
 
 @dataclass(frozen=True, slots=True)
 class NodesKept:
-    """The action leaves these nodes alone, because the earlier action ``action`` deployed them."""
+    """The action leaves these nodes alone: they were deployed before it retried the earlier action ``action``."""
 
     kind: ClassVar[str] = "nodes_kept"
     version: ClassVar[int] = 1
@@ -87,7 +87,7 @@ class NodesKept:
     @property
     def detail(self) -> str:
         """The sentence that each of the nodes shows."""
-        return f"kept: deployed by {self.action}"
+        return f"kept: deployed before the retry of {self.action}"
 
     def to_json(self) -> JsonObject:
         """Return the stored form."""

@@ -106,8 +106,10 @@ class Nodes(Protocol):
     def lines(self, action: ActionId) -> Sequence[NodeLine]:
         """Return the least about all nodes of the action, in order of name."""
 
-    def lost_since(self, moment: datetime, nodes: Collection[NodeName]) -> Collection[NodeName]:
-        """Return those of the nodes whose newest record in actions created after the moment is not success.
+    def newest_since(
+        self, moment: datetime, nodes: Collection[NodeName]
+    ) -> Mapping[NodeName, tuple[ActionName, NodeStatus]]:
+        """Return the newest record of each of the nodes in actions created after the moment; none without a record.
 
         A record counts if its action submitted or kept the node.
         """

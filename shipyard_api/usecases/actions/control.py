@@ -6,6 +6,7 @@ from typing import Any
 
 from shipyard_api.domain.actions import (
     CHECKS,
+    DEPLOYING,
     EXCLUSIVE,
     LISTED,
     ActionId,
@@ -19,7 +20,7 @@ from shipyard_api.domain.errors import ActionNotFound, Conflict, NotRetried, Ove
 from shipyard_api.domain.holds import OVERRIDDEN, Hold
 from shipyard_api.domain.items import ItemId
 from shipyard_api.domain.json_types import JsonObject
-from shipyard_api.domain.nodes import NodeName
+from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.parameters import parse_parameters
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.ports.state.actions import FURTHER, ActionRecord, NewAction
@@ -78,9 +79,9 @@ class ControlAction:
     def retry(self, action_id: str, caller: Caller, *, force: bool, may_override_holds: bool = False) -> ActionRecord:
         """Return a new action that keeps the nodes which the failed one deployed, and retries the rest.
 
-        It uses the same revision and limits. Nodes that a later action lost are retried too. Raises NotFound and
-        Conflict, and then nothing is stored. ``force`` ignores stragglers on its nodes, later
-        actions and, if the caller may, holds.
+        It uses the same revision and limits. Nodes that a later action lost are retried too, and nodes that a later
+        action deployed are kept. Raises NotFound and Conflict, and then nothing is stored. ``force`` ignores stragglers
+        on its nodes, later actions and, if the caller may, holds.
         """
         old = ActionId(action_id)
         with self.store.begin() as tx:
@@ -153,7 +154,11 @@ def _retry_inputs(tx: Transaction, old: ActionRecord) -> tuple[JsonObject, list[
     if CHECKS[old.name].documents is not DocumentChecks.NONE:
         inputs |= SiteInputs.from_json(inputs).to_json()
     kept = {*inputs.get("kept", ()), *tx.actions.deployed(old.id)}
-    return inputs, sorted(kept - frozenset(tx.nodes.lost_since(old.created_at, kept)))
+    wanted = {NodeName(one.name) for one in tx.actions.nodes(old.id, **_EVERY_NODE)}
+    newest = tx.nodes.newest_since(old.created_at, wanted | kept)
+    lost = {node for node, (_, status) in newest.items() if status is not NodeStatus.SUCCESS}
+    deployed = {node for node, (name, _) in newest.items() if {name, old.name} <= DEPLOYING} - lost
+    return inputs, sorted((kept | deployed) - lost)
 
 
 def _kept_items(tx: Transaction, old: ActionRecord, inputs: JsonObject) -> dict[StepId, list[ItemId]]:

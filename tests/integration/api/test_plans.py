@@ -405,6 +405,9 @@ def moved(node: NodeName, status: NodeStatus, *, refused: bool = False) -> Nodes
         pytest.param(1, [SEEN, moved(N1, NodeStatus.FAILURE)], "worked on node n1", [], id="failed-a-deployed-node"),
         pytest.param(1, [SEEN, moved(N1, NodeStatus.SUCCESS)], "worked on node n1", ["n1"], id="deployed-it-again"),
         pytest.param(
+            1, [SEEN, moved(N2, NodeStatus.SUCCESS)], "worked on node n2", ["n1", "n2"], id="deployed-a-failed-node"
+        ),
+        pytest.param(
             1,
             [SEEN, NodesKept((N1,), "A"), moved(N2, NodeStatus.FAILURE)],
             "worked on node n2",

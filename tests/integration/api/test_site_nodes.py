@@ -276,10 +276,11 @@ def test_nodes_that_a_retry_kept_tell_where_they_were_deployed(committed: Site) 
 
     node = committed.viewer.get("/nodes/n1").json
 
-    assert (node["status"], node["reason"], node["detail"]) == ("success", None, f"kept: deployed by {first}")
+    kept = f"kept: deployed before the retry of {first}"
+    assert (node["status"], node["reason"], node["detail"]) == ("success", None, kept)
     assert [(one["status"], one["detail"]) for one in node["history"][0]["changes"]] == [
         ("not_started", ""),
-        ("success", f"kept: deployed by {first}"),
+        ("success", f"kept: deployed before the retry of {first}"),
     ]
 
 

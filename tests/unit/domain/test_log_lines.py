@@ -155,7 +155,7 @@ KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
     "nodes are kept": (
         "nodes_kept",
         {"nodes": ["n1"], "action": "01M7XV7VKPMDHXJVA7WMC7P6XP"},
-        "left alone, deployed by 01M7XV7VKPMDHXJVA7WMC7P6XP: 1 node: n1",
+        "left alone, deployed before the retry of 01M7XV7VKPMDHXJVA7WMC7P6XP: 1 node: n1",
     ),
     "a finding": (
         "finding",
