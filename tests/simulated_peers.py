@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
@@ -67,7 +67,8 @@ class Peer:
     """A simulated provisioner with the machines of ``nodes``; it plays the scenario in the time of the clock.
 
     ``patience``: seconds of the wall clock for which an adapter waits for an answer before it takes it for lost.
-    ``keeps``: it will be restarted. ``options`` are those of the simulator.
+    ``keeps``: it will be restarted. ``ahead``: seconds that its clock is ahead of the site's. ``options`` are those of
+    the simulator.
     """
 
     name: ClassVar[str]
@@ -80,10 +81,11 @@ class Peer:
         *,
         patience: float = 10.0,
         keeps: bool = False,
+        ahead: float = 0.0,
         **options: Any,
     ) -> None:
         self.clock, self.scenario, self.nodes = clock, scenario, nodes
-        self.patience, self.keeps, self.options = patience, keeps, options
+        self.patience, self.keeps, self.ahead, self.options = patience, keeps, ahead, options
         self._cleanup, self._running = ExitStack(), ExitStack()
         self._directory = Path(self._cleanup.enter_context(TemporaryDirectory(prefix="peer")))
         self._past: list[Event] = []
@@ -123,8 +125,10 @@ class Peer:
         self.restart()
 
     def events(self) -> list[Event]:
-        """Return the peer's own log over all its lives, in the order of time."""
-        return sorted(self._past + self.simulator.events(), key=lambda event: str(event["time"]))
+        """Return the peer's own log over all its lives, in the order of time, which is the site's."""
+        late = timedelta(seconds=self.ahead)
+        events = self._past + self.simulator.events()
+        return sorted(({**event, "time": (time_of(event) - late).isoformat()} for event in events), key=time_of)
 
     def begun(self) -> list[Begun]:
         """Return what was begun on nodes, from the log alone."""
@@ -164,7 +168,7 @@ class DrydockPeer(Peer):
     _phases: ClassVar = {"prepare_nodes": "prepare", "deploy_nodes": "deploy"}
 
     def _new(self, *, port: int) -> DrydockSimulator:
-        return DrydockSimulator(self.scenario, clock=self.clock.of_peers(), port=port, **self.options)
+        return DrydockSimulator(self.scenario, clock=self.clock.of_peers(self.ahead), port=port, **self.options)
 
     def provisioner(self, inventory: Callable[[int], Inventory], url: str = "") -> Provisioner:
         client = DrydockClient(
@@ -236,7 +240,7 @@ class MaasPeer(Peer):
         return MaasSimulator(
             self.scenario,
             machines=[MachineSeed(node) for node in self.nodes],
-            clock=self.clock.of_peers(),
+            clock=self.clock.of_peers(self.ahead),
             port=port,
             state=self._directory / "state" if self.keeps else None,
             **self.options,
@@ -298,7 +302,8 @@ class IronicPeer(Peer):
 
     def _new(self, *, port: int) -> IronicSimulator:
         site = [SiteNode(node) for node in self.nodes]
-        return IronicSimulator(self.scenario, site=site, clock=self.clock.of_peers(), port=port, **self.options)
+        clock = self.clock.of_peers(self.ahead)
+        return IronicSimulator(self.scenario, site=site, clock=clock, port=port, **self.options)
 
     def provisioner(self, inventory: Callable[[int], Inventory], url: str = "") -> Provisioner:
         client = IronicClient(url or self.url, read_timeout=self.patience, read_pause=0.0)

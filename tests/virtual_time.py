@@ -34,9 +34,9 @@ class VirtualClock(FakeClock):
     _waiting: dict[threading.Thread, _Waiting] = field(default_factory=dict)
     _moving: threading.RLock = field(default_factory=threading.RLock)
 
-    def of_peers(self) -> Clock:
-        """Return this time as simulators read it."""
-        return _PeerClock(self)
+    def of_peers(self, ahead: float = 0.0) -> Clock:
+        """Return this time as simulators read it, whose clocks are so many seconds ahead."""
+        return _PeerClock(self, ahead)
 
     def advance(self, seconds: float) -> None:
         """Let time pass, and everything happen that falls due meanwhile."""
@@ -84,12 +84,13 @@ class VirtualClock(FakeClock):
 
 
 class _PeerClock(Clock):
-    def __init__(self, clock: VirtualClock) -> None:
+    def __init__(self, clock: VirtualClock, ahead: float) -> None:
         super().__init__(1.0)
         self._clock = clock
+        self._ahead = ahead
 
     def now(self) -> float:
-        return self._clock.at.timestamp()
+        return self._clock.at.timestamp() + self._ahead
 
     def sleep(self, seconds: float) -> None:
         self._clock.advance(seconds)

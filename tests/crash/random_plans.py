@@ -44,7 +44,8 @@ class Plan:
 
     ``kills``: how likely a worker dies at a checkpoint. ``workers``: each turn is delivered to all of them.
     ``overtaken``: the number of a checkpoint at which a worker is taken for dead. ``controls``: when an operator
-    pauses, resumes or stops the action. ``retried``: whether it is retried if it failed.
+    pauses, resumes or stops the action. ``retried``: whether it is retried if it failed. ``ahead``: seconds that the
+    peer's clock is ahead of the site's.
     """
 
     seed: int
@@ -59,6 +60,7 @@ class Plan:
     overtaken: int = -1
     controls: tuple[tuple[float, Control], ...] = ()
     retried: bool = False
+    ahead: float = 0.0
 
     @property
     def modes(self) -> Mapping[str, Any]:
@@ -90,6 +92,7 @@ class Plan:
         lines += [f"  at {at:.0f} s the peer is made to {what}" for at, what in self.losses]
         lines += [f"  at {at:.0f} s an operator asks to {verb.value}" for at, verb in self.controls]
         lines += ["  retried if it fails"] if self.retried else []
+        lines += [f"  the peer's clock is {self.ahead:+.0f} s ahead"] if self.ahead else []
         lines.append(
             f"  {self.workers} worker(s), killed at {self.kills:.0%} of the checkpoints, overtaken at {self.overtaken}"
         )
@@ -98,8 +101,11 @@ class Plan:
 
 def plan_of(seed: int) -> Plan:
     """Return the plan of a seed; it is the same each time."""
-    operator = Random(f"operator of {seed}")  # its own dice, as of the modes
-    return replace(_undisturbed(seed), controls=_controls(operator), retried=operator.random() < 0.4)
+    operator, clock = Random(f"operator of {seed}"), Random(f"clock of {seed}")  # own dice, as of the modes
+    plan = _undisturbed(seed)
+    far = 240.0 if plan.peer == "maas" else 3600.0  # MAAS takes no signature that is five minutes old
+    ahead = clock.choice((-far, -60.0, -5.0, 5.0, 60.0, far)) if clock.random() < 0.5 else 0.0
+    return replace(plan, controls=_controls(operator), retried=operator.random() < 0.4, ahead=ahead)
 
 
 def _undisturbed(seed: int) -> Plan:
