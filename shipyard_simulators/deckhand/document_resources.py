@@ -45,7 +45,7 @@ class Documents:
         self._rights = rights
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, revision_id: str) -> None:
-        """Return those that the query selects."""
+        """Return the selected documents."""
         self._rights.need("list_cleartext_documents")
         clear = req.get_param_as_bool("cleartext-secrets", default=True)
         revision = _revision(self._store, revision_id)
@@ -63,7 +63,7 @@ class RenderedDocuments:
         self._rights = rights
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, revision_id: str) -> None:
-        """Return those that the query selects."""
+        """Return the selected documents."""
         self._rights.need("list_cleartext_documents")
         clear = req.get_param_as_bool("cleartext-secrets", default=True)
         revision = _revision(self._store, revision_id)

@@ -1,4 +1,4 @@
-"""Layering: the parent of each document, and what a child makes of its parent's data."""
+"""Layering: the parent of each document, and a child's actions on its parent's data."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -33,23 +33,23 @@ def _find_parent(row: Row, by_label: Mapping[str, Sequence[Row]], rank: Mapping[
     selector = row.metadata["layeringDefinition"].get("parentSelector")
     if not selector:
         return None
-    fitting = [
+    candidates = [
         other
         for other in by_label.get(next(iter(selector)), ())
         if other is not row and all(_has(other.metadata["labels"], label, selector[label]) for label in selector)
     ]
-    for other in fitting:
+    for other in candidates:
         if other.schema != row.schema or rank[other.layer] >= rank[row.layer]:
             why = "another schema" if other.schema != row.schema else f"the layer {other.layer!r}"
             raise DeckhandError(
                 400, "InvalidDocumentParent", f"The parent {other.title} of {row.title} is invalid: it has {why}."
             )
     for layer in reversed(list(rank)):
-        level = [other for other in fitting if other.layer == layer]
+        level = [other for other in candidates if other.layer == layer]
         if len(level) > 1:
             names = ", ".join(other.title for other in level)
             raise DeckhandError(400, "IndeterminateDocumentParent", f"{row.title} has too many parents: {names}.")
-    return max(fitting, key=lambda other: rank[other.layer], default=None)
+    return max(candidates, key=lambda other: rank[other.layer], default=None)
 
 
 def _has(labels: Mapping[str, Any], label: str, value: object) -> bool:

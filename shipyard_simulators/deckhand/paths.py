@@ -215,7 +215,7 @@ def _anywhere(value: Any, step: Keys | Elements) -> Iterator[PathTarget]:
 
 
 def _make(data: Any, path: Path) -> PathTarget:
-    """Create what is missing on the way and return the place at the end."""
+    """Create the missing parts of the path and return its last place."""
     current, place = data, PathTarget(None, None, data)
     for step, following in zip(path, [*path[1:], None], strict=True):
         empty: Any = [] if isinstance(following, Elements) else {}

@@ -34,7 +34,7 @@ class Renderings:
             if key not in self._kept:
                 self._kept[key] = self._rendered(revision, clear=clear)
             kept = self._kept[key]
-        # A redacted reading redacts encrypted documents whatever the cache holds; all others stay as cached.
+        # A redacted reading always redacts encrypted documents; all others stay as cached.
         return [redacted(each.view) if not clear and each.readable_secret else each.view for each in kept]
 
     def _rendered(self, revision: Revision, *, clear: bool) -> list[_Kept]:

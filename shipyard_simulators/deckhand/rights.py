@@ -1,4 +1,4 @@
-"""The caller's rights: all but those that this Deckhand denies."""
+"""The caller's rights: all that this Deckhand does not deny."""
 
 from shipyard_simulators.deckhand.errors import DeckhandError
 

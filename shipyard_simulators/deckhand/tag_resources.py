@@ -87,7 +87,7 @@ class OneTag:
         return found
 
     def _broken_on(self, status: int, look: Callable[[], Revision]) -> Revision:
-        """Return what is looked for; where a good service refuses with the status, the real one breaks."""
+        """Return the result; where a correct service rejects with the status, the real one breaks."""
         try:
             return look()
         except DeckhandError as cause:

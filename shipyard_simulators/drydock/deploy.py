@@ -97,11 +97,11 @@ def _work(plan: Plan, node: str) -> _Deployment:
     return _Deployment(node, outcome, plan.duration(outcome))
 
 
-def _plan_step(plan: Plan, action: str, works: Sequence[_Deployment], start: float) -> Task:
+def _plan_step(plan: Plan, action: str, deployments: Sequence[_Deployment], start: float) -> Task:
     """Return a step over the nodes that reached it, not yet linked to the root."""
     durations = [
         inf if work.outcome.kind is NodeOutcomeKind.NEVER and work.stops_at(action) else work.duration * _SHARES[action]
-        for work in works
+        for work in deployments
     ]
     spans = side_by_side(durations, start)
     step = Task(
@@ -113,7 +113,7 @@ def _plan_step(plan: Plan, action: str, works: Sequence[_Deployment], start: flo
         ended=max(end for _, end in spans),
     )
     successes, failures = list[str](), list[str]()
-    for work, span in zip(works, spans, strict=True):
+    for work, span in zip(deployments, spans, strict=True):
         if span[0] == inf:
             continue  # no slot is free: the nodes before it never end
         failed = work.stops_at(action) or (bool(work.refused) and action == "apply_node_networking")

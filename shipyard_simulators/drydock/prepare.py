@@ -38,14 +38,14 @@ class _Preparation:
 
 def plan_prepare(plan: Plan, nodes: Sequence[str]) -> None:
     """Plan the preparation of the nodes."""
-    works = [_work(plan, node) for node in nodes]
-    spans = side_by_side([work.duration for work in works], plan.start)
+    preparations = [_work(plan, node) for node in nodes]
+    spans = side_by_side([work.duration for work in preparations], plan.start)
     successes, failures = list[str](), list[str]()
-    for work, span in zip(works, spans, strict=True):
+    for work, span in zip(preparations, spans, strict=True):
         if span[0] == inf:
             continue  # no slot is free: the nodes before it never end
         # A single node has its steps right below the root; several have a task of their own each.
-        alone = len(works) == 1
+        alone = len(preparations) == 1
         above = plan.root if alone else plan.add(plan.root, "prepare_nodes", span, nodes=[work.node])
         _plan_node(plan, above, work, span)
         above.successes, above.failures = _gathered(above.children, work)
@@ -113,16 +113,16 @@ def _plan_enlistment(plan: Plan, parent: Task, work: _Preparation, span: Span) -
         return error
     never_seen = kind is NodeOutcomeKind.BOTH_LISTS or (kind is NodeOutcomeKind.FAIL and not _falsely(plan, work))
     usual = span[0] + plan.duration() if span[1] == inf else span[1]
-    marks = [_point(span[0], usual, share) for share in (0, _BOOT_SET, _POWERED, 1 if never_seen else _IDENTIFIED)]
-    for action, begin, end in zip(("set_node_boot", "power_cycle_node"), marks, marks[1:], strict=False):
+    moments = [_point(span[0], usual, share) for share in (0, _BOOT_SET, _POWERED, 1 if never_seen else _IDENTIFIED)]
+    for action, begin, end in zip(("set_node_boot", "power_cycle_node"), moments, moments[1:], strict=False):
         step = plan.add(parent, action, (begin, end), nodes=[work.node], successes=[work.node])
         plan.add_node(step, work.node, (begin, end))
     if never_seen:
         error = work.outcome.reason or _REASONS["identify_node"]
-        _step(plan, parent, "identify_node", work, (marks[2], marks[3]), [error] * IDENTIFY_ATTEMPTS)
+        _step(plan, parent, "identify_node", work, (moments[2], moments[3]), [error] * IDENTIFY_ATTEMPTS)
         return error
-    _step(plan, parent, "identify_node", work, (marks[2], marks[3]), [""])
-    plan.change(work.node, (marks[3], "New"))
+    _step(plan, parent, "identify_node", work, (moments[2], moments[3]), [""])
+    plan.change(work.node, (moments[3], "New"))
     return ""
 
 

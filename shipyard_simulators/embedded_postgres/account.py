@@ -80,7 +80,7 @@ class SystemAccount:
 
 
 def choose(data: Path) -> SystemAccount:
-    """The account for the server on ``data``: the owner of data that is there, else the one asked for, else a usual.
+    """Return the account for the server on ``data``: the owner of existing data, else a requested or a usual one.
 
     No account is ever created. Raises PostgresError if none fits.
     """

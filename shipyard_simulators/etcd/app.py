@@ -1,4 +1,4 @@
-"""The routes of a simulated etcd: those of each member, and those for tests on a port of their own."""
+"""The routes of a simulated etcd: the gateway of each member, and control routes on a port of their own."""
 
 import json
 

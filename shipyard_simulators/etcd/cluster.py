@@ -20,7 +20,7 @@ _STEP = 1618033988749894848  # so that two numbers differ in every digit
 
 
 class MemberState(Enum):
-    """What became of the program of a member; the values are the words of the control route.
+    """The state of a member's program; the values are the words of the control route.
 
     ``hanging``: it takes connections and answers nothing. ``foreign``: a member of another cluster answers at its
     address. ``removed``: the cluster removed it, and it ended by itself.
@@ -51,7 +51,7 @@ class Member:
     freed: threading.Event = field(default_factory=threading.Event)
 
     def entry(self) -> dict[str, Any]:
-        """Return the entry of the member list, as etcd writes it: what is empty or false is left out."""
+        """Return the entry of the member list, as etcd writes it: without empty and false fields."""
         started = self.state is not MemberState.NEVER_STARTED
         entry: dict[str, Any] = {"ID": str(self.id), "name": self.name if started else "", "peerURLs": [self.urls[1]]}
         entry |= {"clientURLs": [self.urls[0]] if started else [], "isLearner": self.learner}
@@ -133,7 +133,7 @@ class SimulatedEtcd:
             self.index += 1
 
     def look(self, ask: Callable[[], Any]) -> Any:
-        """Return what ``ask`` returns, at one moment."""
+        """Call ``ask`` under the lock and return its result."""
         with self._changed:
             return ask()
 

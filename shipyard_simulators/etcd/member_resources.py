@@ -35,7 +35,7 @@ class Calls:
         resp.media = self._members()
 
     def on_post_status(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Return the status; what is empty is left out."""
+        """Return the status without its empty fields."""
         cluster, leader = self._cluster, self._cluster.leader
         index = str(cluster.index)
         status = {"header": self._header(), "version": VERSION, "dbSize": "24576", "dbSizeInUse": "16384"}
@@ -47,13 +47,13 @@ class Calls:
         resp.media = status | {key: value for key, value in values.items() if value}
 
     def on_post_alarm(self, _req: falcon.Request, resp: falcon.Response) -> None:
-        """Return the alarms; the question needs a quorum."""
+        """Return the alarms; this needs a quorum."""
         self._cluster.propose()
         alarm = {"memberID": str(self._member.id), "alarm": "NOSPACE"}
         resp.media = {"alarms": [alarm]} if self._cluster.no_space else {}
 
     def on_post_transfer(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Hand over the leadership."""
+        """Transfer the leadership."""
         self._cluster.transfer(self._member, _number(req, "targetID"))
         resp.media = {"header": self._header()}
 
@@ -91,7 +91,7 @@ class Slowness:
         self._cluster, self._member = cluster, member
 
     def process_request(self, _req: falcon.Request, _resp: falcon.Response) -> None:
-        """Take long."""
+        """Delay the request."""
         if self._member.state is MemberState.SLOW:
             self._cluster.clock.sleep(self._cluster.clock.scaled(LATE))
 

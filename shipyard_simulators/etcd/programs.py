@@ -20,7 +20,7 @@ class MemberServer(Server):
         self._member, self._tls = member, tls
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """Answer one connection; a hanging member leaves it until it goes on, a removed one is gone."""
+        """Answer one connection; a hanging member answers once it resumes, a removed one never."""
         if self._member.state is MemberState.HANGING:
             self._member.freed.wait()
         if self._member.state not in _LISTENING:

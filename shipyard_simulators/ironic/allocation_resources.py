@@ -119,16 +119,16 @@ def _allocate(conductor: Conductor, allocation: dict[str, Any]) -> Operation:
         for node in conductor.registry.nodes.values()
         if node.values["resource_class"] == kind and _free(node) and (not wanted or node.uuid in wanted)
     ]
-    fitting = [node for node in nodes if traits <= set(node.values["traits"])]
+    candidates = [node for node in nodes if traits <= set(node.values["traits"])]
     allocation["updated_at"] = conductor.stamp()
-    if not fitting:
+    if not candidates:
         reason = f"no available nodes match the resource class {kind}"
         if nodes:
             reason = f"no suitable nodes have the requested traits {', '.join(sorted(traits))}"
         text = f"Failed to process allocation {allocation['uuid']}: {reason}."
         allocation |= {"state": "error", "last_error": text}
         return
-    node = fitting[0]
+    node = candidates[0]
     allocation |= {"state": "active", "node_uuid": node.uuid}
     node.values |= {"instance_uuid": allocation["uuid"], "allocation_uuid": allocation["uuid"]}
     node.values["instance_info"]["traits"] = sorted(traits)

@@ -83,7 +83,7 @@ def _finish(conductor: Conductor, node: Node, outcome: NodeOutcome, seconds: flo
     steps = node.internal["deploy_steps"][start:]
     fails = outcome.kind in FAILING
     if fails:
-        # The middle step fails, so that the steps before and after it can be told apart.
+        # The middle step fails: there are steps before and after it.
         good, bad = steps[: len(steps) // 2], steps[len(steps) // 2 :]
         yield from _run(conductor, node, good, seconds / 2, at=start)
         if bad:

@@ -100,7 +100,7 @@ PATCH_IN_TRANSITION = frozenset(
         "service hold",
     }
 )
-"""Transitional states in which a node may be changed all the same."""
+"""Transitional states in which a node may still be changed."""
 
 DELETABLE = ("manageable", "enroll", "adopt failed", "available")
 

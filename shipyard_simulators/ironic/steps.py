@@ -1,4 +1,4 @@
-"""Deploy steps: those that the hardware offers, the validation of a request, and their order."""
+"""Deploy steps: the steps that the hardware offers, the validation of a request, and the order."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -118,7 +118,7 @@ def _check_step(step: object, what: str) -> None:
 def check_request(
     node: Node, requested: Sequence[Requested], templates: Sequence[Mapping[str, Any]], *, agent: bool
 ) -> None:
-    """Raise everything that is wrong with the steps of a deployment, in one text.
+    """Raise all faults of the steps of a deployment, in one text.
 
     ``agent``: all steps are known, so an unknown one is an error. Without it, unknown steps are ignored.
     """
@@ -179,7 +179,7 @@ def merge(
 
 
 def check_instance_traits(node: Node) -> list[str]:
-    """Return the traits of the instance, or raise what is wrong with them."""
+    """Return the traits of the instance, or raise their faults."""
     traits = node.values["instance_info"].get("traits")
     if not traits:
         return []

@@ -1,6 +1,6 @@
 """The objects of the cluster, and the machines that will become nodes: when each joins, and how its state changes.
 
-Nothing runs between requests: whatever is due by the time of a request has happened at its own moment.
+Nothing runs between requests: each request first applies every change that is due, with its own time.
 """
 
 import threading
@@ -70,7 +70,7 @@ class SimulatedCluster:
         self.settle_workloads: Callable[[float], None] = lambda _now: None
 
     def look(self, do: Callable[[], T]) -> T:
-        """Apply what is due, then call the function and what follows from it; no other thread runs in between."""
+        """Apply due changes, call the function, and apply its consequences, all under the lock."""
         with self._lock:
             self._settle()
             try:
@@ -159,7 +159,7 @@ class SimulatedCluster:
             self._plan(machine, "ready" if name in self.nodes else "join", self.clock.now())
 
     def join(self, name: str) -> None:
-        """Let a machine join now, whatever its outcome."""
+        """Make a machine join now, even if its outcome is never to join."""
         machine = self.machines.setdefault(name, ExpectedMachine(name, {}, inf))
         if name not in self.nodes:
             machine.outcomes = {"ready": self.scenario.node_outcome(name, "ready"), **machine.outcomes}
@@ -167,7 +167,7 @@ class SimulatedCluster:
             self._settle()
 
     def stop_kubelet(self, name: str, moment: float | None = None) -> None:
-        """Stop the kubelet of a node: nothing is renewed, started or ended there any more."""
+        """Stop the kubelet of a node: it renews no lease, and starts and ends no pod."""
         machine = self.machines.setdefault(name, ExpectedMachine(name, {}, inf))
         if machine.stopped is None:
             machine.stopped = self.clock.now() if moment is None else moment

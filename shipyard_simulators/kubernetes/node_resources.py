@@ -26,7 +26,7 @@ class Nodes:
         self._cluster = cluster
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Return a page of those that the query selects."""
+        """Return a page of the selected nodes."""
         send(resp, self._cluster.look(lambda: list_objects(self._cluster, req, NODES, self._cluster.nodes.values)))
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:

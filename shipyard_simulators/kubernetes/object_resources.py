@@ -35,7 +35,7 @@ class Objects:
         self._cluster, self._workloads, self._kind = cluster, workloads, kind
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, namespace: str = "") -> None:
-        """Return a page of those that the query selects."""
+        """Return a page of the selected objects."""
 
         def current() -> Iterable[Object]:
             found = all_of(self._cluster, self._workloads, self._kind)
@@ -52,7 +52,7 @@ class Objects:
 
 
 class OneObject:
-    """One object. The route of a namespace names it as routes of what is in it do."""
+    """One object. The route of a namespace has the name of the namespace in ``namespace``."""
 
     def __init__(self, cluster: SimulatedCluster, workloads: Workloads, kind: Kind) -> None:
         self._cluster, self._workloads, self._kind = cluster, workloads, kind
@@ -148,7 +148,7 @@ class OneObject:
 
 
 def all_of(cluster: SimulatedCluster, workloads: Workloads, kind: Kind, *, name: str = "") -> Iterable[Object]:
-    """Return all objects of a kind as they are now; ``name``: at least those of that name."""
+    """Return all objects of a kind; ``name``: objects of other names may be left out."""
     if kind is LEASES:
         return workloads.leases()
     if kind.resource == "poddisruptionbudgets":
@@ -184,7 +184,7 @@ def create(cluster: SimulatedCluster, kind: Kind, sent: Object, namespace: str) 
 
 
 def check_namespace(cluster: SimulatedCluster, kind: Kind, namespace: str, name: str) -> None:
-    """Raise ApiError if the namespace is being deleted. One that was never created is as good as any."""
+    """Raise ApiError if the namespace is being deleted. One that was never created is accepted."""
     found = cluster.objects(NAMESPACES).get(("", namespace))
     if found and "deletionTimestamp" in found["metadata"]:
         raise namespace_ends(namespace, kind, name)

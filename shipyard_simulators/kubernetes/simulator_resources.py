@@ -58,7 +58,7 @@ class Machines:
         resp.status = falcon.HTTP_204
 
     def on_post_join(self, _req: falcon.Request, resp: falcon.Response, name: str) -> None:
-        """Let it join now, whatever its outcome."""
+        """Make it join now, even if its outcome is never to join."""
         self._cluster.look(lambda: self._cluster.join(name.lower()))
         resp.status = falcon.HTTP_204
 

@@ -1,6 +1,6 @@
-"""What controllers, the scheduler and kubelets do with pods; each thing happens at its own moment.
+"""The changes that controllers, the scheduler and kubelets make to pods, each at its own moment.
 
-Only nodes of machines have a kubelet. Pods on other nodes stay as clients say, as on a node without one.
+Only nodes of machines have a kubelet. Pods on other nodes change only by requests.
 """
 
 from collections import Counter
@@ -19,14 +19,14 @@ from shipyard_simulators.kubernetes.selectors import wants
 LEASE_NAMESPACE = "kube-node-lease"
 STOPPER = {"promenade-decomission": "enabled"}
 _RENEWAL = 10  # nominal seconds between two renewals of a lease
-_GRACE = 30  # seconds, of a pod that says nothing
+_GRACE = 30  # seconds; the default grace period of a pod
 
 Timer = tuple[str, str]
-"""What will happen, and the uid of the pod or the name of the node."""
+"""The kind of a planned change, and the uid of its pod or the name of its node."""
 
 
 class Workloads:
-    """The pods of a cluster and those who care for them."""
+    """The pods of a cluster, with their controllers, the scheduler and the kubelets."""
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         self._cluster = cluster
@@ -35,7 +35,7 @@ class Workloads:
         cluster.settle_workloads = self.settle
 
     def settle(self, now: float) -> None:
-        """Let everything happen that is due, in its order."""
+        """Apply everything that is due, in order of time."""
         self._reconcile(now)
         while self._timers:
             timer = min(self._timers, key=lambda each: self._timers[each])
@@ -46,7 +46,7 @@ class Workloads:
             self._happen(timer, moment)
             self._reconcile(moment)
 
-    # What clients ask for
+    # For the API
 
     def delete(self, pod: Object, options: Object) -> Object:
         """Delete a pod, at once or after its grace period; return it as it is now. Raises ApiError for another uid."""
@@ -105,7 +105,7 @@ class Workloads:
             written[LEASE_NAMESPACE, name] = _lease(self._cluster.nodes[name], shown)
         return [written[key] for key in sorted(written)]
 
-    # What happens by itself
+    # Background work
 
     def _happen(self, timer: Timer, moment: float) -> None:
         what, subject = timer
@@ -123,7 +123,7 @@ class Workloads:
             self.delete(pod, {})
 
     def _reconcile(self, moment: float) -> None:
-        """Bring every pod towards what is wished; nothing to do unless something has changed."""
+        """Run controllers, scheduler and kubelets once, unless nothing has changed."""
         if self._seen == self._cluster.version:
             return
         for pod in self._pods():
@@ -146,7 +146,7 @@ class Workloads:
             self._cluster.put(PODS, _pod_of(controller, "ReplicaSet", moment))
 
     def _spread(self, controller: Object, moment: float) -> None:
-        """Give every wanted node of a machine a pod; remove those of others after a moment."""
+        """Create a pod on each selected node of a machine; delete the pods of other nodes after a delay."""
         uid, template = controller["metadata"]["uid"], controller["spec"]["template"].get("spec", {})
         own = [pod for pod in self._pods() if disruption.controller_of(pod) == uid]
         wanted = {
@@ -173,16 +173,16 @@ class Workloads:
         for pod in self._pods():
             if pod["spec"].get("nodeName") or not _is_active(pod):
                 continue
-            fitting = [name for name in free if wants(pod["spec"], name, _labels(self._cluster.nodes[name]))]
-            if fitting:
+            candidates = [name for name in free if wants(pod["spec"], name, _labels(self._cluster.nodes[name]))]
+            if candidates:
                 bound = deepcopy(pod)
-                bound["spec"]["nodeName"] = min(fitting, key=lambda name: load[name])
+                bound["spec"]["nodeName"] = min(candidates, key=lambda name: load[name])
                 load[bound["spec"]["nodeName"]] += 1
                 self._cluster.put(PODS, bound)
                 self._cluster.note("pod_bound", bound["spec"]["nodeName"], moment, pod=_path(bound))
 
     def _care(self, pod: Object, moment: float) -> None:
-        """Let the kubelet start and stop a pod; the pod that stops kubelets stops it."""
+        """Plan the kubelet's next change of a pod: start, stop, or the stop of the kubelet itself."""
         uid, phase = pod["metadata"]["uid"], pod["status"].get("phase")
         if not self._has_kubelet(pod):
             return
@@ -250,7 +250,7 @@ def _lease(node: Object, renewed: float) -> Object:
 
 
 def _is_active(pod: Object) -> bool:
-    """Return whether its controller counts the pod: it neither leaves nor has ended."""
+    """Return whether its controller counts the pod: it is not being deleted and has not ended."""
     return "deletionTimestamp" not in pod["metadata"] and pod["status"].get("phase") not in ("Succeeded", "Failed")
 
 

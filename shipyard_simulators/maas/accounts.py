@@ -93,7 +93,7 @@ OPEN_TO_ALL = "shipyard"
 
 
 def key_faults(key: str) -> list[str]:
-    """Return what is wrong with an API key."""
+    """Return the faults of an API key."""
     parts = key.split(":")
     return [] if len(parts) == 3 and all(parts) else ["an API key is three parts joined by colons"]
 

@@ -95,8 +95,8 @@ def allocate(call: Call) -> Machine:
     constraints = [
         (_CONSTRAINTS.get(key, key), value) for key, value in form.pairs() if key not in _NO_CONSTRAINTS and value
     ]
-    fitting = select(call.region, visible(call), Fields(constraints))
-    free = [each for each in fitting if each.status is Status.READY and each.owner is None and not each.locked]
+    candidates = select(call.region, visible(call), Fields(constraints))
+    free = [each for each in candidates if each.status is Status.READY and each.owner is None and not each.locked]
     if not free:
         if form.get("system_id"):
             raise conflict(f"No machine with system ID {form.get('system_id')} available.")

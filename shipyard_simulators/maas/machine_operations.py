@@ -72,7 +72,7 @@ def power_on(call: Call) -> Machine:
 
 
 def power_off(call: Call) -> Machine | None:
-    """Switch off a machine; whatever ran on it stops reporting."""
+    """Switch off a machine; a running operation stops reporting."""
     machine, _ = call.editable(), call.form
     if machine.power_type in ("", "manual"):
         return None
@@ -90,7 +90,7 @@ def query_power_state(call: Call) -> Reply:
         call.region.power(machine, "error", call.now, call.cause, "the BMC did not answer")
         return Reply({"state": "error"}, wait=patience if kind is NodeOutcomeKind.NEVER else 0)
     if machine.power_state == "error":
-        # The former status was not kept; the machine's plans tell it.
+        # The former power state was not kept; the status implies it.
         on = machine.status in (Status.DEPLOYED, Status.DEPLOYING, Status.COMMISSIONING, Status.TESTING)
         call.region.power(machine, "on" if on else "off", call.now, call.cause)
     return Reply({"state": machine.power_state}, wait=patience / 2 if kind is NodeOutcomeKind.SLOW else 0)

@@ -50,7 +50,7 @@ class Turnstile:
 
 
 def passage(environ: Mapping[str, Any]) -> Mapping[str, object]:
-    """Return what the log of requests is to say of one that has passed."""
+    """Return the fields that the request log adds for a served request."""
     return {
         "number": environ[NUMBER],
         "operation": environ.get(OPERATION),

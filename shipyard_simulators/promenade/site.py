@@ -1,4 +1,4 @@
-"""The nodes of a simulated Promenade, how far each is taken apart, and the scripted outcomes of operations."""
+"""The nodes of a simulated Promenade, how far the teardown of each is, and the scripted outcomes of operations."""
 
 import threading
 from collections.abc import Iterable
@@ -46,7 +46,7 @@ class PromenadeSite:
         self._lock = threading.Lock()
 
     def run(self, operation: str, name: str) -> list[Message]:
-        """Run an operation to its end, whatever becomes of the client; return its messages."""
+        """Run an operation to its end, even if the client disconnects; return its messages."""
         with self._lock:
             node = self.nodes.get(name)
             outcome = self.outcomes.get(operation, Outcome())

@@ -54,7 +54,7 @@ def test_the_same_body_makes_a_revision_without_a_difference(deckhand: Deckhand)
     [[doc("taken")], [doc("a"), doc("a")], [doc("n" * 65)]],
     ids=["taken", "twice", "too-long"],
 )
-def test_what_the_store_refuses_stores_nothing_and_uses_up_a_number(deckhand: Deckhand, body: list[Any]):
+def test_a_rejected_put_stores_nothing_and_uses_up_a_number(deckhand: Deckhand, body: list[Any]):
     deckhand.put("other", doc("taken"))
     assert deckhand.send("b", *body).status_code in (409, 500)
     assert deckhand.get("/revisions")["count"] == 1
@@ -91,7 +91,7 @@ def test_a_document_of_another_bucket_is_refused(deckhand: Deckhand):
     assert "one" in yaml.load(answer.text, Loader=FAST)["message"]
 
 
-def test_unless_a_third_bucket_was_written_last(deckhand: Deckhand):
+def test_the_conflict_is_missed_if_a_third_bucket_was_written_last(deckhand: Deckhand):
     deckhand.put("one", doc("a", {"of": "one"}), doc("b"))
     deckhand.put("three", doc("c"))
     revision = deckhand.put("two", doc("a", {"of": "two"}))

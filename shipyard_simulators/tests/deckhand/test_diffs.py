@@ -90,7 +90,7 @@ def test_kinds_of_change(deckhand: Deckhand, old: Any, new: Any, change: Any):
     assert changed["('example/Kind/v1', 'a')"]["data_changed"] == change
 
 
-def test_the_change_of_a_secret_is_not_told(deckhand: Deckhand):
+def test_the_change_of_a_secret_is_not_shown(deckhand: Deckhand):
     deckhand.put("b", policy(), doc("a", {"k": 1}, secret=True))
     deckhand.put("b", policy(), doc("a", {"k": 2}, secret=True, labels={"l": "m"}))
     changed = deckhand.get("/revisions/1/deepdiff/2")["b diff"]["document_changed"]["details"]

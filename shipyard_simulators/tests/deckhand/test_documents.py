@@ -87,6 +87,6 @@ def test_queries(filled: Deckhand, kind: str, query: dict[str, Any], names: str)
 
 
 @pytest.mark.parametrize(("abstract", "names"), [("true", ["a"]), ("false", ["b"])])
-def test_abstract_documents_can_be_asked_for(deckhand: Deckhand, abstract: str, names: list[str]):
+def test_documents_are_filtered_by_abstract(deckhand: Deckhand, abstract: str, names: list[str]):
     deckhand.put("b", doc("a", abstract=True), doc("b"))
     assert list(deckhand.raw(1, **{"metadata.layeringDefinition.abstract": abstract})) == names

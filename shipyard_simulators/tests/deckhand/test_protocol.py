@@ -34,7 +34,7 @@ def test_two_calls_need_no_token(deckhand: Deckhand, path: str, status: int):
         ("GET", "/no/such/route"),
     ],
 )
-def test_all_others_need_one_and_are_refused_without_yaml(deckhand: Deckhand, method: str, path: str):
+def test_all_other_calls_need_one_and_are_refused_without_yaml(deckhand: Deckhand, method: str, path: str):
     answer = Deckhand(deckhand.simulator, "").call(method, path)
     assert answer.status_code == 401
     assert "X-Deckhand-Req" not in answer.headers

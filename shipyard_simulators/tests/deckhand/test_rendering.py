@@ -19,7 +19,7 @@ from shipyard_simulators.tests.deckhand.client import (
 )
 
 
-def test_what_is_rendered(deckhand: Deckhand):
+def test_control_documents_are_rendered_and_abstract_ones_are_not(deckhand: Deckhand):
     revision = deckhand.put("b", policy(), doc("a"), doc("abstract", abstract=True), data_schema("x/Y/v1", {}))
     shown = {name_of(each) for each in deckhand.list(f"/revisions/{revision}/rendered-documents")}
     assert shown == {"policy", "a", "x/Y/v1"}

@@ -87,7 +87,7 @@ def test_an_abstract_source_is_none(deckhand: Deckhand):
     assert error(deckhand.call("GET", "/revisions/1/rendered-documents")) == (409, "SubstitutionSourceNotFound")
 
 
-def test_substitution_works_through_layers_whatever_the_order(deckhand: Deckhand):
+def test_substitution_passes_through_layers_in_any_order(deckhand: Deckhand):
     above = doc(
         "above", {"a": 1}, layer="global", labels={"k": "v"}, abstract=True, substitutions=[take("s", ".v", ".s")]
     )
@@ -129,7 +129,7 @@ def test_circles(deckhand: Deckhand, documents: list[Any]):
     [(Behaviour(), {}, True), (DEFECTS, {}, False), (DEFECTS, {"deepcopy": True}, True)],
     ids=["correct", "as-seen", "as-seen-with-deepcopy"],
 )
-def test_what_was_substituted_may_stay_shared(start: Start, behaviour: Behaviour, src: Any, kept: bool):
+def test_a_substituted_value_may_stay_shared(start: Start, behaviour: Behaviour, src: Any, kept: bool):
     deckhand = start(behaviour=behaviour)
     entries = [take("source", ".v", ".k", **src), take("port", ".n", ".k.deep.port")]
     deckhand.put(

@@ -53,7 +53,7 @@ def test_profiles_in_a_circle_are_read_once_each():
     assert found.tags == {"a", "b"}
 
 
-def test_documents_of_others_and_what_is_no_document_are_left_alone():
+def test_other_documents_and_other_values_are_ignored():
     design = read_design([None, "text", {"schema": "shipyard/X/v1"}, {"metadata": {}}, node("n1")])
     assert [each.name for each in design.nodes] == ["n1"]
     assert not design.malformed

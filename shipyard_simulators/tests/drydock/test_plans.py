@@ -245,7 +245,7 @@ def test_a_slow_node_takes_ten_times_as_long_and_seconds_say_how_long_exactly():
     assert Played("prepare_nodes", "n1", exactly).root.ended == pytest.approx(START + 5)
 
 
-def test_a_node_that_never_gets_ready_keeps_the_task_running_and_the_others_are_told_meanwhile():
+def test_a_node_that_never_gets_ready_keeps_the_task_running_and_the_others_are_listed():
     played = Played("prepare_nodes", "n1-never-prepare n2 n3-fails-prepare")
     assert played.root.ended == inf
     view = task_view(played.root, START + 1_000)
@@ -323,7 +323,7 @@ def test_no_nodes_are_a_success_at_once(action: str):
     assert (played.lists, played.root.ended) == (("success", "", ""), START)
 
 
-def test_what_has_not_happened_yet_does_not_show():
+def test_future_events_are_not_shown():
     played = Played("deploy_nodes", "n1", machines={"n1": "Ready"})
     assert len(task_view(played.root, START + 1)["subtask_id_list"]) == 1
     assert len(task_view(played.root, START + 50)["subtask_id_list"]) == 3

@@ -77,7 +77,7 @@ def test_an_unknown_task_is_404_also_if_its_id_is_no_uuid(drydock: Drydock, task
     assert (answer.status_code, answer.json()["type"]) == (404, "error")
 
 
-def test_a_tree_is_a_map_with_as_many_levels_as_asked_for(drydock: Drydock):
+def test_a_tree_is_a_map_with_the_requested_number_of_levels(drydock: Drydock):
     drydock.run("prepare_nodes", "n1", "n2")
     task = drydock.run("deploy_nodes", "n1", "n2")
     root = task["task_id"]
@@ -99,7 +99,7 @@ def test_a_tree_is_a_map_with_as_many_levels_as_asked_for(drydock: Drydock):
         assert drydock.get(f"/tasks/{root}?layers={depth}") == task
 
 
-def test_errors_below_are_told_only_when_asked_for(start: StartDrydock):
+def test_errors_of_subtasks_are_shown_only_on_request(start: StartDrydock):
     drydock = start("nodes: {n1: {prepare: fail, reason: no power}}")
     task = drydock.run("prepare_nodes", "n1", "n2")
     assert task["result"]["details"]["errorCount"] == 0
@@ -187,7 +187,7 @@ def test_tasks_run_one_at_a_time_oldest_first_with_a_pause_between(start: StartD
     assert [entry["node"] for entry in drydock.log("node_started")] == ["n2", "n1", "n3"]
 
 
-def test_tasks_go_on_while_nobody_asks(start: StartDrydock, tmp_path: Path):
+def test_tasks_run_without_requests(start: StartDrydock, tmp_path: Path):
     log_file = tmp_path / "events.jsonl"
     drydock = start(log_file=log_file)
     for name in ("n1", "n2"):

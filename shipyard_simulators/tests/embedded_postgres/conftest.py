@@ -21,7 +21,7 @@ ROOM = _MEMORY if _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > 2**30 a
 
 @pytest.fixture
 def parent() -> Iterator[Path]:
-    """A directory that the server's account may pass; pytest's own are closed to everybody else."""
+    """A directory that the server's account may pass; pytest's own are closed to other accounts."""
     directory = Path(tempfile.mkdtemp(prefix="shipyard's test ", dir=ROOM))
     directory.chmod(0o755)
     yield directory

@@ -23,7 +23,7 @@ def test_a_data_directory_out_of_reach_is_named_and_nothing_is_opened(parent: Pa
 
 
 @only_root
-def test_root_lends_the_account_asked_for_and_keeps_to_the_owner_of_the_data(
+def test_root_uses_the_requested_account_and_keeps_the_owner_of_the_data(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SHIPYARD_POSTGRES_ACCOUNT", "nobody")

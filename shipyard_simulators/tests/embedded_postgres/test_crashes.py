@@ -129,7 +129,7 @@ def test_a_server_started_by_hand_is_left_alone(used: Path) -> None:
 
 
 @pytest.mark.parametrize("noted", ["", "nonsense\n", "99999999999999999999\n", "{ourselves}", "{another}"])
-def test_whatever_postmaster_pid_says_the_server_starts(used: Path, noted: str) -> None:
+def test_the_server_starts_with_any_content_of_postmaster_pid(used: Path, noted: str) -> None:
     account = choose(used)
     lent = account.uid if AS_ROOT else None
     with subprocess.Popen(["sleep", "60"], cwd="/", user=lent) as another:

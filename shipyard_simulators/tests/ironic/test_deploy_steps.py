@@ -105,7 +105,7 @@ def test_while_deploying_the_node_says_which_steps_run(start: StartIronic) -> No
     assert node["reservation"] is None
 
 
-def test_with_an_agent_a_step_that_nobody_has_fails_the_node(shared: Ironic, name: str) -> None:
+def test_with_an_agent_an_unknown_step_fails_the_node(shared: Ironic, name: str) -> None:
     shared.at(name, "available")
 
     node = shared.run(name, "active", "deploy failed", "active", deploy_steps=[step("deploy.polish", 50)])

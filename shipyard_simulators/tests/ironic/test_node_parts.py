@@ -82,7 +82,7 @@ def test_ports(shared: Ironic, name: str) -> None:
     assert shared.get(f"/v1/ports?node={name}")["ports"] == []
 
 
-def test_the_history_tells_what_happened(start: StartIronic) -> None:
+def test_the_history_has_each_operation_and_failure(start: StartIronic) -> None:
     ironic = start("nodes: {n1: {deploy: fail, reason: no bootable disk}}")
     ironic.at("n1", "manageable")
     ironic.run("n1", "provide", "available")
@@ -95,7 +95,7 @@ def test_the_history_tells_what_happened(start: StartIronic) -> None:
     assert "no bootable disk" in history[-1]["event"]
 
 
-def test_the_service_tells_of_itself(shared: Ironic) -> None:
+def test_conductors_drivers_and_resources_are_listed(shared: Ironic) -> None:
     assert shared.get("/v1/conductors")["conductors"][0]["alive"] is True
     assert {each["name"] for each in shared.get("/v1/drivers")["drivers"]} == {"fake-hardware", "ipmi", "redfish"}
     assert {"nodes", "ports", "allocations", "deploy_templates"} <= set(shared.get("/v1"))

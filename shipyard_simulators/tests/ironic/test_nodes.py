@@ -27,7 +27,7 @@ def test_a_new_node_is_enrolled_and_nothing_is_known_of_it(shared: Ironic, name:
     ("fields", "status", "text"),
     [
         ({}, 400, "'driver' is a required property"),
-        ({"driver": "nobodys"}, 400, "No valid host was found."),
+        ({"driver": "unknown-driver"}, 400, "No valid host was found."),
         ({"driver": "redfish", "traits": ["CUSTOM_A"]}, 400, "'traits' was unexpected"),
         ({"driver": "redfish", "provision_state": "active"}, 400, "'provision_state' was unexpected"),
         ({"driver": "redfish", "name": "two words"}, 400, "invalid name"),
@@ -80,7 +80,7 @@ def test_fields_of_one_node_keep_its_links(shared: Ironic, name: str) -> None:
         ([add("/nonsense", 1)], 400, "Cannot patch /nonsense."),
         ([add("/name", "two words")], 400, "Cannot change name to invalid name"),
         ([add("/name", "taken")], 409, "A node with name taken already exists."),
-        ([add("/driver", "nobodys")], 400, "No valid host was found."),
+        ([add("/driver", "unknown-driver")], 400, "No valid host was found."),
         ([{"op": "remove", "path": "/driver"}], 400, "'driver' is a required property"),
         ([add("/instance_uuid", "x")], 400, "Expected UUID for instance_uuid"),
         ([add("/maintenance", "perhaps")], 400, "Unrecognized value"),
@@ -126,7 +126,7 @@ def test_taking_a_node_is_atomic_and_repeatable(shared: Ironic, name: str) -> No
     assert [node["name"] for node in found] == [first]
 
 
-def test_of_many_who_take_a_node_at_once_one_gets_it(shared: Ironic, name: str) -> None:
+def test_of_concurrent_claims_of_a_node_one_succeeds(shared: Ironic, name: str) -> None:
     shared.at(name, "available")
 
     with ThreadPoolExecutor(8) as pool:
@@ -137,7 +137,7 @@ def test_of_many_who_take_a_node_at_once_one_gets_it(shared: Ironic, name: str) 
     assert shared.node(name)["instance_uuid"] == takers[answers.index(200)]
 
 
-def test_of_many_who_ask_for_a_verb_at_once_one_is_heard(shared: Ironic, name: str) -> None:
+def test_of_concurrent_verbs_one_is_accepted(shared: Ironic, name: str) -> None:
     shared.at(name, "available")
 
     with ThreadPoolExecutor(8) as pool:

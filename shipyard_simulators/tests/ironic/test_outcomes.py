@@ -102,7 +102,7 @@ def test_a_failed_cleaning_takes_three_requests_to_come_back(start: StartIronic)
     ironic.run("n1", "active", "active")
 
 
-def test_what_is_held_goes_on_when_a_person_lets_it(start: StartIronic) -> None:
+def test_a_held_operation_continues_after_unhold(start: StartIronic) -> None:
     ironic = start("nodes: {n1: {clean: hold, agent: hold, times: 1}}")
     ironic.at("n1", "manageable")
 

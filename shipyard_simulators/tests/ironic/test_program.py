@@ -36,7 +36,7 @@ def test_a_site_that_cannot_be_read(tmp_path: Path) -> None:
         read_site(broken)
 
 
-def test_the_program_serves_until_it_is_told_to_stop_and_starts_again_where_it_was(tmp_path: Path) -> None:
+def test_the_program_stops_on_a_signal_and_resumes_from_its_state(tmp_path: Path) -> None:
     options = ["--site", FIVE_GROUPS, "--auth", "basic", "--state", tmp_path / "kept.json", "--time-scale", "0.001"]
     more: dict[str, Any] = {"headers": {VERSION: LATEST}, "auth": ("admin", "right"), "timeout": PATIENCE}
     for is_first in (True, False):
@@ -60,7 +60,7 @@ def test_the_program_serves_until_it_is_told_to_stop_and_starts_again_where_it_w
         (["--state", "/nowhere/at/all"], "--state: there is no directory /nowhere/at"),
     ],
 )
-def test_the_program_names_what_is_wrong_with_its_options(options: list[str], text: str) -> None:
+def test_the_program_names_the_faults_of_its_options(options: list[str], text: str) -> None:
     code, lines = refusal("ironic", "--port", "0", *options)
     assert (code, text in "".join(lines)) == (2, True), lines
 

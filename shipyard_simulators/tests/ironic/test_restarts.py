@@ -40,7 +40,7 @@ def test_a_conductor_that_dies_in_the_middle(shared: Ironic, name: str, state: s
         assert shared.log("node_state", name)[-1]["cause"] == "restart"
 
 
-def test_what_waits_for_its_agent_goes_on_after_a_restart(start: StartIronic) -> None:
+def test_a_deployment_that_waits_for_its_agent_survives_a_restart(start: StartIronic) -> None:
     ironic = start("durations: {deploy_nodes: 1000}")
     ironic.at("n1", "available")
     ironic.run("n1", "active", "wait call-back")
@@ -73,7 +73,7 @@ def test_nodes_are_kept_in_a_file(start: StartIronic, tmp_path: Path) -> None:
     again.create("n4")
 
 
-def test_the_log_alone_tells_every_change_of_state(start: StartIronic) -> None:
+def test_the_log_has_every_change_of_state(start: StartIronic) -> None:
     ironic = start()
     for number in range(4):
         ironic.create(f"n{number}")
@@ -99,7 +99,7 @@ def test_the_log_alone_tells_every_change_of_state(start: StartIronic) -> None:
     assert not any(each["path"].startswith("/simulator") for each in requests_seen)
 
 
-def test_a_node_cannot_be_given_what_is_no_field(shared: Ironic, name: str) -> None:
+def test_only_fields_of_a_node_can_be_set(shared: Ironic, name: str) -> None:
     shared.create(name)
     assert shared.call("PUT", f"/simulator/nodes/{name}", {"color": "red"}).status_code == 400
     assert shared.call("PUT", f"/simulator/nodes/{name}", [1]).status_code == 400

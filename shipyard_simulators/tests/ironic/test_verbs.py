@@ -116,7 +116,7 @@ def test_a_failed_state_still_has_a_target(shared: Ironic, name: str, state: str
     assert shared.node(name)["target_provision_state"] == target
 
 
-def test_inspection_finds_what_the_node_is_made_of(shared: Ironic, name: str) -> None:
+def test_inspection_collects_the_inventory(shared: Ironic, name: str) -> None:
     shared.at(name, "manageable")
     assert shared.call("GET", f"/v1/nodes/{name}/inventory").status_code == 404
 
@@ -152,7 +152,7 @@ def test_a_wait_can_be_aborted(shared: Ironic, name: str, state: str, verb: str,
         assert "operation was aborted" in node["last_error"]
 
 
-def test_deleted_clears_what_the_instance_left(shared: Ironic, name: str) -> None:
+def test_deleted_clears_the_fields_of_the_instance(shared: Ironic, name: str) -> None:
     shared.at(name, "active")
     shared.put(name, instance_uuid=str(uuid4()), instance_info={"image_source": "x"}, instance_name="i")
 

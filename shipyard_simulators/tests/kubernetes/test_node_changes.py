@@ -33,7 +33,7 @@ def test_a_version_is_new_with_every_change_and_only_then(cluster: Cluster) -> N
     assert changed[-1]["spec"] == {}
 
 
-def test_a_change_of_what_was_changed_meanwhile_is_a_conflict(cluster: Cluster) -> None:
+def test_a_change_of_an_outdated_object_is_a_conflict(cluster: Cluster) -> None:
     version = cluster.add("n1")["metadata"]["resourceVersion"]
     for code in (200, 409):
         body = {"metadata": {"resourceVersion": version, "labels": {"a": str(code)}}}

@@ -83,5 +83,5 @@ def test_fields_select(cluster: Cluster) -> None:
     ],
     ids=str,
 )
-def test_a_query_that_nobody_understands_is_refused(cluster: Cluster, query: dict[str, str], code: int) -> None:
+def test_an_invalid_query_is_refused(cluster: Cluster, query: dict[str, str], code: int) -> None:
     assert cluster.fault("GET", "/nodes", params=query)[0] == code

@@ -67,7 +67,7 @@ def test_a_node_that_flaps_is_ready_and_lost_in_turn(start: Start) -> None:
     assert cluster.ready("n1") == "Unknown"
 
 
-def test_of_a_lost_node_nothing_is_known(cluster: Cluster) -> None:
+def test_all_conditions_of_a_lost_node_are_unknown(cluster: Cluster) -> None:
     cluster.control("PUT", "nodes/n1/ready", {"status": "Unknown"})
     conditions = cluster.get("/nodes/n1")["status"]["conditions"]
     answered = {each["type"]: (each["status"], each["reason"]) for each in conditions}
@@ -84,7 +84,7 @@ def test_time_is_counted_from_when_a_node_is_expected(start: Start) -> None:
     assert datetime.fromisoformat(f"{following['at']}+00:00").timestamp() == pytest.approx(cluster.clock.now() + 600)
 
 
-def test_a_node_joins_when_it_is_told_to_whatever_its_outcome(cluster: Cluster) -> None:
+def test_a_join_by_control_route_ignores_the_outcome(cluster: Cluster) -> None:
     cluster.control("PUT", "nodes/n1")
     assert cluster.get("/simulator/nodes")["n1"] == {
         "in_cluster": False,
@@ -96,7 +96,7 @@ def test_a_node_joins_when_it_is_told_to_whatever_its_outcome(cluster: Cluster) 
         assert cluster.names() == ["n1"]
 
 
-def test_a_node_says_what_it_is_told_to_until_it_is_told_otherwise(cluster: Cluster) -> None:
+def test_a_reported_status_stays_until_the_next_one(cluster: Cluster) -> None:
     cluster.control("PUT", "nodes/n1/ready")
     assert cluster.ready("n1") == "True"
     cluster.control("PUT", "nodes/n1/ready", {"status": "False", "reason": "Disk", "message": "it is full"})
@@ -112,7 +112,7 @@ def test_the_outcomes_of_a_node_can_be_set_while_it_runs(cluster: Cluster) -> No
 
 
 @pytest.mark.parametrize("body", ["{join: explode}", "[", "{colour: red}", "just text"])
-def test_outcomes_that_nobody_knows_are_refused(cluster: Cluster, body: str) -> None:
+def test_unknown_outcomes_are_refused(cluster: Cluster, body: str) -> None:
     answer = cluster.call("PUT", "/simulator/nodes/n1", data=body)
     assert answer.status_code == 400
     assert answer.json()["faults"]
@@ -120,7 +120,7 @@ def test_outcomes_that_nobody_knows_are_refused(cluster: Cluster, body: str) -> 
 
 
 @pytest.mark.parametrize("body", ['{"status": "Maybe"}', '{"status": []}', "[]", "{"])
-def test_a_status_that_nobody_knows_is_refused(cluster: Cluster, body: str) -> None:
+def test_an_unknown_status_is_refused(cluster: Cluster, body: str) -> None:
     answer = cluster.call("PUT", "/simulator/nodes/n1/ready", data=body)
     assert (answer.status_code, cluster.names()) == (400, [])
 
@@ -132,7 +132,7 @@ def test_a_node_can_be_forgotten(cluster: Cluster) -> None:
     assert (cluster.names(), cluster.get("/simulator/nodes")) == ([], {})
 
 
-def test_another_scenario_is_for_those_who_are_expected_later(cluster: Cluster) -> None:
+def test_a_new_scenario_applies_to_machines_expected_later(cluster: Cluster) -> None:
     cluster.control("PUT", "nodes/n1")
     assert cluster.call("POST", "/simulator/scenario", data=AT_ONCE).ok
     cluster.control("PUT", "nodes/n2")

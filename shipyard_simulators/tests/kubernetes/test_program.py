@@ -9,7 +9,7 @@ from shipyard_simulators.tests.programs import refusal, started
 from shipyard_simulators.tests.waiting import PATIENCE
 
 
-def test_the_program_expects_the_nodes_of_a_design_and_those_it_is_told(tmp_path: Path) -> None:
+def test_the_program_expects_the_nodes_of_a_design_and_of_its_options(tmp_path: Path) -> None:
     site = tmp_path / "site.yaml"
     site.write_text(
         "{schema: drydock/BaremetalNode/v1, metadata: {name: CMP01}}\n---\n"

@@ -8,7 +8,7 @@ import requests
 from shipyard_simulators.tests.kubernetes.client import Cluster, Start
 
 
-def test_only_the_token_is_let_in(start: Start) -> None:
+def test_requests_need_the_token(start: Start) -> None:
     cluster = start(token="s3cret")
     assert cluster.call("GET", "/nodes", headers={"Authorization": "Bearer s3cret"}).ok
     assert cluster.fault("GET", "/nodes", headers={"Authorization": "Bearer other"})[:2] == (401, "Unauthorized")
@@ -39,7 +39,7 @@ def test_the_service_misbehaves_in_its_own_words(cluster: Cluster) -> None:
     assert [each["fault"] for each in cluster.get("/simulator/requests")][-3:] == ["drop", "truncate", None]
 
 
-def test_clients_find_out_what_there_is(cluster: Cluster) -> None:
+def test_clients_discover_the_api(cluster: Cluster) -> None:
     assert cluster.get("/version")["gitVersion"].startswith("v1.")
     assert cluster.get("/api")["versions"] == ["v1"]
     assert [each["name"] for each in cluster.get("/apis")["groups"]] == ["apps", "coordination.k8s.io", "policy"]

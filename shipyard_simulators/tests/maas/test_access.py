@@ -36,7 +36,7 @@ def test_the_oauth_header_is_checked(maas: Maas, changes: dict[str, str | None],
 
 
 @pytest.mark.parametrize("header", [{}, {"Authorization": "Basic abc"}, {"Authorization": "OAuth nonsense"}])
-def test_other_headers_let_nobody_in(maas: Maas, header: dict[str, str]) -> None:
+def test_other_headers_are_rejected(maas: Maas, header: dict[str, str]) -> None:
     answer = maas.call("GET", "machines/", signed=False, headers=header)
     assert answer.status_code == 401
     assert answer.headers["Content-Type"].startswith("text/plain")
@@ -51,7 +51,7 @@ def test_a_nonce_is_good_once(maas: Maas) -> None:
 
 
 @pytest.mark.parametrize(("key", "name", "admin"), [(ADMIN, "shipyard", True), (USER, "user", False)])
-def test_a_key_stands_for_its_user(maas: Maas, key: str, name: str, admin: bool) -> None:
+def test_a_key_identifies_its_user(maas: Maas, key: str, name: str, admin: bool) -> None:
     answered = maas.by(key).get("users/?op=whoami")
     assert (answered["username"], answered["is_superuser"]) == (name, admin)
     assert maas.by(key).get("account/?op=list_authorisation_tokens") == [{"name": "MAAS consumer", "token": key}]
@@ -87,7 +87,7 @@ def by_admin_only() -> list[tuple[str, str, dict[str, str]]]:
 
 
 @pytest.mark.parametrize(("method", "path", "form"), by_admin_only(), ids=lambda each: str(each))
-def test_what_only_administrators_may_do(maas: Maas, method: str, path: str, form: dict[str, str]) -> None:
+def test_operations_for_administrators_only(maas: Maas, method: str, path: str, form: dict[str, str]) -> None:
     path = path.replace("{id}", maas.id_of(fresh(maas)))
     body = None if method == "GET" else form or {"comment": "x"}
     answer = maas.by(USER).call(method, path, data=body)

@@ -11,7 +11,7 @@ from shipyard_simulators.tests.maas.client import STATUSES, Maas, StartMaas
 from shipyard_simulators.tests.programs import FIVE_GROUPS
 
 
-def test_the_log_tells_each_change_with_its_cause(start: StartMaas) -> None:
+def test_the_log_has_each_change_with_its_cause(start: StartMaas) -> None:
     maas = start("machines: {n1: Ready}")
     maas.do("n1", "deploy", comment="a-7")
     maas.watch("n1", "Deployed")
@@ -54,7 +54,7 @@ def test_another_scenario_is_played_from_now_on(start: StartMaas) -> None:
         ("faults", "[{action: bite}]"),
     ],
 )
-def test_what_cannot_be_played_is_refused_with_its_faults(maas: Maas, path: str, body: str) -> None:
+def test_invalid_control_bodies_are_refused_with_their_faults(maas: Maas, path: str, body: str) -> None:
     answer = maas.call("POST", f"/simulator/{path}", data=body)
     assert answer.status_code == 400
     assert answer.json()["faults"]
@@ -113,7 +113,7 @@ WAYS: dict[str, set[str]] = {
 }
 
 
-def test_whatever_is_asked_in_whatever_order_machines_keep_to_the_ways(start: StartMaas) -> None:
+def test_a_random_sequence_of_operations_makes_only_known_transitions(start: StartMaas) -> None:
     nodes = "n0: {prepare: slow}, n1: {deploy: fail, times: 2}, n2: {bmc: flaps}, n3: {erase: fail, times: 1}"
     maas = start(f"{{machines: {{n0: New, n1: New, n2: New, n3: New}}, nodes: {{{nodes}}}}}")
     ids = [maas.id_of(f"n{number}") for number in range(4)]

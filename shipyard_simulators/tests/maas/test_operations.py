@@ -29,7 +29,7 @@ def test_prepare_deploy_destroy(start: StartMaas) -> None:
 
 
 @pytest.mark.parametrize("label", ["New", "Failed commissioning", "Ready", "Broken"])
-def test_whatever_is_commissioned_gets_ready(start: StartMaas, label: str) -> None:
+def test_a_commissioned_machine_becomes_ready(start: StartMaas, label: str) -> None:
     maas = start(f"machines: {{n1: {label}}}")
     assert maas.do("n1", "commission").status_code == 200
     maas.clock.until(lambda: maas.path_of("n1") == [label, "Commissioning", "Testing", "Ready"])
@@ -42,7 +42,7 @@ def test_testing_can_be_left_out(start: StartMaas) -> None:
     assert maas.path_of("n1") == ["New", "Commissioning", "Ready"]
 
 
-def test_a_commissioning_machine_belongs_to_who_began_it(maas: Maas) -> None:
+def test_a_commissioning_machine_belongs_to_its_caller(maas: Maas) -> None:
     name = fresh(maas, "New")
     assert maas.do(name, "commission").json()["owner"] == "shipyard"
     assert maas.do(name, "abort").json()["owner"] is None
@@ -137,7 +137,7 @@ def test_failed_tests_are_overridden(start: StartMaas, before: str, after: str) 
     assert maas.do("n1", "override_failed_testing").json()["status_name"] == after
 
 
-def test_a_broken_machine_belongs_to_nobody_and_is_fixed(maas: Maas) -> None:
+def test_a_broken_machine_has_no_owner_and_is_fixed(maas: Maas) -> None:
     name = fresh(maas, "Allocated")
     broken = maas.do(name, "mark_broken", comment="smells of smoke").json()
     assert (broken["status"], broken["owner"], broken["error_description"]) == (8, None, "smells of smoke")
@@ -159,7 +159,7 @@ def test_power_on_and_off(start: StartMaas) -> None:
     maas.clock.until(lambda: maas.ask("n1", "query_power_state") == {"state": "off"})
 
 
-def test_what_cannot_be_switched_off_answers_null(maas: Maas) -> None:
+def test_power_off_without_power_control_answers_null(maas: Maas) -> None:
     answer = maas.do(fresh(maas, "Deployed", power_type="manual"), "power_off")
     assert (answer.status_code, answer.json()) == (200, None)
 

@@ -107,13 +107,13 @@ def test_a_deployment_may_be_refused_for_want_of_addresses(start: StartMaas) -> 
         ("Releasing", "Ready"),
     ],
 )
-def test_what_a_machine_is_in_the_middle_of_ends_too(start: StartMaas, label: str, end: str) -> None:
+def test_an_operation_in_the_middle_ends_too(start: StartMaas, label: str, end: str) -> None:
     maas = start(f"machines: {{n1: {label}}}")
     maas.watch("n1", end)
     assert maas.path_of("n1")[0] == label
 
 
-def test_an_outcome_may_strike_only_so_often(start: StartMaas) -> None:
+def test_an_outcome_may_apply_to_the_first_attempts_only(start: StartMaas) -> None:
     maas = start("{machines: {n1: New}, nodes: {n1: {prepare: fail, times: 1}}}")
     maas.do("n1", "commission")
     maas.watch("n1", "Failed commissioning")

@@ -37,7 +37,7 @@ def test_without_a_state_file_everything_is_forgotten(start: StartMaas) -> None:
         assert start("machines: {n1: Ready}").do("n1", "deploy").json()["status_name"] == "Deploying"
 
 
-def test_a_state_file_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_another_file_is_refused_as_state(tmp_path: Path) -> None:
     state = tmp_path / "maas.json"
     state.write_text("[]")
     with pytest.raises(OSError, match="holds no state"):
@@ -75,7 +75,7 @@ def test_a_killed_program_goes_on_where_it_was_and_writes_its_log_without_reques
         (["--state", "/nowhere/state.json"], "there is no directory"),
     ],
 )
-def test_the_program_names_what_is_wrong(words: list[str], message: str) -> None:
+def test_the_program_names_the_faults_of_its_options(words: list[str], message: str) -> None:
     code, lines = refusal("maas", *words)
     assert (code, message in "".join(lines)) == (2, True), lines
 

@@ -77,7 +77,7 @@ def test_events_are_paged_in_both_directions(start: StartMaas) -> None:
     assert f"after={every[0]['id']}" in end["next_uri"]
 
 
-def test_an_event_tells_what_and_whose(start: StartMaas) -> None:
+def test_an_event_has_its_machine_type_and_text(start: StartMaas) -> None:
     maas = start("{machines: {n1: Ready}, nodes: {n1: {deploy: fail, reason: no disk}}}")
     maas.do("n1", "deploy")
     machine = maas.watch("n1", "Failed deployment")
