@@ -94,7 +94,12 @@ def _work(plan: Plan, node: str) -> _Deployment:
     outcome = plan.outcome(node, "deploy")
     if outcome.kind is NodeOutcomeKind.FAIL and plan.scenario.quirks["neither_list"]:
         outcome = NodeOutcome(NodeOutcomeKind.NEITHER_LIST, outcome.reason, outcome.seconds)
-    return _Deployment(node, outcome, plan.duration(outcome))
+    duration = plan.duration(outcome)
+    if outcome.kind is NodeOutcomeKind.SILENT_BOOT_ACTION:
+        plan.site.silent.add(node)
+    elif outcome.kind in (NodeOutcomeKind.OK, NodeOutcomeKind.SLOW) and node in plan.site.silent:
+        outcome = NodeOutcome(NodeOutcomeKind.SILENT_BOOT_ACTION, "a boot action of an earlier deployment is silent")
+    return _Deployment(node, outcome, duration)
 
 
 def _plan_step(plan: Plan, action: str, deployments: Sequence[_Deployment], start: float) -> Task:

@@ -129,7 +129,8 @@ def _plan_destroy_nodes(plan: Plan, nodes: Sequence[str]) -> None:
         elif outcome.kind is NodeOutcomeKind.FAIL:
             plan.add_attempts(step, node, span, [error] * ATTEMPTS)
             failures.append(node)
-            plan.change(node, releasing, (span[1], "Failed disk erasing"))
+            # Only a release erases disks; any other machine stays as it is.
+            plan.change(node, releasing, (span[1], "Failed disk erasing" if status in _TO_RELEASE else status))
             plan.log(span[1], "node_failed", phase="destroy", node=node, reason=error)
         else:
             plan.add_attempts(step, node, span, [""])

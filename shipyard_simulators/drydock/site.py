@@ -17,12 +17,15 @@ class Site:
     def __init__(self, machines: Mapping[str, str]) -> None:
         self._changes: dict[str, list[Change]] = {}
         self._attempts: Counter[tuple[str, str]] = Counter()
+        self.silent: set[str] = set()
+        """Nodes with a boot action that never reported; it fails their later deployments, too."""
         self.place(machines)
 
     def place(self, machines: Mapping[str, str]) -> None:
         """Set the status of machines at once and forget earlier attempts at all nodes."""
         self._changes |= {node: [(0.0, status)] for node, status in machines.items()}
         self._attempts.clear()
+        self.silent.clear()
 
     def status(self, node: str, moment: float) -> str | None:
         """Return the status of the machine at this moment, or None if MAAS does not know it."""

@@ -14,7 +14,7 @@ from shipyard_simulators.ironic.node import HOST
 from shipyard_simulators.server import Application
 
 API = "/v1"
-LARGEST_BODY = 2**20
+LARGEST_BODY, LARGEST_PROVISION = 2**20, 2**26
 _OPEN = ("/", "/v1")
 
 
@@ -96,7 +96,7 @@ def untyped_when_empty(application: Application) -> Application:
 def body_of(req: falcon.Request) -> Any:
     """Return the JSON of the body whatever its Content-Type, or None if it is empty."""
     content = req.bounded_stream.read()
-    if len(content) > LARGEST_BODY and not req.path.endswith("/states/provision"):
+    if len(content) > (LARGEST_PROVISION if req.path.endswith("/states/provision") else LARGEST_BODY):
         raise IronicError(413, "Request body too large")
     if not content:
         return None

@@ -18,6 +18,8 @@ from shipyard_simulators.kubernetes.selectors import wants
 
 LEASE_NAMESPACE = "kube-node-lease"
 STOPPER = {"promenade-decomission": "enabled"}
+MIRROR = "kubernetes.io/config.mirror"
+CORDONED = "node.kubernetes.io/unschedulable"
 _RENEWAL = 10  # nominal seconds between two renewals of a lease
 _GRACE = 30  # seconds; the default grace period of a pod
 
@@ -126,9 +128,11 @@ class Workloads:
         """Run controllers, scheduler and kubelets once, unless nothing has changed."""
         if self._seen == self._cluster.version:
             return
+        for node in list(self._cluster.nodes.values()):
+            self._taint(node, moment)
         for pod in self._pods():
-            node = pod["spec"].get("nodeName")
-            if node and node not in self._cluster.nodes:
+            name = pod["spec"].get("nodeName")
+            if name and name not in self._cluster.nodes:
                 self._end(pod, moment)
         for controller in list(self._cluster.objects(REPLICA_SETS).values()):
             self._replicate(controller, moment)
@@ -138,6 +142,21 @@ class Workloads:
         for pod in self._pods():
             self._care(pod, moment)
         self._seen = self._cluster.version
+
+    def _taint(self, node: Object, moment: float) -> None:
+        """Add the taint of a cordoned node, or remove it from another one."""
+        spec = node["spec"]
+        taints = [each for each in spec.get("taints") or () if each.get("key") != CORDONED]
+        is_tainted = len(taints) != len(spec.get("taints") or ())
+        if is_tainted == bool(spec.get("unschedulable")):
+            return
+        if not is_tainted:
+            taints.append({"key": CORDONED, "effect": "NoSchedule", "timeAdded": stamp(moment)})
+        rest = {key: value for key, value in spec.items() if key != "taints"}
+        self._cluster.replace(
+            node["metadata"]["name"],
+            {**node, "metadata": dict(node["metadata"]), "spec": rest | ({"taints": taints} if taints else {})},
+        )
 
     def _replicate(self, controller: Object, moment: float) -> None:
         own = [pod for pod in self._pods() if disruption.controller_of(pod) == controller["metadata"]["uid"]]
@@ -204,6 +223,12 @@ class Workloads:
         for what in ("start", "stop", "move"):
             self._timers.pop((what, uid), None)
         self._cluster.drop(PODS, pod, moment)
+        metadata = pod["metadata"]
+        if MIRROR in (metadata.get("annotations") or {}) and self._has_kubelet(pod):
+            # The kubelet still runs the static pod, and mirrors it again.
+            kept = {key: value for key, value in metadata.items() if not key.startswith("deletion")}
+            again = {"uid": str(uuid4()), "creationTimestamp": stamp(moment)}
+            self._cluster.put(PODS, {**pod, "metadata": kept | again})
 
     def _pods(self) -> list[Object]:
         return list(self._cluster.objects(PODS).values())

@@ -1,4 +1,4 @@
-"""The routes of Promenade: the few that every one has, and the teardown API of seed 004."""
+"""The routes of Promenade: those of real ones that Shipyard calls, and the teardown API of seed 004."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ import falcon
 
 from shipyard_simulators.control import refuse as refuse_control
 from shipyard_simulators.promenade.site import FAILURES, Outcome, PromenadeSite
-from shipyard_simulators.promenade.wire import PromenadeError, success
+from shipyard_simulators.promenade.wire import PromenadeError, success, unsound
 
 _DEFAULTS = {"drain": 3600, "clear-labels": 1800, "remove-etcd": 1800}
 _GRACE = 1800
@@ -34,9 +34,11 @@ class ValidateDesign:
     """``/validatedesign``; every design is sound."""
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer that the design is sound."""
-        _design(req)
-        resp.media = success("Validation", text="Promenade validations succeeded")
+        """Answer that the design is sound; only ``href`` is read. Without it, the answer is that of an unsound one."""
+        if _reference(req).get("href"):
+            resp.media = success("Validation", text="Promenade validations succeeded")
+        else:
+            resp.status, resp.media = falcon.HTTP_400, unsound("The request names no design")
 
 
 class Operation:
@@ -116,9 +118,13 @@ class Tokens:
             raise PromenadeError(401, "ApiError", "Unauthenticated")
 
 
-def _design(req: falcon.Request) -> None:
+def _reference(req: falcon.Request) -> dict[str, Any]:
     # A body of any other type counts as absent, even one with a charset.
-    body = _json(req) if req.content_type == "application/json" else {}
+    return _json(req) if req.content_type == "application/json" else {}
+
+
+def _design(req: falcon.Request) -> None:
+    body = _reference(req)
     if body.get("rel") != "design" or not body.get("href") or body.get("type") != "application/x-yaml":
         raise PromenadeError(400, "InvalidFormatError", "no design reference", reason="BadRequest")
 

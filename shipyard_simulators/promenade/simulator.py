@@ -50,7 +50,9 @@ def running(scenario: Scenario | None = None, **options: Any) -> AbstractContext
 
 
 def _app(site: PromenadeSite, scenario: Scenario, clock: Clock, log: EventLog, token: str | None) -> Application:
-    app = falcon.App(middleware=[resources.Tokens(token)] if token else [])
+    app = falcon.App(middleware=[wire.Headers()])
+    if token:
+        app.add_middleware(resources.Tokens(token))
     app.add_error_handler(falcon.HTTPError, wire.refuse_as_framework)
     app.add_error_handler(wire.PromenadeError, wire.refuse)
     service = FaultyService(app, clock, api=wire.API, error=wire.simulated_fault, struck=request_log.note_fault)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from http import HTTPStatus
 from typing import Any
+from uuid import uuid4
 
 import falcon
 
@@ -37,6 +38,24 @@ def success(reason: str, messages: Sequence[Message] = (), text: str = "") -> di
     """Return the answer of a success."""
     failed = sum(bool(one.get("error")) for one in messages)
     return _status("Status", "Success", text, reason, 200, {"errorCount": failed, "messageList": list(messages)})
+
+
+def unsound(text: str) -> dict[str, Any]:
+    """Return the answer of a failed validation; unlike that of an error, its kind is a capitalised Status."""
+    finding = {"message": text, "error": True, "name": None, "documents": [], "level": "Error", "diagnostic": None}
+    details = {"errorCount": 1, "messageList": [finding | {"kind": "ValidationMessage"}]}
+    return _status("Status", "Failure", "Promenade validations failed", "Validation", 400, details)
+
+
+class Headers:
+    """Middleware that echoes the caller's headers and adds the request id, under Deckhand's name as in a real one."""
+
+    def process_response(self, req: falcon.Request, resp: falcon.Response, *_others: object) -> None:
+        """Set the headers."""
+        for name in ("X-Context-Marker", "X-End-User"):
+            if value := req.get_header(name):
+                resp.set_header(name, value)
+        resp.set_header("X-Deckhand-Req", str(uuid4()))
 
 
 def refuse(_req: falcon.Request, resp: falcon.Response, error: PromenadeError, _params: object = None) -> None:

@@ -184,6 +184,15 @@ def test_a_node_whose_boot_action_stays_silent_is_in_failures_only_though_it_is_
     assert played.status("n1") == "Deployed"
 
 
+def test_a_silent_boot_action_fails_later_deployments_of_the_node_too():
+    scenario = "nodes: {n1: {deploy: silent_boot_action, times: 1}}"
+    played = Played("deploy_nodes", "n1", scenario, machines={"n1": "Ready"})
+    for action, outcome in (("destroy_nodes", "success"), ("prepare_nodes", "success"), ("deploy_nodes", "failure")):
+        played.play(action, "n1", played.root.ended + 1)
+        assert played.root.outcome() == outcome
+    assert (played.steps[-1], played.status("n1")) == ("bootaction_report", "Deployed")
+
+
 def test_a_deployed_node_is_not_reinstalled():
     played = Played("deploy_nodes", "n1", machines={"n1": "Deployed"})
     assert played.lists == ("success", "n1", "")
@@ -223,6 +232,12 @@ def test_a_failed_erase_keeps_the_machine_unless_drydock_calls_it_a_success():
         assert [child.outcome() for child in played.root.children[0].children] == ["failure", "success"]
         (error,) = error_views(played.root, EVER).values()
         assert [message["context"] for message in error["details"]["messageList"]] == ["n1"]
+
+
+@pytest.mark.parametrize(("status", "after"), [("Deployed", "Failed disk erasing"), ("Ready", "Ready")])
+def test_only_a_released_machine_fails_to_erase(status: str, after: str):
+    played = Played("destroy_nodes", "n1", "nodes: {n1: {destroy: fail}}", machines={"n1": status})
+    assert (played.lists, played.status("n1")) == (("failure", "", "n1"), after)
 
 
 def test_a_machine_can_be_prepared_and_deployed_again_after_it_was_destroyed():

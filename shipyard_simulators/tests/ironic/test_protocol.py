@@ -158,3 +158,14 @@ def test_errors_are_json_in_a_string(shared: Ironic, method: str, path: str, sta
     assert answer.status_code == status
     assert text in said(answer)
     assert answer.headers["Content-Type"].startswith("application/json")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "largest"),
+    [("POST", "/v1/nodes", 2**20), ("PUT", "/v1/nodes/{n}/states/provision", 2**26)],
+)
+def test_a_body_that_is_too_large_is_413(shared: Ironic, name: str, method: str, path: str, largest: int) -> None:
+    shared.create(name)
+    for more, status in ((0, 400), (1, 413)):
+        body = b" " * (largest + more - 2) + b"[]"
+        assert shared.call(method, path.format(n=name), data=body).status_code == status

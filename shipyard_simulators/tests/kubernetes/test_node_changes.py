@@ -15,18 +15,21 @@ def test_a_merge_patch_replaces_lists_and_a_strategic_one_merges_conditions_by_t
         assert [each["type"] for each in answer.json()["status"]["conditions"]] == left
 
 
+CIDR = {"podCIDR": "10.1.0.0/24"}
+
+
 def test_status_and_the_rest_are_changed_apart(cluster: Cluster) -> None:
     cluster.add("n1")
-    both = {"spec": {"unschedulable": True}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+    both = {"spec": CIDR, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
     changed = cluster.call("PATCH", "/nodes/n1", json=both, headers=MERGE).json()
-    assert (changed["spec"], changed["status"]) == ({"unschedulable": True}, {})
+    assert (changed["spec"], changed["status"]) == (CIDR, {})
     changed = cluster.call("PATCH", "/nodes/n1/status", json={**both, "spec": None}, headers=STRATEGIC).json()
-    assert (changed["spec"], len(changed["status"]["conditions"])) == ({"unschedulable": True}, 1)
+    assert (changed["spec"], len(changed["status"]["conditions"])) == (CIDR, 1)
 
 
 def test_a_version_is_new_with_every_change_and_only_then(cluster: Cluster) -> None:
     first = cluster.add("n1")["metadata"]["resourceVersion"]
-    patches = [{"spec": {"unschedulable": True}}, {"spec": {"unschedulable": True}}, {"spec": None}]
+    patches = [{"spec": CIDR}, {"spec": CIDR}, {"spec": None}]
     changed = [cluster.call("PATCH", "/nodes/n1", json=patch, headers=MERGE).json() for patch in patches]
     versions = [int(first), *(int(each["metadata"]["resourceVersion"]) for each in changed)]
     assert versions[0] < versions[1] == versions[2] < versions[3]

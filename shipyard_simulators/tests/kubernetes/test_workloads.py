@@ -274,3 +274,31 @@ def test_a_requirement_holds(operator: str, values: Any, labels: dict[str, str],
     terms = {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
     assert wants({"affinity": affinity}, NODES.name, labels) is expected
+
+
+def test_a_cordoned_node_has_the_taint_as_long_as_it_is_cordoned() -> None:
+    site = Site()
+    own = {"key": "own", "effect": "NoExecute"}
+    site.change("n1", "spec", unschedulable=True, taints=[own])
+    mine, cordon = site.cluster.nodes["n1"]["spec"]["taints"]
+    assert (mine, cordon["key"], cordon["effect"]) == (own, "node.kubernetes.io/unschedulable", "NoSchedule")
+    site.change("n1", "spec", unschedulable=False)
+    assert site.cluster.nodes["n1"]["spec"]["taints"] == [own]
+    site.change("n2", "spec", unschedulable=True)
+    site.change("n2", "spec", unschedulable=None)
+    assert "taints" not in site.cluster.nodes["n2"]["spec"]
+
+
+def test_a_mirror_pod_comes_back_while_its_kubelet_runs() -> None:
+    site = Site()
+    metadata = {"name": "etcd", "namespace": "ns", "annotations": {"kubernetes.io/config.mirror": "x"}}
+    site.add({"kind": "Pod", "metadata": metadata, "spec": {"nodeName": "n1"}, "status": READY})
+    before = site.pod("etcd")["metadata"]
+    for options in ({"gracePeriodSeconds": 0}, {}):
+        site.delete("etcd", options)
+        site.passes(60)
+        after = site.pod("etcd")["metadata"]
+        assert (after["uid"] != before["uid"], "deletionTimestamp" in after) == (True, False)
+    site.cluster.look(lambda: site.cluster.stop_kubelet("n1"))
+    site.delete("etcd", {"gracePeriodSeconds": 0})
+    assert site.pods() == []
