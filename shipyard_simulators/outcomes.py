@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from types import MappingProxyType
 
 
 class NodeOutcomeKind(Enum):
@@ -19,6 +20,53 @@ class NodeOutcomeKind(Enum):
     REFUSE = "refuse"
     FLAPS = "flaps"
     HOLD = "hold"
+
+
+_ENDS = (NodeOutcomeKind.OK, NodeOutcomeKind.FAIL, NodeOutcomeKind.NEVER, NodeOutcomeKind.SLOW)
+
+PHASES: Mapping[str, tuple[NodeOutcomeKind, ...]] = MappingProxyType(
+    {
+        "prepare": (*_ENDS, NodeOutcomeKind.BOTH_LISTS, NodeOutcomeKind.NEITHER_LIST, NodeOutcomeKind.FALSE_SUCCESS),
+        "deploy": (*_ENDS, NodeOutcomeKind.NEITHER_LIST, NodeOutcomeKind.SILENT_BOOT_ACTION, NodeOutcomeKind.REFUSE),
+        "destroy": (
+            NodeOutcomeKind.OK,
+            NodeOutcomeKind.FAIL,
+            NodeOutcomeKind.NEVER,
+            NodeOutcomeKind.SLOW,
+            NodeOutcomeKind.FALSE_SUCCESS,
+        ),
+        # Only in MAAS: the single steps of a machine.
+        "test": _ENDS,
+        "erase": _ENDS,
+        "release": (*_ENDS, NodeOutcomeKind.REFUSE),
+        "delete": (NodeOutcomeKind.OK, NodeOutcomeKind.REFUSE),
+        "bmc": (*_ENDS, NodeOutcomeKind.FLAPS),
+        # Only in Ironic, which has a state for each of them.
+        "verify": _ENDS,
+        "inspect": _ENDS,
+        "clean": (*_ENDS, NodeOutcomeKind.HOLD),
+        "agent": (*_ENDS, NodeOutcomeKind.HOLD),
+        "service": (*_ENDS, NodeOutcomeKind.HOLD),
+        # Only in Kubernetes: whether the machine becomes a node, and whether the node becomes ready.
+        "join": (NodeOutcomeKind.OK, NodeOutcomeKind.NEVER, NodeOutcomeKind.SLOW),
+        "ready": (NodeOutcomeKind.OK, NodeOutcomeKind.NEVER, NodeOutcomeKind.SLOW, NodeOutcomeKind.FLAPS),
+    }
+)
+
+# The name of a node may hold its outcome, so a test or a demonstration needs no scenario file.
+NAMED_OUTCOMES: tuple[tuple[str, str, NodeOutcomeKind], ...] = tuple(
+    (f"{word}-{phase}", phase, kind)
+    for phase in PHASES
+    for word, kind in (
+        ("fails", NodeOutcomeKind.FAIL),
+        ("slow", NodeOutcomeKind.SLOW),
+        ("never", NodeOutcomeKind.NEVER),
+        ("refuses", NodeOutcomeKind.REFUSE),
+        ("flaps", NodeOutcomeKind.FLAPS),
+        ("holds", NodeOutcomeKind.HOLD),
+    )
+    if kind in PHASES[phase] and phase != "destroy" and (phase, kind) != ("deploy", NodeOutcomeKind.REFUSE)
+)
 
 
 class TaskOutcomeKind(Enum):

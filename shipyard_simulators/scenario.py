@@ -14,6 +14,8 @@ from typing import Any
 import yaml
 
 from shipyard_simulators.outcomes import (
+    NAMED_OUTCOMES,
+    PHASES,
     Expectation,
     ExpectedGroup,
     FaultAction,
@@ -111,70 +113,9 @@ class ScenarioInvalid(ValueError):
         self.faults = tuple(faults)
 
 
-_ENDS = (NodeOutcomeKind.OK, NodeOutcomeKind.FAIL, NodeOutcomeKind.NEVER, NodeOutcomeKind.SLOW)
-
-PHASES: Mapping[str, tuple[NodeOutcomeKind, ...]] = MappingProxyType(
-    {
-        "prepare": (*_ENDS, NodeOutcomeKind.BOTH_LISTS, NodeOutcomeKind.NEITHER_LIST, NodeOutcomeKind.FALSE_SUCCESS),
-        "deploy": (*_ENDS, NodeOutcomeKind.NEITHER_LIST, NodeOutcomeKind.SILENT_BOOT_ACTION, NodeOutcomeKind.REFUSE),
-        "destroy": (
-            NodeOutcomeKind.OK,
-            NodeOutcomeKind.FAIL,
-            NodeOutcomeKind.NEVER,
-            NodeOutcomeKind.SLOW,
-            NodeOutcomeKind.FALSE_SUCCESS,
-        ),
-        # Only in MAAS: the single steps of a machine.
-        "test": _ENDS,
-        "erase": _ENDS,
-        "release": (*_ENDS, NodeOutcomeKind.REFUSE),
-        "delete": (NodeOutcomeKind.OK, NodeOutcomeKind.REFUSE),
-        "bmc": (*_ENDS, NodeOutcomeKind.FLAPS),
-        # Only in Ironic, which has a state for each of them.
-        "verify": _ENDS,
-        "inspect": _ENDS,
-        "clean": (*_ENDS, NodeOutcomeKind.HOLD),
-        "agent": (*_ENDS, NodeOutcomeKind.HOLD),
-        "service": (*_ENDS, NodeOutcomeKind.HOLD),
-        # Only in Kubernetes: whether the machine becomes a node, and whether the node becomes ready.
-        "join": (NodeOutcomeKind.OK, NodeOutcomeKind.NEVER, NodeOutcomeKind.SLOW),
-        "ready": (NodeOutcomeKind.OK, NodeOutcomeKind.NEVER, NodeOutcomeKind.SLOW, NodeOutcomeKind.FLAPS),
-    }
-)
-
 # The other two are played only through the control routes.
 _FAULT_ACTIONS: Mapping[str, FaultAction] = MappingProxyType(
     {action.value: action for action in FaultAction if action not in (FaultAction.TRUNCATE, FaultAction.PAUSE)}
-)
-
-# The name of a node may hold its outcome, so a test or a demonstration needs no scenario file.
-_NAMED_OUTCOMES: tuple[tuple[str, str, NodeOutcomeKind], ...] = tuple(
-    (f"{word}-{phase}", phase, kind)
-    for phase in (
-        "prepare",
-        "deploy",
-        "test",
-        "erase",
-        "release",
-        "delete",
-        "bmc",
-        "verify",
-        "inspect",
-        "clean",
-        "agent",
-        "service",
-        "join",
-        "ready",
-    )
-    for word, kind in (
-        ("fails", NodeOutcomeKind.FAIL),
-        ("slow", NodeOutcomeKind.SLOW),
-        ("never", NodeOutcomeKind.NEVER),
-        ("refuses", NodeOutcomeKind.REFUSE),
-        ("flaps", NodeOutcomeKind.FLAPS),
-        ("holds", NodeOutcomeKind.HOLD),
-    )
-    if kind in PHASES[phase] and (phase, kind) != ("deploy", NodeOutcomeKind.REFUSE)
 )
 
 
@@ -201,7 +142,7 @@ class Scenario:
         for rule in self.nodes:
             if phase in rule.outcomes and fnmatchcase(node, rule.pattern):
                 return rule.outcomes[phase]
-        for mark, named_phase, kind in _NAMED_OUTCOMES:
+        for mark, named_phase, kind in NAMED_OUTCOMES:
             if named_phase == phase and mark in node:
                 return NodeOutcome(kind)
         return NodeOutcome(NodeOutcomeKind.OK)

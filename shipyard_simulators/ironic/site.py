@@ -87,7 +87,7 @@ def enrol(conductor: Conductor, nodes: Iterable[SiteNode], *, driver: str, state
         )
         node.values["traits"] = [_trait(tag) for tag in tags]
         status = conductor.scenario.machines.get(each.name, "")
-        claim = str(uuid5(NAMESPACE_URL, f"somebody:{each.name}")) if status in _TAKEN else None
+        claim = str(uuid5(NAMESPACE_URL, f"another:{each.name}")) if status in _TAKEN else None
         put(conductor, node.uuid, {"provision_state": MACHINE_STATES.get(status, state), "instance_uuid": claim})
 
 

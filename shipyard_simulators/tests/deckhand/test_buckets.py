@@ -62,7 +62,7 @@ def test_a_rejected_put_stores_nothing_and_uses_up_a_number(deckhand: Deckhand, 
 
 
 def test_designs_that_do_not_render_are_stored(deckhand: Deckhand):
-    broken = doc("a", substitutions=[take("nobody", ".x", ".y")], layer="nowhere")
+    broken = doc("a", substitutions=[take("unknown", ".x", ".y")], layer="nowhere")
     assert deckhand.put("b", broken) == 1
 
 

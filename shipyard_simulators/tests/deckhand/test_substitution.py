@@ -66,7 +66,7 @@ SUBSTITUTIONS: dict[str, tuple[Any, Any, list[Any], Any]] = {
         {"r": {"t": "aaa"}},
     ),
     "recurse-in-text": ({"v": "x"}, {"k": "WORD"}, [take("source", ".v", pattern(".k", -1))], {"k": "x"}),
-    "no-such-source": ({}, {}, [take("nobody", ".v", ".k")], "SubstitutionSourceNotFound"),
+    "no-such-source": ({}, {}, [take("unknown", ".v", ".k")], "SubstitutionSourceNotFound"),
     "itself": ({}, {"v": 1}, [take("user", ".v", ".k")], "SubstitutionDependencyCycle"),
 }
 STATUSES = {U: 500, "SubstitutionSourceNotFound": 409}

@@ -130,7 +130,7 @@ def test_a_token_as_behind_a_keystone(start: StartIronic, token: str | None, sta
 @pytest.mark.parametrize(
     ("method", "path", "status", "text"),
     [
-        ("GET", "/v1/nodes/nobody", 404, "Node nobody could not be found."),
+        ("GET", "/v1/nodes/unknown", 404, "Node unknown could not be found."),
         ("GET", "/v1/nowhere", 404, ""),
         ("PUT", "/v1/nodes", 405, ""),
         ("GET", "/v1/nodes?color=red", 400, "Unexpected arguments: color"),
@@ -148,8 +148,8 @@ def test_a_token_as_behind_a_keystone(start: StartIronic, token: str | None, sta
         ("GET", "/v1/nodes?instance_uuid=foo", 400, "Expected UUID for instance_uuid: foo"),
         ("GET", f"/v1/nodes?marker={UUID(int=7)}", 404, "could not be found"),
         ("GET", f"/v1/ports/{UUID(int=7)}", 404, "could not be found"),
-        ("GET", "/v1/allocations/nobody", 404, "could not be found"),
-        ("GET", "/v1/deploy_templates/CUSTOM_NOBODY", 404, "could not be found"),
+        ("GET", "/v1/allocations/unknown", 404, "could not be found"),
+        ("GET", "/v1/deploy_templates/CUSTOM_UNKNOWN", 404, "could not be found"),
     ],
 )
 def test_errors_are_json_in_a_string(shared: Ironic, method: str, path: str, status: int, text: str) -> None:

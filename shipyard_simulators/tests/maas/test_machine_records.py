@@ -20,7 +20,7 @@ from shipyard_simulators.tests.maas.client import USER, Maas, StartMaas, fresh
         ({"mem": "200000"}, "b3"),
         ({"pool": "p", "name": "b1"}, None),
         ({"name": "b4"}, None),
-        ({"name": "nobody"}, None),
+        ({"name": "unknown"}, None),
     ],
 )
 def test_constraints_of_allocate(start: StartMaas, constraints: dict[str, Any], name: str | None) -> None:
@@ -106,7 +106,7 @@ def test_machines_are_accepted(start: StartMaas) -> None:
     maas = start("machines: {n1: New, n2: New, n3: Ready}")
     ids = {name: maas.id_of(name) for name in ("n1", "n2", "n3")}
     assert maas.post("machines/?op=accept", machines=[ids["n1"], ids["n3"]]).status_code == 409
-    assert maas.post("machines/?op=accept", machines="nobody").status_code == 400
+    assert maas.post("machines/?op=accept", machines="unknown").status_code == 400
     assert [each["hostname"] for each in maas.post("machines/?op=accept", machines=ids["n1"]).json()] == ["n1"]
     assert [each["hostname"] for each in maas.post("machines/?op=accept_all").json()] == ["n2"]
 

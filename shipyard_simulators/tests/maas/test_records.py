@@ -15,7 +15,7 @@ def test_the_life_of_a_tag(maas: Maas) -> None:
     made = maas.post("tags/", name="gold", comment="dear", kernel_opts="quiet")
     assert (made.json()["comment"], made.json()["kernel_opts"]) == ("dear", "quiet")
     assert "gold" in [tag["name"] for tag in maas.get("tags/")]
-    update = maas.post("tags/gold/?op=update_nodes", add=[system_id, "nobody"])
+    update = maas.post("tags/gold/?op=update_nodes", add=[system_id, "unknown"])
     assert update.json() == {"added": 1, "removed": 0}
     for operation in ("machines", "nodes"):
         assert [each["hostname"] for each in maas.get(f"tags/gold/?op={operation}")] == [name]
@@ -145,7 +145,7 @@ def test_small_answers(maas: Maas, path: str, answer: Any) -> None:
 def test_the_rack_controller(maas: Maas) -> None:
     (rack,) = maas.get("rackcontrollers/")
     assert maas.get(f"rackcontrollers/{rack['system_id']}/") == rack
-    assert maas.call("GET", "rackcontrollers/nobody/").status_code == 404
+    assert maas.call("GET", "rackcontrollers/unknown/").status_code == 404
     services = {each["name"]: each["status"] for each in rack["service_set"]}
     assert services.items() >= dict.fromkeys(("http", "dhcpd", "rackd", "tftp"), "running").items()
 

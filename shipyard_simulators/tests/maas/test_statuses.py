@@ -124,5 +124,5 @@ def test_a_machine_is_unlocked_again(maas: Maas) -> None:
 
 @pytest.mark.parametrize("operation", ["commission", "deploy", "release", "abort", "lock", "power_off"])
 def test_an_unknown_machine_is_not_found(maas: Maas, operation: str) -> None:
-    answer = maas.post(f"machines/nobody/?op={operation}")
+    answer = maas.post(f"machines/unknown/?op={operation}")
     assert (answer.status_code, answer.text) == (404, "No Machine matches the given query.")
