@@ -77,11 +77,11 @@ def compared(plan: Plan, loads: Sequence[Load], seconds: float, rounds: int) -> 
         turns.append(turn)
     ratios = [statistics.median(turn[0].rate / turn[side].rate for turn in turns) for side in range(1, len(loads))]
     sides = [together([turn[side] for turn in turns]) for side in range(len(loads))]
-    told = " |".join(
+    answers = " |".join(
         f"{one.rate:>9.1f}{one.at(0.5):>9.1f}{one.at(0.99):>9.1f}{one.errors:>7}{one.size / 1e6:>9.3f}" for one in sides
     )
     failed = sum(number for code, number in sides[0].codes.items() if code >= 500 or code == 0)
-    return f"{plan.name:<36}{told} |{' '.join(f'{one:>6.2f}' for one in ratios)}", ratios[0], failed
+    return f"{plan.name:<36}{answers} |{' '.join(f'{one:>6.2f}' for one in ratios)}", ratios[0], failed
 
 
 @contextlib.contextmanager
@@ -214,13 +214,13 @@ def main() -> int:
         grown: list[float] = []
         codes: Counter[int] = Counter()
         for done in range(5):
-            told = play(Load(port, token, one, MANY), 200, number=number // 5, processes=2)
-            codes += told.codes
+            answers = play(Load(port, token, one, MANY), 200, number=number // 5, processes=2)
+            codes += answers.codes
             held = megabytes(master)
             grown.append(sum(held))
             print(
-                f"{(done + 1) * number // 5:>9,}  p50 {told.at(0.5):6.1f} ms  p99 {told.at(0.99):6.1f} ms"
-                f"  worst {told.at(1.0):6.1f} ms  workers hold {' + '.join(f'{one:.1f}' for one in held)} MB"
+                f"{(done + 1) * number // 5:>9,}  p50 {answers.at(0.5):6.1f} ms  p99 {answers.at(0.99):6.1f} ms"
+                f"  worst {answers.at(1.0):6.1f} ms  workers hold {' + '.join(f'{one:.1f}' for one in held)} MB"
             )
         print(f"answers: {dict(codes)}")
         if sum(count for code, count in codes.items() if code >= 500 or code == 0):

@@ -127,22 +127,22 @@ def play(load: Load, callers: int, *, number: int = 0, seconds: float = 0.0, pro
     ]
     for child in children:
         child.start()
-    told = Answers()
+    answers = Answers()
     for _ in children:
         part = queue.get(timeout=300)
-        told.seconds += part.seconds
-        told.codes += part.codes
-        told.size, told.wall = part.size, max(told.wall, part.wall)
+        answers.seconds += part.seconds
+        answers.codes += part.codes
+        answers.size, answers.wall = part.size, max(answers.wall, part.wall)
     for child in children:
         child.join()
-    return told
+    return answers
 
 
 def _play(
     load: Load, callers: int, number: int, seconds: float, seed: int, queue: multiprocessing.Queue[Answers]
 ) -> None:
     chance = random.Random(f"{load.path} {seed} {time.time_ns()}")  # a load, not a secret
-    told, watched = Answers(), selectors.DefaultSelector()
+    answers, watched = Answers(), selectors.DefaultSelector()
     began = time.perf_counter()
     connections = [Connection(load.port) for _ in range(callers)]
     asked = 0
@@ -157,9 +157,9 @@ def _play(
             if done is False:
                 continue
             now = time.perf_counter()
-            told.seconds.append(now - connection.began)
-            told.codes[connection.code if done else 0] += 1
-            told.size = connection.received
+            answers.seconds.append(now - connection.began)
+            answers.codes[connection.code if done else 0] += 1
+            answers.size = connection.received
             if done is None:
                 connection.drop(watched)
             more = asked < number if number else now - began < seconds
@@ -169,13 +169,13 @@ def _play(
             else:
                 open_requests -= 1
                 connection.drop(watched)
-    told.wall = time.perf_counter() - began
-    queue.put(told)
+    answers.wall = time.perf_counter() - began
+    queue.put(answers)
 
 
 def together(parts: Sequence[Answers]) -> Answers:
-    told = Answers(size=parts[0].size, wall=sum(part.wall for part in parts))
+    answers = Answers(size=parts[0].size, wall=sum(part.wall for part in parts))
     for part in parts:
-        told.seconds += part.seconds
-        told.codes += part.codes
-    return told
+        answers.seconds += part.seconds
+        answers.codes += part.codes
+    return answers

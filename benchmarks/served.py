@@ -70,9 +70,9 @@ def megabytes(master: int) -> list[float]:
     found = []
     for status in Path("/proc").glob("[0-9]*/status"):
         with contextlib.suppress(OSError):
-            told = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
-            if int(told["PPid"]) == master:
-                found.append(int(told["VmRSS"].split()[0]) / 1024)
+            fields = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
+            if int(fields["PPid"]) == master:
+                found.append(int(fields["VmRSS"].split()[0]) / 1024)
     return sorted(found)
 
 
@@ -81,7 +81,7 @@ def cpu_seconds(master: int) -> float:
     ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
-            told = stat.read_text().rpartition(")")[2].split()
-            if int(told[1]) == master:
-                ticks += int(told[11]) + int(told[12])
+            fields = stat.read_text().rpartition(")")[2].split()
+            if int(fields[1]) == master:
+                ticks += int(fields[11]) + int(fields[12])
     return ticks / os.sysconf("SC_CLK_TCK")
