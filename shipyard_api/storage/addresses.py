@@ -1,11 +1,11 @@
 """The database's address, parsed once by libpq: every driver gets the same parameters.
 
-Of several hosts, a process tries first the one that accepted writes last. After a fail-over, a host that no longer
-answers therefore delays one connection, and not every one.
+Of several hosts, a process tries first the one that accepted writes last: after a fail-over, a host that no longer
+answers does not delay every connection.
 """
 
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from types import MappingProxyType
 
 import psycopg2
@@ -29,6 +29,7 @@ _DEFAULTS: Mapping[str, str] = MappingProxyType(
 )
 _LISTS = ("host", "hostaddr", "port")
 
+_HEAD_START = 1.0  # seconds
 # By URL: the place of the host that accepted writes last.
 _latest: dict[str, int] = {}
 
@@ -44,10 +45,15 @@ with the connection, because PgBouncer rejects options that it does not know.
 """
 
 
+def check_address(url: str) -> None:
+    """Raise StoreUnavailable for an invalid URL, without quoting it: it may contain a password."""
+    _parsed(url)
+
+
 def parameters(url: str) -> dict[str, str]:
     """Return libpq's parameters for a URL or connection string as libpq documents it; several hosts are tried in order.
 
-    A standby is never used. Raises StoreUnavailable for an invalid URL, without quoting it: it may contain a password.
+    A standby is never used. Raises as ``check_address``.
     """
     found = _parsed(url)
     for name in _LISTS:
@@ -59,31 +65,25 @@ def parameters(url: str) -> dict[str, str]:
 
 
 def conninfo(url: str) -> str:
-    """Return the parameters as a connection string; raises as ``parameters``."""
+    """Return the parameters as a connection string; raises as ``check_address``."""
     return str(make_dsn(**parameters(url)))
-
-
-def remember(url: str, connection: Connection) -> None:
-    """Let the next connections of this process try the host of this one first."""
-    info = connection.info
-    for place, host in enumerate(_hosts(url)):
-        name = host.get("host") or host.get("hostaddr")
-        if name == info.host and host.get("port", "") in ("", str(info.port)):
-            _latest[url] = place
-            return
 
 
 def open_connection(url: str) -> Connection:
     """Connect to the host that accepts writes, and remember it.
 
-    All hosts are asked at once, so a silent one delays nothing. Raises psycopg2.OperationalError if no host accepts
-    writes; StoreUnavailable as ``parameters``.
+    If the first host is silent for a second, the others are asked meanwhile. Raises psycopg2.OperationalError if no
+    host accepts writes; StoreUnavailable as ``check_address``.
     """
     hosts = _hosts(url)
     if len(hosts) == 1:
         return _connect(hosts[0])
+    hosts.insert(0, hosts.pop(_latest.get(url, 0)))
     pool = ThreadPoolExecutor(len(hosts), thread_name_prefix="database")
-    attempts = [pool.submit(_connect, host) for host in hosts]
+    first = pool.submit(_connect, hosts[0])
+    done, _ = wait([first], _HEAD_START)
+    found = done and first.exception() is None
+    attempts = [first, *(pool.submit(_connect, host) for host in hosts[1:] if not found)]
     pool.shutdown(wait=False)
     for attempt in as_completed(attempts):
         if attempt.exception() is not None:
@@ -92,10 +92,20 @@ def open_connection(url: str) -> Connection:
             if other is not attempt:
                 other.add_done_callback(_close)
         connection = attempt.result()
-        remember(url, connection)
+        _remember(url, connection)
         return connection
     refusals = [str(attempt.exception()).strip().partition("\n")[0] for attempt in attempts]
     raise psycopg2.OperationalError("; ".join(refusals))
+
+
+def _remember(url: str, connection: Connection) -> None:
+    """Let the next connections of this process try the host of this one first."""
+    info = connection.info
+    for place, host in enumerate(_hosts(url)):
+        name = host.get("host") or host.get("hostaddr")
+        if name == info.host and host.get("port", "") in ("", str(info.port)):
+            _latest[url] = place
+            return
 
 
 def _connect(host: Mapping[str, str]) -> Connection:

@@ -11,7 +11,7 @@ from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.ports.wakeup import Wakeup
 from shipyard_api.storage import schema
 from shipyard_api.storage.actions import SERVER, SqlActions
-from shipyard_api.storage.addresses import SERVER_KEEPALIVES, parameters, remember
+from shipyard_api.storage.addresses import SERVER_KEEPALIVES, check_address, open_connection
 from shipyard_api.storage.deploy_templates import SqlDeployTemplates
 from shipyard_api.storage.holds import SqlHolds
 from shipyard_api.storage.items import SqlItems
@@ -143,25 +143,22 @@ def connect(url: str, *, pool_size: int = 5, pool_pre_ping: bool = True, **optio
 
     Does not connect yet. Raises StoreUnavailable for an invalid URL.
     """
+    check_address(url)
     engine = sa.create_engine(
         "postgresql+psycopg2://",
         pool_size=pool_size,
         max_overflow=pool_size,
         pool_timeout=10,
         pool_pre_ping=pool_pre_ping,
-        connect_args=parameters(url),
         **options,
     )
 
-    def in_order(_dialect: Any, _record: Any, _positional: Any, values: dict[str, Any]) -> None:
-        values.update(parameters(url))
-
-    def connected(connection: Any, _record: Any) -> None:
-        remember(url, connection)
-        with connection.cursor() as cursor:
-            cursor.execute(SERVER_KEEPALIVES)
-        connection.commit()
-
-    sa.event.listen(engine, "do_connect", in_order)
-    sa.event.listen(engine, "connect", connected)
+    sa.event.listen(engine, "do_connect", lambda *_: open_connection(url))
+    sa.event.listen(engine, "connect", _keep_alive)
     return engine
+
+
+def _keep_alive(connection: Any, _record: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(SERVER_KEEPALIVES)
+    connection.commit()

@@ -10,7 +10,8 @@ import math
 import os
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import psycopg
@@ -53,6 +54,20 @@ class BuriedError(Exception):
     """Other workers consider this one dead and have taken over its jobs."""
 
 
+@contextmanager
+def ended_without_answer(lost: Callable[[Exception], NoReturn], seconds: float) -> Iterator[None]:
+    """Call ``lost`` if the block takes longer.
+
+    Not a timeout of asyncio: it cancels the query, and the driver waits 10 s for a frozen server to confirm that.
+    """
+    error = TimeoutError(f"no answer for {seconds:g} s")
+    timer = asyncio.get_running_loop().call_later(seconds, lost, error)
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 class Lifeline(JobManager):
     """Procrastinate's job manager with a lock for the worker's life, and without queries while nothing is due."""
 
@@ -85,12 +100,9 @@ class Lifeline(JobManager):
 
     async def register_worker(self) -> int:
         """Register the worker, take its lock, and log that it is ready."""
-        try:
-            async with asyncio.timeout(_REGISTRATION_SECONDS):
-                connection = await self._connect()
-                found = await (await connection.execute(_REGISTER, {"locks": _LOCKS})).fetchone()
-        except TimeoutError as error:
-            self._lost(error)
+        with ended_without_answer(self._lost, _REGISTRATION_SECONDS):
+            connection = await self._connect()
+            found = await (await connection.execute(_REGISTER, {"locks": _LOCKS})).fetchone()
         assert found is not None  # noqa: S101  # the function returns one row
         self._connection, self._worker = connection, int(found[0])
         self.registered.set()

@@ -21,7 +21,7 @@ import psycopg_pool
 from procrastinate import JobContext
 from procrastinate.jobs import Job
 
-from shipyard_api.adapters.procrastinate.lifeline import BuriedError, Lifeline
+from shipyard_api.adapters.procrastinate.lifeline import BuriedError, Lifeline, ended_without_answer
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.adapters.procrastinate.wakeup import ITEMS_QUEUE, ITEMS_TASK, QUEUE, TASK
 from shipyard_api.domain.actions import ActionId
@@ -134,12 +134,12 @@ class TurnWorker:
             await self._lifeline.registered.wait()
             while True:
                 # Half: this worker ends before others consider it dead, and its supervisor finds the next primary.
-                async with asyncio.timeout(self._options.stalled_seconds / 2):
+                with ended_without_answer(_lost, self._options.stalled_seconds / 2):
                     taken = await self._lifeline.beat()
                 for job, lock in taken:
                     LOG.warning("job of a dead worker taken up", extra={"action": lock, "job": job})
                 await asyncio.sleep(self._options.heartbeat_seconds)
-        except (psycopg.Error, TimeoutError, BuriedError) as error:
+        except (psycopg.Error, BuriedError) as error:
             _lost(error)
 
     async def _every(self, seconds: float, task: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -88,7 +88,7 @@ def test_a_host_that_does_not_answer_is_passed_over_and_then_tried_last(database
     assert parameters(second)["port"] == f"{port},9"
 
 
-def test_all_hosts_are_asked_at_once(database_url: str, second: str) -> None:
+def test_the_host_that_accepts_writes_is_found(database_url: str, second: str) -> None:
     port = parse_dsn(database_url)["port"]
     with closing(open_connection(second)) as connection:
         assert str(connection.info.port) == port
