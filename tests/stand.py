@@ -26,15 +26,35 @@ from shipyard_api.settings import load, share_directory
 
 DESIGN = "application/x-yaml"
 
+SHORT: Mapping[str, str] = {
+    "SHIPYARD_ENGINE_SETTLE_SECONDS": "0.6",
+    "SHIPYARD_ENGINE_QUESTION_PAUSE_SECONDS": "0.2",
+    "SHIPYARD_ENGINE_QUESTION_SECONDS": "120",
+    "SHIPYARD_WORKER_CONCURRENCY": "4",
+    "SHIPYARD_WORKER_POLL_SECONDS": "0.05",
+    "SHIPYARD_WORKER_HEARTBEAT_SECONDS": "0.3",
+    "SHIPYARD_WORKER_STALLED_SECONDS": "1.5",
+    "SHIPYARD_WORKER_SWEEP_SECONDS": "1",
+    "SHIPYARD_WORKER_OVERDUE_SECONDS": "1.5",
+    "SHIPYARD_WORKER_GRACEFUL_SECONDS": "1",
+    "SHIPYARD_DRYDOCK_READ_TIMEOUT_SECONDS": "5",
+    "SHIPYARD_DRYDOCK_CONNECT_TIMEOUT_SECONDS": "0.3",
+    "SHIPYARD_DRYDOCK_NODEFILTER_PAUSE_SECONDS": "0.1",
+}
+
 
 @dataclass
 class Stand:
-    """One Shipyard with one simulated site; ``scale`` is how long a simulated second lasts."""
+    """One Shipyard with one simulated site; ``scale`` is how long a simulated second lasts.
+
+    ``times`` replace the defaults of settings.
+    """
 
     directory: Path
     database_url: str
     scenario: str | Path = "calm"
     scale: float = 0.002
+    times: Mapping[str, str] = field(default_factory=lambda: SHORT)
     settings: Mapping[str, str] = field(default_factory=dict)
     worker_settings: Mapping[str, str] = field(default_factory=dict)
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
@@ -162,7 +182,8 @@ class Stand:
         with (self.directory / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 [sys.executable, *arguments],
-                env={**os.environ, **environment},
+                # Whatever a killed program leaves goes with the directory of the test.
+                env={**os.environ, "TMPDIR": str(self.directory), **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -178,21 +199,9 @@ class Stand:
             "SHIPYARD_BIND": f"fd://{self.listener.fileno()}",
             "SHIPYARD_API_WORKERS": "1",
             "SHIPYARD_ENGINE_TIME_SCALE": str(self.scale),
-            "SHIPYARD_ENGINE_SETTLE_SECONDS": "0.6",
-            "SHIPYARD_ENGINE_QUESTION_PAUSE_SECONDS": "0.2",
-            "SHIPYARD_ENGINE_QUESTION_SECONDS": "120",
-            "SHIPYARD_WORKER_CONCURRENCY": "4",
-            "SHIPYARD_WORKER_POLL_SECONDS": "0.05",
-            "SHIPYARD_WORKER_HEARTBEAT_SECONDS": "0.3",
-            "SHIPYARD_WORKER_STALLED_SECONDS": "1.5",
-            "SHIPYARD_WORKER_SWEEP_SECONDS": "1",
-            "SHIPYARD_WORKER_OVERDUE_SECONDS": "1.5",
-            "SHIPYARD_WORKER_GRACEFUL_SECONDS": "1",
             "SHIPYARD_DRYDOCK_URL": f"{self.drydock}/api/v1.0",
             "SHIPYARD_DRYDOCK_DESIGN_URL": (f"deckhand+{self.url}/api/v1.0/revisions/{{revision}}/rendered-documents"),
-            "SHIPYARD_DRYDOCK_READ_TIMEOUT_SECONDS": "5",
-            "SHIPYARD_DRYDOCK_CONNECT_TIMEOUT_SECONDS": "0.3",
-            "SHIPYARD_DRYDOCK_NODEFILTER_PAUSE_SECONDS": "0.1",
+            **self.times,
             **self.settings,
         }
 

@@ -1,0 +1,122 @@
+"""Two Postgres servers: a primary, and a synchronous standby that a test promotes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+
+from shipyard_simulators.embedded_postgres import binaries
+from shipyard_simulators.embedded_postgres.cluster import Cluster
+from shipyard_simulators.embedded_postgres.server import RunningPostgres, start
+from tests.sshd import children, signal_if_there
+
+
+@dataclass
+class Pair:
+    """A primary and its standby, by their names below ``directory``; a promotion swaps them."""
+
+    directory: Path
+    primary: str = "one"
+    standby: str = "two"
+    _servers: dict[str, RunningPostgres] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        """The address that names both, the first primary first."""
+        urls = [self._servers[name].url for name in ("one", "two")]
+        hosts = ",".join(url.rpartition("@")[2].partition("/")[0] for url in urls)
+        return f"{urls[0].rpartition('@')[0]}@{hosts}/shipyard?target_session_attrs=read-write"
+
+    @property
+    def primary_url(self) -> str:
+        """The address of the primary alone."""
+        return self._servers[self.primary].url
+
+    def begin(self) -> None:
+        """Start both."""
+        self._servers[self.primary] = start(self._data(self.primary))
+        self.follow()
+
+    def follow(self) -> None:
+        """Make the other server a new standby of the primary; commits wait for it from now on."""
+        primary, standby = self._servers[self.primary], Cluster.at(self._data(self.standby))
+        if self.standby in self._servers:
+            self._stop(self.standby)
+            shutil.rmtree(standby.data)
+        standby.make_parents()
+        standby.data.mkdir(mode=0o700)
+        os.chown(standby.data, standby.account.uid, standby.account.gid)
+        shutil.copy2(Cluster.at(self._data(self.primary)).beside("password"), standby.beside("password"))
+        programs = binaries.within_reach(binaries.find(standby.data, None), standby.account, standby.beside("binaries"))
+        copy = [programs.program("pg_basebackup"), "--pgdata", str(standby.data), "--dbname", primary.url]
+        made = standby.account.run([*copy, "--write-recovery-conf", "--checkpoint=fast", "--no-sync"])
+        assert made.returncode == 0, made.stdout
+        self._servers[self.standby] = start(standby.data)
+        # After the copy: the standby waits for no other when it is the primary.
+        self._ask(self.primary, "ALTER SYSTEM SET synchronous_standby_names = '*'")
+        self._ask(self.primary, "SELECT pg_reload_conf()")
+        deadline = time.monotonic() + 30
+        while self._ask(self.primary, "SELECT sync_state FROM pg_stat_replication") != [("sync",)]:
+            assert time.monotonic() < deadline, "the standby does not follow"
+            time.sleep(0.05)
+
+    def kill_primary(self) -> None:
+        """Kill every process of the primary: its port refuses connections."""
+        self._signal(self.primary, signal.SIGKILL)
+
+    def freeze_primary(self) -> None:
+        """Let the primary hang: its connections stay open, it accepts new ones, and answers none."""
+        self._signal(self.primary, signal.SIGSTOP)
+
+    def promote(self) -> None:
+        """Make the standby the primary, and return when it accepts writes."""
+        self.primary, self.standby = self.standby, self.primary
+        assert self._ask(self.primary, "SELECT pg_promote(true, 60)") == [(True,)]
+
+    def close(self) -> None:
+        """Stop both, hanging or not."""
+        for name in list(self._servers):
+            self._stop(name)
+
+    def _data(self, name: str) -> Path:
+        return self.directory / name / "data"
+
+    def _stop(self, name: str) -> None:
+        self._signal(name, signal.SIGCONT)
+        self._servers.pop(name).stop()
+
+    def _signal(self, name: str, number: signal.Signals) -> None:
+        pid = self._servers[name].pid
+        for one in (pid, *children(pid)):
+            signal_if_there(one, number)
+
+    def _ask(self, name: str, statement: str) -> list[tuple[Any, ...]]:
+        with closing(psycopg2.connect(self._servers[name].url)) as connection:
+            connection.autocommit = True
+            with connection.cursor() as cursor:
+                cursor.execute(statement)
+                return cursor.fetchall() if cursor.description else []
+
+
+@contextmanager
+def pair() -> Iterator[Pair]:
+    """Run two servers below a temporary directory, which is removed at the end."""
+    directory = Path(tempfile.mkdtemp(prefix="shipyard-postgres-"))
+    directory.chmod(0o755)  # the account of the servers must pass
+    servers = Pair(directory)
+    try:
+        servers.begin()
+        yield servers
+    finally:
+        servers.close()
+        shutil.rmtree(directory, ignore_errors=True)
