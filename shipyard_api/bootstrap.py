@@ -51,6 +51,7 @@ from shipyard_api.storage.unit_of_work import SqlStore, connect, connect_readers
 from shipyard_api.storage.writer_lock import SqlWriterLock
 from shipyard_api.usecases.actions.check import CheckAction
 from shipyard_api.usecases.actions.check_acceptance import CheckAcceptance
+from shipyard_api.usecases.actions.check_software import CheckSoftware
 from shipyard_api.usecases.actions.control import ControlAction
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.describe import DescribeAction
@@ -224,7 +225,8 @@ def api(settings: Settings) -> "Mount":
     on_load = version_rule(settings, settings.validations.deployment_version_create)
     plan_steps = PlanDeploySteps(store, rendered, made.provisioner, schemas.check)
     check_acceptance = CheckAcceptance(store, rendered, made.rules, made.access.hosts if made.access else None)
-    check = CheckAction(designs, rendered, schemas, made.rules, plan_steps, check_acceptance)
+    check_software = CheckSoftware(store, rendered)
+    check = CheckAction(designs, rendered, schemas, made.rules, plan_steps, check_acceptance, check_software)
     create = CreateAction(
         store=store,
         check=check,

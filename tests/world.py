@@ -42,6 +42,7 @@ from shipyard_api.storage.unit_of_work import SqlStore, connect
 from shipyard_api.storage.writer_lock import SqlWriterLock
 from shipyard_api.usecases.actions.check import CheckAction
 from shipyard_api.usecases.actions.check_acceptance import CheckAcceptance
+from shipyard_api.usecases.actions.check_software import CheckSoftware
 from shipyard_api.usecases.actions.create import CreateAction
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.callers.caller import Caller
@@ -206,7 +207,8 @@ class World:
     def check(self, rules: DesignRules | None = None) -> CheckAction:
         rendered = RenderedDesigns(self.designs())
         steps = PlanDeploySteps(self.store(), rendered, self.provisioner, SCHEMAS.check)
-        return CheckAction(rendered._designs, rendered, SCHEMAS, rules or self.rules, steps, self.acceptance(rendered))
+        acceptance, software = self.acceptance(rendered), CheckSoftware(self.store(), rendered)
+        return CheckAction(rendered._designs, rendered, SCHEMAS, rules or self.rules, steps, acceptance, software)
 
     def acceptance(self, rendered: RenderedDesigns) -> CheckAcceptance:
         return CheckAcceptance(self.store(), rendered, self.rules, self.reach if self.tasks else None)

@@ -50,15 +50,20 @@ def _some_tasks(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _request(nodes: str | None, chosen: dict[str, str | None]) -> dict[str, object]:
-    """Return update_software with its limits; an option that is not given limits nothing."""
+    """Return update_software with its limits; an option that is not given limits nothing, and none may be empty."""
     written = {"nodes": nodes, **chosen}
-    lists = {
-        name: [one.removeprefix("node/") for one in parts(value)]
-        for name in ("nodes", "tasks", "skip")
-        if (value := written[name])
-    }
-    single = {name: value for name in ("start", "end") if (value := written[name])}
-    return {"name": "update_software", "parameters": {**lists, **single}}
+    limits: dict[str, object] = {}
+    for name, value in written.items():
+        if value is None:
+            continue
+        found = [one.removeprefix("node/") for one in parts(value)]
+        if not found:
+            what = "node" if name == "nodes" else "task"
+            raise click.UsageError(f"{name.upper() if name == 'nodes' else f'--{name}'} {value!r} names no {what}.")
+        limits[name] = value if name in ("start", "end") else found
+    if "tasks" in limits and "skip" in limits:
+        raise click.UsageError("Give --tasks or --skip: a task that is not named in --tasks does not run.")
+    return {"name": "update_software", "parameters": limits}
 
 
 @software.command(

@@ -67,7 +67,7 @@ def plan_site(site: SiteRun) -> SitePlan:
     if unknown:
         return SitePlan(None, (error("UnknownNode", f"The design has no node {', '.join(unknown[:_SHOWN])}."),))
     facts = facts_of(site.nodes, run, status=site.status, models=site.models)
-    made, findings = plan(graph, Site(run, site.primaries, facts), _selection(graph, site.written))
+    made, findings = plan(graph, Site(run, site.primaries, facts), selection_of(graph, site.written))
     if made is None:
         return SitePlan(None, findings)
     ran = frozenset(task for batch in made.batches for one in batch.runs for task in one.tasks)
@@ -91,7 +91,7 @@ def _nodes_of_run(site: SiteRun) -> tuple[tuple[ClusterNode, ...], Sequence[str]
     return tuple(node for node in site.nodes if node.ready), ()
 
 
-def _selection(graph: TaskGraph, written: JsonObject) -> Selection:
+def selection_of(graph: TaskGraph, written: JsonObject) -> Selection:
     """Return the limits of a run. Tests run in an action of their own only."""
     tests = tasks_of_stage(graph, TEST_STAGE)
     if written.get("tests"):

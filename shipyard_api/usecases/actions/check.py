@@ -43,6 +43,7 @@ from shipyard_api.ports.documents import DesignStore, Heads, RenderingFailed
 from shipyard_api.ports.schemas import Schemas
 from shipyard_api.ports.state.store import Transaction
 from shipyard_api.usecases.actions.check_acceptance import CheckAcceptance
+from shipyard_api.usecases.actions.check_software import CheckSoftware
 from shipyard_api.usecases.actions.preconditions import refuse_held, refuse_operations, refuse_stragglers
 from shipyard_api.usecases.actions.request import ActionRequest
 from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
@@ -121,6 +122,7 @@ class CheckAction:
     rules: DesignRules
     plan_steps: PlanDeploySteps
     check_acceptance: CheckAcceptance
+    check_software: CheckSoftware
 
     def __call__(
         self, request: ActionRequest, heads: Heads | None = None, revision: Revision | None = None
@@ -157,6 +159,8 @@ class CheckAction:
             return checked.refused(InvalidDesign(design.findings))
         if target is None:
             return checked.refused(NoTargetRevision(parameters.target_revision.value))
+        if request.name is ActionName.UPDATE_SOFTWARE and parameters.software:
+            return replace(checked, refusal=self.check_software(revision, parameters.software))
         if request.name is ActionName.SERVICE_SERVER:
             return self._with_serviced(checked, design.inputs, parameters)
         if parameters.targets:

@@ -1,5 +1,6 @@
 """The software stage in plans, and the tag check when an action is created (seed 002, Orchestration)."""
 
+import json
 from dataclasses import replace
 
 import falcon
@@ -65,3 +66,34 @@ def test_the_tag_check_is_noted_when_an_action_is_created_and_blocks_nothing(sof
     with software.store.begin() as tx:
         entries = tx.journal.entries(ActionId(tests.json["id"]))
     assert not [one for one in entries if CHECK in str(one)]
+
+
+REFUSED = {
+    "an unknown node": ({"nodes": ["n1", "n9"]}, "has no node n9."),
+    "an unknown node of a set": ({"nodes": "n[1-3]"}, "has no node n3."),
+    "an unknown task": ({"nodes": ["n1"], "tasks": ["two", "zz"]}, "'zz' is not in the task graph."),
+    "an unknown start": ({"start": "zz"}, "'zz' is not in the task graph."),
+    "nothing between": ({"start": "two", "end": "one"}, "'one' does not depend on 'two'"),
+}
+
+
+@pytest.mark.parametrize("row", REFUSED)
+def test_a_run_of_what_the_site_has_not_is_refused_before_it_is_stored(software: Site, row: str) -> None:
+    parameters, said = REFUSED[row]
+    body = json.dumps({"name": "update_software", "parameters": parameters})
+
+    refused, plan = software.admin.act(body), software.viewer.post("/plans", body, JSON).json
+
+    assert refused.status == falcon.HTTP_400
+    assert said in refused.text
+    assert plan["refused"]["reason"] == refused.json["reason"]
+    assert software.viewer.get("/actions").json == []
+
+
+def test_without_a_task_graph_a_run_may_not_be_limited(site: Site) -> None:
+    site.commit(*small_design())
+
+    refused = site.admin.act('{"name": "update_software", "parameters": {"nodes": ["n1"]}}')
+
+    assert (refused.status, "no task graph" in refused.text) == (falcon.HTTP_400, True)
+    assert site.admin.act('{"name": "update_software"}').status == falcon.HTTP_201

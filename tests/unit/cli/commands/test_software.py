@@ -101,6 +101,24 @@ def test_node_run_starts_these_tasks_on_these_nodes(api, run, words, parameters)
     assert json.loads(api.requests[-1].body) == {"name": "update_software", "parameters": parameters}
 
 
+NOTHING_NAMED = {
+    "no node": (["node", "run", ""], "NODES '' names no node."),
+    "commas": (["node", "run", " ,, "], "NODES ' ,, ' names no node."),
+    "no task": (["node", "run", "n1", "--tasks", ""], "--tasks '' names no task."),
+    "no start": (["software", "plan", "--start="], "--start '' names no task."),
+    "no node to plan": (["software", "plan", "--nodes="], "NODES '' names no node."),
+    "tasks and others": (["node", "run", "n1", "--tasks=a", "--skip=b"], "Give --tasks or --skip"),
+}
+
+
+@pytest.mark.parametrize(("words", "said"), NOTHING_NAMED.values(), ids=NOTHING_NAMED)
+def test_an_empty_limit_is_no_run_of_everything(api, run, words, said):
+    result = run(*words)
+
+    assert (result.exit_code, said in result.stderr) == (2, True), result.output
+    assert not api.requests
+
+
 def total(task, **counts):
     return {"task": task, **dict.fromkeys(("running", "success", "failed", "left"), 0), **counts}
 

@@ -1,0 +1,44 @@
+"""Check the nodes and tasks that a run of the task graph is limited to (seed 001, CLI; product, section 7)."""
+
+from dataclasses import dataclass, replace
+
+from shipyard_api.domain.documents import Revision
+from shipyard_api.domain.errors import InvalidParameters, ShipyardError, UnknownNodes
+from shipyard_api.domain.findings import error
+from shipyard_api.domain.json_types import JsonObject
+from shipyard_api.domain.parameters import NODES
+from shipyard_api.domain.task_graph.graph import TaskGraph
+from shipyard_api.domain.task_graph.layers import SITE
+from shipyard_api.domain.task_graph.selection import check_selection
+from shipyard_api.domain.task_graph.site_plan import selection_of
+from shipyard_api.domain.task_graph.tasks import parse_tasks
+from shipyard_api.ports.documents import RenderingFailed
+from shipyard_api.ports.state.store import Store
+from shipyard_api.usecases.configdocs.rendered_designs import RenderedDesigns
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSoftware:
+    """The use case; changes nothing."""
+
+    store: Store
+    rendered: RenderedDesigns
+
+    def __call__(self, revision: Revision, limits: JsonObject) -> ShipyardError | None:
+        """Return why a run with these limits is refused: nodes or tasks that the site has not. None for no reason.
+
+        ``limits``: as in ``Parameters.software``. A design that cannot be read is reported by others.
+        """
+        try:
+            known = self.rendered.inventory(revision).nodes
+        except RenderingFailed:
+            return None
+        if unknown := [node for node in limits.get(NODES, ()) if node not in known]:
+            return UnknownNodes([error("UnknownNode", f"Revision {revision} has no node {node}.") for node in unknown])
+        cluster = self.store.read(lambda tx: tx.software.cluster(SITE))
+        if cluster is None or not cluster.layer.tasks:
+            message = "The site has no task graph, so there are no tasks to choose: upload one."
+            return InvalidParameters([error("NoTaskGraph", message, path="/parameters")])
+        graph = TaskGraph.of(parse_tasks(cluster.layer.tasks))
+        faults = check_selection(graph, selection_of(graph, limits))
+        return InvalidParameters([replace(one, path=f"/parameters{one.path}") for one in faults]) if faults else None
