@@ -68,7 +68,9 @@ class Api:
                 verify=ca_bundle(),
             )
         except ValueError as error:
-            raise ApiError(f"Error: Client Error: {error}") from error
+            is_given = str(error).startswith("a base URL") and self._options.url
+            hint = ": correct SHIPYARD_URL or --url" if is_given else ""
+            raise ApiError(f"Error: Client Error: {error}{hint}") from error
 
     def _keystone_login(self) -> "KeystoneLogin | None":
         keystone = self._options.keystone

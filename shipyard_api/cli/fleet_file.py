@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from shipyard_api.cli.output.wording import yaml_fault
+
 _LARGEST = 1024 * 1024  # bytes
 _MOST = 500  # sites
 _SHOWN = 60  # characters
@@ -50,10 +52,7 @@ def _entries(path: Path) -> list[Any]:
     except OSError as error:
         raise click.UsageError(f"{path} cannot be read: {error.strerror or error}.") from error
     except (yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        why = getattr(error, "problem", None) or " ".join(str(error).split())
-        raise click.UsageError(f"{path} is not YAML: {where}{why}") from error
+        raise click.UsageError(f"{path} is not YAML: {yaml_fault(error)}") from error
     entries = found.get("sites") if isinstance(found, dict) else None
     if not isinstance(entries, list) or not 0 < len(entries) <= _MOST:
         raise click.UsageError(

@@ -25,7 +25,8 @@ def wanted_place(req: falcon.Request) -> Place | None:
         return None
     first, *tokens = pointer.removeprefix("/").split("/")
     if not pointer.startswith("/") or first != "data" or len(pointer) > _LONGEST:
-        raise falcon.HTTPInvalidParam("A JSON pointer into the data, such as /data/hardware_profile.", "explain")
+        text = f"It is a JSON pointer into the data of at most {_LONGEST} characters, such as /data/hardware_profile."
+        raise falcon.HTTPInvalidParam(text, "explain")
     return tuple(token.replace("~1", "/").replace("~0", "~") for token in tokens)
 
 

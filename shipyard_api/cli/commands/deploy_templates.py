@@ -17,6 +17,7 @@ from shipyard_api.cli.output import deploy_step_tables
 from shipyard_api.cli.output.answers import Answer
 from shipyard_api.cli.output.printout import Printout
 from shipyard_api.cli.output.shapes import objects_at, parse_json, parse_object
+from shipyard_api.cli.output.wording import yaml_fault
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api
@@ -131,6 +132,8 @@ for command in (create, list_templates, show_template, set_template, unset_templ
 
 def read_steps(written: str) -> Any:
     """Return steps that are given as JSON or YAML text, as the name of a file, or as - for standard input."""
+    if not written.strip():
+        raise click.UsageError("--steps is empty: give the steps, the name of a file, or -.")
     if written == "-":
         source, content = "standard input", sys.stdin.buffer.read(_LARGEST + 1)
     elif written.lstrip().startswith(("[", "{")):
@@ -159,9 +162,7 @@ def _parsed(content: bytes, source: str) -> Any:
         # BaseLoader would read numbers as text; tags of a safe loader are plain values, dates too, which JSON has not.
         return json.loads(json.dumps(yaml.safe_load(content), allow_nan=False))
     except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
-        raise click.UsageError(
-            f"The steps in {source} are neither JSON nor YAML: {' '.join(str(error).split())}"
-        ) from error
+        raise click.UsageError(f"The steps in {source} are neither JSON nor YAML: {yaml_fault(error)}") from error
 
 
 def _pair(written: str) -> tuple[str, Any]:
@@ -209,7 +210,8 @@ def _in_words(answer: Answer) -> Answer:
     if answer.status < 400:
         return answer
     try:
-        inner = parse_json(parse_object(answer.text)["error_message"])
+        found = parse_object(answer.text)
+        inner = parse_json(found["error_message"]) if "error_message" in found else found
         text = str(inner.get("faultstring") or inner.get("description"))
     except (UnreadableError, LookupError, TypeError, AttributeError):
         return answer

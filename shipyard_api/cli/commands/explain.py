@@ -27,6 +27,10 @@ def explain(options: GlobalOptions, /, document: str, path: str, **flags: bool) 
     default version is the buffer. Secrets are not shown.
     """
     schema, _, name = document.rpartition("/")
+    if not name:
+        raise click.UsageError(f"DOCUMENT {document!r} is no name: write NAME or SCHEMA/NAME.")
+    if path != "/data" and not path.startswith("/data/"):
+        raise click.UsageError(f"PATH {path!r} is no JSON pointer into the data: write one such as /data/node_labels.")
     query = [("version", version_of(flags)), ("metadata.name", name), ("explain", path)]
     query += [("schema", schema)] if schema else []
 

@@ -13,6 +13,7 @@ from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import software_tables
 from shipyard_api.cli.output.answers import Answer
 from shipyard_api.cli.output.printout import Printout
+from shipyard_api.cli.output.wording import yaml_fault
 
 if TYPE_CHECKING:
     from shipyard_api.cli.client import Api
@@ -140,7 +141,7 @@ def _read(file: Path) -> list[Any]:
     except OSError as error:
         raise click.UsageError(f"{file} cannot be read: {error.strerror}.") from error
     except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
-        raise click.UsageError(f"{file} is not YAML that can be sent: {error}") from error
+        raise click.UsageError(f"{file} is not YAML that can be sent: {yaml_fault(error)}") from error
     if found is None:
         return []
     if not isinstance(found, list):

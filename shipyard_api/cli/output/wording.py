@@ -96,6 +96,13 @@ def _teardown_text(one: JsonObject, long: str = "") -> str:
     return f"{text} waits for {'; '.join(waits)}{more}" if waits else text
 
 
+def yaml_fault(error: Exception) -> str:
+    """Return where a text is not YAML, and why, on one line."""
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+    return printable(where + (problem or " ".join(str(error).split())))
+
+
 def parse_time(text: object) -> datetime | None:
     """Return a time of the API in any of its spellings, or None; a time without a zone is UTC."""
     try:

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shipyard_api.domain.documents import Query, Revision, StoredDocument, choose
@@ -10,6 +10,8 @@ from shipyard_api.domain.documents.explanation import ExplainedValue, Place, exp
 from shipyard_api.usecases.configdocs.read import ReadConfigdocs
 
 _SHOWN = 5
+_KEYS = 20
+_LONGEST_NAME = 100
 _LONGEST = 10.0  # seconds; a real site takes a tenth of one
 
 
@@ -37,16 +39,39 @@ class ExplainValue:
         chosen = choose(design.documents, query)
         if len(chosen) != 1:
             names = ", ".join(f"{one.document.schema} '{one.document.name}'" for one in chosen[:_SHOWN])
-            raise LookupError(f"several documents fit; name one: {names}" if chosen else "no document fits")
+            raise LookupError(f"several documents fit; name one: {names}" if chosen else _nothing(revision, query))
         key = chosen[0].document.key
         stored = self.read.designs.documents(revision)
         try:
             deadline = time.monotonic() + _LONGEST
             values = explain(stored, key, place, lambda: time.monotonic() > deadline)
         except KeyError:
-            raise LookupError(f"{key[0]} '{key[1]}' has nothing at {'/'.join(('/data', *place))}") from None
+            there = "" if chosen[0].secret else _nearest(chosen[0].document.data, place)
+            raise LookupError(f"{key[0]} '{key[1]}' has nothing at {_pointer(place)}{there}") from None
         numbers = _numbers(stored)
         return Explanation(values, [numbers[one.stored.document.identity] for one in values])
+
+
+def _nothing(revision: Revision, query: Query) -> str:
+    filters = (("name", query.names), ("schema", query.schemas))
+    wanted = [f"the {what} {', '.join(one[:_LONGEST_NAME] for one in names)}" for what, names in filters if names]
+    return f"revision {revision} has no document with {' and '.join(wanted) or 'these labels'}"
+
+
+def _nearest(data: object, place: Place) -> str:
+    """Return what is at the last part of the way that is there: ``; /data/x has a, b``."""
+    known = 0
+    for token in place:
+        if not isinstance(data, Mapping) or token not in data:
+            break
+        data, known = data[token], known + 1
+    keys = sorted(map(str, data))[:_KEYS] if isinstance(data, Mapping) else []
+    more = ", …" if isinstance(data, Mapping) and len(data) > _KEYS else ""
+    return f"; {_pointer(place[:known])} has {', '.join(keys)}{more}" if keys else ""
+
+
+def _pointer(place: Place) -> str:
+    return "/".join(("/data", *place))
 
 
 def _numbers(stored: Sequence[StoredDocument]) -> dict[tuple[str, str, str], int]:

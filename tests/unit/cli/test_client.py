@@ -40,7 +40,8 @@ ADDRESSES = {
     ),
     "no scheme": (
         "localhost:9000",
-        "Error: Client Error: a base URL must start with http:// or https:// and name a host\n",
+        "Error: Client Error: a base URL must start with http:// or https:// and name a host: correct SHIPYARD_URL "
+        "or --url\n",
     ),
 }
 

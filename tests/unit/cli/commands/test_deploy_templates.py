@@ -1,15 +1,18 @@
 """Steps of deploy templates on the command line: text, file or standard input (seed 003, Client impact)."""
 
 import io
+import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from shipyard_api.cli.commands import deploy_templates
 from shipyard_api.cli.commands.deploy_templates import read_steps
 from shipyard_api.cli.main import shipyard
+from tests.unit.cli.fake_api import FakeApi, Reply
 
 STEPS = [{"interface": "bios", "step": "apply", "args": {"on": True}, "priority": 5}]
 JSON = '[{"interface": "bios", "step": "apply", "args": {"on": true}, "priority": 5}]'
@@ -39,7 +42,8 @@ BAD: dict[str, tuple[str, str]] = {
     "no such file": ("nowhere.yaml", "cannot be read: nowhere.yaml: No such file"),
     "a directory": ("/", "cannot be read: /: Is a directory"),
     "an empty name": ("@", "cannot be read"),
-    "broken": ("[{", "in --steps are neither JSON nor YAML"),
+    "nothing": (" ", "--steps is empty"),
+    "broken": ("[{", "in --steps are neither JSON nor YAML: line 1, column 3: "),
     "two documents": ("[1]\n---\n[2]", "neither JSON nor YAML"),
     "a tag": ("[!!python/object:os.system {}]", "neither JSON nor YAML"),
     "a date": ("[2026-11-22]", "neither JSON nor YAML"),
@@ -79,6 +83,18 @@ def test_a_wrong_command_line_sends_nothing(words: list[str], text: str) -> None
     result = CliRunner().invoke(shipyard, ["deploy-template", *words], env=environment, prog_name="shipyard")
 
     assert (result.exit_code, text in result.output) == (2, True), result.output
+
+
+INNER = {"faultcode": "Client", "faultstring": "The body is too large."}
+
+
+@pytest.mark.parametrize("body", [INNER, {"error_message": json.dumps(INNER)}], ids=["bare", "in a text"])
+def test_both_forms_of_errors_are_read(api: FakeApi, run: Callable[..., Result], body: Mapping[str, str]) -> None:
+    api.replies["POST /v1/deploy_templates"] = Reply(413, body)
+
+    result = run("deploy-template", "create", "CUSTOM_A", "--steps", JSON)
+
+    assert (result.exit_code, result.stdout) == (1, "Error: The body is too large.\nReason: status 413\n")
 
 
 def test_every_command_is_there() -> None:
