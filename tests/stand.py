@@ -1,4 +1,4 @@
-"""Shipyard as it is run: API, workers and a simulated Drydock as processes, on the Postgres of a test.
+"""Shipyard as it is run: API, workers and a simulated provisioner as processes, on the Postgres of a test.
 
 Every process belongs to the stand that started it and ends with it. Times are short, so that a crash costs seconds.
 """
@@ -37,9 +37,9 @@ SHORT: Mapping[str, str] = {
     "SHIPYARD_WORKER_SWEEP_SECONDS": "1",
     "SHIPYARD_WORKER_OVERDUE_SECONDS": "1.5",
     "SHIPYARD_WORKER_GRACEFUL_SECONDS": "1",
-    "SHIPYARD_DRYDOCK_READ_TIMEOUT_SECONDS": "5",
-    "SHIPYARD_DRYDOCK_CONNECT_TIMEOUT_SECONDS": "0.3",
     "SHIPYARD_DRYDOCK_NODEFILTER_PAUSE_SECONDS": "0.1",
+    **{f"SHIPYARD_{system}_READ_TIMEOUT_SECONDS": "5" for system in ("DRYDOCK", "MAAS", "IRONIC")},
+    **{f"SHIPYARD_{system}_CONNECT_TIMEOUT_SECONDS": "0.3" for system in ("DRYDOCK", "MAAS", "IRONIC")},
 }
 
 
@@ -47,13 +47,15 @@ SHORT: Mapping[str, str] = {
 class Stand:
     """One Shipyard with one simulated site; ``scale`` is how long a simulated second lasts.
 
-    ``times`` replace the defaults of settings.
+    ``times`` replace the defaults of settings. ``machines``: the design whose nodes a simulated MAAS or Ironic has.
     """
 
     directory: Path
     database_url: str
     scenario: str | Path = "calm"
     scale: float = 0.002
+    provisioner: str = "drydock"
+    machines: Path | None = None
     times: Mapping[str, str] = field(default_factory=lambda: SHORT)
     settings: Mapping[str, str] = field(default_factory=dict)
     worker_settings: Mapping[str, str] = field(default_factory=dict)
@@ -78,23 +80,24 @@ class Stand:
         tokens = bootstrap.tokens(load({"DATABASE_URL": self.database_url}))
         _, self.token = tokens.create("tester", "admin")
         _, design_token = tokens.create("simulator", "peer")
-        self.drydock = self._start_drydock(design_token)
+        self.simulator = self._start_simulator(design_token)
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
         self.start("api")
         self._wait_for_api()
 
-    def _start_drydock(self, design_token: str) -> str:
-        ready = self.directory / "drydock.ready"
+    def _start_simulator(self, design_token: str) -> str:
+        ready = self.directory / "simulator.ready"
         command = [
-            *("-m", "shipyard_simulators.drydock", "--port", "0", "--scenario", str(self.scenario)),
+            *("-m", f"shipyard_simulators.{self.provisioner}", "--port", "0", "--scenario", str(self.scenario)),
             *("--time-scale", str(self.scale), "--ready-file", str(ready), "--die-with-parent"),
-            *("--log-file", str(self.directory / "drydock.jsonl")),
+            *("--log-file", str(self.directory / "simulator.jsonl")),
+            *(("--site", str(self.machines)) if self.machines else ()),
         ]
-        self._spawn("drydock", command, {"SIMULATOR_DESIGN_TOKEN": design_token})
+        self._spawn("simulator", command, {"SIMULATOR_DESIGN_TOKEN": design_token})
         deadline = time.monotonic() + 30
         while not ready.is_file():
-            assert self.processes["drydock"].poll() is None, self.log("drydock")
+            assert self.processes["simulator"].poll() is None, self.log("simulator")
             assert time.monotonic() < deadline, "the simulator did not start"
             time.sleep(0.02)
         return str(json.loads(ready.read_text())["url"])
@@ -128,7 +131,7 @@ class Stand:
 
     def events(self) -> list[dict[str, Any]]:
         """The simulator's own log."""
-        text = (self.directory / "drydock.jsonl").read_text()
+        text = (self.directory / "simulator.jsonl").read_text()
         return [json.loads(line) for line in text.splitlines()]
 
     def request(self, method: str, path: str, **options: Any) -> requests.Response:
@@ -164,7 +167,7 @@ class Stand:
                 if answer.status_code == 200 and answer.json()["verdict"]:
                     return dict(answer.json())
             time.sleep(0.1)
-        workers = "\n".join(self.log(name)[-3000:] for name in self.processes if name not in ("api", "drydock"))
+        workers = "\n".join(self.log(name)[-3000:] for name in self.processes if name not in ("api", "simulator"))
         raise AssertionError(f"{action} has not ended after {seconds} s\n{workers}")
 
     def listing(self, action: str, what: str) -> list[dict[str, Any]]:
@@ -199,11 +202,23 @@ class Stand:
             "SHIPYARD_BIND": f"fd://{self.listener.fileno()}",
             "SHIPYARD_API_WORKERS": "1",
             "SHIPYARD_ENGINE_TIME_SCALE": str(self.scale),
-            "SHIPYARD_DRYDOCK_URL": f"{self.drydock}/api/v1.0",
-            "SHIPYARD_DRYDOCK_DESIGN_URL": (f"deckhand+{self.url}/api/v1.0/revisions/{{revision}}/rendered-documents"),
+            **self._provisioner(),
             **self.times,
             **self.settings,
         }
+
+    def _provisioner(self) -> dict[str, str]:
+        settings = {"SHIPYARD_PROVISIONER_KIND": self.provisioner}
+        match self.provisioner:
+            case "maas":
+                address = f"{self.simulator}/MAAS/api/2.0"
+                return {**settings, "SHIPYARD_MAAS_URL": address, "SHIPYARD_MAAS_API_KEY": "a:b:c"}
+            case "ironic":
+                return {**settings, "SHIPYARD_IRONIC_URL": self.simulator}
+            case _:
+                design = f"deckhand+{self.url}/api/v1.0/revisions/{{revision}}/rendered-documents"
+                address = f"{self.simulator}/api/v1.0"
+                return {**settings, "SHIPYARD_DRYDOCK_URL": address, "SHIPYARD_DRYDOCK_DESIGN_URL": design}
 
     def _wait_for_api(self) -> None:
         deadline = time.monotonic() + 60

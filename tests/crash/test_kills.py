@@ -1,5 +1,5 @@
 """A site is deployed while processes are killed and frozen, connections are cut, the database is restarted and its
-Drydock breaks: as if nothing were. ``./dev crash tests/crash/test_kills.py -k seed-N`` plays a trial again.
+provisioner breaks: as if nothing were. ``./dev crash tests/crash/test_kills.py -k seed-N`` plays a trial again.
 
 The proof is the simulator's own log: no node is worked on twice in a phase, whatever was repeated on our side.
 """
@@ -38,6 +38,9 @@ class Blow(Enum):
     CUT = "all connections between workers and database are reset"
 
 
+ALL = tuple(Blow)
+
+
 @dataclass(frozen=True)
 class Trial:
     """How large the site is and how much goes wrong: how many blows of which sorts, and restarts of the database."""
@@ -51,6 +54,7 @@ class Trial:
     scale: float
     seconds: float
     sorts: tuple[Blow, ...] = (Blow.KILL_WORKER,)
+    provisioner: str = "drydock"
 
 
 SMALL = Trial(groups=5, nodes=40, blows=6, restarts=1, workers=1, seed=7, scale=0.03, seconds=150)
@@ -58,15 +62,18 @@ LARGE = [
     Trial(groups=12, nodes=200, blows=25, restarts=2, workers=1, seed=11, scale=0.05, seconds=600),
     Trial(groups=12, nodes=200, blows=30, restarts=2, workers=2, seed=12, scale=0.1, seconds=600),
     *(
-        Trial(groups=6, nodes=60, blows=12, restarts=1, workers=2, seed=seed, scale=0.1, seconds=600, sorts=tuple(Blow))
+        Trial(groups=6, nodes=60, blows=12, restarts=1, workers=2, seed=seed, scale=0.1, seconds=600, sorts=ALL)
         for seed in range(100, 110)
+    ),
+    *(
+        Trial(6, 60, blows=12, restarts=1, workers=2, seed=seed, scale=0.1, seconds=600, sorts=ALL, provisioner=peer)
+        for peer, seeds in (("maas", range(200, 203)), ("ironic", range(300, 303)))
+        for seed in seeds
     ),
 ]
 
-FAULTS = {
-    "name": "now-and-then",
-    "seed": 5,
-    "service": [
+FAULTS: dict[str, list[dict[str, Any]]] = {
+    "drydock": [
         {"method": "POST", "path": "/tasks", "action": "drop_after_effect", "probability": 0.15},
         {"method": "POST", "path": "/tasks", "action": "error_after_effect", "status": 500, "probability": 0.1},
         {"method": "POST", "path": "/tasks", "action": "drop", "probability": 0.1},
@@ -77,6 +84,16 @@ FAULTS = {
         {"method": "POST", "path": "/nodefilter", "status": 500, "probability": 0.1},
         {"method": "GET", "path": "/nodes", "status": 500, "probability": 0.1},
     ],
+    **{
+        peer: [
+            {"method": method, "action": "drop_after_effect", "probability": 0.1},
+            {"method": method, "action": "error_after_effect", "status": 500, "probability": 0.05},
+            {"method": method, "action": "drop", "probability": 0.05},
+            {"method": "GET", "action": "drop", "probability": 0.05},
+            {"method": "GET", "status": 500, "probability": 0.05},
+        ]
+        for peer, method in (("maas", "POST"), ("ironic", "PUT"))
+    },
 }
 
 
@@ -143,7 +160,7 @@ def ending(stand: Stand, action: str) -> Ending:
 
 def calm_run(directory: Path, database_url: str, trial: Trial) -> Ending:
     """How the same site ends when nothing goes wrong but its own nodes."""
-    with Stand(directory, database_url, scale=0.002) as stand:
+    with Stand(directory, database_url, scale=0.002, **_peer(directory, trial)) as stand:
         stand.commit(design(trial))
         stand.start("worker")
         action = stand.deploy_site()
@@ -151,12 +168,22 @@ def calm_run(directory: Path, database_url: str, trial: Trial) -> Ending:
         return ending(stand, action)
 
 
+def _peer(directory: Path, trial: Trial) -> dict[str, Any]:
+    """Which provisioner a stand has; MAAS and Ironic know their machines from the design."""
+    if trial.provisioner == "drydock":
+        return {}
+    machines = directory / "design.yaml"
+    machines.write_bytes(design(trial))
+    return {"provisioner": trial.provisioner, "machines": machines}
+
+
 def troubled_run(directory: Path, server: RunningPostgres, url: str, trial: Trial) -> tuple[Ending, Stand]:
     """The same site while workers are killed at random instants and the database is restarted."""
     scenario = directory / "faults.yaml"
-    scenario.write_text(yaml.safe_dump(FAULTS))
-    pick = random.Random(trial.seed)
-    with cuttable(url) as line, Stand(directory, url, scenario=scenario, scale=trial.scale) as stand:
+    faults = {"name": "now-and-then", "seed": 5, "service": FAULTS[trial.provisioner]}
+    scenario.write_text(yaml.safe_dump(faults))
+    pick, peer = random.Random(trial.seed), _peer(directory, trial)
+    with cuttable(url) as line, Stand(directory, url, scenario=scenario, scale=trial.scale, **peer) as stand:
         stand.worker_settings = {"DATABASE_URL": line.url}
         stand.commit(design(trial))
         workers = [f"worker-{number}" for number in range(trial.workers)]
@@ -214,18 +241,27 @@ def check(tmp_path: Path, server: RunningPostgres, trial: Trial) -> None:
     found, stand = troubled_run(troubled, server, f"{head}/troubled_run", trial)
 
     assert found == expected
-    worked_on = Counter((event["phase"], event["node"]) for event in stand.events() if event["event"] == "node_started")
-    assert {what: times for what, times in worked_on.items() if times > 1} == {}
-    requested = Counter(
-        (event["action"], name)
-        for event in stand.events()
-        if event["event"] == "task_requested" and event["node_filter"]
-        for name in event["node_filter"]["filter_set"][0]["node_names"]
-    )
-    assert {what: times for what, times in requested.items() if times > 1} == {}
-    assert {name for _action, name in requested} == {
+    begun = Counter(_begun(trial.provisioner, stand.events()))
+    assert {what: times for what, times in begun.items() if times > 1} == {}
+    assert {name for _phase, name in begun} == {
         name for name, (status, _reason) in found[2].items() if status != "not_started"
     }
+
+
+def _begun(provisioner: str, events: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Give each phase of a node that the provisioner was asked for, by its own log."""
+    for event in events:
+        match provisioner, event:
+            case "drydock", {"event": "task_requested", "action": action, "node_filter": {"filter_set": [one, *_]}}:
+                yield from ((action, name) for name in one["node_names"])
+            case "drydock", {"event": "node_started", "phase": phase, "node": node}:
+                yield phase, node
+            case "maas", {"event": "machine", "kind": "status", "to": "Commissioning" | "Deploying" as phase}:
+                # A machine that failed may be commissioned once more: its mark follows the operation.
+                if not (phase == "Commissioning" and event["from"] == "Failed commissioning"):
+                    yield phase, event["machine"]
+            case "ironic", {"event": "verb", "verb": "provide" | "active" as phase}:
+                yield phase, event["node"]
 
 
 def _clone(url: str, name: str) -> None:
