@@ -3,16 +3,13 @@
 from typing import Any, ClassVar
 
 import falcon
-from oslo_utils.strutils import mask_dict_password
 
 from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.hidden_arguments import without_secrets
 from shipyard_api.api.http.threads import threaded_peer
 from shipyard_api.domain.deploy_steps.planning import PlannedNodes
 from shipyard_api.domain.deploy_steps.supported import SupportedSteps
-from shipyard_api.domain.json_types import JsonObject
 from shipyard_api.usecases.deploy_templates.plan import PlanDeploySteps
-
-_HIDDEN = "******"
 
 
 class NodeSteps:
@@ -45,7 +42,7 @@ def planned_entity(planned: PlannedNodes) -> dict[str, Any]:
             {
                 "interface": one.interface.value,
                 "step": one.step,
-                "args": _shown(one.args),
+                "args": without_secrets(one.args),
                 "priority": one.priority,
                 "template": one.template,
             }
@@ -71,8 +68,3 @@ def _supported(supported: SupportedSteps) -> list[dict[str, Any]]:
         }
         for one in sorted(supported.steps, key=lambda one: (-one.priority, one.interface.value, one.step))
     ]
-
-
-def _shown(args: JsonObject) -> Any:
-    """Return arguments without what looks like a secret, as the template itself is shown."""
-    return mask_dict_password(args, _HIDDEN)

@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 
 import falcon
 import falcon.asgi
-from oslo_utils.strutils import mask_dict_password
 
 from shipyard_api.api.http import entity_tags
 from shipyard_api.api.http.authentication import Policy
+from shipyard_api.api.http.hidden_arguments import without_secrets
 from shipyard_api.api.http.threads import answer_in_thread, threaded
 from shipyard_api.api.ironic import patches, reading
 from shipyard_api.api.ironic.faults import Fault
@@ -30,7 +30,6 @@ RULES = {
 }
 """The rule of each method."""
 
-_HIDDEN = "******"
 _LIST_PARAMETERS = ("limit", "marker", "sort_key", "sort_dir", "fields", "detail")
 _MEMBERS = ("name", "steps", "extra", "uuid")
 
@@ -194,7 +193,7 @@ def _entity(req: falcon.Request, stored: StoredTemplate, fields: Iterable[str]) 
     whole = {
         "uuid": stored.id,
         "name": stored.template.name,
-        "steps": [{**step, "args": mask_dict_password(step["args"], _HIDDEN)} for step in steps],
+        "steps": [{**step, "args": without_secrets(step["args"])} for step in steps],
         "extra": stored.extra,
         "created_at": stored.created_at.isoformat(timespec="microseconds"),
         "updated_at": stored.updated_at.isoformat(timespec="microseconds") if stored.updated_at else None,
