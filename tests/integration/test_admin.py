@@ -274,11 +274,13 @@ def test_worker_and_api_do_not_start_without_a_schema(empty_database_url: str, m
 
     hooks: dict[str, Any] = {}
     path = ROOT / "etc" / "gunicorn.conf.py"
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")  # which it sets
     exec(compile(path.read_text(), str(path), "exec"), hooks)  # as gunicorn reads it
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
     halted: list[tuple[str, int]] = []
     hooks["when_ready"](SimpleNamespace(halt=lambda *told: halted.append(told)))
+    hooks["on_exit"](None)
     assert halted == [("the database has no schema: run `shipyard db upgrade`", 2)]
 
 

@@ -5,10 +5,14 @@ empty: emptying takes milliseconds, and a database of its own a fifth of a secon
 """
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import insert
+from ulid import ULID
 
 from shipyard_api import bootstrap
 from shipyard_api.adapters.drydock.options import DrydockOptions
@@ -18,11 +22,12 @@ from shipyard_api.adapters.identity.options import IdentityOptions, Seconds
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.adapters.schema_files.data_schemas import DataSchemas
 from shipyard_api.api.mount import Mount
+from shipyard_api.ports.identity import digest
 from shipyard_api.setting_types import Count, Secret
 from shipyard_api.settings import ApiOptions, DatabaseOptions, Settings
+from shipyard_api.storage import tables as t
 from shipyard_api.storage.designs import SqlDesigns
 from shipyard_api.storage.unit_of_work import SqlStore, connect
-from shipyard_api.usecases.tokens.manage import ApiTokens
 from tests.integration.api.wire import Caller, Site
 from tests.integration.storage.rows import empty
 from tests.peer import Answer, Peer, running
@@ -91,13 +96,26 @@ def site(app: Mount, store: SqlStore, engine: sa.Engine, drydock: Peer) -> Site:
     return new_site(app, store, engine, drydock)
 
 
+@cache
+def known_tokens() -> list[tuple[str, dict[str, Any]]]:
+    """The secrets and rows of the tokens that every test has; how tokens are made is tested where they are."""
+    roles = (("ann", "admin"), ("vic", "viewer"), ("drydock", "peer"))
+    secrets = [f"shipyard_of_{name}" for name, _ in roles]
+    return [
+        (secret, {"id": str(ULID()), "name": name, "roles": [role], "digest": digest(secret)})
+        for secret, (name, role) in zip(secrets, roles, strict=True)
+    ]
+
+
 def new_site(app: Mount, store: SqlStore, engine: sa.Engine, drydock: Peer) -> Site:
     drydock.answers.clear()
     drydock.requests.clear()
     drydock.on("POST /validatedesign", NO_FAULT)
     drydock.on("GET /nodes", Answer(200, MACHINES))
-    tokens = ApiTokens(store)
-    roles = (("ann", "admin"), ("vic", "viewer"), ("drydock", "peer"))
-    callers = [Caller(app, tokens.create(name, role)[1]) for name, role in roles]
+    with engine.begin() as connection:
+        # As if they had been used just now, so that not each first request of a test notes that they are.
+        rows = [{**row, "last_used_at": datetime.now(UTC)} for _, row in known_tokens()]
+        connection.execute(insert(t.api_tokens).on_conflict_do_nothing(), rows)
+    callers = [Caller(app, secret) for secret, _ in known_tokens()]
     designs = SqlDesigns(engine, FernetEncryption([KEY]), DataSchemas())
     return Site(*callers, Caller(app, None), store, designs, drydock)

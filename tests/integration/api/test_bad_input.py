@@ -501,6 +501,12 @@ def busy_site(app: Mount, store: SqlStore, engine: sa.Engine, drydock: Peer) -> 
     return site
 
 
+@pytest.fixture(scope="module")
+def stored() -> list[dict[str, int]]:
+    """The numbers of rows after the last request, as long as nothing else was sent."""
+    return []
+
+
 def test_the_layer_of_a_control_document_is_bounded_too(busy_site: Site) -> None:
     control = {"schema": "metadata/Control/v1", "name": "one", "layeringDefinition": {"layer": "l" * 65}}
     body = write_documents([{"schema": "a/B/v1", "metadata": control, "data": {}}])
@@ -512,11 +518,13 @@ def test_the_layer_of_a_control_document_is_bounded_too(busy_site: Site) -> None
 
 @pytest.mark.filterwarnings("ignore:Unknown REQUEST_METHOD")
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
-def test_bad_input_is_refused_and_leaves_nothing(row: Row, busy_site: Site, engine: sa.Engine) -> None:
+def test_bad_input_is_refused_and_leaves_nothing(
+    row: Row, busy_site: Site, engine: sa.Engine, stored: list[dict[str, int]]
+) -> None:
     if row.buffer:
         loaded = busy_site.admin.post("/configdocs/design", row.buffer, YAML, buffermode="replace")
         assert loaded.status_code == 201, loaded.text
-    before = counts(engine)
+    before = counts(engine) if row.buffer or not stored else stored.pop()
 
     caller = {"admin": busy_site.admin, "viewer": busy_site.viewer, "nobody": busy_site.nobody}[row.who]
     answer = caller.ask(row.method, row.path, query=row.query or None, body=row.body, headers=row.headers)
@@ -529,7 +537,8 @@ def test_bad_input_is_refused_and_leaves_nothing(row: Row, busy_site: Site, engi
     for words in row.says:
         assert words in said
     assert len(answer.content) < 200_000
-    assert counts(engine) == before
+    stored[:] = [counts(engine)]
+    assert stored == [before]
 
 
 def test_the_table_is_long_and_its_rows_have_names_of_their_own() -> None:

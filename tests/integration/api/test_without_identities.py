@@ -163,7 +163,6 @@ def test_with_tokens_it_may_listen_anywhere(database_url: str, tmp_path: Path) -
     """Looked at without listening anywhere: the hook is asked about a server that is not there."""
     configuration: dict[str, Any] = {}
     path = share_directory() / "etc" / "gunicorn.conf.py"
-    exec(compile(path.read_text(), str(path), "exec"), configuration)  # as gunicorn reads it
 
     class Server:
         class Listener:
@@ -177,9 +176,12 @@ def test_with_tokens_it_may_listen_anywhere(database_url: str, tmp_path: Path) -
             raise AssertionError(f"{reason} {status}")
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PROMETHEUS_MULTIPROC_DIR", "")  # which it sets
+        exec(compile(path.read_text(), str(path), "exec"), configuration)  # as gunicorn reads it
         patch.setenv("SHIPYARD_CONFIG", os.devnull)
         patch.setenv("SHIPYARD_IDENTITY_KIND", "token")
         configuration["when_ready"](Server)
         patch.setenv("SHIPYARD_IDENTITY_KIND", "none")
         with pytest.raises(AssertionError, match=r"0\.0\.0\.0:9000"):
             configuration["when_ready"](Server)
+        configuration["on_exit"](Server)

@@ -12,20 +12,20 @@ JOBS = sa.table(
     "procrastinate_jobs", *map(sa.column, ("id", "queue_name", "task_name", "lock", "args", "status", "scheduled_at"))
 )
 TABLES = [*reversed(metadata.sorted_tables), JOBS]
+_EMPTY = ";".join(f"DELETE FROM {table.name}" for table in TABLES)
+_COUNTS = " UNION ALL ".join(f"SELECT '{table.name}', count(*) FROM {table.name}" for table in TABLES)
 
 
 def empty(engine: sa.Engine) -> None:
     """Take everything out: much quicker than another database."""
     with engine.begin() as connection:
-        for table in TABLES:
-            connection.execute(sa.delete(table))
+        connection.exec_driver_sql(_EMPTY)
 
 
 def counts(engine: sa.Engine) -> dict[str, int]:
     """The number of rows in each table."""
-    each = [sa.select(sa.literal(table.name), sa.func.count()).select_from(table) for table in TABLES]
     with engine.connect() as connection:
-        return {row[0]: row[1] for row in connection.execute(sa.union_all(*each))}
+        return {row[0]: row[1] for row in connection.exec_driver_sql(_COUNTS)}
 
 
 class BrokenOffError(Exception):

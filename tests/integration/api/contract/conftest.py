@@ -57,6 +57,7 @@ class Given:
         self._apps: dict[str, Any] = {}
         self._stack = ExitStack()
         self._state = ""
+        self._rows: dict[str, int] | None = None
         self._names: dict[str, Any] = {}
         self._callers: dict[Who, Caller] = {}
 
@@ -70,13 +71,18 @@ class Given:
 
     def leave(self) -> None:
         """Forget the state: something has changed it."""
-        self._state = ""
+        self._state, self._rows = "", None
         stack, self._stack = self._stack, ExitStack()
         stack.close()
 
-    def rows(self) -> dict[str, int]:
-        """How much is stored."""
-        return counts(self.engine)
+    def know_rows(self) -> None:
+        """Count what is stored, unless it was counted in this state: what only looks stores nothing."""
+        self._rows = self._rows or counts(self.engine)
+
+    def has_stored_nothing(self) -> bool:
+        """Whether as much is stored as when it was counted last."""
+        before, self._rows = self._rows, counts(self.engine)
+        return before == self._rows
 
     def _build(self, name: str) -> None:
         empty(self.engine)
