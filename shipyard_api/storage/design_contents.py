@@ -66,12 +66,12 @@ class DesignContents:
         if rows:
             connection.execute(insert(t.document_contents).on_conflict_do_nothing(), rows)
 
-    def decrypted(self, sealed: bytes, of: str, *, label: str) -> Any:
+    def decrypted(self, ciphertext: bytes, of: str, *, label: str) -> Any:
         """Return the content encrypted for this hash; raises SecretsLocked, with the label in its text."""
         if self._encryption is None:
             raise SecretsLocked(f"{label} is encrypted, and no key is configured")
         try:
-            return _decrypted(self._encryption, sealed, of)
+            return _decrypted(self._encryption, ciphertext, of)
         except DecryptionFailed as error:
             raise SecretsLocked(f"{label} is encrypted, and cannot be decrypted: {error}") from error
 
@@ -92,12 +92,12 @@ class DesignContents:
             raise NoSecretKey(())
         count = _Count()
         contents, keys = t.document_contents.c, t.store_keys.c
-        for column, sealed in ((keys.name, keys.sealed), (contents.hash, contents.sealed)):
+        for column, ciphertext in ((keys.name, keys.ciphertext), (contents.hash, contents.ciphertext)):
             after: str | None = ""
             while after is not None:
                 with outages(), self._engine.begin() as connection:
                     after = _reencrypt(
-                        connection, self._encryption, column, sealed, after=after, batch=batch, count=count
+                        connection, self._encryption, column, ciphertext, after=after, batch=batch, count=count
                     )
         return Rotation(count.reencrypted, count.newest, count.undecryptable, tuple(count.examples))
 
@@ -106,23 +106,23 @@ class DesignContents:
         return self.fingerprint(whole) if document.is_encrypted else hashlib.sha256(whole).hexdigest()
 
     def _row(self, document: Document, content: str) -> dict[str, Any]:
-        row = {"hash": content, "metadata": json.dumps(document.metadata), "data": None, "sealed": None}
+        row = {"hash": content, "metadata": json.dumps(document.metadata), "data": None, "ciphertext": None}
         if not document.is_encrypted:
             return {**row, "data": json.dumps(document.data)}
         if self._encryption is None:
             raise NoSecretKey([document])
-        return {**row, "sealed": _encrypted(self._encryption, content, document.data)}
+        return {**row, "ciphertext": _encrypted(self._encryption, content, document.data)}
 
     def _stored_key(self, encryption: Encryption) -> bytes:
         """Return the fingerprint key. The first process that needs it creates it."""
         keys = t.store_keys.c
-        query = sa.select(keys.sealed).where(keys.name == _FINGERPRINTS)
+        query = sa.select(keys.ciphertext).where(keys.name == _FINGERPRINTS)
         with outages(), self._engine.begin() as connection:
             found = connection.execute(query).scalar_one_or_none()
             if found is None:
                 made = _encrypted(encryption, _FINGERPRINTS, secrets.token_hex(32))
                 connection.execute(
-                    insert(t.store_keys).values(name=_FINGERPRINTS, sealed=made).on_conflict_do_nothing()
+                    insert(t.store_keys).values(name=_FINGERPRINTS, ciphertext=made).on_conflict_do_nothing()
                 )
                 found = connection.execute(query).scalar_one()
         return bytes.fromhex(self.decrypted(found, _FINGERPRINTS, label="the store's key for fingerprints"))
@@ -144,7 +144,7 @@ def _reencrypt(
     connection: sa.Connection,
     encryption: Encryption,
     column: "sa.Column[str]",
-    sealed: "sa.Column[bytes]",
+    ciphertext: "sa.Column[bytes]",
     *,
     after: str,
     batch: int,
@@ -152,8 +152,8 @@ def _reencrypt(
 ) -> str | None:
     """Reencrypt a batch of rows, and return the last of them; None if there are no more."""
     rows = connection.execute(
-        sa.select(column, sealed)
-        .where(column > after, sealed.is_not(None))
+        sa.select(column, ciphertext)
+        .where(column > after, ciphertext.is_not(None))
         .order_by(column)
         .limit(batch)
         # A stronger lock would block inserts of rows that refer to this one.
@@ -170,7 +170,7 @@ def _reencrypt(
             if len(count.examples) < _EXAMPLES:
                 count.examples.append(name)
             continue
-        connection.execute(sa.update(column.table).where(column == name).values({sealed: anew}))
+        connection.execute(sa.update(column.table).where(column == name).values({ciphertext: anew}))
         count.reencrypted += 1
     return rows[-1][0] if rows else None
 
@@ -179,8 +179,8 @@ def _encrypted(encryption: Encryption, of: str, data: Any) -> bytes:
     return encryption.encrypt(json.dumps({"of": of, "data": data}).encode())
 
 
-def _decrypted(encryption: Encryption, sealed: bytes, of: str) -> Any:
-    whole = json.loads(encryption.decrypt(sealed))
+def _decrypted(encryption: Encryption, ciphertext: bytes, of: str) -> Any:
+    whole = json.loads(encryption.decrypt(ciphertext))
     if not isinstance(whole, dict) or whole.get("of") != of:
         raise DecryptionFailed("it was encrypted for another entry")
     return whole["data"]

@@ -125,7 +125,7 @@ class SqlDesigns:
         query = (
             sa.select(
                 *(held.schema, held.name, held.layer, held.collection, held.since, held.hash),
-                *(texts.metadata, texts.data, texts.sealed),
+                *(texts.metadata, texts.data, texts.ciphertext),
             )
             .join(t.document_contents, texts.hash == held.hash)
             .where(held.revision == revision)
@@ -217,13 +217,13 @@ class SqlDesigns:
             yield connection, Revision(connection.execute(sa.select(rows.newest())).scalar_one())
 
     def _stored(self, row: tuple[Any, ...]) -> StoredDocument:
-        schema, name, layer, collection, since, content, metadata, data, sealed = row
-        if sealed is None:
+        schema, name, layer, collection, since, content, metadata, data, ciphertext = row
+        if ciphertext is None:
             value = json.loads(data)
         else:
-            value = self._contents.decrypted(sealed, content, label=f"the data of {schema} '{name}'")
+            value = self._contents.decrypted(ciphertext, content, label=f"the data of {schema} '{name}'")
         document = Document(schema, name, layer, json.loads(metadata), value)
-        if document.is_encrypted is (sealed is None):
+        if document.is_encrypted is (ciphertext is None):
             raise SecretsLocked(f"{schema} '{name}' is not stored as its storagePolicy says")
         return StoredDocument(document, Collection(collection), Revision(since))
 

@@ -362,7 +362,7 @@ document_contents = sa.Table(
     # JSON as text: jsonb would lose the order of keys and refuse some legal texts.
     sa.Column("metadata", sa.Text, nullable=False),
     sa.Column("data", sa.Text),
-    sa.Column("sealed", sa.LargeBinary),
+    sa.Column("sealed", sa.LargeBinary, key="ciphertext"),
     sa.CheckConstraint("(data IS NULL) <> (sealed IS NULL)", name="clear_or_sealed"),
 )
 
@@ -371,7 +371,7 @@ store_keys = sa.Table(
     "store_keys",
     metadata,
     sa.Column("name", sa.String(32), primary_key=True),
-    sa.Column("sealed", sa.LargeBinary, nullable=False),
+    sa.Column("sealed", sa.LargeBinary, key="ciphertext", nullable=False),
 )
 
 revision_documents = sa.Table(

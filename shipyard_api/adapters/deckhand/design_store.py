@@ -228,8 +228,8 @@ class DeckhandDesigns:
         wanted = {document.identity: translate.as_kept(document) for document in documents}
         if kept.keys() != wanted.keys() or translate.has_hidden(documents):
             return False
-        sealed = [one for one in wanted.values() if one.is_encrypted and kept[one.identity].is_encrypted]
-        hidden = {document.identity for document in sealed}
+        encrypted = [one for one in wanted.values() if one.is_encrypted and kept[one.identity].is_encrypted]
+        hidden = {document.identity for document in encrypted}
         for identity, document in wanted.items():
             with_data = identity not in hidden
             stored = translate.content(kept[identity], with_data=with_data)
@@ -237,8 +237,8 @@ class DeckhandDesigns:
                 return False
         if base != EMPTY and self._known(base).get("validationPolicies"):
             return False
-        secrets = self._secrets(base, sealed) if sealed else {}
-        return all(translate.content(one) == secrets.get(one.identity) for one in sealed)
+        secrets = self._secrets(base, encrypted) if encrypted else {}
+        return all(translate.content(one) == secrets.get(one.identity) for one in encrypted)
 
     def _load(
         self, collection: Collection, documents: Sequence[Document], before: Iterable[StoredDocument], head: Revision
@@ -288,9 +288,9 @@ class DeckhandDesigns:
 
         if target != EMPTY and self._known(target).get("validationPolicies"):
             raise beyond_repair("there are validation policies, which Deckhand does not show")
-        sealed = [one for name in wrong for one in wanted.get(name, {}).values() if one.is_encrypted]
-        secrets = self._clear(target, sealed) if sealed else {}
-        if lost := sorted(f"{one.schema} '{one.name}'" for one in sealed if one.identity not in secrets):
+        encrypted = [one for name in wrong for one in wanted.get(name, {}).values() if one.is_encrypted]
+        secrets = self._clear(target, encrypted) if encrypted else {}
+        if lost := sorted(f"{one.schema} '{one.name}'" for one in encrypted if one.identity not in secrets):
             raise beyond_repair(f"Deckhand does not show the secrets of {', '.join(lost)}")
         # A document, or the layering policy, must leave its collection before another one can load it.
         owner = {identity: name for name, held in wanted.items() for identity in held}
@@ -313,17 +313,17 @@ class DeckhandDesigns:
             raise beyond_repair("the others are not visible to Shipyard's account")
         return made
 
-    def _secrets(self, revision: Revision, sealed: Iterable[Document]) -> dict[Identity, bytes]:
-        return {identity: translate.content(one) for identity, one in self._clear(revision, sealed).items()}
+    def _secrets(self, revision: Revision, encrypted: Iterable[Document]) -> dict[Identity, bytes]:
+        return {identity: translate.content(one) for identity, one in self._clear(revision, encrypted).items()}
 
-    def _clear(self, revision: Revision, sealed: Iterable[Document]) -> dict[Identity, Document]:
+    def _clear(self, revision: Revision, encrypted: Iterable[Document]) -> dict[Identity, Document]:
         """Return those encrypted documents whose secret the design shows unchanged, with the secret."""
         try:
             design = self.rendered(revision)
         except RenderingFailed:
             return {}
         shown = {one.document.identity: one.document for one in design.documents}
-        mine = (shown.get(one.identity) for one in sealed if translate.keeps_its_data(one))
+        mine = (shown.get(one.identity) for one in encrypted if translate.keeps_its_data(one))
         return {one.identity: one for one in mine if one is not None and one.is_encrypted}
 
 

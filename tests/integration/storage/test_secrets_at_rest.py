@@ -56,14 +56,14 @@ def everything(engine: sa.Engine) -> list[bytes]:
     return found
 
 
-def sealed_rows(engine: sa.Engine) -> dict[str, bytes]:
+def encrypted_rows(engine: sa.Engine) -> dict[str, bytes]:
     contents = t.document_contents.c
     with engine.connect() as connection:
-        rows = connection.execute(sa.select(contents.hash, contents.sealed).where(contents.sealed.is_not(None)))
-        return {row.hash: bytes(row.sealed) for row in rows}
+        rows = connection.execute(sa.select(contents.hash, contents.ciphertext).where(contents.ciphertext.is_not(None)))
+        return {row.hash: bytes(row.ciphertext) for row in rows}
 
 
-def replace_sealed(engine: sa.Engine, content: str, **values: Any) -> None:
+def replace_ciphertext(engine: sa.Engine, content: str, **values: Any) -> None:
     with engine.begin() as connection:
         connection.execute(t.document_contents.update().where(t.document_contents.c.hash == content).values(**values))
 
@@ -101,7 +101,7 @@ def test_a_hash_does_not_help_to_guess_a_secret(engine: sa.Engine) -> None:
     document = secret("password", "1234")
     store(engine, FIRST).put(A, [document], base=EMPTY, head=EMPTY)
 
-    (found,) = sealed_rows(engine)
+    (found,) = encrypted_rows(engine)
 
     assert found != hashlib.sha256(content_of(document)).hexdigest()
     for key in (FIRST.encode(), base64.urlsafe_b64decode(FIRST)):
@@ -113,7 +113,7 @@ def test_an_empty_secret_is_a_secret(engine: sa.Engine) -> None:
     documents = [secret(f"s{number}", data) for number, data in enumerate(empty)]
     store(engine, FIRST).put(A, documents, base=EMPTY, head=EMPTY)
 
-    assert len(sealed_rows(engine)) == len(empty)
+    assert len(encrypted_rows(engine)) == len(empty)
     read = [one.document for one in store(engine, FIRST).documents(ONE)]
     assert read == documents
     assert all(document.is_encrypted for document in read)
@@ -218,25 +218,25 @@ def test_without_the_right_key_secrets_stay_shut_and_the_rest_goes_on(engine: sa
 def test_secrets_that_changed_places_are_not_shown(engine: sa.Engine) -> None:
     designs = store(engine, FIRST)
     designs.put(A, [secret("mine", "known to me"), secret("theirs", CANARY)], base=EMPTY, head=EMPTY)
-    (one, mine), (other, theirs) = sealed_rows(engine).items()
-    replace_sealed(engine, one, sealed=theirs)
-    replace_sealed(engine, other, sealed=mine)
+    (one, mine), (other, theirs) = encrypted_rows(engine).items()
+    replace_ciphertext(engine, one, ciphertext=theirs)
+    replace_ciphertext(engine, other, ciphertext=mine)
 
     with pytest.raises(SecretsLocked, match="encrypted for another entry"):
         designs.documents(ONE)
 
 
 def test_neither_are_those_that_come_from_elsewhere(engine: sa.Engine) -> None:
-    """Such as the store's own key, or what somebody else sealed with the same keys."""
+    """Such as the store's own key, or what somebody else ciphertext with the same keys."""
     designs = store(engine, FIRST)
     designs.put(A, [secret("one")], base=EMPTY, head=EMPTY)
-    (content,) = sealed_rows(engine)
+    (content,) = encrypted_rows(engine)
     with engine.connect() as connection:
-        (key,) = connection.execute(sa.select(t.store_keys.c.sealed)).scalars()
+        (key,) = connection.execute(sa.select(t.store_keys.c.ciphertext)).scalars()
     foreign = [b"{}", b"[]", b'"x"', b"1", b'{"of": "x", "data": 1}', b'{"data": 1}']
 
-    for sealed in [key, *(encryption(FIRST).encrypt(text) for text in foreign)]:
-        replace_sealed(engine, content, sealed=sealed)
+    for ciphertext in [key, *(encryption(FIRST).encrypt(text) for text in foreign)]:
+        replace_ciphertext(engine, content, ciphertext=ciphertext)
         with pytest.raises(SecretsLocked):
             designs.documents(ONE)
 
@@ -245,10 +245,10 @@ def test_neither_are_those_that_come_from_elsewhere(engine: sa.Engine) -> None:
 def test_a_flipped_bit_locks_a_secret(engine: sa.Engine, place: int) -> None:
     designs = store(engine, FIRST)
     designs.put(A, [secret("one")], base=EMPTY, head=EMPTY)
-    ((content, sealed),) = sealed_rows(engine).items()
-    raw = bytearray(base64.urlsafe_b64decode(sealed))
+    ((content, ciphertext),) = encrypted_rows(engine).items()
+    raw = bytearray(base64.urlsafe_b64decode(ciphertext))
     raw[place] ^= 1
-    replace_sealed(engine, content, sealed=base64.urlsafe_b64encode(raw))
+    replace_ciphertext(engine, content, ciphertext=base64.urlsafe_b64encode(raw))
 
     with pytest.raises(SecretsLocked):
         designs.documents(ONE)
@@ -257,23 +257,23 @@ def test_a_flipped_bit_locks_a_secret(engine: sa.Engine, place: int) -> None:
 def test_a_secret_that_was_laid_open_or_a_clear_one_that_claims_to_be_none_is_not_shown(engine: sa.Engine) -> None:
     designs = store(engine, FIRST)
     designs.put(A, [secret("one", CANARY)], base=EMPTY, head=EMPTY)
-    ((content, sealed),) = sealed_rows(engine).items()
+    ((content, ciphertext),) = encrypted_rows(engine).items()
 
-    replace_sealed(engine, content, sealed=None, data='"chosen by somebody else"')
+    replace_ciphertext(engine, content, ciphertext=None, data='"chosen by somebody else"')
     with pytest.raises(SecretsLocked, match="not stored as its storagePolicy says"):
         designs.documents(ONE)
-    replace_sealed(engine, content, sealed=sealed, data=None, metadata='{"storagePolicy": "cleartext"}')
+    replace_ciphertext(engine, content, ciphertext=ciphertext, data=None, metadata='{"storagePolicy": "cleartext"}')
     with pytest.raises(SecretsLocked, match="not stored as its storagePolicy says"):
         designs.documents(ONE)
 
 
-@pytest.mark.parametrize("values", [{"sealed": None, "data": None}, {"sealed": b"x", "data": "1"}], ids=str)
+@pytest.mark.parametrize("values", [{"ciphertext": None, "data": None}, {"ciphertext": b"x", "data": "1"}], ids=str)
 def test_a_content_is_clear_or_sealed_and_never_both(engine: sa.Engine, values: dict[str, Any]) -> None:
     store(engine, FIRST).put(A, [secret("one")], base=EMPTY, head=EMPTY)
-    (content,) = sealed_rows(engine)
+    (content,) = encrypted_rows(engine)
 
     with pytest.raises(sa.exc.IntegrityError, match="document_contents_clear_or_sealed"):
-        replace_sealed(engine, content, **values)
+        replace_ciphertext(engine, content, **values)
 
 
 # --- keys that change
@@ -284,7 +284,7 @@ SOME = [secret(f"s{number}", number) for number in range(5)]
 
 def test_keys_are_changed_without_anybody_noticing(engine: sa.Engine) -> None:
     store(engine, FIRST).put(A, [*SOME, doc("clear")], base=EMPTY, head=EMPTY)
-    fingerprint, before = store(engine, FIRST).fingerprint(b"x"), sealed_rows(engine)
+    fingerprint, before = store(engine, FIRST).fingerprint(b"x"), encrypted_rows(engine)
 
     assert store(engine, SECOND, FIRST).rotate(batch=2) == Rotation(
         reencrypted=6, newest=0, undecryptable=0, examples=()
@@ -300,7 +300,7 @@ def test_keys_are_changed_without_anybody_noticing(engine: sa.Engine) -> None:
     assert [one.document for one in designs.documents(ONE)] == [*SOME, doc("clear")]
     assert designs.fingerprint(b"x") == fingerprint
     assert designs.put(A, [*SOME, doc("clear")], base=ONE, head=ONE) is None
-    after = sealed_rows(engine)
+    after = encrypted_rows(engine)
     assert after.keys() == before.keys()
     assert not set(after.values()) & set(before.values())
     for old in (FIRST, SECOND):
@@ -330,11 +330,11 @@ class BreaksDown:
         self.left -= 1
         return self.inner.encrypt(clear)
 
-    def decrypt(self, sealed: bytes) -> bytes:
-        return self.inner.decrypt(sealed)
+    def decrypt(self, ciphertext: bytes) -> bytes:
+        return self.inner.decrypt(ciphertext)
 
-    def is_newest(self, sealed: bytes) -> bool:
-        return self.inner.is_newest(sealed)
+    def is_newest(self, ciphertext: bytes) -> bool:
+        return self.inner.is_newest(ciphertext)
 
 
 @pytest.mark.parametrize(("left", "kept"), [(0, 0), (1, 1), (2, 1), (3, 3), (5, 5)])
@@ -351,20 +351,20 @@ def test_a_change_of_keys_that_is_broken_off_goes_on_where_it_was(engine: sa.Eng
 
 def test_what_cannot_be_opened_is_counted_and_left_alone(engine: sa.Engine) -> None:
     store(engine, FIRST).put(A, SOME, base=EMPTY, head=EMPTY)
-    before = sealed_rows(engine)
+    before = encrypted_rows(engine)
 
     report = store(engine, SECOND).rotate(batch=2)
 
     assert report == Rotation(0, 0, 6, ("fingerprints", *sorted(before)))
-    assert sealed_rows(engine) == before
+    assert encrypted_rows(engine) == before
     assert [one.document for one in store(engine, FIRST).documents(ONE)] == SOME
 
 
 def test_one_that_cannot_be_opened_does_not_keep_the_others_from_it(engine: sa.Engine) -> None:
     store(engine, FIRST).put(A, SOME, base=EMPTY, head=EMPTY)
-    one, other, *_ = sorted(sealed_rows(engine))
-    replace_sealed(engine, one, sealed=b"nonsense")
-    replace_sealed(engine, other, sealed=sealed_rows(engine)[max(sealed_rows(engine))])
+    one, other, *_ = sorted(encrypted_rows(engine))
+    replace_ciphertext(engine, one, ciphertext=b"nonsense")
+    replace_ciphertext(engine, other, ciphertext=encrypted_rows(engine)[max(encrypted_rows(engine))])
 
     assert store(engine, SECOND, FIRST).rotate(batch=1) == Rotation(4, 0, 2, (one, other))
 

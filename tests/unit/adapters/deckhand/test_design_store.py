@@ -463,7 +463,7 @@ def test_a_secret_that_deckhand_does_not_show_is_not_guessed(
     failed = fault(409, "LayeringPolicyNotFound")
     answer = failed if design is None else several(*map(held, design)) if design else Answer(200)
     peer.on("GET /revisions/3/rendered-documents", answer)
-    with pytest.raises(Refused, match="does not show what is secret in example/Thing/v1 's'"):
+    with pytest.raises(Refused, match="does not show the secrets of example/Thing/v1 's'"):
         designs.rollback(Revision(3))
     assert peer.changes == ["POST /rollback/3"]
 
