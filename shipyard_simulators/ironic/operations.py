@@ -119,7 +119,7 @@ def _cleaned(conductor: Conductor, node: Node, cause: str) -> Operation:
 
 
 def clean_by_hand(conductor: Conductor, node: Node, steps: list[dict[str, Any]]) -> Operation:
-    """Verb clean: run the requested steps; a failure does not put the node into maintenance."""
+    """Verb clean: run the requested steps; one that fails puts the node into maintenance, an unknown one does not."""
     outcome = conductor.outcome(node, "clean", "prepare")
     conductor.move(node, "cleaning", "clean", target="manageable")
     for step in steps:

@@ -8,17 +8,22 @@ network for everything else, such as a simulator in a process of its own. A test
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
 from weakref import WeakValueDictionary
 from wsgiref.util import setup_testing_defaults
 
 import requests
+from falcon.routing import compiled
 from requests.adapters import HTTPAdapter
 from requests.structures import CaseInsensitiveDict
 
 from shipyard_simulators.faults import ConnectionCut
 from shipyard_simulators.server import Served, Server
+
+# Falcon compiles the same routes for every application; one compilation serves all of a peer.
+compiled.compile = cache(compile)  # type: ignore[attr-defined]
 
 _servers: WeakValueDictionary[int, Server] = WeakValueDictionary()
 _bind = Server.server_bind

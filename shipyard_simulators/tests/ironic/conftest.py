@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -16,8 +15,8 @@ from shipyard_simulators.tests.waiting import VirtualClock
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[StartIronic]:
-    """What starts an Ironic that plays the given scenario; the files of the test are still there when it ends."""
+def start() -> Iterator[StartIronic]:
+    """What starts an Ironic that plays the given scenario."""
 
     def start_ironic(scenario: str = "", **options: Any) -> Ironic:
         clock = VirtualClock()

@@ -51,7 +51,7 @@ def test_a_deployment_that_waits_for_its_agent_survives_a_restart(start: StartIr
     assert ironic.steps("n1") == DEFAULTS
 
 
-def test_nodes_are_kept_in_a_file(start: StartIronic, tmp_path: Path) -> None:
+def test_nodes_are_kept_in_a_file(tmp_path: Path, start: StartIronic) -> None:
     kept = tmp_path / "nodes.json"
     scenario, clock = parse_scenario("nodes: {n1: {deploy: never}, n2: {agent: never}}"), VirtualClock()
     with unserved(IronicSimulator(scenario, clock=clock, state_file=kept)) as simulator:

@@ -207,6 +207,15 @@ def test_manual_cleaning_with_a_wrong_step_fails_without_maintenance(shared: Iro
     assert (node["maintenance"], node["fault"]) == (False, None)
 
 
+def test_a_step_of_manual_cleaning_that_fails_puts_the_node_into_maintenance(start: StartIronic) -> None:
+    ironic = start("nodes: {n1: {clean: fail}}")
+    ironic.at("n1", "manageable")
+
+    node = ironic.run("n1", "clean", "clean failed", clean_steps=[{"interface": "deploy", "step": "erase_devices"}])
+
+    assert (node["maintenance"], node["fault"]) == (True, "clean failure")
+
+
 def test_manual_cleaning_ends_where_it_began(shared: Ironic, name: str) -> None:
     shared.at(name, "manageable")
     steps = [{"interface": "deploy", "step": "erase_devices"}]

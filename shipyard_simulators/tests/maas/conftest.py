@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +11,8 @@ from shipyard_simulators.tests.maas.client import Maas, StartMaas, simulator
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[StartMaas]:
-    """What starts a MAAS that plays the given scenario; the files of the test are still there when it ends."""
+def start() -> Iterator[StartMaas]:
+    """What starts a MAAS that plays the given scenario."""
 
     def start_maas(scenario: str = "", **options: Any) -> Maas:
         made, clock = simulator(scenario, **options)

@@ -14,7 +14,7 @@ from shipyard_simulators.tests.programs import refusal, started
 from shipyard_simulators.tests.waiting import PATIENCE, until
 
 
-def test_with_a_state_file_machines_outlive_the_simulator(start: StartMaas, tmp_path: Path) -> None:
+def test_with_a_state_file_machines_outlive_the_simulator(tmp_path: Path, start: StartMaas) -> None:
     options = {"scenario": "machines: {n1: Ready, n2: Deployed}", "state": tmp_path / "maas.json"}
     made, clock = simulator(**options)
     with unserved(made):
