@@ -1,5 +1,6 @@
 """A forecast as tables. Pure."""
 
+import math
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -9,7 +10,7 @@ from shipyard_api.cli.output.wording import clock
 
 _BAR = 10
 _SOURCES = {
-    "given": "with the given probabilities",
+    "given": "as given, or else as measured",
     "history": "measured on this site",
     "default": "a guess: no earlier deployment was measured",
 }
@@ -29,19 +30,23 @@ def parts(found: JsonObject) -> Sequence[TextTable | str | Printout]:
     """Return a forecast: its totals, the criterion to relax, and its groups."""
     left = object_at(found, "seconds_left")
     groups = objects_at(found, "groups")
-    nodes = sum(int(required(group, "nodes")) for group in groups)
     lost = float(required(object_at(found, "nodes_lost"), "mean"))
     about = [
         ("Success:", _interval(object_at(found, "success"))),
-        ("Nodes Lost:", f"{lost:.1f} of {nodes} on average"),
+        ("Nodes Lost:", f"{lost:.1f} on average"),
         ("Time Left:" if left else "Duration:", _spread(left or object_at(found, "seconds"))),
         ("Assumed:", _assumed(found)),
         ("Relax:", _relax(object_at(found, "relax"))),
         ("Simulated:", f"{int(required(found, 'runs')):,} runs, seed {required(found, 'seed')}"),
     ]
-    rows = [_row(group) for group in groups]
+    rows = [_row(group) for group in sorted(groups, key=_start)]
     headers = ("Group", "Critical", "Nodes", "Chance", "Success (95 %)", "Starts", "Lasts", "Prepare", "Deploy")
     return [fields(about), table(rows, headers, gap=2)]
+
+
+def _start(group: JsonObject) -> float:
+    """Return when the group starts, for an order in which those that have started, or never do, are the last."""
+    return float(object_at(group, "starts").get("p50", math.inf))
 
 
 def _row(group: JsonObject) -> tuple[object, ...]:
@@ -103,4 +108,5 @@ def _relax(relax: JsonObject) -> str:
     now, then = required(relax, "from"), required(relax, "to")
     wanted = _CRITERIA.get(criterion, criterion + " {}").format(now)
     after = _percent(float(required(relax, "probability_after")))
-    return f"{group} {wanted}; with {then} the action succeeds in {after}"
+    unit = " %" if criterion.startswith("percent") else ""
+    return f"{group} {wanted}; with {then}{unit} instead, {after} of the runs succeed"

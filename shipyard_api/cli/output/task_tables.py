@@ -72,7 +72,8 @@ def stage(plan: JsonObject) -> Sequence[TextTable | str]:
         for batch in objects_at(found, "batches")
         for run in objects_at(batch, "runs")
     ]
-    return [table(rows, ("Priority", "Group", "Tasks", "Nodes"), gap=4), *_remarks(found)]
+    shown = table(rows, ("Priority", "Group", "Tasks", "Nodes"), gap=4) if rows else "No task runs."
+    return [shown, *_remarks(found)]
 
 
 def tree(text: str) -> Printout:

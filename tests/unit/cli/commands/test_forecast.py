@@ -9,10 +9,10 @@ from tests.unit.cli.samples import FORECAST, ID
 
 TEXT = """\
 Success:           8.9 % (7.7 % to 10.2 %)
-Nodes Lost:        2.4 of 62 on average
+Nodes Lost:        2.4 on average
 Duration:          40:15 (8 of 10 times 36:41 to 1:03:50)
 Assumed:           1.0 % of nodes fail prepare, 3.0 % of nodes fail deploy; measured on this site (480 and 472 nodes)
-Relax:             compute needs 100 % of its nodes; with 93 the action succeeds in 90.2 %
+Relax:             compute needs 100 % of its nodes; with 93 % instead, 90.2 % of the runs succeed
 Simulated:         2,000 runs, seed 1
 
 Group       Critical  Nodes  Chance      Success (95 %)              Starts  Lasts  Prepare  Deploy
