@@ -57,10 +57,8 @@ class Pair:
         standby.data.mkdir(mode=0o700)
         os.chown(standby.data, standby.account.uid, standby.account.gid)
         shutil.copy2(Cluster.at(self._data(self.primary)).beside("password"), standby.beside("password"))
-        programs = binaries.within_reach(binaries.find(standby.data, None), standby.account, standby.beside("binaries"))
-        copy = [programs.program("pg_basebackup"), "--pgdata", str(standby.data), "--dbname", primary.url]
-        made = standby.account.run([*copy, "--write-recovery-conf", "--checkpoint=fast", "--no-sync"])
-        assert made.returncode == 0, made.stdout
+        copy = ["pg_basebackup", "--pgdata", str(standby.data), "--dbname", primary.url]
+        _run(standby, *copy, "--write-recovery-conf", "--checkpoint=fast", "--no-sync")
         self._servers[self.standby] = start(standby.data)
         # After the copy: the standby waits for no other when it is the primary.
         self._ask(self.primary, "ALTER SYSTEM SET synchronous_standby_names = '*'")
@@ -93,7 +91,13 @@ class Pair:
 
     def _stop(self, name: str) -> None:
         self._signal(name, signal.SIGCONT)
-        self._servers.pop(name).stop()
+        server = self._servers.pop(name)
+        was_killed = not server.is_running()
+        server.stop()
+        if was_killed:
+            # Recovers without a port, and removes the shared memory that the killed server left.
+            cluster = Cluster.at(self._data(name))
+            _run(cluster, "postgres", "--single", "-D", str(cluster.data), "postgres")
 
     def _signal(self, name: str, number: signal.Signals) -> None:
         pid = self._servers[name].pid
@@ -106,6 +110,13 @@ class Pair:
             with connection.cursor() as cursor:
                 cursor.execute(statement)
                 return cursor.fetchall() if cursor.description else []
+
+
+def _run(cluster: Cluster, program: str, *arguments: str) -> None:
+    found = binaries.find(cluster.data, None)
+    programs = binaries.within_reach(found, cluster.account, cluster.beside("binaries"))
+    ran = cluster.account.run([programs.program(program), *arguments])
+    assert ran.returncode == 0, ran.stdout
 
 
 @contextmanager
