@@ -14,6 +14,7 @@ from shipyard_api.domain.actions import ENDED, ActionName, RunState
 from shipyard_api.domain.deploy_steps.templates import DeployStep, DeployTemplate, Interface
 from shipyard_api.domain.deploy_steps.traits import TraitName
 from shipyard_api.domain.errors import InvalidParameters, UnknownNodes
+from shipyard_api.domain.facts.steps import Waiting
 from shipyard_api.ports.state.deploy_templates import TemplateId
 from tests.factories import group_entry
 from tests.redeploy_world import RedeployWorld
@@ -125,6 +126,11 @@ def test_dependents_of_a_failed_group_are_neither_drained_nor_serviced(worlds: W
 
     assert world.state() is RunState.FAILED
     assert whole(world) == ["cordoned n1", "service n1"]
+    with world.store().begin() as tx:
+        waits = [one.fact for one in tx.journal.entries(world.action) if isinstance(one.fact, Waiting)]
+    works = [(one.who, one.what.partition(",")[0]) for one in waits if "group control" in one.what]
+    expected = [("Kubernetes", "drain of group control"), ("Ironic", "service of group control")]
+    assert list(dict.fromkeys(works)) == expected
 
 
 def test_only_the_nodes_that_are_named_are_serviced_and_a_failed_one_is_again(worlds: Worlds) -> None:

@@ -196,8 +196,8 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
             case SelectMembers():
                 return Awaited(self.provisioner.name, "the nodes of the groups")
             case SubmitMove(move):
-                return rollout_state.awaited(state, self.provisioner.name, move)
-        return rollout_state.awaited(state, self.provisioner.name)
+                return rollout_state.awaited(state, self.provisioner.name, self._operations, move)
+        return rollout_state.awaited(state, self.provisioner.name, self._operations)
 
     def leave(self, state: RolloutState, why: str) -> tuple[Fact, ...]:
         """Return the jobs that go on, and that the groups they worked for have failed by it."""
@@ -346,7 +346,7 @@ class BaremetalNodes(Step[RolloutState, Question, Effect, Report]):
         facts.extend(settle_empty(rollout))
         poll_at = min(polls) if polls else None
         wait_until = poll_at if rollout.next_move() is None else None
-        awaited = rollout_state.awaited(state, self.provisioner.name) if rollout.running else None
+        awaited = rollout_state.awaited(state, self.provisioner.name, self._operations) if rollout.running else None
         if awaited is not None:
             awaited = replace(awaited, last_answer=answers.summary(), answered=answers.usable())
         return Folded(state, tuple(facts), wait_until, poll_at, awaited=awaited)

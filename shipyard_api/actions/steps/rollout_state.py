@@ -21,6 +21,7 @@ from shipyard_api.domain.rollout.rollout import Rollout
 from shipyard_api.domain.site_design import SiteInputs
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.domain.waiting import Awaited
+from shipyard_api.ports.provisioner import Operation
 from shipyard_api.workflow.step import Json
 
 VERSION = 4
@@ -31,6 +32,7 @@ nodes in a queue, and jobs without ``silent_since`` and ``behind``. Version 3 ha
 """
 
 MOST_WORKS = 3  # moves named in what an action waits for
+_SERVICE_WORDS = {Operation.DRAIN_NODES: "drain", Operation.SERVICE_NODES: "service"}
 
 _LETTERS = {
     NodeStatus.NOT_STARTED: "n",
@@ -143,10 +145,19 @@ class RolloutState:
         return state
 
 
-def awaited(state: RolloutState, provisioner: str, submitted: Move | None = None) -> Awaited:
+def awaited(
+    state: RolloutState, provisioner: str, operations: Mapping[Phase, Operation], submitted: Move | None = None
+) -> Awaited:
     """Return what the running moves and the submitted one wait for, with the earliest of their limits."""
+
+    def work(move: Move, how: str = "") -> None:
+        operation = operations[move.phase]
+        word = _SERVICE_WORDS.get(operation, move.phase.value)
+        (draining if operation is Operation.DRAIN_NODES else at_peer).append(f"{word} of group {move.group}{how}")
+
     configuration = state.inputs.configuration
     at_peer: list[str] = []
+    draining: list[str] = []
     joining: list[str] = []
     accepting: list[str] = []
     deadlines: list[datetime] = []
@@ -161,12 +172,12 @@ def awaited(state: RolloutState, provisioner: str, submitted: Move | None = None
             continue
         phase = state.limits(move.phase)
         limits = Limits(phase.interval, phase.timeout, configuration.queue_limit)
-        at_peer.append(f"{move.phase.value} of group {move.group}{described(watch.job)}")
+        work(move, described(watch.job))
         deadlines.append(job_limit(watch.job, limits)[1])
     if submitted is not None:
-        at_peer.append(f"{submitted.phase.value} of group {submitted.group}")
-    who = provisioner if at_peer else "Kubernetes" if joining else "the nodes"
-    works = [*at_peer, *joining, *accepting]
+        work(submitted)
+    who = provisioner if at_peer else "Kubernetes" if draining or joining else "the nodes"
+    works = [*at_peer, *draining, *joining, *accepting]
     more = f" and {len(works) - MOST_WORKS} more" if len(works) > MOST_WORKS else ""
     return Awaited(who, f"{'; '.join(works[:MOST_WORKS])}{more}", deadline=min(deadlines, default=None))
 
