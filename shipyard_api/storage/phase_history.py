@@ -28,12 +28,21 @@ def phase_history(connection: sa.Connection, *, actions: int, before: ActionId |
         .limit(actions)
     )
     changes, phases = t.node_changes.c, t.group_phases.c
+    stopped_by = t.actions.c.stopped_by
+    # Nor does the end of a job that an operator no longer waits for (``Rollout.stop``).
+    stopped = sa.and_(
+        stopped_by.is_not(None),
+        sa.func.cardinality(changes.details) > 0,
+        (sa.literal("stopped by ") + stopped_by) == sa.all_(changes.details),
+    )
     outcomes = connection.execute(
         sa.select(changes.phase, changes.status, sa.func.sum(sa.func.cardinality(changes.nodes)).label("nodes"))
+        .join(t.actions, t.actions.c.id == changes.action_id)
         .where(
             changes.action_id.in_(newest),
             changes.late.is_(sa.false()),
             sa.func.coalesce(changes.reason, "").not_in(_NOT_SENT),
+            ~stopped,
         )
         .group_by(changes.phase, changes.status)
     )

@@ -13,6 +13,7 @@ from shipyard_api.domain.facts.nodes import NodesChanged
 from shipyard_api.domain.groups import GroupStatus, Phase, Reason
 from shipyard_api.domain.nodes import NodeName, NodeStatus
 from shipyard_api.domain.strategy.strategy import GroupName
+from shipyard_api.storage import tables
 from tests.factories import group, strategy
 from tests.integration.api.recorded import record
 from tests.integration.api.test_plans import DEPLOY, ended
@@ -57,7 +58,7 @@ def test_a_forecast_says_how_an_action_goes_with_these_failures_and_criteria(sit
     assert counts(engine) == before
 
 
-def test_without_given_numbers_the_history_of_the_site_decides(site: Site) -> None:
+def test_without_given_numbers_the_history_of_the_site_decides(site: Site, engine: sa.Engine) -> None:
     site.commit(*small_design(tuple(f"n{number}" for number in range(1, 21))))
     guessed = foreseen(site, DEPLOY)
     action = site.create_action()
@@ -66,7 +67,11 @@ def test_without_given_numbers_the_history_of_the_site_decides(site: Site) -> No
     held = NodesChanged(GroupName("default"), Phase.PREPARE, NodeStatus.FAILURE, nodes[10:], held=True)
     prepared = NodesChanged(GroupName("default"), Phase.PREPARE, NodeStatus.PREPARED, nodes[:10])
     failed = NodesChanged(GroupName("default"), Phase.DEPLOY, NodeStatus.FAILURE, nodes[:10])
-    ended(site, action, MembersKnown(1, 20, ((default, frozenset(nodes)),)), held, prepared, failed)
+    why = dict.fromkeys(nodes[:9], "stopped by ann")
+    stopped = NodesChanged(GroupName("default"), Phase.PREPARE, NodeStatus.FAILURE, nodes[:9], reasons=why)
+    ended(site, action, MembersKnown(1, 20, ((default, frozenset(nodes)),)), held, prepared, failed, stopped)
+    with engine.begin() as connection:
+        connection.execute(tables.actions.update().values(stopped_by="ann"))
 
     measured = foreseen(site, DEPLOY)
 
