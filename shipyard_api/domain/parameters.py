@@ -95,6 +95,11 @@ class Parameters:
     limits: Mapping[str, Any] = field(default_factory=dict)
     software: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def named(self) -> tuple[NodeName, ...]:
+        """The nodes that the action names: its targets, or those of a run of the task graph."""
+        return self.targets or tuple(map(NodeName, self.software.get(NODES, ())))
+
 
 def parse_parameters(name: ActionName, written: Mapping[str, Any]) -> tuple[Parameters, tuple[Finding, ...]]:
     """Return the parsed parameters, and a warning for each that is unknown or misspelled.

@@ -54,6 +54,8 @@ class Deploy:
         for name in ("noop_run", "dry_run"):
             if boolean(req, name, default=False):
                 raise Fault(f"'{name}' is not supported: see what would run with `shipyard plan update_software`.")
+        if reading.is_empty(req, "nodes"):
+            raise Fault("'nodes' names no node. Leave it out to run on all nodes.")
         sent = await read_body(req, self._limit)
 
         def run() -> None:

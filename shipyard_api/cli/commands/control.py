@@ -124,6 +124,8 @@ def retry(options: GlobalOptions, /, action_id: str, force: bool) -> None:
             kept, nodes = int(totals.get("kept") or 0), int(totals.get("nodes") or 0)
             deployed = f"{kept} deployed node{'s' * (kept != 1)}"
             line = f"Keeps {deployed} of action {action} and retries {nodes - kept}."
+            if not nodes:
+                line = f"Runs action {action} again: it deploys no nodes."
             click.echo(line, err=options.form != "cli")
     except ApiError as error:
         # In the other forms the answer to the retry itself describes the error, in that form. A temporary error ends

@@ -239,12 +239,12 @@ class CheckAction:
     def refuse_operations(self, tx: Transaction, checked: CheckedRequest) -> None:
         """Raise NodeOperationRunning if a single operation is at work on nodes of this action."""
         if running := tx.actions.node_operations():
-            refuse_operations(running, checked.request.name, self._touched(checked))
+            refuse_operations(running, checked.request.name, self._nodes_of(checked))
 
     def holds(self, tx: Transaction, checked: CheckedRequest) -> Sequence[Hold]:
         """Return the active holds on the nodes that the action would touch."""
         holds = tx.holds.active()
-        nodes = self._touched(checked) if holds else ()
+        nodes = self._nodes_of(checked) if holds else ()
         return [hold for hold in holds if hold.node in nodes]
 
     def refuse_held(self, tx: Transaction, checked: CheckedRequest) -> Sequence[Hold]:
@@ -359,6 +359,13 @@ class CheckAction:
         if checked.inputs and CHECKS[checked.request.name].documents is DocumentChecks.EVERYTHING:
             return self._nodes(checked.inputs)
         return checked.parameters.targets if checked.parameters else ()
+
+    def _nodes_of(self, checked: CheckedRequest) -> Collection[NodeName]:
+        """Return the nodes that must be free for the action.
+
+        A run of the task graph that names no nodes goes on without those that are held: their tasks fail.
+        """
+        return self._touched(checked) or (checked.parameters.named if checked.parameters else ())
 
     def _nodes(self, inputs: SiteInputs) -> frozenset[NodeName]:
         """Return the nodes that an action on this design works on."""

@@ -202,10 +202,10 @@ def _holds(tx: Transaction, old: ActionRecord, kept: Collection[NodeName]) -> Se
 
 def _touched(tx: Transaction, old: ActionRecord, kept: Collection[NodeName]) -> Collection[NodeName] | None:
     """Return the nodes that a retry would touch; None if the action ended before it knew them."""
-    targets = parse_parameters(old.name, old.parameters)[0].targets
-    if not targets and CHECKS[old.name].documents is not DocumentChecks.EVERYTHING:
+    named = parse_parameters(old.name, old.parameters)[0].named
+    if not named and CHECKS[old.name].documents is not DocumentChecks.EVERYTHING:
         return ()
-    known = targets or [NodeName(one.name) for one in tx.actions.nodes(old.id, **_EVERY_NODE)]
+    known = named or [NodeName(one.name) for one in tx.actions.nodes(old.id, **_EVERY_NODE)]
     return frozenset(known) - frozenset(kept) if known else None
 
 

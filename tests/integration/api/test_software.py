@@ -525,6 +525,7 @@ REFUSED = {
     "an unknown task to run": ("PUT", "clusters/1/deploy_tasks", ["zz"], 400, "Tasks zz are not present in deployment"),
     "an unknown node to run on": ("PUT", "clusters/1/deploy_tasks?nodes=n9", ["a"], 404, "NodeCollection not found"),
     "a run that changes nothing": ("PUT", "clusters/1/deploy?noop_run=1", {}, 400, "'noop_run' is not supported"),
+    "a run on no node": ("PUT", "clusters/1/deploy_tasks?nodes=", ["a"], 400, "'nodes' names no node"),
     "an unknown run": ("GET", "transactions/9", ..., 404, "Transaction not found"),
     "the history of an unknown run": ("GET", "transactions/9/deployment_history", ..., 404, "Transaction not found"),
     "a run that is no number": ("GET", "transactions/x", ..., 404, "Transaction not found"),

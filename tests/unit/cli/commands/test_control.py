@@ -85,6 +85,8 @@ def test_retry_says_what_it_will_do_before_it_does_it(api, run):
     assert first == f"Keeps 3 deployed nodes of action {ID} and retries 2."
     assert f"action/{'2' * 26}" in rest
     assert api.requests[-1].query == [("force", "true"), ("verbosity", "1")]
+    planned(api, 0, 0)
+    assert run("retry", ID).stdout.startswith(f"Runs action {ID} again: it deploys no nodes.\n")
 
 
 @pytest.mark.parametrize("form", ["raw", "format"])
