@@ -33,6 +33,7 @@ class Report:
             "action": summary_entity(report.action),
             "verdict": report.verdict,
             "seconds": report.seconds,
+            "failed_steps": [{"id": step, "detail": why} for step, why in report.failed_steps.items()],
             "totals": _totals(report),
             "findings": [_finding(finding) for finding in report.findings],
             "groups": [_group(group) for group in report.groups],

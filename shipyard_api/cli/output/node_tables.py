@@ -132,8 +132,10 @@ def report(text: str) -> Printout:
         if one.get("status") == "failure"
     ]
     findings = [(one.get("level"), one.get("name"), one.get("message")) for one in objects_at(found, "findings")]
+    steps = [(one.get("id"), one.get("detail") or "") for one in objects_at(found, "failed_steps")]
     parts = [
         fields(about),
+        *([table(steps, ("Failed Step", "Why"), gap=4)] if steps else []),
         table(groups, ("Group", "Critical", "Status", "Success", "Prepare", "Deploy", "Why"), gap=4),
         table(failed, ("Failed Node", "Group", "Why", "Look At"), gap=4),
     ]

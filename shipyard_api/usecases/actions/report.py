@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from shipyard_api.domain.actions import ENDED, ActionId
+from shipyard_api.domain.actions import ENDED, ActionId, StepId, StepState
 from shipyard_api.domain.errors import ActionNotFound
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged
@@ -53,11 +53,15 @@ class ReportedNode:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The report on an action. ``verdict`` is None until it has ended, ``seconds`` until it has begun."""
+    """The report on an action. ``verdict`` is None until it has ended, ``seconds`` until it has begun.
+
+    ``failed_steps``: why each of them failed.
+    """
 
     action: ActionRecord
     verdict: str | None
     seconds: float | None
+    failed_steps: Mapping[StepId, str]
     groups: Sequence[ReportedGroup]
     nodes: Sequence[ReportedNode]
     findings: Sequence[Finding]
@@ -80,12 +84,14 @@ class ReportAction:
             groups = tx.actions.groups(record.id, status=(), group=(), after=-1, limit=_ALL)
             nodes = tx.actions.nodes(record.id, status=(), group=(), after="", limit=_ALL)
             entries = tx.journal.entries(record.id, (FindingReported.kind, GroupChanged.kind))
+            steps = tx.actions.steps([record.id])[record.id]
         facts = [entry.fact for entry in entries]
         missed = {fact.group: fact.shortfalls for fact in facts if isinstance(fact, GroupChanged)}
         return Report(
             record,
             record.state.value if record.state in ENDED else None,
             self._seconds(record),
+            {step.id: step.detail for step in steps if step.state is StepState.FAILED},
             [ReportedGroup(group, missed.get(GroupName(group.name), ()), self._phases(group)) for group in groups],
             self._nodes(nodes, groups),
             [fact.finding for fact in facts if isinstance(fact, FindingReported)],

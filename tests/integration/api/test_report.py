@@ -6,7 +6,7 @@ from typing import Any
 import falcon
 import pytest
 
-from shipyard_api.domain.actions import ActionId, RunState
+from shipyard_api.domain.actions import ActionId, RunState, StepState
 from shipyard_api.domain.facts.findings import FindingReported
 from shipyard_api.domain.facts.groups import GroupChanged, MembersKnown
 from shipyard_api.domain.facts.nodes import NodesChanged
@@ -101,6 +101,7 @@ def test_an_action_that_was_not_looked_at_yet(site: Site) -> None:
     assert found == {
         "verdict": None,
         "seconds": None,
+        "failed_steps": [],
         "totals": {"groups": groups, "nodes": nodes},
         "findings": [],
         "groups": [],
@@ -117,6 +118,18 @@ def test_a_running_action_is_reported_as_it_stands(site: Site, action: str) -> N
         "total": 2, "not_started": 0, "preparing": 0, "deploying": 0, "success": 0, "failed": 2,
     }  # fmt: skip
     assert found["totals"]["nodes"] == {"total": 3, "not_started": 1, "prepared": 0, "success": 1, "failure": 1}
+
+
+def test_a_step_that_failed_says_why(site: Site, action: str) -> None:
+    with site.store.begin() as tx:
+        claim = tx.turns.claim(ActionId(action), now=datetime.now(UTC) + timedelta(seconds=5), worker="w")
+        assert claim is not None
+        assert claim.step is not None
+        tx.turns.end_step(claim, StepState.FAILED, "the peer is ill", (), now=datetime.now(UTC))
+
+    report = site.viewer.get(f"/actions/{action}/report").json
+
+    assert report["failed_steps"] == [{"id": claim.step, "detail": "the peer is ill"}]
 
 
 def test_an_ended_action_tells_its_verdict_and_how_long_it_took(site: Site, action: str) -> None:
