@@ -57,8 +57,10 @@ BEGIN
     PERFORM pg_terminate_backend(pid, 5000) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid();
     SET LOCAL session_replication_role = replica;
-    FOR name IN {_TABLES} AND pg_relation_size(format('public.%I', tablename)::regclass) > 0 LOOP
-        EXECUTE format('DELETE FROM %I', name);
+    FOR name IN {_TABLES} LOOP
+        IF pg_relation_size(format('public.%I', name)::regclass) > 0 THEN
+            EXECUTE format('DELETE FROM %I', name);
+        END IF;
     END LOOP;
     FOR name IN SELECT sequencename FROM pg_sequences WHERE schemaname = 'public' AND last_value IS NOT NULL LOOP
         EXECUTE format('ALTER SEQUENCE %I RESTART', name);
