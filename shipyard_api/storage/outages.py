@@ -24,8 +24,8 @@ def outages() -> Iterator[None]:
 
 
 # SQLSTATE classes that mean a server fault, not a statement fault: connection failure, out of resources, shutdown or
-# startup.
-_OUTAGES = ("08", "53", "57P")
+# startup. A deadlock is the fault of neither: the transaction was rolled back, and the same work succeeds later.
+_OUTAGES = ("08", "53", "57P", "40P01")
 
 
 def _is_outage(error: DBAPIError) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -10,7 +12,9 @@ import sqlalchemy as sa
 
 from shipyard_api.domain.actions import ActionId, Control, RunState, StepState
 from shipyard_api.domain.holds import HoldKind
+from shipyard_api.domain.items import ItemState
 from shipyard_api.domain.nodes import NodeName
+from shipyard_api.ports.state.errors import StoreUnavailable
 from shipyard_api.ports.state.holds import NewHold
 from shipyard_api.storage import tables
 from tests.databases import empty
@@ -289,3 +293,25 @@ def test_an_item_that_is_let_go_while_its_action_is_resumed_stays_due(item_world
         tx.items.rest(claim)
     with world.engine.connect() as connection:
         assert connection.execute(sa.select(tables.work_items.c.wake_at)).scalar_one() is not None
+
+
+def test_a_stop_that_meets_the_end_of_an_item_is_tried_again(item_worlds: Worlds) -> None:
+    world = item_worlds(waves=(("a",),))
+    worker = world.worker()
+    worker.run(world.action)
+    assert world.control(Control.STOP)
+    waiting = sa.text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+    with ThreadPoolExecutor(1) as pool:
+        with world.store().begin() as tx:
+            claim = tx.items.claim(world.action, {STEP: 1}, holder="run-1", now=world.clock.now(), worker="w")
+            assert claim is not None
+            stopping = pool.submit(worker.run, world.action)
+            with world.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as other:
+                while not other.execute(waiting).scalar():
+                    time.sleep(0.01)
+            tx.items.end(claim, ItemState.SUCCESS, "", (), now=world.clock.now())
+        # Each waited for the other's row.
+        with pytest.raises(StoreUnavailable, match="deadlock"):
+            stopping.result()
+    world.run(world.worker())
+    assert world.ending()[:2] == (RunState.FAILED, [(STEP, StepState.FAILED, "stopped by ann")])
