@@ -21,7 +21,8 @@ export const VIEWS = {
 
 export function ActionPage({ now, place, onStart }) {
   const { overview } = now;
-  if (now.missing) return html`<${Empty} title="There is no such action" text=${`Nothing is known of ${now.missing}.`} />`;
+  if (now.missing) return html`<${Empty} title="There is no such action" text=${`Nothing is known of ${now.missing}.`}>
+      <a href=${link({ action: "" })} onClick=${follow({ action: "" })}>Show the newest action</a><//>`;
   if (now.actions?.length === 0) {
     return html`<${Empty} title="No action yet"
       text="Load a design, commit it, and start deploy_site. A plan shows first what it would do.">

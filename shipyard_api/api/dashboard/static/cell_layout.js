@@ -29,41 +29,44 @@ export function blocks(places, by, order) {
 
 /** Positions of all cells, for a width and a height that should not be exceeded. */
 export function arrange(found, total, width, tallest) {
-  for (const pitch of PITCHES) {
-    const laid = flow(found, total, width, pitch);
-    if (laid.height <= tallest || pitch === PITCHES.at(-1)) return laid;
-  }
-  return null;
-}
-
-function flow(found, total, width, pitch) {
+  const pitch = PITCHES.find((one) => flow(found, width, one).height <= tallest) || PITCHES.at(-1);
+  const { labels, height } = flow(found, width, pitch);
   const x = new Float32Array(total);
   const y = new Float32Array(total);
-  const labels = [];
   const order = [];
+  found.forEach(({ nodes }, block) => {
+    const { x: left, y: top, columns } = labels[block];
+    nodes.forEach((node, place) => {
+      x[node] = left + (place % columns) * pitch;
+      y[node] = top + LABEL + Math.floor(place / columns) * pitch;
+      order.push(node);
+    });
+  });
+  return { x, y, labels, order, pitch, width, height };
+}
+
+/** Where the blocks are at a size of the cells, in whole pixels. */
+function flow(found, width, pitch) {
+  const labels = [];
   let [left, top, tallest] = [0, 0, 0];
   for (const { name, nodes } of found) {
-    const text = `${name} ${nodes.length}`;
+    const text = Math.ceil(`${name} ${nodes.length}`.length * LETTER);
     const widest = Math.max(1, Math.floor(width / pitch));
     const wanted = nodes.length <= 8 ? nodes.length : Math.ceil(Math.sqrt(nodes.length * 2.2));
-    const columns = Math.min(widest, Math.max(wanted, Math.min(nodes.length, Math.floor((text.length * LETTER) / pitch))));
-    const rows = Math.ceil(nodes.length / columns);
-    const size = { width: Math.max(columns * pitch, Math.min(text.length * LETTER + 8, 160)), height: LABEL + rows * pitch };
+    const columns = Math.min(widest, Math.max(wanted, Math.min(nodes.length, Math.floor(text / pitch))));
+    const size = {
+      width: Math.max(columns * pitch, Math.min(text + 8, 160)), height: LABEL + Math.ceil(nodes.length / columns) * pitch,
+    };
     if (left > 0 && left + size.width > width) {
       left = 0;
       top += tallest + GAP.y;
       tallest = 0;
     }
-    nodes.forEach((node, place) => {
-      x[node] = left + (place % columns) * pitch;
-      y[node] = top + LABEL + Math.floor(place / columns) * pitch;
-    });
-    labels.push({ name, count: nodes.length, x: left, y: top, width: size.width });
-    order.push(...nodes);
+    labels.push({ name, count: nodes.length, columns, x: left, y: top, width: size.width });
     left += size.width + GAP.x;
     tallest = Math.max(tallest, size.height);
   }
-  return { x, y, labels, order, pitch, width, height: top + tallest };
+  return { labels, height: top + tallest };
 }
 
 /** A grid of the cells by place, to find the one below the pointer. */

@@ -2,7 +2,7 @@
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./preact.js";
 import { go } from "./address.js";
 import { arrange, blocks, finder } from "./cell_layout.js";
-import { paintCell, palette } from "./cell_paint.js";
+import { paintCell, painter, palette } from "./cell_paint.js";
 import { ended } from "./live.js";
 import { tally } from "./summary.js";
 import { LEGEND, NODE, inRunOrder } from "./words.js";
@@ -61,21 +61,22 @@ function Grid({ overview, places, by, group, selected }) {
     const context = canvas.current.getContext("2d");
     const before = drawn.current;
     const isSame = before.laid === laid && before.theme === theme && before.group === group;
-    const colours = isSame ? before.colours : palette(box.current);
-    if (!isSame) {
+    const at = places.groups.indexOf(group);
+    const isDim = (node) => at >= 0 && !places.groups_of[node].includes(at);
+    let { paint } = before;
+    if (isSame) {
+      for (let node = 0; node < letters.length; node += 1) {
+        if (before.letters[node] !== letters[node]) paint.one(node, letters[node], isDim(node));
+      }
+    } else {
       const scale = window.devicePixelRatio || 1;
       canvas.current.width = Math.ceil(laid.width * scale);
       canvas.current.height = Math.ceil(laid.height * scale);
-      context.setTransform(scale, 0, 0, scale, 0, 0);
-    }
-    const at = places.groups.indexOf(group);
-    for (let node = 0; node < letters.length; node += 1) {
-      if (isSame && before.letters[node] === letters[node]) continue;
-      const isDim = at >= 0 && !places.groups_of[node].includes(at);
-      paintCell(context, letters[node], laid.x[node], laid.y[node], laid.pitch, colours, isDim);
+      paint = painter(context, laid, scale, palette(box.current));
+      paint.all(letters.length, (node) => [letters[node], isDim(node)]);
     }
     if (!before.laid) performance.mark("cells");
-    drawn.current = { laid, theme, group, letters, colours };
+    drawn.current = { laid, theme, group, letters, paint };
   }, [laid, letters, theme, group]);
 
   const under = (event) => {
@@ -149,16 +150,15 @@ function neighbour(laid, from, [right, down]) {
   return best;
 }
 
+// Moved by transforms: what follows the pointer is a layer of its own, and nothing below it is drawn again.
 const frame = (laid, node) => ({
-  left: `${laid.x[node] - 2}px`, top: `${laid.y[node] - 2}px`, width: `${laid.pitch + 1}px`, height: `${laid.pitch + 1}px`,
+  transform: `translate(${laid.x[node] - 2}px, ${laid.y[node] - 2}px)`, width: `${laid.pitch + 1}px`, height: `${laid.pitch + 1}px`,
 });
 
 function tip(laid, node) {
   const isRight = laid.x[node] > laid.width * 0.6;
-  return {
-    top: `${laid.y[node] + laid.pitch + 6}px`,
-    ...(isRight ? { right: `${laid.width - laid.x[node] - laid.pitch}px` } : { left: `${laid.x[node]}px` }),
-  };
+  const x = laid.x[node] + (isRight ? laid.pitch : 0);
+  return { transform: `translate(${x}px, ${laid.y[node] + laid.pitch + 6}px)${isRight ? " translateX(-100%)" : ""}` };
 }
 
 function Legend({ counts }) {

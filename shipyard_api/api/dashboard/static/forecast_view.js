@@ -3,7 +3,7 @@ import { html, useEffect, useState } from "./preact.js";
 import { post, V1 } from "./api.js";
 import { Fault } from "./dialog.js";
 import { Loaded, useRead } from "./loading.js";
-import { count, few, percent, plain, rough } from "./words.js";
+import { few, percent, plain, rough } from "./words.js";
 
 const PLANNED = ["deploy_site", "update_site"];
 
@@ -77,6 +77,6 @@ function Slider({ group, value, chance, onMove }) {
         onInput=${(event) => onMove({ percent_successful_nodes: Number(event.target.value) })} />
       <output for=${id} class="number">${now} %</output>
       ${value && html`<button class="quiet" onClick=${() => onMove(null)} aria-label=${`Reset ${group.name}`}>reset</button>`}</span></td>
-    <td class="number">${count(total, "node")}</td>
+    <td class="number">${total.toLocaleString("en")}</td>
     <td class="number">${chance ? percent(chance.probability) : "…"}</td></tr>`;
 }

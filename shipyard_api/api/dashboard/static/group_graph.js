@@ -114,9 +114,9 @@ function Card({ group, at: corner, isSelected, isOn, chance }) {
     style=${{ left: `${corner.x}px`, top: `${corner.y}px`, width: `${SIZE.width}px`, height: `${SIZE.height}px` }}
     title=${`${group.name}: ${state.word}${group.reason ? ` (${plain(group.reason)})` : ""}${group.detail ? `: ${group.detail}` : ""}`}>
     <span class="name"><span class="glyph" aria-hidden="true">${state.glyph}</span><b>${group.name}</b>
-      ${group.critical && html`<span class="badge">critical</span>`}
-      ${isOpen && chance !== undefined ? html`<span class="chance" title="meets its criteria, by forecast">${percent(chance)}</span>` : ""}</span>
-    <span class="needs">${success} of ${total}, needs ${group.needs}</span>
+      ${group.critical && html`<span class="badge">critical</span>`}</span>
+    <span class="needs">${success} of ${total}, needs ${group.needs}${isOpen && chance !== undefined
+      ? html` <span class="chance" title="The chance that it meets its criteria, by forecast">· ${percent(chance)}</span>` : ""}</span>
     <span class="state">${group.reason === "dependency" ? "dependency failed" : state.word}</span>
     <span class="bar" aria-hidden="true">
       <i class="fill-s" style=${{ width: `${(100 * success) / Math.max(1, total)}%` }}></i>

@@ -12,7 +12,9 @@ export function PlanView({ overview }) {
   const started = [...groups].filter((group) => group.phases.length)
     .sort((one, other) => at(one.phases[0].submitted_at) - at(other.phases[0].submitted_at)).map((group) => group.name);
   const { id } = overview.action;
-  const plan = planned(useRead(() => get(`${V1}/actions/${segment(id)}/forecast?from-start=true`), [id]).value);
+  const found = useRead(() => get(`${V1}/actions/${segment(id)}/forecast?from-start=true`), [id]);
+  const plan = planned(found.value);
+  const none = found.value || found.error ? "–" : "…";
   return html`<section class="panel" aria-labelledby="plan-title"><h2 id="plan-title">Plan and reality</h2>
     ${plan.source && html`<p class="muted">Times and chances: the forecast at the start, ${plan.source}.</p>`}
     ${groups.length === 0 && html`<p class="muted">The groups are not known yet.</p>`}
@@ -29,8 +31,8 @@ export function PlanView({ overview }) {
     return html`<tr key=${group.name}>
           <td><a href=${link({ view: "", group: group.name })} onClick=${follow({ view: "", group: group.name })}>${group.name}</a> ${group.critical && html`<span class="badge">critical</span>`}</td>
           <td class="number first">${place + 1}</td><td class="number">${group.nodes.total}</td>
-          <td class="number">${group.needs}</td><td class="number">${wanted ? percent(wanted.chance) : "–"}</td>
-          <td class="number">${wanted ? clock(wanted.begins) : "–"}</td><td class="number">${wanted ? clock(wanted.ends - wanted.begins) : "–"}</td>
+          <td class="number">${group.needs}</td><td class="number">${wanted ? percent(wanted.chance) : none}</td>
+          <td class="number">${wanted ? clock(wanted.begins) : none}</td><td class="number">${wanted ? clock(wanted.ends - wanted.begins) : none}</td>
           <td class="number first">${order || "–"}</td>
           <td class=${`number ${isShort && group.nodes.success < group.needs ? "tone-bad" : ""}`}>${group.nodes.success}</td>
           <td class=${`number ${group.nodes.failure ? "tone-bad" : "muted"}`}>${group.nodes.failure}</td>

@@ -30,11 +30,11 @@ export function beside(group, plan, began, now) {
   const first = group.phases[0];
   const passed = (now - began) / 1000;
   const slack = Math.max(ON_TIME[0], ON_TIME[1] * plan.ends);
-  if (group.status === "failed") return group.phases.length ? [`failed, planned to end at ${clock(plan.ends)}`, "bad"] : ["never began", "idle"];
+  if (group.status === "failed") return group.phases.length ? [`failed, due at ${clock(plan.ends)}`, "bad"] : ["never began", "idle"];
   if (!first && group.status === "success") return ["nothing to do", "idle"];
   if (!first) return passed > plan.begins + slack ? [`begins ${clock(passed - plan.begins)} late so far`, "queued"] : [`begins at ${clock(plan.begins)}`, "idle"];
   if (group.phases.some((phase) => !phase.ended_at) || group.status !== "success") {
-    return passed > plan.ends + slack ? [`${clock(passed - plan.ends)} late so far`, "queued"] : [`ends at ${clock(plan.ends)}`, "working"];
+    return passed > plan.ends + slack ? [`${clock(passed - plan.ends)} late so far`, "queued"] : [`due at ${clock(plan.ends)}`, "working"];
   }
   const off = (Math.max(...group.phases.map((phase) => at(phase.ended_at))) - began) / 1000 - plan.ends;
   if (Math.abs(off) <= slack) return ["as planned", "good"];

@@ -14,8 +14,8 @@ export function SignIn({ refused }) {
       <input id="token" type="password" autocomplete="current-password" value=${token} autofocus
         aria-invalid=${Boolean(refused)} aria-describedby="token-help" onInput=${(event) => set(event.target.value)} />
       ${refused && html`<p class="fault" role="alert">${refused}</p>`}
-      <p class="muted" id="token-help"><code>shipyard up</code> prints one; an administrator makes more with
-        <code>shipyard token create</code>. It stays in this tab and is forgotten when you close it.</p>
+      <p class="muted" id="token-help"><code>shipyard up</code> prints one; an administrator makes more
+        with${" "}<code>shipyard token create</code>. It stays in this tab and is forgotten when you close it.</p>
       <button class="primary" type="submit" disabled=${!token.trim()}>Sign in</button>
     </form>
   </main>`;

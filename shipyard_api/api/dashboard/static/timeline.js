@@ -40,13 +40,13 @@ export function Timeline({ overview }) {
       ${rows.map((group) => {
     const [words, tone] = beside(group, plan.of(group.name), began, until);
     return html`<div class="gantt-row" key=${group.name}>
-        <a class="gantt-name" href=${link({ view: "", group: group.name })} onClick=${follow({ view: "", group: group.name })} title=${group.name}>${group.name}</a>
+        <div class="gantt-name"><a href=${link({ view: "", group: group.name })} onClick=${follow({ view: "", group: group.name })} title=${group.name}>${group.name}</a>
+          <span class=${`gantt-note tone-${tone}`} title=${words}>${words}</span></div>
         <div class="gantt-track">${ticks.map((tick) => html`<u key=${tick} style=${{ left: `${share(tick)}%` }}></u>`)}
-          <${Plan} group=${group.name} plan=${plan.of(group.name)} share=${share} />
+          <${Plan} group=${group.name} plan=${plan.of(group.name)} length=${length} share=${share} />
           ${group.phases.map((phase) => html`<${Phase} key=${phase.phase + phase.batch} phase=${phase} group=${group} now=${until} since=${since} share=${share}
             plan=${plan.of(group.name)} />`)}
-          ${deadline(action, group, since, share, real)}</div>
-        <span class=${`gantt-note tone-${tone}`} title=${words}>${words}</span></div>`;
+          ${deadline(action, group, since, share, real)}</div></div>`;
   })}
     </div>`}
     ${rest > 0 && html`<p class="muted">${count(rest, "group")} without a phase${ended(action) ? "" : " yet"}.</p>`}
@@ -55,10 +55,10 @@ export function Timeline({ overview }) {
 
 const width = (share, from, to) => ({ left: `${share(from)}%`, width: `${Math.max(0.15, share(to) - share(from))}%` });
 
-function Plan({ group, plan, share }) {
+function Plan({ group, plan, length, share }) {
   if (!plan) return null;
   const text = `${group}, planned: ${plan.phases.map((one) => `${one.phase} for ${clock(one.ends - one.begins)} from ${clock(one.begins)}`).join(", ")}`;
-  return html`<span role="img" aria-label=${text} title=${text}>${plan.phases.map((one) => html`
+  return html`<span role="img" aria-label=${text} title=${text}>${plan.phases.filter((one) => one.begins < length).map((one) => html`
     <i key=${one.phase} class=${`planned ${one.phase}`} style=${width(share, one.begins, one.ends)}></i>`)}</span>`;
 }
 
