@@ -14,10 +14,11 @@ import procrastinate
 import psycopg
 import pytest
 
-from shipyard_api.adapters.procrastinate.lifeline import BuriedError, Lifeline
+from shipyard_api.adapters.procrastinate.lifeline import BuriedError, Lifeline, ended_without_answer
 from shipyard_api.adapters.procrastinate.options import WorkerOptions
 from shipyard_api.adapters.procrastinate.worker import TurnWorker
 from shipyard_api.domain.actions import ActionId
+from tests.cuttable import cuttable
 
 LONG = 3600.0  # seconds: no heartbeat of a test is that old
 
@@ -125,6 +126,23 @@ def test_a_frozen_worker_is_buried_and_sees_it_when_it_wakes_up(database_url: st
             await frozen.beat()
 
     play(database_url, scene)
+
+
+def test_a_worker_does_not_wait_for_a_frozen_database(database_url: str) -> None:
+    with cuttable(database_url) as line:
+
+        async def scene(place: Place) -> None:
+            worker, _ = await place.worker()
+            ended: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
+            line.hang()
+            with ended_without_answer(ended.set_result, 0.1):
+                beat = asyncio.ensure_future(worker.beat())
+                assert str(await ended) == "no answer for 0.1 s"
+            line.cut()
+            with pytest.raises(psycopg.OperationalError):
+                await beat
+
+        play(line.url, scene)
 
 
 @pytest.mark.parametrize("step", ["1 hour", "-1 hour"])

@@ -55,7 +55,7 @@ class BuriedError(Exception):
 
 
 @contextmanager
-def ended_without_answer(lost: Callable[[Exception], NoReturn], seconds: float) -> Iterator[None]:
+def ended_without_answer(lost: Callable[[Exception], object], seconds: float) -> Iterator[None]:
     """Call ``lost`` if the block takes longer.
 
     Not a timeout of asyncio: it cancels the query, and the driver waits 10 s for a frozen server to confirm that.
