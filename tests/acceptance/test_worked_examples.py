@@ -110,6 +110,7 @@ def test_third_example_a_group_that_is_not_critical_fails_in_deploy(provisioner:
     assert failed == {(COMPUTE_2, "deploy")}
 
 
+@pytest.mark.crash
 def test_a_real_site_is_deployed_from_its_own_documents() -> None:
     site = site_file("seaworthy.yaml")
     report = demo("--site", str(site), "--collection", "design")
