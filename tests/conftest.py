@@ -53,11 +53,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         run.end()
 
 
-@pytest.fixture(autouse=True)
-def _without_request_context() -> Iterator[None]:
-    """No test inherits the request context that another one began, as a turn does."""
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """Let no test inherit the request context that another one began, as a turn does."""
     with request_context.restored():
-        yield
+        return (yield)
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,6 @@ from typing import Any
 
 import jsonschema
 import pytest
-import sqlalchemy as sa
 
 from shipyard_api.adapters.deckhand.client import DeckhandClient
 from shipyard_api.adapters.deckhand.design_store import DeckhandDesigns
@@ -26,6 +25,7 @@ from shipyard_api.domain.documents import CONTROL, DOCUMENT, Collection, DataChe
 from shipyard_api.domain.documents.document import with_defaults
 from shipyard_api.ports.documents import DesignStore
 from shipyard_api.storage.designs import SqlDesigns
+from tests.integration.storage.rows import empty
 
 PATIENCE = 20.0  # seconds; nothing takes that long, it only ends a test that would hang
 THING = "example/Thing/v1"
@@ -145,11 +145,10 @@ class Simulators:
 
 @contextmanager
 def embedded(request: pytest.FixtureRequest) -> Iterator[Home]:
-    """The store in our own database."""
-    url = request.getfixturevalue("database_url").replace("postgresql", "postgresql+psycopg2", 1)
-    engine = sa.create_engine(url)
+    """The store in our own database, which the tests of a module share."""
+    engine = request.getfixturevalue("engine")
+    empty(engine)
     yield Home(SqlDesigns(engine, FernetEncryption([new_key()]), compile_schema))
-    engine.dispose()
 
 
 def deckhand(request: pytest.FixtureRequest) -> AbstractContextManager[Home]:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from shipyard_api.domain.documents import (
     BAREMETAL_NODE,
@@ -28,6 +29,7 @@ from shipyard_api.ports.documents import (
     SecondLayeringPolicy,
     UnknownRevision,
 )
+from shipyard_api.storage.unit_of_work import connect
 from tests.contract.design_stores import (
     STORES,
     THING,
@@ -51,6 +53,13 @@ WORD = "kept-from-everyone"
 def simulators(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulators]:
     with ExitStack() as cleanup:
         yield Simulators(tmp_path_factory.mktemp("simulators"), cleanup)
+
+
+@pytest.fixture(scope="module")
+def engine(module_database_url: str) -> Iterator[sa.Engine]:
+    engine = connect(module_database_url, pool_size=5)
+    yield engine
+    engine.dispose()
 
 
 @pytest.fixture(params=STORES)

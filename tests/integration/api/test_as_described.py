@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     pass
 
 # A few of each here; CI tries thousands against a served API.
-EXAMPLES = 5
+EXAMPLES = 3
 # Schemathesis reads only one document of a stream, and no text that is labelled as JSON; the other tests hold such
 # answers to the document.
 STREAMS = {
