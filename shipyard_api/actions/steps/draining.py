@@ -30,6 +30,7 @@ from shipyard_api.ports.provisioner import (
 CORDONED = "shipyard-service"
 """The label of a node that a service has cordoned; one that an operator had cordoned before stays so."""
 
+_SHOWN = 3
 _NEVER = datetime.max.replace(tzinfo=UTC)  # the time limit of the phase ends a drain, not the drain itself
 
 
@@ -119,7 +120,9 @@ class DrainingProvisioner:
                 succeeded.add(node)
         ended = len(succeeded) + len(failed) == len(nodes)
         state = JobState.ENDED if ended else JobState.RUNNING
-        return JobReport(job, state, ended and not failed, frozenset(succeeded), frozenset(failed), reasons)
+        waiting = [f"{node} {why}" for node, why in sorted(reasons.items())]
+        message = "" if ended else f"{'; '.join(waiting[:_SHOWN])}{' …' if len(waiting) > _SHOWN else ''}"
+        return JobReport(job, state, ended and not failed, frozenset(succeeded), frozenset(failed), reasons, message)
 
     def _drain(self, node: NodeName) -> Drained | DrainFailed | str:
         """Evict what may be evicted now, and return how the drain ended, or what it waits for."""

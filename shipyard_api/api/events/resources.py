@@ -11,6 +11,7 @@ from shipyard_api.api.http.limits import SERVING, STREAM
 from shipyard_api.api.http.reading import single
 from shipyard_api.api.http.threads import threaded
 from shipyard_api.domain.actions import ActionId
+from shipyard_api.domain.errors import ActionNotFound
 from shipyard_api.usecases.tokens.tickets import SECONDS, EventTickets
 
 PATH = "/events"
@@ -28,6 +29,8 @@ class Events:
     async def on_get(self, req: falcon.asgi.Request, resp: falcon.asgi.Response) -> None:
         """Answer with the events of one action or of all; takes the rules of logs and of lists as well."""
         action = single(req, "action")
+        if "\0" in (action or ""):
+            raise ActionNotFound(str(action))
         require(req, "workflow_orchestrator:get_action_step_logs")
         if action is None:
             require(req, "workflow_orchestrator:list_actions")

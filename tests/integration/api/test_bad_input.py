@@ -386,6 +386,7 @@ PARAMETER_ROWS = [
         get(f"groups, marker={marker:.8}", f"/actions/{UNKNOWN}/groups", "marker", query=f"marker={marker}")
         for marker in ("x", "-1", "2147483648", "9" * 400, "%00")
     ),
+    Row("get: events of NUL", "GET", "/events", 404, ("Unknown action",), query="action=%00"),
     get("nodes, marker NUL", f"/actions/{UNKNOWN}/nodes", "the name of a node", query="marker=%00"),
     get("nodes, marker too long", f"/actions/{UNKNOWN}/nodes", "the name of a node", query=f"marker={'n' * 1001}"),
     get("groups, unknown status", f"/actions/{UNKNOWN}/groups", "'done' is none of: not_st", query="status=done"),

@@ -68,6 +68,7 @@ def test_a_pod_that_a_budget_keeps_is_waited_for_failed_or_deleted(
     report = site.drain()
     assert (report.state, report.failed, bool(site.nodes.changes("delete"))) == (state, failed, deleted)
     assert deleted or "web-n1" in report.reasons[N1]
+    assert report.message.startswith("n1 not drained: default/web-n1") == (state is JobState.RUNNING)
     assert N2 in report.succeeded
 
 
