@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -101,6 +101,13 @@ class Place:
     give: Callable[..., str]
     bad: dict[str, Callable[[str], str | None]]
     challenge: str
+    known: dict[tuple[str, str], str | None] = field(default_factory=dict)
+
+    def token(self, role: str, what: str = "") -> str | None:
+        """A token with that role, or what is none any more; each is made once."""
+        if (role, what) not in self.known:
+            self.known[role, what] = self.bad[what](role) if what else self.give(role)
+        return self.known[role, what]
 
     def ask(self, method: str, address: str, token: str | None, **headers: str) -> Any:
         path, _, query = address.partition("?")
@@ -152,11 +159,13 @@ def places(url: str, engine: sa.Engine, keystone: simulated_keystone.Keystone) -
         del keystone.tokens[token]
         return token
 
+    none: dict[str, Callable[[str], str | None]] = {"none": lambda _: None, "nonsense": lambda _: "nonsense"}
     return {
         "token": Place(
             bootstrap.api(settings(url)),
             own,
             {
+                **none,
                 "expired": lambda role: own(role, lifetime=timedelta(seconds=-1)),
                 "revoked": revoked,
                 "of Keystone": lambda role: keystone.give("else", role),
@@ -167,6 +176,7 @@ def places(url: str, engine: sa.Engine, keystone: simulated_keystone.Keystone) -
             bootstrap.api(settings(url, identity=identity, keystone=account(keystone))),
             lambda role, **more: keystone.give(f"who-is-{role}", role, **more),
             {
+                **none,
                 "expired": lambda role: keystone.give("late", role, seconds=-1),
                 "revoked": gone,
                 "our own": own,
@@ -206,7 +216,7 @@ def test_the_table_has_every_route() -> None:
 def test_a_role_that_may_gets_in_and_one_that_may_not_is_forbidden(place: Place, method: str, address: str) -> None:
     allowed = EXPECTED[method, address]
     for role in ROLES:
-        answer = place.ask(method, address, place.give(role))
+        answer = place.ask(method, address, place.token(role))
 
         if allowed is OPEN or role in allowed:
             assert answer.status_code not in (401, 403, 417, 500), f"{role}: {answer.text}"
@@ -218,9 +228,11 @@ def test_a_role_that_may_gets_in_and_one_that_may_not_is_forbidden(place: Place,
 
 @pytest.mark.parametrize(("method", "address"), EXPECTED, ids=lambda value: str(value))
 def test_a_token_that_is_none_is_not_known_whatever_its_role_was(place: Place, method: str, address: str) -> None:
-    for role in ("admin", "viewer", "operator"):
-        for what, give in {"none": lambda _: None, "nonsense": lambda _: "nonsense", **place.bad}.items():
-            answer = place.ask(method, address, give(role))
+    # What a token allowed is looked at after whether it is one, the same way for every route.
+    roles = ("admin", "viewer", "operator") if address == f"{V1}/configdocs/design" else ("admin",)
+    for role in roles:
+        for what in place.bad:
+            answer = place.ask(method, address, place.token(role, what))
 
             if EXPECTED[method, address] is OPEN:
                 assert answer.status_code in (200, 204), what
