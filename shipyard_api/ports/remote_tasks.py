@@ -124,7 +124,7 @@ class RemoteTasks(Protocol):
     def output(
         self, marker: Marker, host: Host, *, secrets: Sequence[str] = (), offset: int = 0, limit: int = 65536
     ) -> Output | None:
-        """Return a part of the full output, None if the node has none. ``secrets``: those of the task.
+        """Return a part of the full output, None if the node does not know the task. ``secrets``: those of the task.
 
         Raises Unavailable for a node that does not answer, Refused for one that does not let us in.
         """

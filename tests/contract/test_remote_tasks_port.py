@@ -214,6 +214,13 @@ def test_of_a_very_long_output_the_beginning_and_the_end_are_kept(real: Site, ma
     assert around.text.split("]")[0] == f"y\ny\n\n[{done.size - first.kept} bytes are not kept"
 
 
+def test_a_task_that_prints_nothing_has_an_empty_output(real: Site, marker: Marker) -> None:
+    run(real, marker, RemoteTask("true"))
+    part = real.tasks.output(marker, real.hosts[0])
+    assert part is not None
+    assert (part.text, part.next_offset, part.kept) == ("", 0, 0)
+
+
 def test_a_secret_is_hidden_wherever_an_output_is_cut(real: Site, marker: Marker) -> None:
     secret = "päss-word/1"
     task = RemoteTask(f"for i in $(seq 300); do printf '%s ' '{secret}'; done; printf end", secrets=(secret,))

@@ -63,7 +63,7 @@ class SshRemoteTasks:
             raise Refused(SYSTEM, "output", f"{host.name}: {report}", marker=marker) from report
         if isinstance(report, NodeError):
             raise Unavailable(SYSTEM, "output", f"{host.name}: {report}", marker=marker) from report
-        if not report.first:
+        if not report.fields["run"]:
             return None
         return _page(report, secrets, offset=offset, size=size, before=before)
 
