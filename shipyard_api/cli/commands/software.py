@@ -11,7 +11,7 @@ import click
 
 from shipyard_api.cli.commands.request import fail, path_segment, show
 from shipyard_api.cli.commands.syntax import check_action_id, examples
-from shipyard_api.cli.commands.watch import ANSWER_TIMEOUT, OUTAGE_LIMIT, REDRAW_EVERY, is_live
+from shipyard_api.cli.commands.watch import ANSWER_TIMEOUT, OUTAGE_LIMIT, REDRAW_EVERY, is_live, with_end
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
 from shipyard_api.cli.output import action_tables, task_tables
@@ -175,6 +175,8 @@ def _follow(api: "Api", action: str, view: Callable[[Progress, str], None], inte
         note = ""
         try:
             found = api.read(f"actions/{action}")
+            if found.get("action_lifecycle") in _ENDS:
+                found = with_end(api, found)
             page = api.read(f"actions/{action}/tasks", [("status", "failed"), ("limit", str(_FAILED))])
             last, answered = Progress.of(found, page), time.monotonic()
         except ApiError as error:

@@ -15,6 +15,7 @@ from shipyard_api.cli.commands.request import fail
 from shipyard_api.cli.commands.syntax import check_action_id, examples
 from shipyard_api.cli.errors import ApiError
 from shipyard_api.cli.global_options import GlobalOptions
+from shipyard_api.cli.output.shapes import JsonObject, objects_at
 from shipyard_api.cli.output.snapshot import Snapshot, change_lines
 
 if TYPE_CHECKING:
@@ -96,9 +97,28 @@ def take_snapshot(api: "Api", action_id: str, before: Snapshot | None = None) ->
     action = api.read(f"actions/{action_id}")
     groups = list(api.pages(f"actions/{action_id}/groups", "groups"))
     ended = Snapshot(action).ended
+    if ended:
+        action = with_end(api, action)
     if before is not None and not ended and [g.get("nodes") for g in groups] == [g.get("nodes") for g in before.groups]:
         return Snapshot(action, groups, before.nodes).checked()
     return Snapshot(action, groups, list(api.pages(f"actions/{action_id}/nodes", "nodes"))).checked()
+
+
+def with_end(api: "Api", action: JsonObject) -> JsonObject:
+    """Return an ended action with ``ended_at``, and failed steps with their ``detail``, where the server says it."""
+    steps = list(objects_at(action, "steps"))
+    at = None
+    for number, step in enumerate(steps):
+        last = number == len(steps) - 1
+        if not (last or step.get("state") == "failed"):
+            continue
+        try:
+            found = api.read(f"actions/{action.get('id')}/steps/{step.get('id')}")
+        except ApiError:
+            continue  # an older server, or it is restarting; what is known is shown
+        steps[number] = {**step, "detail": found.get("detail")}
+        at = found.get("end_date") if last else at
+    return {**action, "steps": steps, **({"ended_at": at} if at else {})}
 
 
 def is_live(stream: TextIO) -> bool:

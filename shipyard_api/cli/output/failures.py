@@ -20,7 +20,8 @@ class FailureLine:
 def failure_lines(snapshot: Snapshot) -> list[FailureLine]:
     """Return the failures in run order: a failed group, its failed nodes, the groups that failed with it.
 
-    Failed nodes of groups that have not failed follow. Nodes with the same reason share a line.
+    Failed nodes of groups that have not failed follow, then failed steps with a detail, unless groups say why. Nodes
+    with the same reason share a line.
     """
     failed = [group for group in snapshot.groups_in_order if group.get("status") == "failed"]
     causes = _causes(failed)
@@ -41,6 +42,8 @@ def failure_lines(snapshot: Snapshot) -> list[FailureLine]:
     for group_name, found in nodes.items():
         place = f" of {printable(group_name)}" if group_name else ""
         lines += [FailureLine(text) for text in _node_texts(found, place)]
+    for step in snapshot.explained_steps:
+        lines.append(FailureLine(f"step {printable(step['id'])}: {printable(step['detail'])}"))
     return lines
 
 

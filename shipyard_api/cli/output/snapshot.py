@@ -18,6 +18,7 @@ from shipyard_api.cli.output.wording import (
 )
 
 ACTIVE = frozenset({"preparing", "deploying"})
+_OF_GROUPS = "drydock_build"
 _ENDED = frozenset({"Complete", "Failed"})
 
 
@@ -74,6 +75,18 @@ class Snapshot:
         return None
 
     @property
+    def explained_steps(self) -> Sequence[JsonObject]:
+        """The failed steps that say why, without those whose groups say it."""
+        by_groups = any(group.get("status") == "failed" for group in self.groups)
+        return [
+            step
+            for step in self.steps
+            if step.get("state") == "failed"
+            and step.get("detail")
+            and not (by_groups and str(step.get("id")).startswith(_OF_GROUPS))
+        ]
+
+    @property
     def groups_in_order(self) -> list[JsonObject]:
         """The groups in run order: those without dependencies, those that only need these, and so on."""
         left = {group.get("name"): group for group in self.groups}
@@ -125,6 +138,8 @@ def change_lines(before: Snapshot | None, after: Snapshot, now: datetime) -> lis
         for step in after.steps
         if step.get("state") and states.get(step.get("id")) != step["state"]
     ]
+    said = {step["id"] for step in before.explained_steps} if before else set()
+    lines += [f"step {step['id']} failed: {step['detail']}" for step in after.explained_steps if step["id"] not in said]
     earlier = {group.get("name"): group for group in before.groups} if before else {}
     for group in after.groups_in_order:
         old = earlier.get(group.get("name"), {"status": "not_started"})

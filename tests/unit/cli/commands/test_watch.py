@@ -174,7 +174,26 @@ def test_nodes_are_asked_for_only_when_a_group_counts_differently(api):
     }
     follow(api)
     words = [request.path.rpartition("/")[2].replace(ID, "action") for request in api.requests]
-    assert words == ["action", "groups", "nodes"] + ["action", "groups"] + ["action", "groups", "nodes"] * 2
+    first, same, changed = ["action", "groups", "nodes"], ["action", "groups"], ["action", "groups", "nodes"]
+    assert words == [*first, *same, *changed, "action", "groups", "create_action_tag", "nodes"]
+
+
+def test_the_end_of_an_action_is_that_of_its_last_step_and_a_failed_step_says_why(api):
+    path = f"/actions/{ID}"
+    steps = samples.steps("failed", "success")
+    failing, last = steps[0]["id"], steps[-1]["id"]
+    api.replies = {
+        f"GET {path}": Reply(200, samples.action("Failed", steps=steps)),
+        f"GET {path}/groups": Reply(200, {"groups": [], "next": None}),
+        f"GET {path}/nodes": Reply(200, {"nodes": [], "next": None}),
+        f"GET {path}/steps/{failing}": Reply(200, {"detail": "ntp failed on n2", "end_date": None}),
+        f"GET {path}/steps/{last}": Reply(200, {"detail": "", "end_date": "2026-11-22T01:24:56Z"}),
+    }
+
+    ended = watch.take_snapshot(Api(GlobalOptions(url=api.url)), ID)
+
+    assert ended.action["ended_at"] == "2026-11-22T01:24:56Z"
+    assert [step["detail"] for step in ended.steps if "detail" in step] == ["ntp failed on n2", ""]
 
 
 def resize(terminal: int, columns: int, rows: int) -> None:

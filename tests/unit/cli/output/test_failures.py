@@ -59,3 +59,17 @@ CASES = {
 def test_failures(groups, nodes, lines):
     found = failure_lines(Snapshot(samples.action(), groups, nodes))
     assert ["- " * line.depth + line.text for line in found] == lines
+
+
+@pytest.mark.parametrize(
+    ("groups", "step", "lines"),
+    [
+        pytest.param([], "software.run_task_graph", ["step software.run_task_graph: ntp failed"], id="of no group"),
+        pytest.param([], "drydock_build.verify", ["step drydock_build.verify: ntp failed"], id="no group failed"),
+        pytest.param([failed("a", "deploy")], "drydock_build.prepare", ["group a, deploy"], id="said by its groups"),
+    ],
+)
+def test_a_failed_step_says_why_unless_its_groups_do(groups, step, lines):
+    steps = [{"id": step, "state": "failed", "detail": "ntp failed"}, {"id": "other", "state": "success", "detail": ""}]
+    found = failure_lines(Snapshot(samples.action(steps=steps), groups, []))
+    assert [line.text for line in found] == lines
