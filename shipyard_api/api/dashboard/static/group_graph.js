@@ -3,7 +3,7 @@ import { html, useEffect, useMemo, useState } from "./preact.js";
 import { follow, link } from "./address.js";
 import { GROUP, at, percent, plain } from "./words.js";
 
-const SIZE = { width: 236, height: 68 };
+const SIZE = { width: 258, height: 68 };
 let worker = null;
 let asked = 0;
 const waiting = new Map();

@@ -103,5 +103,5 @@ function Nodes({ nodes, lost }) {
   return html`<${Fact} name="Nodes deployed" value=${`${done.toLocaleString("en")} of ${nodes.total.toLocaleString("en")}`}>
     <div class="bar" role="img" aria-label=${BAR.filter((one) => counts[one]).map((one) => `${counts[one]} ${NODE[one].word}`).join(", ")}>
       ${BAR.filter((one) => counts[one]).map((one) => html`<i key=${one} class=${`fill-${one}`} style=${{ flexGrow: counts[one] }}></i>`)}</div>
-    <p class=${failed ? "tone-bad" : "muted"}>${failed ? `${failed.toLocaleString("en")} failed` : nodes.total ? "none failed" : "not selected yet"}${lost === null ? "" : html`<span class="muted"> · loses ${few(lost)} by forecast</span>`}</p><//>`;
+    <p class=${failed ? "tone-bad" : "muted"}>${failed ? `${failed.toLocaleString("en")} failed` : nodes.total ? "none failed" : "not selected yet"}${lost === null || lost < failed ? "" : html`<span class="muted"> · ${few(lost)} lost by forecast</span>`}</p><//>`;
 }
