@@ -5,10 +5,13 @@ running. Reports, for the first visit of a browser with an empty cache:
 
 - from the request for the page to the first paint, and to all 10,000 cells being drawn;
 - from the click on a cell to its node's history on the screen, the middle of several;
+- the frames while the pointer and the keyboard move over the cells, the page scrolls, the arrangement changes, and
+  100 nodes change each second: frames a second, frames that took longer than 33 ms, the longest, and the processor time
+  of all processes of the browser for one frame; beside those of an empty page, which say what the machine can do;
 - the processor time of the tab, and of all processes of the browser, in 60 s (SECONDS) in which 100 nodes change each
   second, as a share of one core. Chromium draws without a GPU here, which is the more expensive way.
 
-Exits 1 above the bounds of the product, section 11. CHROMIUM names the browser.
+Exits 1 above the bounds of the product, sections 9 and 11. CHROMIUM names the browser.
 """
 
 from __future__ import annotations
@@ -20,14 +23,15 @@ import statistics
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from api import ROOT, gunicorn
 from playwright.sync_api import Page, sync_playwright
+from served import ROOT, gunicorn
 
 from shipyard_api.adapters.procrastinate.wakeup import ProcrastinateWakeup
 from shipyard_api.domain.deployment_configuration import DeploymentConfiguration
@@ -40,6 +44,7 @@ from shipyard_simulators.embedded_postgres import server
 ACTIONS, NODES, GROUPS, CLICKS, SECONDS = 25, 10_000, 12, 9, 60.0
 RUNNING = f"01M7XV7VKPMDHXJVA7WM{ACTIONS:06}"
 FIRST_PAINT, DETAIL, SHARE = 1000.0, 100.0, 0.10
+FRAMES_SECONDS, SLOW_FRAME, SLOW_SHARE = 5.0, 33.4, 0.05
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -48,6 +53,7 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
+WINDOW = {"width": 1440, "height": 900}
 STRATEGY = {
     "groups": [
         {
@@ -60,6 +66,7 @@ STRATEGY = {
         for group in range(GROUPS)
     ]
 }
+# With :nodes nodes.
 FILL = (
     f"""INSERT INTO actions (id, name, parameters, user_name, context_marker, revision, exclusive, inputs, state,
            started_at, ended_at)
@@ -79,11 +86,11 @@ FILL = (
            CASE WHEN id = '{RUNNING}' THEN 'not_started' WHEN n % 500 = 0 THEN 'failure' ELSE 'success' END,
            CASE WHEN id <> '{RUNNING}' AND n % 500 = 0 THEN 'deploy' END,
            'group-' || lpad((n % {GROUPS})::text, 2, '0'), ARRAY['group-' || lpad((n % {GROUPS})::text, 2, '0')], now()
-       FROM actions, generate_series(0, {NODES - 1}) n""",
+       FROM actions, generate_series(0, :nodes - 1) n""",
     f"""INSERT INTO group_phases (action_id, group_name, phase, status, job, nodes, submitted_at, running_at, ended_at)
        SELECT a.id, 'group-' || lpad(g::text, 2, '0'), p,
            CASE a.id WHEN '{RUNNING}' THEN 'running' ELSE 'success' END, 'job-' || g || p,
-           (SELECT array_agg('node-' || lpad(n::text, 5, '0')) FROM generate_series(g, {NODES - 1}, {GROUPS}) n),
+           (SELECT array_agg('node-' || lpad(n::text, 5, '0')) FROM generate_series(g, :nodes - 1, {GROUPS}) n),
            now() - interval '3 minutes', now() - interval '2 minutes',
            CASE a.id WHEN '{RUNNING}' THEN NULL ELSE now() END
        FROM actions a, generate_series(0, {GROUPS - 1}) g, (VALUES ('prepare'), ('deploy')) v(p)
@@ -93,55 +100,72 @@ FILL = (
 
 def main() -> int:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else SECONDS
-    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-    if not chromium:
+    if not (chromium := find_chromium()):
         print("Chromium is not installed")
         return 1
     with server.temporary({"fsync": "off", "synchronous_commit": "off"}) as postgres:
-        token = _fill(postgres.url)
+        token = fill(postgres.url, NODES)
         with (
             gunicorn("shipyard_api.asgi:app", postgres.url, chdir=Path("/")) as (port, _),
             sync_playwright() as driver,
         ):
             browser = driver.chromium.launch(executable_path=chromium, args=FLAGS)
             address = f"http://127.0.0.1:{port}"
-            first = _visit(browser, address, token)
-            page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
+            first = visit(browser, address, token)
+            page = browser.new_context(viewport=WINDOW).new_page()
+            empty = browser.new_context(viewport=WINDOW).new_page()
+            frames = {"an empty page": _frames(empty, _rest)}
+            empty.close()
             page.goto(f"{address}/#token={token}")
-            _until_drawn(page)
-            detail = statistics.median(_click(page, place) for place in range(CLICKS))
+            until_idle(page)
+            detail = statistics.median(click(page, place) for place in range(CLICKS))
+            frames |= {name: _frames(page, move) for name, move in MOVES.items()}
             page.goto(f"{address}/")
-            _until_drawn(page)
+            until_idle(page)
             with _changes(postgres.url):
                 time.sleep(5)
+                frames["100 nodes change each second"] = _frames(page, _rest)
+                frames["the same, and the pointer moves"] = _frames(page, _hover)
                 tab, everything = _busy(page, seconds)
             page.screenshot(path=ROOT / ".build" / "page-10000.png")
             browser.close()
     print(f"first paint {first['paint']:.0f} ms (bound {FIRST_PAINT:.0f}), all cells {first['cells']:.0f} ms")
     print(f"click to detail {detail:.0f} ms (bound {DETAIL:.0f})")
+    for name, one in frames.items():
+        print(
+            f"frames, {name}: {one.rate:.0f} a second, {one.slow:.1%} above 33 ms, the longest {one.longest:.0f} ms, "
+            f"{one.busy:.1f} ms of processor time each"
+        )
     print(f"live changes: tab {tab:.1%} of a core, all of the browser {everything:.1%} (bound {SHARE:.0%})")
-    return int(first["paint"] > FIRST_PAINT or detail > DETAIL or everything > SHARE)
+    is_rough = any(one.slow > SLOW_SHARE for one in frames.values())
+    return int(first["paint"] > FIRST_PAINT or detail > DETAIL or everything > SHARE or is_rough)
 
 
-def _fill(url: str) -> str:
+def find_chromium() -> str | None:
+    """Return the path of the browser."""
+    return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+def fill(url: str, nodes: int) -> str:
+    """Fill an empty database with the actions, and return an administrator's token."""
     engine = connect(url, pool_size=2)
     migrations.upgrade(engine, ROOT / "migrations")
     inputs = SiteInputs(1, DeploymentConfiguration(), "deployment-strategy", STRATEGY).to_json()
     with engine.begin() as connection:
         for statement in FILL:
-            written = {"inputs": json.dumps(inputs)} if ":inputs" in statement else {}
-            connection.execute(sa.text(statement), written)
+            values = {"inputs": json.dumps(inputs), "nodes": nodes}
+            connection.execute(sa.text(statement), {name: values[name] for name in values if f":{name}" in statement})
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(sa.text("VACUUM ANALYZE"))
     _, token = ApiTokens(SqlStore(engine, ProcrastinateWakeup())).create("benchmark", "admin")
     return token
 
 
-def _visit(browser: Any, address: str, token: str) -> dict[str, float]:
+def visit(browser: Any, address: str, token: str) -> dict[str, float]:
     """Return the milliseconds of a first visit; the better of three, each with an empty cache."""
     found = []
     for _ in range(3):
-        context = browser.new_context(viewport={"width": 1440, "height": 900})
+        context = browser.new_context(viewport=WINDOW)
         page = context.new_page()
         page.goto(f"{address}/#token={token}")
         _until_drawn(page)
@@ -161,7 +185,7 @@ def _until_drawn(page: Page) -> None:
         time.sleep(0.05)
 
 
-def _click(page: Page, place: int) -> float:
+def click(page: Page, place: int) -> float:
     """Return the milliseconds from a click on some cell until the node's history is there and painted."""
     return float(
         page.evaluate(
@@ -185,6 +209,90 @@ def _click(page: Page, place: int) -> float:
             place,
         )
     )
+
+
+def until_idle(page: Page) -> None:
+    """Wait for the cells and the forecast, which keeps a processor of the server busy for some seconds."""
+    _until_drawn(page)
+    page.locator(".card .chance").first.wait_for(timeout=120_000)
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Frames a second, the share of those above 33 ms, and of one frame the longest and the processor time, in ms."""
+
+    rate: float
+    slow: float
+    longest: float
+    busy: float
+
+
+def _frames(page: Page, move: Callable[[Page, float], None]) -> Frames:
+    """Return the frames while something moves."""
+    if page.locator(".cell-inner canvas").count():
+        page.locator(".cell-inner canvas").scroll_into_view_if_needed()
+    used = _processor_seconds()
+    page.evaluate(
+        """() => {
+            const frames = window.frames_seen = [];
+            let before = performance.now();
+            const next = (now) => {
+                frames.push(now - before);
+                before = now;
+                if (frames === window.frames_seen) requestAnimationFrame(next);
+            };
+            requestAnimationFrame(next);
+        }"""
+    )
+    until = time.monotonic() + FRAMES_SECONDS
+    while time.monotonic() < until:
+        move(page, until - time.monotonic())
+    used = _processor_seconds() - used
+    # The first frame began before the measurement.
+    seen = page.evaluate("(([_, ...found]) => { window.frames_seen = null; return found; })(window.frames_seen)")
+    slow = sum(one > SLOW_FRAME for one in seen) / len(seen)
+    return Frames(1000 * len(seen) / sum(seen), slow, max(seen), 1000 * used / len(seen))
+
+
+def _cells(page: Page) -> dict[str, float]:
+    return dict(page.locator(".cell-inner canvas").bounding_box() or {})
+
+
+def _hover(page: Page, left: float) -> None:
+    box = _cells(page)
+    for step in range(60):
+        share = (step / 60 + left) % 1
+        page.mouse.move(box["x"] + share * (box["width"] - 4), box["y"] + 30 + (17 * step) % max(1, box["height"] - 40))
+
+
+def _scroll(page: Page, left: float) -> None:
+    for _ in range(10):
+        page.mouse.wheel(0, 90 if int(left * 2) % 2 else -90)
+        page.wait_for_timeout(16)
+
+
+def _keys(page: Page, _left: float) -> None:
+    page.locator(".cell-inner canvas").focus()
+    for key in ("ArrowRight", "ArrowDown", "ArrowRight", "ArrowUp"):
+        page.keyboard.press(key)
+
+
+def _arrange(page: Page, _left: float) -> None:
+    for name in ("by rack", "by group"):
+        page.get_by_role("button", name=name).click()
+        page.wait_for_timeout(300)
+
+
+def _rest(page: Page, left: float) -> None:
+    page.wait_for_timeout(min(left, 0.5) * 1000)
+
+
+MOVES: dict[str, Callable[[Page, float], None]] = {
+    "the pointer moves over the cells": _hover,
+    "keys move over the cells": _keys,
+    "the page scrolls": _scroll,
+    "all cells are arranged anew, three times a second": _arrange,
+}
 
 
 @contextmanager
