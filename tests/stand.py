@@ -33,7 +33,7 @@ SHORT: Mapping[str, str] = {
     "SHIPYARD_WORKER_CONCURRENCY": "4",
     "SHIPYARD_WORKER_POLL_SECONDS": "0.05",
     "SHIPYARD_WORKER_HEARTBEAT_SECONDS": "0.3",
-    "SHIPYARD_WORKER_STALLED_SECONDS": "1.5",
+    "SHIPYARD_WORKER_STALLED_SECONDS": "3",
     "SHIPYARD_WORKER_SWEEP_SECONDS": "1",
     "SHIPYARD_WORKER_OVERDUE_SECONDS": "1.5",
     "SHIPYARD_WORKER_GRACEFUL_SECONDS": "1",
@@ -110,6 +110,13 @@ class Stand:
         else:
             self._spawn(name, ["-m", "shipyard_api.worker"], {**self._service(), **self.worker_settings})
 
+    def tend(self) -> None:
+        """Start workers again that have ended, as a supervisor does: one that loses its database ends itself."""
+        for name, process in list(self.processes.items()):
+            if name not in ("api", "simulator") and process.poll() is not None:
+                self.kill(name)
+                self.start(name)
+
     def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:
         """End a process and its children at once."""
         process = self.processes.pop(name)
@@ -162,6 +169,7 @@ class Stand:
         """Wait until the action has ended; the API may be out of reach meanwhile."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
+            self.tend()
             with contextlib.suppress(requests.ConnectionError, requests.exceptions.ChunkedEncodingError):
                 answer = self.request("GET", f"/actions/{action}")
                 if answer.status_code == 200 and answer.json()["verdict"]:

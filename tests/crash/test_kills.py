@@ -208,26 +208,11 @@ def troubled_run(directory: Path, server: RunningPostgres, url: str, trial: Tria
                 if blow % 2:
                     os.kill(server.pid, signal.SIGKILL)
                 server.restart()
-            for other in workers:
-                # A worker that lost its database ends itself; its supervisor, here the test, starts it again.
-                if stand.processes[other].poll() is not None:
-                    stand.kill(other)
-                    stand.start(other)
+            stand.tend()
         ended_early = stand.action(action)["verdict"] is not None
-        _tend_until_ended(stand, action, workers, trial.seconds)
+        stand.wait(action, trial.seconds)
         assert not ended_early, "the action ended before all the blows: the trial is too short to mean anything"
         return ending(stand, action), stand
-
-
-def _tend_until_ended(stand: Stand, action: str, workers: list[str], seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while stand.action(action)["verdict"] is None:
-        assert time.monotonic() < deadline, "\n".join(stand.log(name)[-3000:] for name in workers)
-        for name in workers:
-            if stand.processes[name].poll() is not None:
-                stand.kill(name)
-                stand.start(name)
-        time.sleep(0.2)
 
 
 def check(tmp_path: Path, server: RunningPostgres, trial: Trial) -> None:
