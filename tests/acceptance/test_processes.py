@@ -169,9 +169,10 @@ def test_up_comes_back_after_everything_was_killed_and_has_kept_everything(reach
 
         os.kill(int((reachable / "data" / "postgres" / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
         action = f"{again['url']}/api/v1.0/actions/{action}"
-        while "PostgreSQL exited" not in (log := (reachable / "up.log").read_text()) or not requests.get(
-            action, headers=headers, timeout=60
-        ).ok:
+        while (
+            "PostgreSQL exited" not in (log := (reachable / "up.log").read_text())
+            or not requests.get(action, headers=headers, timeout=60).ok
+        ):
             assert time.monotonic() < deadline + 60, log
             time.sleep(0.2)
     finally:
