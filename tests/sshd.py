@@ -12,6 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from shipyard_api.child_processes import die_with_parent
+
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 MISSING = "there is no sshd; install openssh-server" if SSHD is None else ""
 
@@ -99,6 +101,8 @@ class Sshd:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                # A test run that is killed must not leave servers behind.
+                preexec_fn=die_with_parent,
             )
         deadline = time.monotonic() + 20
         while not self._answers():
