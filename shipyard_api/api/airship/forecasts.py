@@ -20,7 +20,7 @@ from shipyard_api.domain.rollout.relaxing import Relaxation
 from shipyard_api.domain.strategy.criteria import SuccessCriteria
 from shipyard_api.domain.strategy.strategy import GroupName
 from shipyard_api.ports.schemas import Schemas
-from shipyard_api.usecases.actions.forecast import RUNS, ActionForecast, ForecastAction, Question
+from shipyard_api.usecases.actions.forecast import FEW_NODE_RUNS, RUNS, ActionForecast, ForecastAction, Question
 from shipyard_api.usecases.actions.request import ActionRequest
 
 _RULE = "workflow_orchestrator:get_forecast"
@@ -69,10 +69,11 @@ class ActionForecasts:
     @threaded_design
     def on_get(self, req: falcon.Request, resp: falcon.Response, action_id: str) -> None:
         """Answer with the forecast of the rest of the action, or of all of it as it was when it started."""
+        question = Question(node_runs=FEW_NODE_RUNS)
         if boolean(req, "from-start", default=False):
-            found = self._forecast.started(action_id, Question())
+            found = self._forecast.started(action_id, question)
         else:
-            found = self._forecast.running(action_id, Question())
+            found = self._forecast.running(action_id, question)
         resp.media = {**_entity(found), "seconds_left": _seconds(found.forecast.seconds)}
 
 

@@ -43,6 +43,8 @@ _ACTIONS = 50
 
 # Of a forecast: nodes times runs, and memberships of nodes in groups. Together they bound it to a few seconds.
 _NODE_RUNS = 20_000_000
+# The same for a forecast that pages ask for again and again.
+FEW_NODE_RUNS = 2_000_000
 _MEMBERSHIPS = 100_000
 
 
@@ -56,12 +58,16 @@ class Source(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a forecast is to assume. ``criteria`` replace those of the groups. The same seed gives the same answer."""
+    """The assumptions of a forecast. The same seed gives the same answer.
+
+    ``node_runs``: the most nodes times runs. ``criteria`` replace those of the groups.
+    """
 
     failures: Mapping[Phase, float] = field(default_factory=dict)
     runs: int = RUNS
     seed: int = 1
     criteria: Mapping[GroupName, SuccessCriteria] = field(default_factory=dict)
+    node_runs: int = _NODE_RUNS
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +198,7 @@ class ForecastAction:
             membership,
             configuration.mode,
             assumptions,
-            runs=min(question.runs, _NODE_RUNS // max(1, len(membership.nodes))),
+            runs=min(question.runs, question.node_runs // max(1, len(membership.nodes))),
             dice=self.new_dice(question.seed),
             progress=progress,
         )
